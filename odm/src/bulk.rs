@@ -1,15 +1,15 @@
 //! Mixed writes over several collections: one request where the server has the `bulkWrite` command (MongoDB 8.0), else
 //! one command for each run of writes of one kind to one collection.
 
-use crate::document::DocumentMeta;
 use crate::keep::Replacement;
-use crate::map::{Context, Refusal, unacknowledged, write_error};
+use crate::model::document::DocumentMeta;
 use crate::relation::{self, Amend, Duties, Inserts, Outcome, Token};
 use crate::session::Shared;
-use crate::trace::Trace;
+use crate::store::map::{Context, Refusal, unacknowledged, write_error};
+use crate::store::trace::Trace;
 use crate::update::{Built, Changes, growth, never_changed};
 use crate::write::{encode, target_filter};
-use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, operand};
+use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, query::operand};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf, doc};
 use mongodb::options::{
@@ -826,7 +826,7 @@ impl Prepared<'_> {
             };
             for (at, document) in places.into_iter().zip(documents) {
                 let Some(write) = writes.get_mut(at) else { continue };
-                match crate::check::document(meta, &document) {
+                match crate::model::check::document(meta, &document) {
                     Ok(()) => write.what = What::Insert(document),
                     Err(error) => refused.push((write.at, error)),
                 }
@@ -938,7 +938,7 @@ impl Prepared<'_> {
             .iter()
             .filter_map(|write| match &write.what {
                 What::Update { built, .. } => Some((write.at, growth::brought(&built.update))),
-                What::Replace { document, .. } => Some((write.at, crate::check::largest(document))),
+                What::Replace { document, .. } => Some((write.at, crate::model::check::largest(document))),
                 _ => None,
             })
             .collect();
@@ -1251,7 +1251,7 @@ async fn together(
 /// The greatest size of one command's statements. A command is a document too, so it has a document's limit and the 16 KB
 /// that the server leaves above it for the rest of the command; the larger limit of a message holds for the driver's own
 /// inserts, which it sends beside the command.
-const MOST_BYTES: usize = crate::size::MAX_DOCUMENT_SIZE as usize;
+const MOST_BYTES: usize = crate::model::size::MAX_DOCUMENT_SIZE as usize;
 
 /// A write, as the server's command takes it.
 struct Statement {

@@ -1,13 +1,13 @@
 //! The typed collection: where queries and writes begin.
 
-use crate::batches::Take;
-use crate::document::DocumentMeta;
-use crate::join::{Join, ReadFrom as _, Via, Work};
+use crate::model::document::DocumentMeta;
+use crate::query::join::{Join, ReadFrom as _, Via, Work};
 use crate::session::Shared;
-use crate::trace::Trace;
+use crate::store::batches::Take;
+use crate::store::trace::Trace;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
-    Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, decode,
+    Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, store::decode,
 };
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocument, RawDocumentBuf, doc};
@@ -102,7 +102,7 @@ impl Core {
 
     /// Maps an error of the driver's.
     pub(crate) fn error(&self, error: mongodb::error::Error) -> Error {
-        crate::map::Context::of(self.meta).driver(error)
+        crate::store::map::Context::of(self.meta).driver(error)
     }
 
     /// Hands the document with this id to `take`, if there is one.
@@ -154,7 +154,7 @@ macro_rules! batches {
     ($session:expr, $action:expr, $meta:expr, $read:expr) => {{
         use futures::stream::StreamExt as _;
         let (meta, read) = ($meta, $read);
-        let failed = move |error| $crate::map::Context::of(meta).driver(error);
+        let failed = move |error| $crate::store::map::Context::of(meta).driver(error);
         let read = move |batch: mongodb::error::Result<_>| read(batch.map_err(failed)?);
         match $session {
             None => $action.batch().await.map_err(failed)?.map(read).boxed(),
@@ -370,7 +370,7 @@ impl<T: Document> Collection<T> {
         T: Clone,
     {
         let ids: Vec<Bson> = ids.into_iter().map(|id| id.target_id()).collect::<Result<_>>()?;
-        crate::find::get_many(self, ids).await
+        crate::query::find::get_many(self, ids).await
     }
 
     /// The documents that match a condition.
@@ -426,7 +426,7 @@ impl<T: Document> Collection<T> {
     fn of_parent<P: NamesParent<T>>(&self, parent: P) -> Find<T> {
         let field = P::Parent::named_by();
         let via = Via::of::<P::Parent>(field.path(), field.reference);
-        crate::join::warn_of_scan(T::META, self.odm(), &via.key_path());
+        crate::query::join::warn_of_scan(T::META, self.odm(), &via.key_path());
         let key = parent.key(via.by);
         let filter = key.map(|key| match key {
             // A parent without a key has no children: the server would return all documents without a parent.

@@ -643,7 +643,7 @@ impl Error {
 
 impl From<mongodb::error::Error> for Error {
     fn from(e: mongodb::error::Error) -> Error {
-        match crate::map::unavailable(&e) {
+        match crate::store::map::unavailable(&e) {
             Some(outcome_unknown) => Error::Unavailable {
                 outcome_unknown,
                 source: Box::new(e),
@@ -731,9 +731,9 @@ pub enum Rule {
     /// `#[embed(key_len = N)]`: a map's key of at most N code points.
     KeyLength(u64),
     /// `#[field(min = N)]`, or the least value of the Rust type.
-    Min(crate::shape::Number),
+    Min(crate::model::shape::Number),
     /// `#[field(max = N)]`, or the greatest value of the Rust type.
-    Max(crate::shape::Number),
+    Max(crate::model::shape::Number),
     /// `#[embed(depth = N)]`: at most N levels.
     Depth(u32),
     /// The BSON types that the field may have.

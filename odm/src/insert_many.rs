@@ -1,14 +1,14 @@
 //! Many documents, inserted at once.
 
-use crate::batches::Take;
 use crate::collection::{Core, act};
-use crate::document::{DocumentMeta, Fresh};
-use crate::map::Context;
+use crate::model::document::{DocumentMeta, Fresh};
 use crate::relation::{self, Duties, IN_ONE, Outcome, What as Relation, Write};
 use crate::session::Shared;
-use crate::trace::Trace;
+use crate::store::batches::Take;
+use crate::store::map::Context;
+use crate::store::trace::Trace;
 use crate::write::{amend, encode_behind, not_encoded};
-use crate::{Collection, Document, Error, Result, check, decode};
+use crate::{Collection, Document, Error, Result, model::check, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, RawDocument, RawDocumentBuf};
 use serde::{Serialize, Serializer};

@@ -5,13 +5,13 @@
 //! stored values: embedded structs, which are merged in the same way, and what the library keeps itself. `$unset` then removes
 //! the names that are left out. Values of the application stand in `$literal` alone, so none of them is an expression.
 
-use crate::document::DocumentMeta;
-use crate::own_fields::{COPIED, OWN};
-use crate::relation::Amended;
-use crate::shape::{
+use crate::model::document::DocumentMeta;
+use crate::model::shape::{
     Body, EnumShape, FieldMeta, MOST_WRAPPERS, Managed, Shape, StructShape, Tagging, of_field,
 };
-use crate::visit::inner;
+use crate::model::visit::inner;
+use crate::own_fields::{COPIED, OWN};
+use crate::relation::Amended;
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::BTreeSet;

@@ -118,62 +118,37 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
-mod aggregate;
-mod asserts;
-mod average;
-mod batches;
 mod bucket;
 mod bulk;
-mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod collection;
-mod copy;
-mod decode;
-mod default;
-mod document;
 pub mod edges;
-mod elements;
-mod equal;
 pub mod error;
-mod explain;
-mod fan_out;
-mod filter;
-mod find;
-pub mod geo;
 mod insert_many;
-mod join;
 mod keep;
-mod key;
-mod map;
+mod model;
 mod modify;
-mod names;
 mod odm;
-mod operand;
 mod own_fields;
-mod page;
-mod path;
-mod reference;
+pub mod query;
 mod relation;
 pub mod schema;
-pub mod server;
 mod session;
-mod shape;
-mod size;
+mod store;
 mod switches;
-mod trace;
 pub mod update;
 mod upsert;
-mod value;
-mod visit;
 pub mod write;
 
 pub use crate::odm::{Model, Odm};
-pub use average::Average;
 pub use collection::Collection;
-pub use document::{Document, Embed, Projection};
 pub use error::{Error, Result};
-pub use filter::Filter;
+pub use model::average::Average;
+pub use model::document::{Document, Embed, Projection};
+pub use model::geo;
+pub use model::path::Path;
+pub use model::reference::Ref;
 pub use mongodb;
 pub use mongodb::bson;
 /// ```
@@ -424,38 +399,21 @@ pub use odm_derive::Embed;
 /// assert_eq!(<Title as Projection<Movie>>::fields(), ["title"]);
 /// ```
 pub use odm_derive::Projection;
-pub use path::Path;
-pub use reference::Ref;
+pub use query::filter::Filter;
 pub use session::{Handle, Tx};
-
-/// Reads documents: conditions, queries, pages, joins and aggregations.
-///
-/// [`Collection::find`] begins a query, [`Find::include`] joins, [`Collection::aggregate`] computes on the server. The paths of
-/// a document ([`Path`]) make conditions ([`Filter`]) and orders ([`Order`]).
-pub mod query {
-    pub use crate::aggregate::{Aggregate, Group, GroupKey};
-    pub use crate::explain::{Explain, JoinExplain};
-    pub use crate::filter::{Element, Filter, IntoSort, Order, Pattern, text};
-    pub use crate::find::{Find, Lossy, LossyFind};
-    pub use crate::join::{
-        Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
-        ReadFrom, Strict,
-    };
-    pub use crate::page::{Page, PageToken, Paged, ResumableFind};
-    pub use crate::path::Path;
-}
+pub use store::server;
 
 /// References between documents: [`Ref`], and the traits that the derives implement for them.
 pub mod references {
-    pub use crate::reference::{
+    pub use crate::model::reference::{
         ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference,
     };
 }
 
 /// Copies of other documents' fields: when they are updated, and how a change reaches many documents.
 pub mod copies {
-    pub use crate::copy::{CopyOf, SyncMode};
-    pub use crate::fan_out::{FanOut, Progress};
+    pub use crate::model::copy::{CopyOf, SyncMode};
+    pub use crate::store::fan_out::{FanOut, Progress};
 }
 
 /// Many small values in pages: the buckets of [`Odm::buckets`].
@@ -465,11 +423,11 @@ pub mod buckets {
 
 /// The types of fields and operands: the traits that decide what a field may hold and which conditions take it.
 pub mod types {
-    pub use crate::average::Average;
-    pub use crate::operand::Operand;
-    pub use crate::path::{Flattened, Root};
-    pub use crate::shape::Number;
-    pub use crate::value::{Array, Compared, Value};
+    pub use crate::model::average::Average;
+    pub use crate::model::path::{Flattened, Root};
+    pub use crate::model::shape::Number;
+    pub use crate::model::value::{Array, Compared, Value};
+    pub use crate::query::operand::Operand;
 }
 
 /// Keeps references and copies right: audits and repairs them, backfills new ones, applies pending work.
@@ -487,29 +445,30 @@ pub mod upkeep {
 // Within the crate, and in the links of its documentation, these need no module.
 #[allow(unused_imports)]
 pub(crate) use {
-    aggregate::Aggregate,
-    aggregate::{Group, GroupKey},
     bucket::{Bucketed, Buckets},
     bulk::Bulk,
     bulk::BulkDone,
-    copy::{CopyOf, SyncMode},
-    document::{Fresh, FromNew, Insertable, Replaceable, Target},
     error::{Rule, Violation},
-    explain::{Explain, JoinExplain},
-    fan_out::{FanOut, Progress},
-    filter::{Element, IntoSort, Order, Pattern, text},
-    find::Find,
-    find::{Lossy, LossyFind},
     insert_many::InsertMany,
-    join::{
+    model::copy::{CopyOf, SyncMode},
+    model::document::{Fresh, FromNew, Insertable, Replaceable, Target},
+    model::path::{Flattened, Root},
+    model::reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Reference},
+    model::shape::Number,
+    model::value::{Array, Compared, Value},
+    modify::{Returning, Update, UpdateMany, Updated},
+    query::aggregate::Aggregate,
+    query::aggregate::{Group, GroupKey},
+    query::explain::{Explain, JoinExplain},
+    query::filter::{Element, IntoSort, Order, Pattern, text},
+    query::find::Find,
+    query::find::{Lossy, LossyFind},
+    query::join::{
         Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
         ReadFrom, Strict,
     },
-    modify::{Returning, Update, UpdateMany, Updated},
-    operand::Operand,
-    page::{Page, PageToken, Paged, ResumableFind},
-    path::{Flattened, Root},
-    reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Reference},
+    query::operand::Operand,
+    query::page::{Page, PageToken, Paged, ResumableFind},
     relation::{
         audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings},
         derived::{
@@ -520,10 +479,9 @@ pub(crate) use {
         repair::{Mend, Mended, Repaired, Repairing},
     },
     schema::{Applied, Plan, Violations},
-    server::{Server, Topology},
-    shape::Number,
+    store::fan_out::{FanOut, Progress},
+    store::server::{Server, Topology},
     update::{Change, Changes, Rooted},
-    value::{Array, Compared, Value},
     write::{Delete, Deleted, Insert, Replace},
 };
 
@@ -541,7 +499,7 @@ pub(crate) fn now() -> bson::DateTime {
 /// ```
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
-    pub use crate::document::FromNew as _;
+    pub use crate::model::document::FromNew as _;
     pub use crate::query::{LoadRefs as _, Paths as _, Pattern};
     pub use crate::update::Change;
     pub use crate::{Average, Collection, Document, Embed, Filter, Odm, Projection, Ref, models};
@@ -552,47 +510,47 @@ pub mod prelude {
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
     pub mod check {
-        pub use crate::asserts::*;
+        pub use crate::model::asserts::*;
     }
     pub mod size {
-        pub use crate::size::*;
+        pub use crate::model::size::*;
     }
     pub use crate::bucket::{
         BucketMeta, BucketPeriod, BucketSum, BucketTime, Bucketed, ByCount, ByTime, Per, PushInsteadOfInsert,
         Summable, Timed,
     };
-    pub use crate::copy::{
+    pub use crate::error::{Error, Result};
+    pub use crate::model::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
-    pub use crate::default::default_of;
-    pub use crate::document::{
+    pub use crate::model::default::default_of;
+    pub use crate::model::document::{
         Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta,
         Insertable, Level, Replaceable, Target, Validation, partial,
     };
-    pub use crate::error::{Error, Result};
-    pub use crate::filter::{Element, Filter, children_filter, partial_filter};
-    pub use crate::join::{Hop, Paths, Slot, Tree};
-    pub use crate::operand::{id, stored as to_bson, text_id};
-    pub use crate::path::{
+    pub use crate::model::path::{
         At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
         Single, Step, StoredAs, Varied, Writable, written,
     };
-    pub use crate::reference::{
+    pub use crate::model::reference::{
         ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
         Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
-    pub use crate::relation::backfill_at_once;
-    pub use crate::shape::{
+    pub use crate::model::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
         VariantMeta,
     };
-    pub use crate::size::{Message, Size};
-    pub use crate::switches::{SwitchBulk, SwitchOdm, in_database};
-    pub use crate::update::{Change, Changes};
-    pub use crate::value::{
+    pub use crate::model::size::{Message, Size};
+    pub use crate::model::value::{
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
         Numeric, Only, Opaque, Removable, Text, Unsure, Value,
     };
+    pub use crate::query::filter::{Element, Filter, children_filter, partial_filter};
+    pub use crate::query::join::{Hop, Paths, Slot, Tree};
+    pub use crate::query::operand::{id, stored as to_bson, text_id};
+    pub use crate::relation::backfill_at_once;
+    pub use crate::switches::{SwitchBulk, SwitchOdm, in_database};
+    pub use crate::update::{Change, Changes};
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,
     };

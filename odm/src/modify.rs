@@ -1,16 +1,16 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
 use crate::collection::{Core, act};
-use crate::document::DocumentMeta;
-use crate::find::Query;
+use crate::model::document::DocumentMeta;
 use crate::own_fields::OWN;
+use crate::query::find::Query;
 use crate::relation::{self, Duties, Outcome, Parts, Token, What, Write};
 use crate::session::Shared;
-use crate::trace::Trace;
+use crate::store::trace::Trace;
 use crate::update::{Built, Change, Changes, Guard, Known, NO_FIELD, growth};
 use crate::upsert::{self, UniqueKey};
 use crate::write::{PRIMARY, amend, missed, peek, target_filter};
-use crate::{Collection, Document, Error, Filter, Insertable, Result, check, decode};
+use crate::{Collection, Document, Error, Filter, Insertable, Result, model::check, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument};
@@ -481,7 +481,7 @@ impl Prepared {
         // Where it can't be read, or has been deleted meanwhile, the refusal is what is to be told.
         if let Ok(Some(stored)) = stored.await {
             let all = growth::grown(&stored, &self.built.update);
-            *size = size.or((all > crate::size::MAX_DOCUMENT_SIZE).then_some(all));
+            *size = size.or((all > crate::model::size::MAX_DOCUMENT_SIZE).then_some(all));
             *largest = check::largest(&stored);
         }
         error
@@ -537,7 +537,7 @@ async fn peek_items(
 ) -> Result<(Option<mongodb::bson::Document>, bool)> {
     let mut fields = doc! { "_id": 1 };
     for name in names {
-        crate::names::read_too(&mut fields, name);
+        crate::model::names::read_too(&mut fields, name);
     }
     let pipeline = vec![
         doc! { "$match": { "_id": { "$eq": id } } },
@@ -921,7 +921,7 @@ impl<T: Document> IntoFuture for Returning<T> {
             match (seen, document.version()) {
                 (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
                     collection: T::META.collection,
-                    id: Box::new(crate::operand::id(document.id())?),
+                    id: Box::new(crate::query::operand::id(document.id())?),
                     seen,
                     found: Some(found),
                 }),
@@ -1224,7 +1224,7 @@ impl Many {
                 .map(|guard| Bson::Document(guard.condition()))
                 .collect();
             // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
-            let counts = !bounds.is_empty() && !crate::filter::has_near(&filter);
+            let counts = !bounds.is_empty() && !crate::query::filter::has_near(&filter);
             counts.then(|| doc! { "$and": [filter.clone(), { "$nor": [{ "$and": bounds }] }] })
         };
         Ok(Many {

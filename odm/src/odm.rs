@@ -1,7 +1,7 @@
 //! The handle that everything starts from: a database, and the models that are stored in it.
 
 use crate::relation::{Age, Edge, Graph, Looked, Unknown};
-use crate::{Document, Error, FanOut, Result, document::DocumentMeta, server::Server};
+use crate::{Document, Error, FanOut, Result, model::document::DocumentMeta, store::server::Server};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::Database;
 use std::sync::Arc;
@@ -184,9 +184,9 @@ impl Odm {
         problems.extend(
             models
                 .iter()
-                .flat_map(|model| crate::default::in_unique_indexes(model.meta)),
+                .flat_map(|model| crate::model::default::in_unique_indexes(model.meta)),
         );
-        crate::default::evaluate_all(models.iter().map(|model| (model.meta.shape)()));
+        crate::model::default::evaluate_all(models.iter().map(|model| (model.meta.shape)()));
         let graph = match Graph::of(&models) {
             Ok(graph) if problems.is_empty() => graph,
             Ok(_) => return Err(Error::Models { problems }),

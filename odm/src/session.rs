@@ -123,7 +123,7 @@ impl Shared {
     }
 
     /// Registers pending work of this collection's documents with this token, to be applied after the commit.
-    pub(crate) fn owe(&self, meta: &'static crate::document::DocumentMeta, token: relation::Token) {
+    pub(crate) fn owe(&self, meta: &'static crate::model::document::DocumentMeta, token: relation::Token) {
         self.end().after.left.add(meta, token);
     }
 

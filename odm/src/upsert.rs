@@ -4,9 +4,9 @@
 //! update of one, and is retried if it was refused because another client inserted a document with these values in between.
 //! Where that document does not match the rest of the condition, the refusal is returned, and names it.
 
-use crate::document::{DocumentMeta, IndexKind, IndexMeta};
-use crate::key::Key;
-use crate::names::meet;
+use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
+use crate::model::key::Key;
+use crate::model::names::meet;
 use crate::relation::{self, Graph};
 use crate::{Error, schema};
 use mongodb::bson::{Bson, Document, doc};
@@ -89,7 +89,7 @@ impl UniqueKey {
         }
         let fields = self.fields.iter();
         let mut all: Vec<Bson> = fields
-            .map(|(path, value)| crate::filter::condition(path, "$eq", value.clone()).into())
+            .map(|(path, value)| crate::query::filter::condition(path, "$eq", value.clone()).into())
             .collect();
         all.push(doc! { "$nor": [condition.clone()] }.into());
         Some(doc! { "$and": all })

@@ -1,18 +1,18 @@
 //! Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
 
 pub use crate::bulk::{Bulk, BulkDone};
-pub use crate::document::{Fresh, FromNew, Insertable, Replaceable, Target};
 pub use crate::insert_many::InsertMany;
+pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
 
 use crate::collection::{Core, act};
-use crate::document::DocumentMeta;
 use crate::keep::{Replacement, refuse_own};
-use crate::names::read_too;
+use crate::model::document::DocumentMeta;
+use crate::model::names::read_too;
 use crate::relation::{self, Amend, Duties, Outcome, What as Relation, Write};
 use crate::session::Shared;
-use crate::trace::Trace;
+use crate::store::trace::Trace;
 use crate::update::never_changed;
-use crate::{Collection, Document, Error, Filter, Result, check, decode, operand};
+use crate::{Collection, Document, Error, Filter, Result, model::check, query::operand, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReadPreference, SelectionCriteria, UpdateModifications};
@@ -211,7 +211,7 @@ pub(crate) fn missed(
     let found = match stored.get(name) {
         Some(Bson::Int64(n)) => Some(*n),
         Some(Bson::Int32(n)) => Some(i64::from(*n)),
-        Some(Bson::Double(n)) => crate::key::integer(*n),
+        Some(Bson::Double(n)) => crate::model::key::integer(*n),
         _ => None,
     };
     // As the filter has it, none is 0.

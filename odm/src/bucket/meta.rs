@@ -1,9 +1,9 @@
 //! What `#[bucket(…)]` declares, as constants, and the calendar of its periods.
 
-use crate::filter::{Element, Filter};
-use crate::path::Nested;
+use crate::model::path::Nested;
+use crate::model::value::Value;
+use crate::query::filter::{Element, Filter};
 use crate::update::{Change, Changes};
-use crate::value::Value;
 use crate::{Document, Embed};
 use mongodb::bson::DateTime;
 use mongodb::bson::oid::ObjectId;

@@ -11,14 +11,14 @@
 //! A change of items depends on the bucket's version: count and sums are computed from the items that were read, and written
 //! with the change if the version is still the same.
 
-use crate::aggregate;
 use crate::collection::Core;
-use crate::filter::{Element, below};
 use crate::insert_many::{Part, insert_encoded};
 use crate::modify::apply;
+use crate::query::aggregate;
+use crate::query::filter::{Element, below};
 use crate::relation::{self, Duties, Outcome, What, Write};
 use crate::session::Shared;
-use crate::trace::Trace;
+use crate::store::trace::Trace;
 use crate::update::{Built, Changes, Rooted, growth};
 use crate::write::{encode_behind, not_encoded};
 use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
@@ -629,7 +629,7 @@ fn count(items: usize) -> i32 {
 }
 
 fn encode_item<I: Bucketed>(item: &I) -> Result<Document> {
-    crate::operand::stored_document(item).map_err(|source| Error::Encode {
+    crate::query::operand::stored_document(item).map_err(|source| Error::Encode {
         field: I::BUCKET.items.to_owned(),
         source: Box::new(source),
     })

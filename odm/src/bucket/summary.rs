@@ -2,7 +2,7 @@
 
 use super::BucketMeta;
 use super::meta::{ROOM, VERSION};
-use crate::document::DocumentMeta;
+use crate::model::document::DocumentMeta;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};
 use std::ops::Bound;

@@ -3,7 +3,7 @@
 use super::{BucketNode, CopyEdge, CopyKind, DocumentNode, Edges, ReferenceEdge};
 use crate::Odm;
 use crate::bucket::Per;
-use crate::document::{DocumentMeta, IndexKey, IndexKind};
+use crate::model::document::{DocumentMeta, IndexKey, IndexKind};
 use crate::relation::graph::{Derived, What};
 use crate::relation::{Edge, Graph};
 

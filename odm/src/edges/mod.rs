@@ -8,8 +8,8 @@ mod layout;
 mod mermaid;
 mod svg;
 
-pub use crate::copy::Operation;
-pub use crate::reference::ReferenceKind;
+pub use crate::model::copy::Operation;
+pub use crate::model::reference::ReferenceKind;
 
 use crate::{OnDelete, SyncMode};
 use std::fmt;

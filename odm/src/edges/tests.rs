@@ -1,11 +1,11 @@
 use super::Edges;
 use crate::Model;
 use crate::bucket::{BucketMeta, BucketPeriod, Per};
-use crate::copy::{Computed, Copied, CopiedField, FieldCopy, Operation, Subset, SyncMode};
-use crate::document::{DocumentMeta, IndexKey, IndexKind, Validation};
-use crate::reference::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
+use crate::model::copy::{Computed, Copied, CopiedField, FieldCopy, Operation, Subset, SyncMode};
+use crate::model::document::{DocumentMeta, IndexKey, IndexKind, Validation};
+use crate::model::reference::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
+use crate::model::shape::{Bounds, FieldMeta, Managed, Shape, ShapeFn, StructShape};
 use crate::relation::Graph;
-use crate::shape::{Bounds, FieldMeta, Managed, Shape, ShapeFn, StructShape};
 
 const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
     FieldMeta {

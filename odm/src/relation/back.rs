@@ -5,7 +5,7 @@ use super::changes::How;
 use super::derived;
 use super::graph::{self, Edge};
 use super::scope::Statement;
-use crate::key::Key;
+use crate::model::key::Key;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -116,7 +116,7 @@ fn spots<'e>(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&'e Edge]) 
     spots.sort_by_key(|spot| spot.path.len());
     let mut outer: Vec<Spot<'e>> = Vec::new();
     for spot in spots {
-        let within = |outer: &&mut Spot<'e>| crate::names::meet(&outer.path, &spot.path);
+        let within = |outer: &&mut Spot<'e>| crate::model::names::meet(&outer.path, &spot.path);
         match outer.iter_mut().find(within) {
             Some(outer) => outer.edges.extend(spot.edges),
             None => outer.push(spot),

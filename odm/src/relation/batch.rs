@@ -6,10 +6,10 @@
 use super::effects::id;
 use super::graph::fields;
 use super::scope::{Scope, collect, names_one};
-use crate::document::DocumentMeta;
-use crate::key::Key;
-use crate::map::Context;
-use crate::shape::{Managed, Shape};
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::model::shape::{Managed, Shape};
+use crate::store::map::Context;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};

@@ -1,7 +1,7 @@
 //! The changes of an update to the references of a document, read from its operators.
 
 use super::graph::Edge;
-use crate::key::Key;
+use crate::model::key::Key;
 use crate::update::{Built, Guard};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 

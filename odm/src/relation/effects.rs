@@ -5,9 +5,9 @@ use super::graph::{Edge, Graph, is};
 use super::links::{Act, Answers, Effect, Node, Questions, missing};
 use super::pairs;
 use super::scope::{Scope, Statement};
-use crate::document::DocumentMeta;
-use crate::key::Key;
-use crate::{Error, Result, check};
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::{Error, Result, model::check};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
@@ -42,7 +42,7 @@ pub(super) async fn by_ids<'k, 'n>(
     names: impl IntoIterator<Item = &'n str> + Clone,
 ) -> Result<Vec<RawDocumentBuf>> {
     let mut found = Vec::new();
-    for ids in crate::key::chunks(ids) {
+    for ids in crate::model::key::chunks(ids) {
         let filter = doc! { "_id": { "$in": ids } };
         found.append(&mut scope.find(meta, filter, names.clone(), None).await?);
     }

@@ -4,8 +4,8 @@
 
 use super::batch::{all, behind, document_id, ids};
 use super::{Scope, has_rules, remove};
-use crate::document::{DocumentMeta, Expiry};
-use crate::trace::Trace;
+use crate::model::document::{DocumentMeta, Expiry};
+use crate::store::trace::Trace;
 use crate::{Deleted, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, DateTime, Document, doc};

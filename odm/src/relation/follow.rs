@@ -8,8 +8,8 @@ use super::inspect::{self, Fault, Kind, names_of};
 use super::repair::{Belief, Named, Repaired};
 use super::scope::{Scope, Statement};
 use crate::Result;
-use crate::document::DocumentMeta;
-use crate::key::Key;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::collections::HashSet;
 
@@ -240,7 +240,7 @@ async fn taken(scope: &Scope<'_>, back: &Edge, faults: &[Fault<'_>]) -> Result<H
     if back.list {
         return Ok(taken);
     }
-    for keys in crate::key::chunks(&others(faults)) {
+    for keys in crate::model::key::chunks(&others(faults)) {
         let which = batch::all([
             doc! { "_id": { "$in": keys } },
             doc! { &back.path: { "$ne": null } },

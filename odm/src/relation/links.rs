@@ -6,7 +6,7 @@
 //! the other side, whatever the write was. Nothing here talks to a server.
 
 use super::graph::{Edge, Graph};
-use crate::key::Key;
+use crate::model::key::Key;
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::Bson;
 use std::collections::{HashMap, HashSet};

@@ -1,6 +1,6 @@
 use super::super::testing::*;
 use super::*;
-use crate::document::DocumentMeta;
+use crate::model::document::DocumentMeta;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -61,18 +61,18 @@ pub(crate) struct AfterCommit {
 pub(crate) struct Amend<'a> {
     pub(crate) odm: &'a Odm,
     pub(crate) session: Option<&'a crate::session::Shared>,
-    pub(crate) trace: &'a crate::trace::Trace,
+    pub(crate) trace: &'a crate::store::trace::Trace,
     /// The inserts of the same operation into other collections.
     pub(crate) beside: &'a [Inserts],
 }
 
 impl Amend<'_> {
     /// Puts collections from which others of them copy before these.
-    pub(crate) fn sources_first(self, metas: &mut Vec<&'static crate::document::DocumentMeta>) {
+    pub(crate) fn sources_first(self, metas: &mut Vec<&'static crate::model::document::DocumentMeta>) {
         let graph = self.odm.graph();
         let mut rest = std::mem::take(metas);
         while !rest.is_empty() {
-            let waits = |meta: &crate::document::DocumentMeta| {
+            let waits = |meta: &crate::model::document::DocumentMeta| {
                 let copying = graph.outgoing(meta).filter(|edge| !edge.copies.is_empty());
                 copying.flat_map(|edge| &edge.targets).any(|target| {
                     target.collection != meta.collection
@@ -86,21 +86,21 @@ impl Amend<'_> {
     }
 
     /// Whether copies may be taken of documents that the same operation inserts: if it fails, nothing of it is left.
-    pub(crate) async fn may_copy(self, meta: &crate::document::DocumentMeta) -> Result<bool> {
+    pub(crate) async fn may_copy(self, meta: &crate::model::document::DocumentMeta) -> Result<bool> {
         let mut incoming = self.odm.graph().incoming(meta);
         let is_source = incoming.any(|edge| edge.sync().is_some());
         Ok(is_source && (self.session.is_some() || self.odm.has_transactions().await?))
     }
 
     /// Whether the library has something of its own in such documents.
-    pub(crate) fn concerns(self, meta: &crate::document::DocumentMeta) -> bool {
+    pub(crate) fn concerns(self, meta: &crate::model::document::DocumentMeta) -> bool {
         self.odm.graph().is_depended_on(meta)
     }
 
     /// Fills in copies in new documents. Their pending work has this token.
     pub(crate) async fn insert(
         self,
-        meta: &'static crate::document::DocumentMeta,
+        meta: &'static crate::model::document::DocumentMeta,
         documents: &mut [RawDocumentBuf],
         token: &mut Option<Token>,
     ) -> Result<()> {
@@ -115,7 +115,7 @@ impl Amend<'_> {
     /// Puts copies beside the references that an update sets, in one document, if it names one by its id.
     pub(crate) async fn update(
         self,
-        meta: &'static crate::document::DocumentMeta,
+        meta: &'static crate::model::document::DocumentMeta,
         one: Option<&mongodb::bson::Bson>,
         built: &mut crate::update::Built,
         upsert: bool,
@@ -137,7 +137,7 @@ impl Amend<'_> {
     /// The replacement with its copies; `None` for a document without copies.
     pub(crate) async fn replace(
         self,
-        meta: &'static crate::document::DocumentMeta,
+        meta: &'static crate::model::document::DocumentMeta,
         document: &RawDocumentBuf,
         token: &mut Option<Token>,
     ) -> Result<Option<Amended>> {

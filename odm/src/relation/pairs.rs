@@ -3,7 +3,7 @@
 use super::changes;
 use super::derived::{self, put};
 use super::graph::Graph;
-use crate::document::DocumentMeta;
+use crate::model::document::DocumentMeta;
 use crate::own_fields::{LINKS, name_of};
 use crate::update::Built;
 use crate::{Error, Result};

@@ -5,10 +5,10 @@ use super::batch::{all, behind, document_id, ids};
 use super::graph::{Edge, Graph, is};
 use super::scope::{Scope, names_one};
 use super::write::IN_ONE;
-use crate::document::DocumentMeta;
-use crate::names::meet;
-use crate::reference::OnDelete;
-use crate::trace::Trace;
+use crate::model::document::DocumentMeta;
+use crate::model::names::meet;
+use crate::model::reference::OnDelete;
+use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,7 +102,7 @@ pub(crate) async fn by_collation(
 ) -> Result<Document> {
     let limit = MOST_FOUND as i64 + 1;
     let mut ids: Vec<Bson> = Vec::new();
-    let found = crate::find::Query::new(core.clone(), crate::Filter::raw(filter));
+    let found = crate::query::find::Query::new(core.clone(), crate::Filter::raw(filter));
     let mut take = |document: &mongodb::bson::RawDocument| {
         let id = document.get("_id").ok().flatten();
         ids.extend(id.and_then(|id| Bson::try_from(id).ok()));
@@ -133,7 +133,7 @@ pub(crate) async fn id_by_collation(
 ) -> Result<Bson> {
     let mut ids: Vec<Bson> = Vec::new();
     let found = crate::Filter::raw(doc! { "_id": { "$eq": &id } });
-    let found = crate::find::Query::new(core.clone(), found);
+    let found = crate::query::find::Query::new(core.clone(), found);
     let mut take = |document: &mongodb::bson::RawDocument| {
         let id = document.get("_id").ok().flatten();
         ids.extend(id.and_then(|id| Bson::try_from(id).ok()));

@@ -2,8 +2,8 @@
 
 use super::derived::{followed, plain_name};
 use super::graph::Graph;
-use crate::document::DocumentMeta;
-use crate::names::meet;
+use crate::model::document::DocumentMeta;
+use crate::model::names::meet;
 use crate::update::Raw;
 use crate::{Error, Result};
 

@@ -2,10 +2,10 @@
 
 use super::batch::{self, Change};
 use super::graph::{Edge, Graph, Segment, dotted};
-use crate::document::DocumentMeta;
-use crate::key::Key;
-use crate::names::read_too;
-use crate::reference::OnDelete;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::model::names::read_too;
+use crate::model::reference::OnDelete;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 use super::super::testing::*;
 use super::*;
-use crate::reference::ReferenceMeta;
-use crate::shape::{FieldMeta, Shape, StructShape};
+use crate::model::reference::ReferenceMeta;
+use crate::model::shape::{FieldMeta, Shape, StructShape};
 
 const FREE: ReferenceMeta = ReferenceMeta {
     on_delete: OnDelete::Nullify,

@@ -1,9 +1,9 @@
 //! The database as the rules of references use it: raw documents of any collection, within a transaction or not.
 
-use crate::document::DocumentMeta;
-use crate::map::{Context, Refusal, unacknowledged, write_error};
-use crate::names::read_too;
+use crate::model::document::DocumentMeta;
+use crate::model::names::read_too;
 use crate::session::Shared;
+use crate::store::map::{Context, Refusal, unacknowledged, write_error};
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, cstr, doc};
@@ -36,12 +36,12 @@ pub(super) struct Statement {
 const INVALID: u64 = 121;
 
 /// The greatest size of one command's statements: a command is a document too.
-const MOST_BYTES: usize = crate::size::MAX_DOCUMENT_SIZE as usize;
+const MOST_BYTES: usize = crate::model::size::MAX_DOCUMENT_SIZE as usize;
 
 /// Everything that a cursor of the driver's gives, within the session if there is one.
 macro_rules! collect {
     ($scope:expr, $meta:expr, $action:expr) => {{
-        let failed = |error| crate::map::Context::of($meta).driver(error);
+        let failed = |error| crate::store::map::Context::of($meta).driver(error);
         $scope.trip();
         match $scope.session {
             None => $action.await.map_err(failed)?.try_collect().await.map_err(failed),

@@ -2,9 +2,9 @@
 
 use super::graph::Graph;
 use crate::Model;
-use crate::document::{DocumentMeta, Validation};
-use crate::reference::{OnDelete, ReferenceKind, ReferenceMeta, TargetMeta};
-use crate::shape::{
+use crate::model::document::{DocumentMeta, Validation};
+use crate::model::reference::{OnDelete, ReferenceKind, ReferenceMeta, TargetMeta};
+use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Managed, Shape, ShapeFn, StructShape, Tagging, VariantMeta,
 };
 

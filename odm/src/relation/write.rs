@@ -16,10 +16,10 @@ use super::links::{self, Diff, Effect, Node};
 use super::outcome::Outcome;
 use super::raw;
 use super::scope::Scope;
-use crate::document::DocumentMeta;
-use crate::key::Key;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
 use crate::session::{Shared, Turn};
-use crate::trace::Trace;
+use crate::store::trace::Trace;
 use crate::update::Built;
 use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -924,7 +924,7 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
     // Fields that are derived from them are derived without them before they are deleted.
     let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
     let token = Token::new();
-    for ids in crate::key::chunks(&keys) {
+    for ids in crate::model::key::chunks(&keys) {
         let which = doc! { "_id": { "$in": ids } };
         match derives {
             true => derived::mark_gone(scope, meta, which, token).await?,

@@ -2,8 +2,8 @@
 
 use super::existing;
 use super::plan::{AT_ONCE, Change, Plan, to_backfill};
-use crate::document::{Action, Level};
-use crate::trace::Trace;
+use crate::model::document::{Action, Level};
+use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
@@ -468,7 +468,7 @@ async fn run(db: &Database, collection: &'static str, mut command: Document) -> 
                 // Which documents are in the way is asked for.
                 Some(11000) => Failure::Final(Error::Driver(Box::new(e))),
                 _ => {
-                    let context = crate::map::Context {
+                    let context = crate::store::map::Context {
                         collection,
                         meta: None,
                     };

@@ -3,8 +3,8 @@
 
 use super::index::{Index, OVERRIDE};
 use super::{language, partial};
-use crate::document::{DocumentMeta, IndexKind, IndexMeta};
-use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape};
+use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
+use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape};
 
 /// The declared indexes of a document that can't work, each in a sentence.
 pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {

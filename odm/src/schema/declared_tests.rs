@@ -1,7 +1,7 @@
 use super::*;
 use crate::by_hand::{FIELD, Person};
-use crate::document::IndexKey;
-use crate::shape::{EnumShape, StructShape, Tagging, VariantMeta};
+use crate::model::document::IndexKey;
+use crate::model::shape::{EnumShape, StructShape, Tagging, VariantMeta};
 use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};
 
 const fn plain(name: &'static str, shape: fn() -> Shape) -> FieldMeta {

@@ -4,8 +4,8 @@
 //! `null` where another program stores nothing, the same value would be a second document that no reference finds. A
 //! `$jsonSchema` says nothing of an order, so the rule is an expression beside it.
 
-use crate::document::DocumentMeta;
-use crate::shape::{FieldMeta, MOST_WRAPPERS, Managed, Shape, StructShape, of_field};
+use crate::model::document::DocumentMeta;
+use crate::model::shape::{FieldMeta, MOST_WRAPPERS, Managed, Shape, StructShape, of_field};
 use mongodb::bson::{Bson, Document, doc};
 
 /// By which the rule is recognised as one of this library's making.

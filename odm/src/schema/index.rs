@@ -2,10 +2,10 @@
 
 use super::{integer, language, partial, same, same_document, whole};
 use crate::Result;
-use crate::copy::Subset;
-use crate::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
+use crate::model::copy::Subset;
+use crate::model::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
+use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape, Tagging};
 use crate::relation::Edge;
-use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape, Tagging};
 use mongodb::bson::{self, Bson, Document, doc};
 
 /// A declared index.

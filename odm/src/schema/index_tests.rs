@@ -1,5 +1,5 @@
 use super::*;
-use crate::document::IndexKey;
+use crate::model::document::IndexKey;
 
 const fn key(path: fn() -> &'static str, kind: IndexKind) -> IndexKey {
     IndexKey { path, kind }
@@ -367,7 +367,7 @@ fn an_index_in_the_way_is_gone_round() {
 #[test]
 fn an_index_over_two_arrays_is_found() {
     use crate::by_hand::{FIELD, Person};
-    use crate::shape::StructShape;
+    use crate::model::shape::StructShape;
     const fn plain(name: &'static str, shape: fn() -> Shape) -> FieldMeta {
         FieldMeta {
             rust: name,

@@ -5,8 +5,10 @@
 //! variant of an enum carries its name as `title`, which the server repeats where it refuses.
 
 use super::{count, whole};
-use crate::document::DocumentMeta;
-use crate::shape::{Body, Bounds, EnumShape, FieldMeta, Number, Shape, StructShape, Tagging, VariantMeta};
+use crate::model::document::DocumentMeta;
+use crate::model::shape::{
+    Body, Bounds, EnumShape, FieldMeta, Number, Shape, StructShape, Tagging, VariantMeta,
+};
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashMap;
 

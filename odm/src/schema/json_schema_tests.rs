@@ -1,8 +1,8 @@
 use super::*;
 use crate::by_hand::FIELD;
-use crate::document::Document as _;
-use crate::shape::ShapeFn;
-use crate::value::{Array, Value};
+use crate::model::document::Document as _;
+use crate::model::shape::ShapeFn;
+use crate::model::value::{Array, Value};
 
 const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
     FieldMeta {

@@ -26,7 +26,7 @@ mod uuids;
 mod validator;
 mod words;
 
-pub use crate::document::{Action as ValidationAction, Level as ValidationLevel, Validation};
+pub use crate::model::document::{Action as ValidationAction, Level as ValidationLevel, Validation};
 pub use apply::Applied;
 pub(crate) use declared::problems;
 pub use existing::Violations;
@@ -34,7 +34,7 @@ pub(crate) use existing::indexes;
 pub(crate) use index::{least, parallel, referred_once};
 pub use plan::{Change, Lacking, Plan};
 
-use crate::document::DocumentMeta;
+use crate::model::document::DocumentMeta;
 use crate::relation::Graph;
 use mongodb::bson::{Bson, Document};
 

@@ -1,6 +1,6 @@
 //! The names of fields in a plan: as they are stored, and as they are declared where that differs.
 
-use crate::shape::{FieldMeta, MOST_WRAPPERS, Shape, of_field};
+use crate::model::shape::{FieldMeta, MOST_WRAPPERS, Shape, of_field};
 
 /// Adds the Rust names to lines that begin with a stored path (`addresses[].zip: required`).
 pub(super) fn with_rust_names(lines: &mut [String], shape: Shape) {
@@ -81,7 +81,7 @@ fn bare(mut shape: Shape) -> Option<Shape> {
 mod tests {
     use super::*;
     use crate::by_hand::FIELD;
-    use crate::shape::StructShape;
+    use crate::model::shape::StructShape;
 
     const fn named(name: &'static str, rust: &'static str, shape: fn() -> Shape) -> FieldMeta {
         FieldMeta {

@@ -6,7 +6,7 @@
 
 use super::json_schema::MARK;
 use super::{id_order, json_schema, plural, same_document, uuids, words};
-use crate::document::{Action, DocumentMeta, Level, Validation};
+use crate::model::document::{Action, DocumentMeta, Level, Validation};
 use mongodb::bson::{Bson, Document, doc};
 
 /// What `listCollections` says of a collection.

@@ -1,7 +1,7 @@
 //! The structs around what an update writes: nothing can be written within `null`, and what is written within a struct that
 //! is missing would be all of it.
 
-use crate::shape::{self, MOST_WRAPPERS, Shape, StructShape, Within};
+use crate::model::shape::{self, MOST_WRAPPERS, Shape, StructShape, Within};
 use mongodb::bson::{Bson, Document};
 
 /// A struct that need not be there, around something that is written.
@@ -122,7 +122,7 @@ fn structure(shape: Shape) -> Option<&'static StructShape> {
 mod tests {
     use super::*;
     use crate::by_hand::FIELD;
-    use crate::shape::FieldMeta;
+    use crate::model::shape::FieldMeta;
     use mongodb::bson::doc;
 
     const INT: Shape = Shape::Int { min: 0, max: 9 };

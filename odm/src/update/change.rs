@@ -1,11 +1,11 @@
 //! The methods that describe changes: one for each of MongoDB's update operators.
 
 use super::{Changes, Part, Raw, Rooted, never};
-use crate::equal::Place;
-use crate::filter::{Element, Filter, below, of_item, on_items};
-use crate::operand::{Operand, encode, encode_bson};
-use crate::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
-use crate::value::{Array, List, Numeric, Removable};
+use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
+use crate::model::value::{Array, List, Numeric, Removable};
+use crate::query::equal::Place;
+use crate::query::filter::{Element, Filter, below, of_item, on_items};
+use crate::query::operand::{Operand, encode, encode_bson};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The methods of everything that collects changes: [`Changes`], and the updates of a collection.

@@ -3,8 +3,8 @@
 //! Where the update can be said as a pipeline, it fills the default and makes the change in one statement. An update that can't
 //! (by the items of an array, or in MongoDB's own words) has another statement before it, which only fills.
 
-use crate::default;
-use crate::shape::{self, FieldMeta, Shape};
+use crate::model::default;
+use crate::model::shape::{self, FieldMeta, Shape};
 use mongodb::bson::{Bson, Document, doc};
 
 /// A default that a change begins with where the field is missing.

@@ -2,9 +2,9 @@
 
 use super::around::Around;
 use super::range::Limit;
-use crate::equal::Place;
-use crate::shape::{FieldMeta, Number};
-use crate::{Error, Rule, Violation, filter};
+use crate::model::shape::{FieldMeta, Number};
+use crate::query::equal::Place;
+use crate::{Error, Rule, Violation, query::filter};
 use mongodb::bson::{Bson, Document, doc};
 
 /// Something that must hold of the stored document, so that the change keeps its bounds: part of the update's own filter,
@@ -525,7 +525,7 @@ pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
 mod tests {
     use super::super::range::Range;
     use super::*;
-    use crate::shape::{Bounds, FieldMeta, Shape};
+    use crate::model::shape::{Bounds, FieldMeta, Shape};
 
     fn sum(by: impl Into<Bson>, bound: Number) -> Guard {
         Guard::Sum {

@@ -1,6 +1,6 @@
 //! The items that an update of items needs: without them neither the version nor `updated_at` of the document may change.
 
-use crate::filter::{self, in_array};
+use crate::query::filter::{self, in_array};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The conditions of which one holds at least where such an update changes something; `None` for an update of anything else.
@@ -59,7 +59,7 @@ pub(super) fn changed_twice(operators: &Document, filters: &[Document]) -> Optio
         behind.iter().map(move |other| (one, other))
     });
     pairs.find_map(|((array, one, field), (of, other, same))| {
-        let meet = field.is_empty() || same.is_empty() || crate::names::meet(field, same);
+        let meet = field.is_empty() || same.is_empty() || crate::model::names::meet(field, same);
         let both = one.is_none() || other.is_none() || one == other;
         (array == of && meet && both).then(|| [*array, field].join(".").trim_end_matches('.').to_owned())
     })

@@ -6,14 +6,14 @@
 
 // The operators, the guards that keep an update within the bounds, and the values that it would take out of them.
 
-use crate::document::DocumentMeta;
-use crate::equal::Place;
-use crate::filter::Element;
-use crate::operand::{Operand, Stored, encode};
-use crate::path::{Codec, Path, Plain, Root};
-use crate::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
-use crate::value::Array;
-use crate::{Error, Result, Rule, Violation, check, default, shape};
+use crate::model::document::DocumentMeta;
+use crate::model::path::{Codec, Path, Plain, Root};
+use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
+use crate::model::value::Array;
+use crate::query::equal::Place;
+use crate::query::filter::Element;
+use crate::query::operand::{Operand, Stored, encode};
+use crate::{Error, Result, Rule, Violation, model::check, model::default, model::shape};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
@@ -239,7 +239,7 @@ impl Built {
                 .values()
                 .filter_map(Bson::as_document)
                 .flat_map(Document::keys);
-            if changed.any(|changed| crate::names::meet(changed, name)) {
+            if changed.any(|changed| crate::model::names::meet(changed, name)) {
                 return Err(Error::Query {
                     collection,
                     message: format!(
@@ -282,7 +282,7 @@ impl Built {
     /// For a new document that begins with what this condition demands.
     pub(crate) fn begin_with(&mut self, filter: &Document, given: &[(&'static str, Bson)]) {
         let demanded = |name: &str| {
-            let is_given = |(given, _): &(&str, Bson)| crate::names::meet(given, name);
+            let is_given = |(given, _): &(&str, Bson)| crate::model::names::meet(given, name);
             crate::relation::demanded(filter, name).is_some() || given.iter().any(is_given)
         };
         self.defaults.always.retain(|name| !demanded(name));
@@ -370,7 +370,7 @@ impl Built {
 
     /// Excludes documents without items for the update, where it would write other fields in them: their version, their
     /// timestamps, or the library's own fields.
-    pub(crate) fn guard_items(&mut self, meta: &crate::document::DocumentMeta, noted: bool) {
+    pub(crate) fn guard_items(&mut self, meta: &crate::model::document::DocumentMeta, noted: bool) {
         if let Some(any) = self.met.take().filter(|_| noted || meta.is_stamped()) {
             self.guards.push(Guard::Met { any });
         }
@@ -1122,7 +1122,9 @@ impl Changes<()> {
             .collect();
         for guard in &mut self.guards {
             if let Guard::There { name, alone } = guard {
-                *alone = changed.iter().all(|changed| crate::names::meet(changed, name));
+                *alone = changed
+                    .iter()
+                    .all(|changed| crate::model::names::meet(changed, name));
             }
         }
         if upsert && let Some(name) = self.guards.iter().find_map(Guard::too_many_entries) {
@@ -1182,7 +1184,10 @@ impl Changes<()> {
             let written: Vec<String> = written(&self.operators).map(str::to_owned).collect();
             for field in meta.fields().iter().filter(|field| field.inserted) {
                 let Some(value) = default::of(field) else { continue };
-                if written.iter().any(|name| crate::names::meet(name, field.name)) {
+                if written
+                    .iter()
+                    .any(|name| crate::model::names::meet(name, field.name))
+                {
                     continue;
                 }
                 match fills.is_empty() {
@@ -1293,7 +1298,7 @@ fn former_names(name: &str, field: Option<&'static FieldMeta>) -> impl Iterator<
 
 /// `#[document(append_only)]`, where neither a path says so nor [`Replaceable`](crate::Replaceable): a raw change, or a document
 /// for which somebody has written that trait by hand.
-pub(crate) fn never_changed(meta: &crate::document::DocumentMeta) -> Result<()> {
+pub(crate) fn never_changed(meta: &crate::model::document::DocumentMeta) -> Result<()> {
     if !meta.append_only {
         return Ok(());
     }
@@ -1370,7 +1375,7 @@ impl<R> Changes<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::{Bounds, Number};
+    use crate::model::shape::{Bounds, Number};
 
     const LEVEL: &FieldMeta = &FieldMeta::value::<i32>(
         "level",

@@ -1,7 +1,7 @@
 //! The bounds that a sum or a product keeps: those that a field declares and the range of its integer type. Which stored
 //! numbers pass them is worked out here, so that a guard is one comparison.
 
-use crate::shape::{self, Bounds, FieldMeta, MOST_WRAPPERS, Number, Shape};
+use crate::model::shape::{self, Bounds, FieldMeta, MOST_WRAPPERS, Number, Shape};
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Decimal128, Document, doc};
 use std::cmp::Ordering;

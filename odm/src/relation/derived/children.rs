@@ -14,15 +14,15 @@ use super::images::Image;
 use super::newest::{newest, order};
 use super::recover::but_for_the_deployment;
 use super::{Debt, at, is_atomic, is_number, number, put};
-use crate::copy::{Operation, Subset};
-use crate::default;
-use crate::document::DocumentMeta;
-use crate::key::Key;
-use crate::names::meet;
+use crate::model::copy::{Operation, Subset};
+use crate::model::default;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::model::names::meet;
+use crate::model::reference::OnDelete;
+use crate::model::shape::Shape;
 use crate::own_fields::{DELETE, OPERATION, REVISION};
-use crate::page::is_compared_alike;
-use crate::reference::OnDelete;
-use crate::shape::Shape;
+use crate::query::page::is_compared_alike;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -628,7 +628,7 @@ pub(super) async fn missing(
     let mut all = Vec::new();
     for (at_edge, mut keys) in by_edge {
         let Some(edge) = graph.edge(at_edge) else { continue };
-        for ids in crate::key::chunks(&keys.clone()) {
+        for ids in crate::model::key::chunks(&keys.clone()) {
             let filter = doc! { edge.by(): { "$in": ids } };
             for parent in scope.every(meta, filter, doc! { "_id": 1, edge.by(): 1 }).await? {
                 if let Some(key) = at(&parent, edge.by()) {
@@ -745,7 +745,7 @@ pub(super) async fn derive(
             doc! { "$match": all([of_these, condition.clone()]) }
         };
         let mut found: HashMap<Key, Document> = HashMap::new();
-        for keys in crate::key::chunks(parents) {
+        for keys in crate::model::key::chunks(parents) {
             let pipeline = vec![children(keys), doc! { "$group": group.clone() }];
             for group in scope.aggregate(edge.holder, pipeline).await? {
                 if let Some(parent) = group.get("_id") {
@@ -947,7 +947,7 @@ pub(super) async fn adopt(
         let target = edge.target(meta).unwrap_or_default();
         // Most of those that are new have none, and hold nothing.
         let mut named: HashSet<Key> = HashSet::new();
-        for keys in crate::key::chunks(&keys) {
+        for keys in crate::model::key::chunks(&keys) {
             let pipeline = vec![
                 doc! { "$match": edge.holders_of(target, keys.into_iter().collect()) },
                 doc! { "$group": { "_id": format!("${}", edge.key_path()) } },
@@ -968,7 +968,7 @@ pub(super) async fn adopt(
             doc! { derived.field.name: { "$ne": nothing } }
         };
         let holds: Vec<Document> = list.iter().map(holds).collect();
-        for keys in crate::key::chunks(rest) {
+        for keys in crate::model::key::chunks(rest) {
             let filter = doc! { edge.by(): { "$in": keys }, "$or": &holds };
             let fields = doc! { "_id": 1, edge.by(): 1 };
             let found = scope.every(meta, filter, fields).await?;
@@ -1030,7 +1030,7 @@ pub(super) async fn refresh(
     let mut refused: BTreeMap<Key, Error> = BTreeMap::new();
     for attempt in 0..ATTEMPTS {
         let mut stamps: HashMap<Key, i64> = HashMap::new();
-        for ids in crate::key::chunks(&open) {
+        for ids in crate::model::key::chunks(&open) {
             let filter = doc! { edge.by(): { "$in": ids } };
             for parent in scope
                 .every(meta, filter, doc! { "_id": 1, edge.by(): 1, REVISION: 1 })

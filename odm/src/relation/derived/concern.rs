@@ -2,10 +2,10 @@
 
 use super::super::graph::Graph;
 use super::{is_atomic, plain_name};
-use crate::copy::SyncMode;
-use crate::document::DocumentMeta;
-use crate::names::meet;
-use crate::reference::OnDelete;
+use crate::model::copy::SyncMode;
+use crate::model::document::DocumentMeta;
+use crate::model::names::meet;
+use crate::model::reference::OnDelete;
 use mongodb::bson::{Bson, Document};
 
 /// Which derived fields a write affects.

@@ -3,9 +3,9 @@
 use super::super::graph::{Edge, Graph, What};
 use super::debt::escaped;
 use super::inspect::{Kept, buckets};
-use crate::copy::SyncMode;
-use crate::default;
-use crate::reference::OnDelete;
+use crate::model::copy::SyncMode;
+use crate::model::default;
+use crate::model::reference::OnDelete;
 use mongodb::bson::{Bson, Document, doc};
 
 /// The declaration of an edge.

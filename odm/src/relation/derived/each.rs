@@ -9,7 +9,7 @@
 use super::super::batch::{all, behind, document_id, ids};
 use super::super::scope::{Scope, Statement};
 use super::recover::{but_for_the_deployment, passes};
-use crate::document::DocumentMeta;
+use crate::model::document::DocumentMeta;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, doc};
 

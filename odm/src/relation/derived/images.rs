@@ -11,8 +11,8 @@ use super::debt::Due;
 use super::fill::needed;
 use super::pay::is_kept;
 use crate::Result;
-use crate::document::DocumentMeta;
-use crate::key::Key;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
 

@@ -12,9 +12,9 @@ use super::pay::settle;
 use super::{Due, Token, at};
 use crate::Result;
 use crate::bucket::BucketMeta;
-use crate::copy::{Operation, SyncMode};
-use crate::document::DocumentMeta;
-use crate::key::Key;
+use crate::model::copy::{Operation, SyncMode};
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
 use crate::own_fields::{COPIED, OWN, VERSION};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -279,7 +279,7 @@ async fn raise_above(
     let Some(most) = claimed.values().max() else {
         return Ok(done);
     };
-    for keys in crate::key::chunks(claimed.keys()) {
+    for keys in crate::model::key::chunks(claimed.keys()) {
         let filter = doc! { edge.by(): { "$in": keys } };
         done.add(raise(scope, meta, filter, most.saturating_add(1), token).await)?;
     }

@@ -11,7 +11,7 @@ use super::Token;
 use super::each;
 use super::fill::needed;
 use crate::Result;
-use crate::document::DocumentMeta;
+use crate::model::document::DocumentMeta;
 use crate::own_fields::{LEASE, OPERATION};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{DateTime, Document, RawDocumentBuf, doc};

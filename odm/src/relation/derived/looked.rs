@@ -4,7 +4,7 @@
 //! the holders' ids, of which the look has read the first ones already, so they are handed on here. A border may be any id: it
 //! does no harm if they are outdated, or are never used.
 
-use crate::key::Key;
+use crate::model::key::Key;
 use mongodb::bson::Bson;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

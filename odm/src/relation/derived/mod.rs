@@ -61,11 +61,11 @@ pub(super) use recover::but_for_the_deployment;
 pub(crate) use stored::Unknown;
 
 use super::graph::{CopyField, Derived, Edge, Graph};
-use crate::copy::SyncMode;
-use crate::document::DocumentMeta;
-use crate::names::meet;
+use crate::model::copy::SyncMode;
+use crate::model::document::DocumentMeta;
+use crate::model::names::meet;
+use crate::model::reference::OnDelete;
 use crate::own_fields::{COPIED, VERSION};
-use crate::reference::OnDelete;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 

@@ -8,10 +8,10 @@ use super::super::graph::{Derived, Edge};
 use super::super::parts::matches;
 use super::super::scope::Scope;
 use super::children::element;
-use crate::copy::Subset;
-use crate::document::IndexKind;
-use crate::key::Key;
-use crate::names::read_too;
+use crate::model::copy::Subset;
+use crate::model::document::IndexKind;
+use crate::model::key::Key;
+use crate::model::names::read_too;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, doc};
@@ -117,7 +117,7 @@ impl First<'_> {
         subset: &Subset,
         parents: HashSet<&Key>,
     ) -> Result<HashMap<Key, Vec<Bson>>> {
-        let chunks = crate::key::chunks(parents);
+        let chunks = crate::model::key::chunks(parents);
         let parts = chunks.iter().flat_map(|keys| keys.chunks(PARENTS_IN_ONE_QUERY));
         let looks: Vec<_> = parts
             .map(|keys| scope.aggregate_raw(self.edge.holder, self.pipeline(keys)))
@@ -156,7 +156,7 @@ impl First<'_> {
         };
         // The server hands on each child as it comes, and never holds those of a parent together.
         let joined = [doc! { "$lookup": lookup }, doc! { "$unwind": "$c" }];
-        crate::key::rows(keys).into_iter().chain(joined).collect()
+        crate::model::key::rows(keys).into_iter().chain(joined).collect()
     }
 }
 

@@ -14,7 +14,7 @@ use super::images::Image;
 use super::pay::settle;
 use super::stored::{EDGES, Known};
 use crate::Result;
-use crate::key::Key;
+use crate::model::key::Key;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 

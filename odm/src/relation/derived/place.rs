@@ -4,7 +4,7 @@
 use super::super::graph::Graph;
 use super::Token;
 use super::declaration;
-use crate::document::DocumentMeta;
+use crate::model::document::DocumentMeta;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{DateTime, Document, doc};
 use mongodb::change_stream::event::ResumeToken;

@@ -13,8 +13,8 @@ use super::deliver::{Place, named, sources, structs};
 use super::each::{self, Written};
 use super::pay::settle;
 use crate::Result;
-use crate::copy::SyncMode;
-use crate::key::Key;
+use crate::model::copy::SyncMode;
+use crate::model::key::Key;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 

@@ -13,7 +13,7 @@ use super::followed;
 use super::inspect::Kept;
 use super::others::{Others, is_refused, may_be_left};
 use super::put;
-use crate::names::meet;
+use crate::model::names::meet;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};

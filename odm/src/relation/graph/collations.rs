@@ -5,8 +5,8 @@
 //! the one that is referred to, so a rule could be applied to the wrong document.
 
 use super::Graph;
-use crate::document::DocumentMeta;
-use crate::page::holds_text;
+use crate::model::document::DocumentMeta;
+use crate::query::page::holds_text;
 
 impl Graph {
     pub(super) fn check_collations(&self, problems: &mut Vec<String>) {

@@ -1,11 +1,11 @@
 //! One reference of a document, with the copies beside it, and one field that is derived from children.
 
 use super::{Graph, fields_of, is};
-use crate::copy::{Operation, Subset, SyncMode};
-use crate::document::DocumentMeta;
-use crate::key::Key;
-use crate::reference::ReferenceMeta;
-use crate::shape::FieldMeta;
+use crate::model::copy::{Operation, Subset, SyncMode};
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::model::reference::ReferenceMeta;
+use crate::model::shape::FieldMeta;
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 
 /// One part of a reference's path.

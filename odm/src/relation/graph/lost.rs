@@ -2,8 +2,8 @@
 //! collection that is full. No rule of the library is applied to such a deletion.
 
 use super::{Derived, Edge, Graph};
-use crate::document::DocumentMeta;
-use crate::reference::OnDelete;
+use crate::model::document::DocumentMeta;
+use crate::model::reference::OnDelete;
 
 impl Graph {
     /// The first reason why documents of this type are to be deleted by the library alone, in words that end a sentence, and

@@ -10,10 +10,10 @@ mod walk;
 
 pub(crate) use edge::{CopyField, Derived, Edge, Segment, What, dotted, path};
 
-use crate::copy::{Computed, Copied, SyncMode};
-use crate::document::DocumentMeta;
-use crate::reference::{OnDelete, TargetMeta};
-use crate::shape::{FieldMeta, Shape};
+use crate::model::copy::{Computed, Copied, SyncMode};
+use crate::model::document::DocumentMeta;
+use crate::model::reference::{OnDelete, TargetMeta};
+use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
 use mongodb::bson::{Bson, Document};
 use std::collections::{HashMap, HashSet};

@@ -1,10 +1,10 @@
 use super::super::testing::*;
 use super::*;
 use crate::bucket::BucketMeta;
-use crate::copy::EntryMeta;
-use crate::key::Key;
-use crate::reference::{ReferenceKind, ReferenceMeta};
-use crate::shape::{Body, Bounds, EnumShape, StructShape, Tagging, VariantMeta};
+use crate::model::copy::EntryMeta;
+use crate::model::key::Key;
+use crate::model::reference::{ReferenceKind, ReferenceMeta};
+use crate::model::shape::{Body, Bounds, EnumShape, StructShape, Tagging, VariantMeta};
 use mongodb::bson::{RawDocumentBuf, doc};
 
 fn raw(document: Document) -> RawDocumentBuf {
@@ -465,7 +465,7 @@ fn person_entry() -> Shape {
                     FieldMeta {
                         copied: Some(
                             const {
-                                &Copied::Field(crate::copy::FieldCopy {
+                                &Copied::Field(crate::model::copy::FieldCopy {
                                     through: "id",
                                     source: || "name",
                                     sync: SyncMode::Auto,
@@ -492,7 +492,7 @@ static PARENT: EntryMeta = EntryMeta {
     },
 };
 
-const fn parent(name: &'static str, shape: crate::shape::ShapeFn) -> FieldMeta {
+const fn parent(name: &'static str, shape: crate::model::shape::ShapeFn) -> FieldMeta {
     FieldMeta {
         entry: Some(&PARENT),
         ..field(name, shape)

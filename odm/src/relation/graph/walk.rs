@@ -1,10 +1,10 @@
 //! The walk through the shape of a document that finds its references, the copies beside them, and what is derived in it.
 
 use super::edge::{CopyField, Segment, path};
-use crate::copy::{Copied, EntryMeta, FieldCopy};
-use crate::document::DocumentMeta;
-use crate::reference::ReferenceMeta;
-use crate::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
+use crate::model::copy::{Copied, EntryMeta, FieldCopy};
+use crate::model::document::DocumentMeta;
+use crate::model::reference::ReferenceMeta;
+use crate::model::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
 use std::collections::{BTreeMap, HashSet};
 
 /// The same type is met so often on one way into a type before it counts as recursive: a generic type may stand inside

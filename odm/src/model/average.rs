@@ -1,0 +1,77 @@
+//! The average of a field over children, kept as sum and count.
+
+use crate::model::shape::{Bounds, FieldMeta, Shape, StructShape};
+use crate::model::size::Size;
+use crate::model::value::Value;
+use serde::{Deserialize, Serialize};
+
+/// A running average, stored as `{ sum, count }`, so that a child is added or taken away without reading the others:
+/// the type of a field with `#[computed(avg = Review.stars)]`.
+///
+/// ```
+/// use odm::Average;
+///
+/// assert_eq!(Average::default().value(), None);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Average {
+    sum: f64,
+    count: i64,
+}
+
+impl Average {
+    /// The average; `None` of nothing.
+    pub fn value(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    /// The sum of the values.
+    pub fn sum(&self) -> f64 {
+        self.sum
+    }
+
+    /// How many values there are; children whose field is missing or `null` don't count.
+    pub fn count(&self) -> i64 {
+        self.count
+    }
+}
+
+const FIELDS: &[FieldMeta] = &[
+    FieldMeta::value::<f64>("sum", "sum", "f64", Bounds::NONE),
+    FieldMeta::value::<i64>("count", "count", "i64", Bounds::NONE),
+];
+
+impl crate::model::value::Compared for Average {
+    type As = crate::model::value::ByParts;
+}
+
+impl Value for Average {
+    const SIZE: Size = Size::fixed(34); // a document of "sum" (1 + 4 + 8) and "count" (1 + 6 + 8), with 5 bytes around it
+    fn shape() -> Shape {
+        Shape::Struct(&StructShape {
+            name: "Average",
+            fields: FIELDS,
+            deny_unknown: false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mongodb::bson::{deserialize_from_document, doc, serialize_to_vec};
+
+    #[test]
+    fn is_what_the_sum_is_of_the_count() {
+        let average: Average = deserialize_from_document(doc! { "sum": 45_i64, "count": 12 }).unwrap();
+        assert_eq!(average.value(), Some(3.75));
+        assert_eq!((average.sum(), average.count()), (45.0, 12));
+    }
+
+    #[test]
+    fn takes_the_bytes_that_it_says() {
+        let bytes = serialize_to_vec(&Average::default()).unwrap();
+        assert_eq!(bytes.len(), 33);
+        assert_eq!(Average::default().value(), None);
+    }
+}

@@ -1,0 +1,201 @@
+//! Finds broken rules before the network: walks the encoded document along its shape, after a look that most documents
+//! pass.
+//!
+//! A value that fits costs no allocation: the walk reads the raw bytes and keeps its path on the stack. All violations are
+//! collected, so that a form can show them together.
+
+mod number;
+mod parts;
+mod plan;
+mod quick;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use crate::model::document::DocumentMeta;
+use crate::model::shape::{Bounds, FieldMeta, Shape};
+use crate::model::size::MAX_DOCUMENT_SIZE;
+use crate::{Error, Result, Rule, Violation};
+use mongodb::bson::{RawBsonRef, RawDocument};
+use parts::Owned;
+use shapes::longer;
+pub(crate) use walk::MOST;
+use walk::Walk;
+
+/// How many wrappers (options, newtypes) may stand around one value: more is a shape that refers to nothing but itself.
+const MAX_WRAPPERS: u32 = 64;
+
+/// Refuses a whole document that MongoDB or one of its declared rules would refuse.
+pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
+    let size = doc.as_bytes().len() as u64;
+    if size > MAX_DOCUMENT_SIZE {
+        return Err(Error::TooLarge {
+            collection: meta.collection.to_owned(),
+            size: Some(size),
+            largest: largest(doc),
+            brought: Vec::new(),
+            source: None,
+        });
+    }
+    let shape = (meta.shape)();
+    if let Shape::Struct(shape) = shape
+        && quick::document(shape, doc)
+    {
+        return Ok(());
+    }
+    let violations = violations(shape, doc);
+    if violations.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Invalid {
+        collection: meta.collection.to_owned(),
+        violations,
+        source: None,
+    })
+}
+
+/// The violations of a whole document.
+fn violations(shape: Shape, doc: &RawDocument) -> Vec<Violation> {
+    let mut walk = Walk::default();
+    let root = At::Root("");
+    walk.id(doc, &root);
+    match shape {
+        Shape::Struct(shape) => walk.fields(shape, doc, Owned::All, &root),
+        Shape::Enum(shape) => walk.variant(shape, false, RawBsonRef::Document(doc), &root),
+        _ => walk.elements(doc, &root),
+    }
+    walk.violations
+}
+
+/// Checks a value that an update stores in a field at `path`; `level` is the number of documents and arrays around it.
+pub(crate) fn value(
+    (path, level): (&str, u32),
+    field: &FieldMeta,
+    value: RawBsonRef<'_>,
+    violations: &mut Vec<Violation>,
+) {
+    let mut walk = Walk::below(level, violations);
+    walk.bounded(field.shape, &field.bounds, false, value, &At::Root(path));
+    *violations = walk.violations;
+}
+
+/// Checks one item that an update adds to the array at `path`, or the value of one entry of the map there.
+pub(crate) fn item(
+    (path, level): (&str, u32),
+    field: &FieldMeta,
+    value: RawBsonRef<'_>,
+    violations: &mut Vec<Violation>,
+) {
+    let mut walk = Walk::below(level + 1, violations);
+    walk.item(field.shape, &field.bounds, value, &At::Root(path));
+    *violations = walk.violations;
+}
+
+/// Whether an item of the field's array may hold something behind a number: a map's key, a field of that name, an item of
+/// its own.
+pub(crate) fn has_numbered_items(field: &FieldMeta) -> bool {
+    if field.bounds.opaque {
+        return true;
+    }
+    let mut shape = (field.shape)();
+    let mut outer = true;
+    for _ in 0..MAX_WRAPPERS {
+        match shape {
+            Shape::Optional(inner) => shape = inner(),
+            Shape::Bounded(meta) if meta.bounds.opaque => return true,
+            Shape::Bounded(meta) => shape = (meta.shape)(),
+            Shape::Array(items) if outer => (shape, outer) = (items(), false),
+            Shape::Struct(item) => {
+                let digits = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+                return item
+                    .fields
+                    .iter()
+                    .any(|field| field.flatten || digits(field.name));
+            }
+            Shape::Enum(item) => {
+                let unit = |variant: &crate::model::shape::VariantMeta| {
+                    matches!(variant.body, crate::model::shape::Body::Unit)
+                };
+                return !item.variants.iter().all(unit);
+            }
+            Shape::Any | Shape::Array(_) | Shape::Fixed { .. } | Shape::Tuple(_) | Shape::Map(_) => {
+                return true;
+            }
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// The rule that a key of the field's map breaks.
+pub(crate) fn key(field: &FieldMeta, key: &str) -> Option<Rule> {
+    let mut shape = (field.shape)();
+    let mut bounds = &field.bounds;
+    for _ in 0..MAX_WRAPPERS {
+        match shape {
+            Shape::Optional(inner) => shape = inner(),
+            Shape::Bounded(meta) => (shape, bounds) = ((meta.shape)(), &meta.bounds),
+            _ => break,
+        }
+    }
+    key_rule(bounds, key)
+}
+
+fn key_rule(bounds: &Bounds, key: &str) -> Option<Rule> {
+    if key.is_empty() || key.starts_with('$') || key.contains(['.', '\0']) {
+        return Some(Rule::Key(key.to_owned()));
+    }
+    bounds
+        .key_len
+        .filter(|max| longer(key, *max))
+        .map(Rule::KeyLength)
+}
+
+/// Up to five fields of a document with their sizes, the largest first.
+pub(crate) fn largest(doc: &RawDocument) -> Vec<(String, u64)> {
+    let mut sizes: Vec<_> = doc
+        .iter_elements()
+        .map_while(|element| element.ok())
+        .map(|element| {
+            let name = element.key().as_str();
+            (name.to_owned(), (2 + name.len() + element.size()) as u64)
+        })
+        .collect();
+    sizes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    sizes.truncate(5);
+    sizes
+}
+
+/// Where the walk is; made a string only for a violation.
+enum At<'a> {
+    Root(&'a str),
+    Name(&'a At<'a>, &'a str),
+    Item(&'a At<'a>, usize),
+}
+
+impl At<'_> {
+    fn path(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) {
+        let part: &str = match self {
+            At::Root(path) => path,
+            At::Name(parent, name) => {
+                parent.write(out);
+                name
+            }
+            At::Item(parent, index) => {
+                parent.write(out);
+                &index.to_string()
+            }
+        };
+        if !out.is_empty() {
+            out.push('.');
+        }
+        out.push_str(part);
+    }
+}

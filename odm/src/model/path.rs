@@ -1,0 +1,606 @@
+//! Typed paths: the address of a stored field, as a type.
+//!
+//! `p.addresses.city` is a [`Path`] whose parameters say which document it belongs to, what type stands there and by
+//! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name
+//! is joined by the compiler.
+
+use crate::Result;
+use crate::model::default::Way;
+use crate::model::shape::{EnumShape, FieldMeta};
+use crate::model::value::Compared;
+use crate::query::filter::{Filter, Order};
+use crate::query::join::Tree;
+use mongodb::bson::{Bson, doc};
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// A struct whose stored fields are known.
+pub trait Fielded: 'static {
+    /// The fields in order; a position in it is a field's number in [`At`].
+    const FIELDS: &'static [FieldMeta];
+}
+
+/// An enum whose variants are known.
+pub trait Varied: 'static {
+    /// The variants and their tags.
+    const SHAPE: &'static EnumShape;
+}
+
+/// How a path gets to its field.
+pub trait Step: 'static {
+    /// The dotted name from the root.
+    const PATH: &'static str;
+    /// Whether it leads through an array, so that it means several values.
+    const MULTI: bool = Self::ARRAYS > 0;
+    /// Through how many arrays it leads.
+    const ARRAYS: u32;
+    /// The dotted name of the innermost of them.
+    const INNERMOST: Option<&'static str>;
+    /// The field at its end.
+    const FIELD: Option<&'static FieldMeta>;
+    /// Whether an item of that field's array is at its end.
+    #[doc(hidden)]
+    const ITEM: bool = false;
+    /// All fields on the way to its end, and the arrays whose items are stepped into.
+    #[doc(hidden)]
+    const WAY: Option<&'static Way>;
+    /// What stands for a value of type `X` at its end: one, none or several, as the arrays and options on the way say.
+    type Many<X: Send>: Send;
+
+    /// The value at its end as an expression of an aggregation, made of the value at its beginning. Arrays are stepped
+    /// through one by one.
+    #[doc(hidden)]
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson;
+
+    /// Puts values in the places of what was found on the way.
+    #[doc(hidden)]
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>>;
+}
+
+/// The document itself, where every path begins.
+pub struct Root(());
+
+impl Step for Root {
+    const PATH: &'static str = "";
+    const ARRAYS: u32 = 0;
+    const INNERMOST: Option<&'static str> = None;
+    const FIELD: Option<&'static FieldMeta> = None;
+    const WAY: Option<&'static Way> = None;
+    type Many<X: Send> = X;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        then(from.to_owned())
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<X> {
+        leaf(tree)
+    }
+}
+
+/// Field number `I` of `O`, below `P`.
+pub struct At<P, O, const I: usize>(PhantomData<fn() -> (P, O)>);
+
+impl<P: Step, O: Fielded, const I: usize> At<P, O, I> {
+    const JOINED: Joined = Joined::new(P::PATH, O::FIELDS[I].name, O::FIELDS[I].flatten);
+}
+
+impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
+    const PATH: &'static str = {
+        let joined: &'static Joined = &Self::JOINED;
+        joined.as_str()
+    };
+    const ARRAYS: u32 = P::ARRAYS;
+    const INNERMOST: Option<&'static str> = P::INNERMOST;
+    const FIELD: Option<&'static FieldMeta> = Some(&O::FIELDS[I]);
+    const WAY: Option<&'static Way> = Some(&Way {
+        above: P::WAY,
+        field: Some(&O::FIELDS[I]),
+    });
+    type Many<X: Send> = P::Many<X>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, &mut |parent| {
+            let field = &O::FIELDS[I];
+            then(match (field.flatten, parent.as_str()) {
+                (true, _) => parent,
+                (false, "$") => format!("${}", field.name),
+                (false, _) => format!("{parent}.{}", field.name),
+            })
+        })
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble(tree, leaf)
+    }
+}
+
+/// Through the items of an array: MongoDB's dotted names step over them.
+pub struct Each<P>(PhantomData<fn() -> P>);
+
+impl<P: Step> Step for Each<P> {
+    const PATH: &'static str = P::PATH;
+    const ARRAYS: u32 = P::ARRAYS + 1;
+    const INNERMOST: Option<&'static str> = Some(P::PATH);
+    const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const ITEM: bool = true;
+    const WAY: Option<&'static Way> = Some(&Way {
+        above: P::WAY,
+        field: None,
+    });
+    type Many<X: Send> = P::Many<Vec<X>>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, &mut |items| {
+            let items = doc! { "$ifNull": [items, []] };
+            doc! { "$map": { "input": items, "in": then("$$this".to_owned()) } }.into()
+        })
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble::<Vec<X>>(tree, &mut |tree| tree.items().map(&mut *leaf).collect())
+    }
+}
+
+/// Through an option: the field may not be there.
+pub struct Maybe<P>(PhantomData<fn() -> P>);
+
+impl<P: Step> Maybe<P> {
+    /// How many names lead to the value, if it is there. A flattened one has no name: it is there if one of its fields is.
+    const NAMES: u32 = {
+        let path = P::PATH.as_bytes();
+        let mut names = !path.is_empty() as u32;
+        let mut i = 0;
+        while i < path.len() {
+            names += (path[i] == b'.') as u32;
+            i += 1;
+        }
+        match P::FIELD {
+            Some(field) if field.flatten => names + 1,
+            _ => names,
+        }
+    };
+}
+
+impl<P: Step> Step for Maybe<P> {
+    const PATH: &'static str = P::PATH;
+    const ARRAYS: u32 = P::ARRAYS;
+    const INNERMOST: Option<&'static str> = P::INNERMOST;
+    const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const WAY: Option<&'static Way> = P::WAY;
+    type Many<X: Send> = P::Many<Option<X>>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, then)
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble::<Option<X>>(tree, &mut |tree| match tree {
+            Tree::Nothing { there } if *there < Self::NAMES => Ok(None),
+            there => leaf(there).map(Some),
+        })
+    }
+}
+
+/// A field that is stored as a value of type `S`, whatever its own type is.
+pub struct StoredAs<P, S>(PhantomData<fn() -> (P, S)>);
+
+impl<P: Step, S: 'static> Step for StoredAs<P, S> {
+    const PATH: &'static str = P::PATH;
+    const ARRAYS: u32 = P::ARRAYS;
+    const INNERMOST: Option<&'static str> = P::INNERMOST;
+    const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const ITEM: bool = P::ITEM;
+    const WAY: Option<&'static Way> = P::WAY;
+    type Many<X: Send> = P::Many<X>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, then)
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble(tree, leaf)
+    }
+}
+
+/// How the values of type `T` at the end of a path are compared.
+pub trait Holds<T: ?Sized> {
+    /// By their bytes, or by what is in them.
+    type As;
+}
+impl<T: Compared + ?Sized> Holds<T> for Root {
+    type As = T::As;
+}
+impl<T: Compared + ?Sized, P, O, const I: usize> Holds<T> for At<P, O, I> {
+    type As = T::As;
+}
+impl<T: Compared + ?Sized, P> Holds<T> for Each<P> {
+    type As = T::As;
+}
+impl<T: Compared + ?Sized, P> Holds<T> for Kept<P> {
+    type As = T::As;
+}
+impl<T: Compared + ?Sized, P> Holds<T> for Maybe<P> {
+    type As = T::As;
+}
+impl<T: ?Sized, P, S: Compared> Holds<T> for StoredAs<P, S> {
+    type As = S::As;
+}
+
+/// Into a value that the library writes: what is inside it is not the application's to change either.
+pub struct Kept<P>(PhantomData<fn() -> P>);
+
+impl<P: Step> Step for Kept<P> {
+    const PATH: &'static str = P::PATH;
+    const ARRAYS: u32 = P::ARRAYS;
+    const INNERMOST: Option<&'static str> = P::INNERMOST;
+    const FIELD: Option<&'static FieldMeta> = P::FIELD;
+    const WAY: Option<&'static Way> = P::WAY;
+    type Many<X: Send> = P::Many<X>;
+
+    fn expression(from: &str, then: &mut dyn FnMut(String) -> Bson) -> Bson {
+        P::expression(from, then)
+    }
+
+    fn assemble<X: Send>(tree: &Tree, leaf: &mut dyn FnMut(&Tree) -> Result<X>) -> Result<Self::Many<X>> {
+        P::assemble(tree, leaf)
+    }
+}
+
+const LONGEST: usize = 512;
+
+struct Joined {
+    bytes: [u8; LONGEST],
+    len: usize,
+}
+
+impl Joined {
+    const fn new(parent: &str, name: &str, flatten: bool) -> Joined {
+        let joined = Joined {
+            bytes: [0; LONGEST],
+            len: 0,
+        }
+        .push(parent);
+        if flatten {
+            return joined; // a flattened struct's fields stand in the parent
+        }
+        let joined = if parent.is_empty() {
+            joined
+        } else {
+            joined.push(".")
+        };
+        joined.push(name)
+    }
+
+    const fn push(mut self, text: &str) -> Joined {
+        let bytes = text.as_bytes();
+        assert!(
+            self.len + bytes.len() <= LONGEST,
+            "a dotted field name is longer than 512 bytes"
+        );
+        let mut i = 0;
+        while i < bytes.len() {
+            self.bytes[self.len] = bytes[i];
+            self.len += 1;
+            i += 1;
+        }
+        self
+    }
+
+    const fn as_str(&self) -> &str {
+        let (head, _) = self.bytes.split_at(self.len);
+        match std::str::from_utf8(head) {
+            Ok(text) => text,
+            Err(_) => panic!("whole strings were joined"),
+        }
+    }
+}
+
+/// A field of a document of type `R` with a value of type `T`, reached by `P`, and stored as `C` says.
+///
+/// Paths come from a document's generated struct of fields, which every closure of a query or an update receives:
+/// `people.find(|p| p.addresses.city.eq("New York"))`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// let p = Person::paths();
+/// assert_eq!(p.addresses.city.name(), "addresses.city");
+/// assert_eq!(format!("{:?}", p.id), "_id");
+/// # Ok::<(), odm::Error>(())
+/// ```
+#[allow(clippy::type_complexity)]
+pub struct Path<R, T: ?Sized, P, C = Plain>(PhantomData<fn() -> (R, Box<T>, P, C)>);
+
+impl<R, T: ?Sized, P, C> Path<R, T, P, C> {
+    /// The only value.
+    #[doc(hidden)]
+    pub const NEW: Self = Path(PhantomData);
+}
+
+impl<R, T: ?Sized, P: Step, C> Path<R, T, P, C> {
+    /// The dotted name, as MongoDB writes it.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert_eq!(Person::paths().place.name(), "place");
+    /// ```
+    pub const fn name(&self) -> &'static str {
+        P::PATH
+    }
+
+    /// The same of a field that an index names, in an order or hashed: the server goes by the bytes of its values.
+    #[doc(hidden)]
+    pub fn indexed_name(&self) -> &'static str
+    where
+        T: Sized,
+        P: Holds<T, As: crate::model::value::Ordered<T>>,
+    {
+        P::PATH
+    }
+}
+
+impl<R, T: ?Sized, P, C> Clone for Path<R, T, P, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, T: ?Sized, P, C> Copy for Path<R, T, P, C> {}
+
+impl<R, T: ?Sized, P: Step, C> std::fmt::Debug for Path<R, T, P, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(P::PATH)
+    }
+}
+
+/// The fields of a flattened struct: `#[serde(flatten)]`. They stand in the struct's parent, so the struct has no place of
+/// its own that could be compared, set, sorted by or indexed. It leads to its fields and to nothing else.
+///
+/// ```
+/// use odm::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Document, Serialize, Deserialize)]
+/// #[document(collection = "houses")]
+/// struct House {
+///     #[serde(rename = "_id")]
+///     id: i32,
+///     #[serde(flatten)]
+///     place: Place,
+/// }
+///
+/// #[derive(Embed, Serialize, Deserialize)]
+/// struct Place {
+///     city: String,
+/// }
+///
+/// assert_eq!(House::paths().place.city.name(), "city");
+/// ```
+#[allow(clippy::type_complexity)]
+pub struct Flattened<R, T: ?Sized, P>(PhantomData<fn() -> (R, Box<T>, P)>);
+
+impl<R, T: ?Sized, P> Flattened<R, T, P> {
+    /// The only value.
+    #[doc(hidden)]
+    pub const NEW: Self = Flattened(PhantomData);
+}
+
+/// A trait that no flattened struct has.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is flattened, so it has no place of its own in the document: its fields stand in their parent",
+    label = "the path of a flattened struct",
+    note = "name its fields one by one, such as `p.place.city` where `place` is flattened",
+    note = "a struct that is compared, set or indexed as a whole is stored as one: leave out `#[serde(flatten)]`"
+)]
+pub trait StandsAlone {}
+
+/// The traits of an own path, for the message that says why a flattened struct does not have them.
+macro_rules! not_of_flattened {
+    ($($name:ident($($value:ident)?) -> $of:ty = $none:expr;)*) => {
+        #[doc(hidden)]
+        #[allow(clippy::should_implement_trait)]
+        impl<R, T: ?Sized, P> Flattened<R, T, P> {
+            $(
+                pub fn $name<$($value)?>(self $(, _: $value)?) -> $of
+                where
+                    T: StandsAlone,
+                {
+                    $none
+                }
+            )*
+        }
+    };
+}
+
+not_of_flattened! {
+    eq(V) -> Filter<R> = Filter::all();
+    ne(V) -> Filter<R> = Filter::all();
+    gt(V) -> Filter<R> = Filter::all();
+    gte(V) -> Filter<R> = Filter::all();
+    lt(V) -> Filter<R> = Filter::all();
+    lte(V) -> Filter<R> = Filter::all();
+    in_(V) -> Filter<R> = Filter::all();
+    not_in(V) -> Filter<R> = Filter::all();
+    exists(V) -> Filter<R> = Filter::all();
+    asc() -> Order<R> = Order::new("", false);
+    desc() -> Order<R> = Order::new("", true);
+    name() -> &'static str = "";
+    indexed_name() -> &'static str = "";
+}
+
+impl<R, T: ?Sized, P> Clone for Flattened<R, T, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, T: ?Sized, P> Copy for Flattened<R, T, P> {}
+
+impl<R, T: ?Sized, P> std::fmt::Debug for Flattened<R, T, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Flattened")
+    }
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Flattened<R, T, P> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
+    }
+}
+
+/// How a field's value becomes BSON.
+pub trait Codec<T: ?Sized>: 'static {
+    /// Hands the value to a serializer.
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>;
+}
+
+/// As the type's own `Serialize` says: every field without `#[serde(with)]` or `serialize_with`.
+pub struct Plain(());
+
+impl<T: serde::Serialize + ?Sized> Codec<T> for Plain {
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+}
+
+/// As [`Plain`], of an option that a function reads, which wants it to be there.
+pub struct Needed(());
+
+impl<T: serde::Serialize + ?Sized> Codec<T> for Needed {
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+}
+
+/// A field that serde reads where it is missing, as far as its type allows.
+#[diagnostic::on_unimplemented(
+    message = "a document without this field can't be read back: with `#[serde(with)]` or `deserialize_with`, serde wants it to be there, though it is an `Option`",
+    note = "write `default` beside it, `#[serde(default, with = \"…\")]`: a missing field is `None` then",
+    note = "or set it to `None`: `.set(|p| p.field, None)`"
+)]
+pub trait MayBeMissing {}
+impl MayBeMissing for Plain {}
+
+/// Only the library writes the field (an id, a version, a timestamp, a copy): it is read and queried as any other.
+pub struct ReadOnly<C = Plain>(PhantomData<C>);
+
+impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        C::serialize(value, serializer)
+    }
+}
+
+/// Such a field, for the library's own updates.
+#[doc(hidden)]
+pub fn written<R, T: ?Sized, P, C>(_: Path<R, T, P, C>) -> Path<R, T, P> {
+    Path::NEW
+}
+
+/// A field that the application may write.
+#[diagnostic::on_unimplemented(
+    message = "this field is written by the library alone: an update can't change it",
+    note = "`_id` never changes; the library maintains versions, timestamps, copies and computed fields",
+    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
+    note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
+)]
+pub trait Writable {}
+impl Writable for Plain {}
+#[diagnostic::do_not_recommend]
+impl Writable for Needed {}
+
+/// A field whose items are stored as their type's own `Serialize` says, each by itself.
+#[diagnostic::on_unimplemented(
+    message = "this field is stored as its `#[serde(with)]` or `serialize_with` says, which tells nothing of one item alone",
+    note = "compare and change the field as a whole: `.find(|p| p.field.eq(value))`, `.set(|p| p.field, value)`",
+    note = "or put the attribute on the items: an array of `struct Item(#[serde(with = \"…\")] Value);` with `#[derive(Embed)]`"
+)]
+pub trait PlainItems {}
+impl PlainItems for Plain {}
+impl PlainItems for ReadOnly {}
+impl PlainItems for Needed {}
+
+/// One value, not the values of an array's items.
+#[diagnostic::on_unimplemented(
+    message = "this path leads through the items of an array, so it does not say which of them to change",
+    note = "all of them: `.each(|p| p.items, |item| item.set(|i| i.field, value))`",
+    note = "some of them: `.elem(|p| p.items, |i| i.field.eq(old), |item| item.set(|i| i.field, value))`"
+)]
+pub trait Single: Step {}
+impl Single for Root {}
+impl<P: Single, O: Fielded, const I: usize> Single for At<P, O, I> {}
+impl<P: Single> Single for Maybe<P> {}
+impl<P: Single, S: 'static> Single for StoredAs<P, S> {}
+#[doc(hidden)]
+impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
+
+/// A trait that values written by the library do not have.
+#[diagnostic::on_unimplemented(
+    message = "this field is a part of what is written by the library alone: an update can't change it",
+    note = "a copy is kept in sync with its source: change it there",
+    note = "a document with `#[document(append_only)]` is inserted and deleted, and never changed",
+    note = "a bucket's items are written by `odm.buckets::<Item>()`, which counts and sums them: `push`, `edit`, `delete`"
+)]
+pub trait WrittenByTheApplication {}
+
+/// A type with fields of its own, whose paths continue a path.
+pub trait Nested: 'static {
+    /// The struct of paths.
+    type Fields<R: 'static, P: 'static>: 'static;
+    /// Its only value.
+    fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P>;
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
+    }
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, Needed> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
+    }
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, ReadOnly> {
+    type Target = T::Fields<R, Kept<P>>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, Kept<P>>()
+    }
+}
+
+impl<T: Nested> Nested for Option<T> {
+    type Fields<R: 'static, P: 'static> = T::Fields<R, Maybe<P>>;
+    fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
+        T::fields::<R, Maybe<P>>()
+    }
+}
+
+impl<T: Nested> Nested for Box<T> {
+    type Fields<R: 'static, P: 'static> = T::Fields<R, P>;
+    fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
+        T::fields::<R, P>()
+    }
+}
+
+macro_rules! through_items {
+    ($($ty:ty, [$($p:tt)*];)*) => {$(
+        impl<T: Nested, $($p)*> Nested for $ty {
+            type Fields<R: 'static, P: 'static> = T::Fields<R, Each<P>>;
+            fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
+                T::fields::<R, Each<P>>()
+            }
+        }
+    )*};
+}
+
+through_items! {
+    Vec<T>, [];
+    std::collections::VecDeque<T>, [];
+    Box<[T]>, [];
+    std::sync::Arc<[T]>, [];
+    std::collections::HashSet<T, S>, [S: 'static];
+    std::collections::BTreeSet<T>, [];
+}

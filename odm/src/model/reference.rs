@@ -1,0 +1,711 @@
+//! References: fields that hold the id of another document, and their declarations.
+//!
+//! [`Ref<T>`] is stored as the bare id, so documents of other programs can be read unchanged. The declaration of a field
+//! (`#[reference]`, `#[parent_ref]`) is in a [`ReferenceMeta`] beside its bounds; joins, checks and the rules of deletion all
+//! read it there.
+
+use crate::model::document::{DocumentMeta, IndexKey};
+use crate::model::shape::Shape;
+use crate::model::size::Size;
+use crate::model::value::{IdValue, Value};
+use crate::query::join::{Hop, Slot, Tree};
+use crate::{Document, Error, Result, Target};
+use mongodb::bson::{Bson, RawBsonRef};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+/// A reference to a document of type `T`: its id, stored as nothing but the id.
+///
+/// The field that holds it says what kind of relationship it is: `#[reference]`, `#[reference(many, max = N)]` for an array
+/// of them, or `#[parent_ref]`. A reference by another unique field than `_id` names the type of that field as `K`, and the
+/// field in the attribute: `#[reference(by = account_id)] account: Ref<Account, i32>`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::Ref;
+///
+/// let owner: Ref<Account> = Ref::new(7);
+/// assert_eq!(owner.key(), &7);
+/// assert_eq!(format!("{owner:?}"), "Ref<Account>(7)");
+/// ```
+pub struct Ref<T: Document, K = <T as Document>::Id> {
+    key: K,
+    to: PhantomData<fn() -> T>,
+}
+
+impl<T: Document, K> Ref<T, K> {
+    /// A reference to the document with this id, or with this value in the field that the reference is by. Whether there
+    /// is one is checked where it is written.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let owner = odm::Ref::<Account>::new(7);
+    /// ```
+    pub const fn new(key: K) -> Ref<T, K> {
+        Ref { key, to: PhantomData }
+    }
+
+    /// The id, or the value of the field that the reference is by.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert_eq!(odm::Ref::<Account>::new(7).key(), &7);
+    /// ```
+    pub const fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The id itself.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert_eq!(odm::Ref::<Account>::new(7).into_key(), 7);
+    /// ```
+    pub fn into_key(self) -> K {
+        self.key
+    }
+}
+
+impl<T: Document, K: Clone> Clone for Ref<T, K> {
+    fn clone(&self) -> Self {
+        Ref::new(self.key.clone())
+    }
+}
+
+impl<T: Document, K: Copy> Copy for Ref<T, K> {}
+
+impl<T: Document, K: PartialEq> PartialEq for Ref<T, K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<T: Document, K: Eq> Eq for Ref<T, K> {}
+
+impl<T: Document, K: PartialOrd> PartialOrd for Ref<T, K> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        self.key.partial_cmp(&other.key)
+    }
+}
+
+impl<T: Document, K: Ord> Ord for Ref<T, K> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl<T: Document, K: Hash> Hash for Ref<T, K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+impl<T: Document, K: fmt::Debug> fmt::Debug for Ref<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ref<{}>({:?})", T::META.name, self.key)
+    }
+}
+
+impl<T: Document, K: fmt::Display> fmt::Display for Ref<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
+}
+
+impl<T: Document, K: Serialize> Serialize for Ref<T, K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.key.serialize(serializer)
+    }
+}
+
+impl<'de, T: Document, K: Deserialize<'de>> Deserialize<'de> for Ref<T, K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        K::deserialize(deserializer).map(Ref::new)
+    }
+}
+
+impl<T: Document, K: IdValue> Value for Ref<T, K> {
+    const SIZE: Size = K::SIZE;
+    const DOCUMENT: bool = false;
+    const REFERENCE: bool = true;
+    fn shape() -> Shape {
+        K::shape()
+    }
+}
+
+impl<T: Document, K: 'static> crate::model::value::Compared for Ref<T, K> {
+    type As = crate::model::value::ByValue;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Document, K: IdValue> IdValue for Ref<T, K> {}
+
+impl<T: Document> Target<T> for Ref<T, T::Id> {
+    fn target_id(&self) -> Result<Bson> {
+        crate::query::operand::id(&self.key)
+    }
+}
+
+impl<T: Document> Target<T> for &Ref<T, T::Id> {
+    fn target_id(&self) -> Result<Bson> {
+        crate::query::operand::id(&self.key)
+    }
+}
+
+/// A single reference as it stands in a field or in an array: a [`Ref`], or one of a union.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reference to a document",
+    label = "not a reference",
+    note = "a reference is an `odm::Ref<T>` to a document `T`, an `Option` of it, or an array of them",
+    note = "an embedded struct is declared with `#[embed]`"
+)]
+pub trait Pointer: Value + Serialize {
+    /// The documents that it may point to: one for a [`Ref`], several for a union.
+    const TARGETS: &'static [TargetMeta];
+    /// Whether it is stored as `{ type, id }`.
+    const UNION: bool;
+    /// The field that holds the reference, of a struct that copies fields of the document beside it.
+    #[doc(hidden)]
+    const WITHIN: Option<&'static str> = None;
+}
+
+impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
+    const TARGETS: &'static [TargetMeta] = &[TargetMeta {
+        tag: "",
+        document: || T::META,
+    }];
+    const UNION: bool = false;
+}
+
+/// A pointer whose documents a join can give.
+#[diagnostic::on_unimplemented(
+    message = "the document that `{Self}` refers to can't be joined: it is not `Clone`",
+    note = "a document that several others refer to is given to each of them: derive `Clone` for it"
+)]
+pub trait Load: Pointer {
+    /// The result of a join: the document, or for a union an enum of documents.
+    type Loaded: Clone + Send + 'static;
+
+    /// Notes that the document of a stored reference is wanted; nothing of a value that is no such reference.
+    #[doc(hidden)]
+    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot>;
+    /// The document, if it was found.
+    #[doc(hidden)]
+    fn get(slot: Slot, hop: &mut Hop) -> Option<Self::Loaded>;
+}
+
+impl<T: Document + Clone, K: IdValue + Serialize> Load for Ref<T, K> {
+    type Loaded = T;
+
+    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot> {
+        Some(hop.want::<T>(value, by))
+    }
+
+    fn get(slot: Slot, hop: &mut Hop) -> Option<T> {
+        hop.get(slot)
+    }
+}
+
+/// A pointer that holds an id, and no value of another field.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is a reference by another field than `_id`, and does not say by which",
+    note = "the field of the document does: `collection.load(&document, |d| d.field)`, or `.include(|d| d.field)` in a query"
+)]
+pub trait LoadById: Load {}
+impl<T: Document + Clone> LoadById for Ref<T, <T as Document>::Id> where T::Id: Serialize {}
+
+/// The two fields of a stored reference of a union: `{ type, id }`.
+#[doc(hidden)]
+pub fn union_parts(value: RawBsonRef<'_>) -> Option<(&str, RawBsonRef<'_>)> {
+    let document = value.as_document()?;
+    let tag = document.get_str("type").ok()?;
+    Some((tag, document.get("id").ok()??))
+}
+
+/// A pointer that can point to a `T`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not refer to `{T}`",
+    note = "it is declared as a reference to another document: name a field that refers to a `{T}`"
+)]
+pub trait PointsTo<T: Document>: Pointer {}
+impl<T: Document, K: IdValue + Serialize> PointsTo<T> for Ref<T, K> {}
+
+/// A pointer that is stored as more than the id.
+#[doc(hidden)]
+pub trait Wrapped: Pointer {}
+
+/// The stored type of a reference to a `T` in place of such a pointer.
+#[doc(hidden)]
+pub trait Wraps<T: Document>: Wrapped {
+    fn wrap(reference: Ref<T>) -> mongodb::bson::error::Result<Bson>;
+}
+
+/// A field that refers to documents: a [`Pointer`], an `Option` of one, or an array of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reference to documents",
+    label = "not a reference",
+    note = "`#[reference]` and `#[parent_ref]` stand on an `odm::Ref<T>` or an `Option` of it, `#[reference(many, max = N)]` on an array such as `Vec<odm::Ref<T>>`",
+    note = "an embedded struct is declared with `#[embed]`"
+)]
+pub trait Reference: 'static {
+    /// The type of a single one of them.
+    type Pointer: Pointer;
+    /// Whether it is an array.
+    const MANY: bool;
+    /// Whether a document can do without it.
+    const OPTIONAL: bool;
+    /// Whether it is an array whose items have no order, and each of which counts once.
+    const SET: bool = false;
+    /// The result of a join for it, where each document is an `X`: an `X`, an `Option<X>` or a `Vec<X>`.
+    type Joined<X: Send>: Send;
+    /// The result of a join for it if missing documents are left out.
+    type Present<X: Send>: Send;
+
+    /// Puts documents in the places of the references to them.
+    #[doc(hidden)]
+    fn joined<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Option<Self::Joined<X>>>;
+    /// The same without those that are missing.
+    #[doc(hidden)]
+    fn present<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Self::Present<X>>;
+}
+
+/// `Reference` for a type that is one pointer.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __reference_of_one {
+    ([$($p:tt)*] $ty:ty) => {
+        impl<$($p)*> $crate::__private::Reference for $ty {
+            type Pointer = $ty;
+            const MANY: bool = false;
+            const OPTIONAL: bool = false;
+            type Joined<X: ::core::marker::Send> = X;
+            type Present<X: ::core::marker::Send> = ::core::option::Option<X>;
+
+            fn joined<X: ::core::marker::Send>(
+                tree: &$crate::__private::Tree,
+                get: &mut dyn ::core::ops::FnMut(
+                    $crate::__private::Slot,
+                ) -> $crate::__private::Result<::core::option::Option<X>>,
+            ) -> $crate::__private::Result<::core::option::Option<X>> {
+                <Self as $crate::__private::Reference>::present(tree, get)
+            }
+
+            fn present<X: ::core::marker::Send>(
+                tree: &$crate::__private::Tree,
+                get: &mut dyn ::core::ops::FnMut(
+                    $crate::__private::Slot,
+                ) -> $crate::__private::Result<::core::option::Option<X>>,
+            ) -> $crate::__private::Result<::core::option::Option<X>> {
+                match tree.slot() {
+                    ::core::option::Option::Some(slot) => get(slot),
+                    ::core::option::Option::None => ::core::result::Result::Ok(::core::option::Option::None),
+                }
+            }
+        }
+    };
+}
+
+crate::__reference_of_one!([T: Document, K: IdValue + Serialize] Ref<T, K>);
+
+impl<R: Reference> Reference for Option<R> {
+    type Pointer = R::Pointer;
+    const MANY: bool = R::MANY;
+    const SET: bool = R::SET;
+    const OPTIONAL: bool = true;
+    type Joined<X: Send> = Option<R::Joined<X>>;
+    type Present<X: Send> = R::Present<X>;
+
+    fn joined<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Option<Self::Joined<X>>> {
+        match tree {
+            Tree::Nothing { .. } => Ok(Some(None)),
+            // A reference whose document is missing is no reference that is not there.
+            there => Ok(R::joined(there, get)?.map(Some)),
+        }
+    }
+
+    fn present<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Self::Present<X>> {
+        R::present(tree, get)
+    }
+}
+
+impl<R: Reference> Reference for Box<R> {
+    type Pointer = R::Pointer;
+    const MANY: bool = R::MANY;
+    const SET: bool = R::SET;
+    const OPTIONAL: bool = R::OPTIONAL;
+    type Joined<X: Send> = R::Joined<X>;
+    type Present<X: Send> = R::Present<X>;
+
+    fn joined<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Option<Self::Joined<X>>> {
+        R::joined(tree, get)
+    }
+
+    fn present<X: Send>(
+        tree: &Tree,
+        get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+    ) -> Result<Self::Present<X>> {
+        R::present(tree, get)
+    }
+}
+
+macro_rules! arrays_of_references {
+    ($($ty:ty, [$($p:tt)*], $set:literal;)*) => {$(
+        impl<P: Pointer, $($p)*> Reference for $ty {
+            type Pointer = P;
+            const MANY: bool = true;
+            const SET: bool = $set;
+            const OPTIONAL: bool = false;
+            type Joined<X: Send> = Vec<X>;
+            type Present<X: Send> = Vec<X>;
+
+            fn joined<X: Send>(
+                tree: &Tree,
+                get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+            ) -> Result<Option<Vec<X>>> {
+                let mut all = Vec::new();
+                for item in tree.items() {
+                    let one = match item.slot() {
+                        Some(slot) => get(slot)?,
+                        None => None,
+                    };
+                    let Some(one) = one else { return Ok(None) };
+                    all.push(one);
+                }
+                Ok(Some(all))
+            }
+
+            fn present<X: Send>(
+                tree: &Tree,
+                get: &mut dyn FnMut(Slot) -> Result<Option<X>>,
+            ) -> Result<Vec<X>> {
+                tree.items()
+                    .filter_map(|item| item.slot())
+                    .filter_map(|slot| get(slot).transpose())
+                    .collect()
+            }
+        }
+    )*};
+}
+
+arrays_of_references! {
+    Vec<P>, [], false;
+    std::collections::VecDeque<P>, [], false;
+    Box<[P]>, [], false;
+    std::sync::Arc<[P]>, [], false;
+    std::collections::HashSet<P, S>, [S: 'static], true;
+    std::collections::BTreeSet<P>, [], true;
+}
+
+/// A reference that names one document type: everything but a union.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can refer to documents of several types, and this needs a reference to one",
+    note = "a `Ref<T>`, an `Option<Ref<T>>` or an array of them"
+)]
+pub trait ReferenceTo: Reference {
+    /// The document.
+    type Target: Document;
+    /// The type of the stored value.
+    type Key: IdValue;
+}
+
+impl<R: Reference> ReferenceTo for R
+where
+    R::Pointer: OneTarget,
+{
+    type Target = <R::Pointer as OneTarget>::Target;
+    type Key = <R::Pointer as OneTarget>::Key;
+}
+
+/// A pointer to one type of documents.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can refer to documents of several types, and this needs a reference to one",
+    note = "a `Ref<T>`, an `Option<Ref<T>>` or an array of them"
+)]
+pub trait OneTarget: Pointer {
+    type Target: Document;
+    type Key: IdValue;
+}
+
+impl<T: Document, K: IdValue + Serialize> OneTarget for Ref<T, K> {
+    type Target = T;
+    type Key = K;
+}
+
+/// The declaration of a field with `#[reference(…)]` or `#[parent_ref(…)]`.
+#[derive(Clone, Copy, Debug)]
+pub struct ReferenceMeta {
+    /// One, many, or the parent.
+    pub kind: ReferenceKind,
+    /// The documents that it may refer to.
+    pub targets: &'static [TargetMeta],
+    /// Whether it is stored as `{ type, id }`.
+    pub union: bool,
+    /// Whether a document can do without it: an `Option`.
+    pub optional: bool,
+    /// The stored name of the target's field whose value it holds: `_id`, or that of `by = field`.
+    pub by: fn() -> &'static str,
+    /// The name in Rust of the field on the other side, which refers back: `inverse = field`.
+    pub inverse: Option<&'static str>,
+    /// How many references an array will come to hold, where that is said: `expected = N`.
+    pub expected: Option<u64>,
+    /// Whether each target is referred to by one document at most: `#[parent_ref(one)]`.
+    pub one: bool,
+    /// The further keys of the index behind the reference: `#[parent_ref(order(-time))]`.
+    pub order: &'static [IndexKey],
+    /// Whether writes check that the target exists: all but `check = false`.
+    pub check: bool,
+    /// Whether the index that the relationship needs is declared by it: all but `index = false`.
+    pub index: bool,
+    /// What happens to this document, or this field, when the target is deleted.
+    pub on_delete: OnDelete,
+}
+
+impl ReferenceMeta {
+    /// The declaration of an attribute that has no option but `inverse`.
+    pub const fn of<R: Reference>(kind: ReferenceKind, inverse: Option<&'static str>) -> ReferenceMeta {
+        ReferenceMeta {
+            kind,
+            targets: <R::Pointer as Pointer>::TARGETS,
+            union: <R::Pointer as Pointer>::UNION,
+            optional: R::OPTIONAL,
+            by: || "_id",
+            inverse,
+            expected: None,
+            one: false,
+            order: &[],
+            check: true,
+            index: true,
+            on_delete: match inverse {
+                Some(_) if R::MANY => OnDelete::Pull,
+                Some(_) if R::OPTIONAL => OnDelete::Nullify,
+                _ => OnDelete::Restrict,
+            },
+        }
+    }
+}
+
+/// How a field looks that refers to documents; the bound of an array is the field's.
+pub(crate) fn shape<R: Reference>() -> Shape {
+    if R::OPTIONAL {
+        Shape::Optional(present::<R>)
+    } else {
+        present::<R>()
+    }
+}
+
+fn present<R: Reference>() -> Shape {
+    if R::MANY {
+        Shape::Array(<R::Pointer as Value>::shape)
+    } else {
+        <R::Pointer as Value>::shape()
+    }
+}
+
+/// The kind of a relationship, as its attribute says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReferenceKind {
+    /// `#[reference]`.
+    One,
+    /// `#[reference(many, max = N)]`.
+    Many,
+    /// `#[parent_ref]`.
+    Parent,
+}
+
+/// A document that a reference may refer to.
+#[derive(Clone, Copy, Debug)]
+pub struct TargetMeta {
+    /// What stands in `type` for it, in a union; empty otherwise.
+    pub tag: &'static str,
+    /// Its constants; a function, since documents may refer to each other.
+    pub document: fn() -> &'static DocumentMeta,
+}
+
+/// What happens to a reference when its target is deleted: `on_delete = …`.
+///
+/// ```
+/// use odm::references::OnDelete;
+///
+/// assert_eq!(OnDelete::Cascade.to_string(), "cascade");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OnDelete {
+    /// The target is not deleted while something refers to it: the default, but of the two sides of a two-way reference.
+    Restrict,
+    /// The document that holds the reference is deleted too.
+    Cascade,
+    /// The reference is removed: for an `Option<Ref<T>>`.
+    Nullify,
+    /// The reference is pulled out of its array.
+    Pull,
+    /// The reference stays, and names a document that is not there any more.
+    Keep,
+}
+
+impl fmt::Display for OnDelete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OnDelete::Restrict => "restrict",
+            OnDelete::Cascade => "cascade",
+            OnDelete::Nullify => "nullify",
+            OnDelete::Pull => "pull",
+            OnDelete::Keep => "keep",
+        })
+    }
+}
+
+/// A document that names its parent by `#[parent_ref]`: what [`Collection::of`](crate::Collection::of) and `children` go by.
+///
+/// The derive implements it for every `#[parent_ref]`, unless two of them name the same type of parent.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no `#[parent_ref]` to `{P}`, or has several",
+    note = "declare it: `#[parent_ref] pub parent: Ref<{P}>`",
+    note = "where several fields refer to it, name one: `.children_by(|c| c.field)`, or `.find(|c| c.field.eq(parent.to_ref()))`"
+)]
+pub trait ChildOf<P: Document>: Document {
+    /// The field that names the parent.
+    fn parent() -> ParentField;
+}
+
+/// A document that `C` names as its parent: [`ChildOf`] from the other side.
+///
+/// The derive implements that; this one follows from it.
+pub trait ParentOf<C>: Document {
+    /// The child's field that names it.
+    fn named_by() -> ParentField;
+}
+
+// Asked from this side, the compiler knows both types before it says that they don't fit.
+impl<P: Document, C: ChildOf<P>> ParentOf<C> for P {
+    fn named_by() -> ParentField {
+        C::parent()
+    }
+}
+
+/// What names the parent of documents of type `C` to [`Collection::of`](crate::Collection::of): the parent itself, or a
+/// reference to it by its id.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(comments: Collection<Comment>, one: Comment) -> odm::Result<()> {
+/// let beside = comments.of(&one.post).all().await?;
+/// # Ok(()) }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` does not name the parent of a `{C}`",
+    note = "give the parent, `&parent`, or a reference to it, `Ref::<Parent>::new(id)`"
+)]
+pub trait NamesParent<C> {
+    /// The parent's type.
+    type Parent: ParentOf<C>;
+    /// What children hold that name it by this field.
+    #[doc(hidden)]
+    fn key(&self, by: &str) -> Result<Bson>;
+}
+
+impl<P: ParentOf<C>, C> NamesParent<C> for &P {
+    type Parent = P;
+
+    fn key(&self, by: &str) -> Result<Bson> {
+        match by {
+            "_id" => crate::query::operand::id(self.id()),
+            by => crate::query::operand::stored_document(*self)
+                .map(|mut document| document.remove(by).unwrap_or(Bson::Null))
+                .map_err(|source| Error::Encode {
+                    field: by.to_owned(),
+                    source: Box::new(source),
+                }),
+        }
+    }
+}
+
+impl<P: ParentOf<C>, C: Document> NamesParent<C> for Ref<P, P::Id> {
+    type Parent = P;
+
+    fn key(&self, by: &str) -> Result<Bson> {
+        match by {
+            "_id" => crate::query::operand::id(&self.key),
+            by => Err(Error::Query {
+                collection: C::META.collection,
+                message: format!(
+                    "the documents name their parent by its `{by}`, which a reference by its id does not tell: give the parent \
+                     itself, or look for them by `find`"
+                ),
+            }),
+        }
+    }
+}
+
+impl<P: ParentOf<C>, C: Document> NamesParent<C> for &Ref<P, P::Id> {
+    type Parent = P;
+
+    fn key(&self, by: &str) -> Result<Bson> {
+        NamesParent::<C>::key(*self, by)
+    }
+}
+
+/// The field of a child that names its parent, with what is declared about it.
+#[derive(Clone, Copy, Debug)]
+pub struct ParentField {
+    /// Its stored name.
+    pub name: &'static str,
+    /// The stored name of the reference in it, where it stands there with copies beside it.
+    pub id: Option<&'static str>,
+    /// Its declaration.
+    pub reference: &'static ReferenceMeta,
+}
+
+impl ParentField {
+    /// For the derive: the field of a `#[parent_ref]`.
+    #[doc(hidden)]
+    pub const fn of(field: &'static crate::model::shape::FieldMeta) -> ParentField {
+        let id = match (field.reference, field.entry) {
+            (None, Some(entry)) => Some(entry.id),
+            _ => None,
+        };
+        match field.declared() {
+            Some(reference) => ParentField {
+                name: field.name,
+                id,
+                reference,
+            },
+            None => panic!("a `#[parent_ref]` is declared as a reference"),
+        }
+    }
+
+    /// Where the reference is stored: the dotted name.
+    pub(crate) fn path(&self) -> Cow<'static, str> {
+        match self.id {
+            Some(id) => format!("{}.{id}", self.name).into(),
+            None => self.name.into(),
+        }
+    }
+}
+
+/// A document of which each parent has one at most: `#[parent_ref(one)]`.
+#[diagnostic::on_unimplemented(
+    message = "a `{P}` may have many documents of type `{Self}`",
+    note = "all of them: `.children::<{Self}>()`",
+    note = "if there is one at most, declare it: `#[parent_ref(one)]`"
+)]
+pub trait OnlyChildOf<P: Document>: ChildOf<P> {}

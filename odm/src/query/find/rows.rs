@@ -1,0 +1,164 @@
+//! The documents of a stream in their type, with what is joined to them.
+
+use crate::query::join::{Join, Source, Work};
+use crate::store::batches::Batch;
+use crate::{Document, Result, store::decode};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{BoxStream, Stream, StreamExt};
+use mongodb::bson::RawDocument;
+use serde::de::DeserializeOwned;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// A row, or the error that ends the stream; within it the error of a document that does not fit.
+type Row<T, Out, J> = Result<Result<<J as Join<T>>::Row<Out>>>;
+
+/// The rows of a stream. One batch is in memory, with what is joined to it.
+pub(crate) struct Rows<T: Document, Out: Send + 'static, J: Join<T>> {
+    batches: BoxStream<'static, Result<Batch>>,
+    from: Source,
+    join: Arc<J>,
+    projected: bool,
+    rows: std::vec::IntoIter<Row<T, Out, J>>,
+    joining: Option<BoxFuture<'static, Vec<Row<T, Out, J>>>>,
+}
+
+// Nothing of it is pinned but what is in a box.
+impl<T: Document, Out: Send + 'static, J: Join<T>> Unpin for Rows<T, Out, J> {}
+
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Rows<T, Out, J> {
+    pub(crate) fn of(
+        batches: BoxStream<'static, Result<Batch>>,
+        from: Source,
+        join: J,
+        projected: bool,
+    ) -> Self {
+        Rows {
+            batches,
+            from,
+            join: Arc::new(join),
+            projected,
+            rows: Vec::new().into_iter(),
+            joining: None,
+        }
+    }
+
+    /// As a stream in which a document that does not fit is an error like others.
+    pub(crate) fn whole(self) -> BoxStream<'static, Result<J::Row<Out>>> {
+        Whole(self).boxed()
+    }
+
+    /// As a stream in which a document that does not fit is an item.
+    pub(crate) fn lossy(self) -> BoxStream<'static, Result<Result<J::Row<Out>>>> {
+        Lossy(self).boxed()
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Row<T, Out, J>>> {
+        loop {
+            if let Some(row) = self.rows.next() {
+                return Poll::Ready(Some(row));
+            }
+            if let Some(joining) = &mut self.joining {
+                self.rows = ready!(joining.poll_unpin(cx)).into_iter();
+                self.joining = None;
+                continue;
+            }
+            match ready!(self.batches.poll_next_unpin(cx)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(batch)) if J::NOTHING => {
+                    let read = Read::of(&*self.join, self.projected, &batch);
+                    self.rows = read.into_rows(Ok(())).into_iter();
+                }
+                Some(Ok(batch)) => {
+                    let (join, from, projected) = (self.join.clone(), self.from.clone(), self.projected);
+                    let joined = async move {
+                        let mut read = Read::of(&*join, projected, &batch);
+                        let done = read.work.run(&from).await;
+                        read.into_rows(done)
+                    };
+                    self.joining = Some(joined.boxed());
+                }
+            }
+        }
+    }
+}
+
+struct Whole<R>(R);
+struct Lossy<R>(R);
+
+impl<T, Out, J> Stream for Whole<Rows<T, Out, J>>
+where
+    T: Document,
+    Out: DeserializeOwned + Send + 'static,
+    J: Join<T>,
+{
+    type Item = Result<J::Row<Out>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(ready!(self.0.poll(cx)).map(|row| row?))
+    }
+}
+
+impl<T, Out, J> Stream for Lossy<Rows<T, Out, J>>
+where
+    T: Document,
+    Out: DeserializeOwned + Send + 'static,
+    J: Join<T>,
+{
+    type Item = Result<Result<J::Row<Out>>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll(cx)
+    }
+}
+
+/// A batch that is read: its documents, the errors of those that don't fit in their places, and what is to be joined.
+struct Read<'j, T: Document, Out, J: Join<T>> {
+    work: Work<'j, T, J>,
+    documents: Vec<Out>,
+    places: Vec<Result<()>>,
+    failed: Result<()>,
+}
+
+impl<'j, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Read<'j, T, Out, J> {
+    fn of(join: &'j J, projected: bool, batch: &Batch) -> Self {
+        let mut work = Work::of_query(join, projected);
+        let (mut documents, mut places) = (Vec::new(), Vec::new());
+        let mut take = |raw: &RawDocument| {
+            let document = decode::decode(T::META, raw);
+            let document = document.and_then(|document| work.parent(raw).map(|()| document));
+            places.push(document.map(|document| documents.push(document)));
+            Ok(())
+        };
+        let failed = batch.each(T::META, &mut take);
+        Read {
+            work,
+            documents,
+            places,
+            failed,
+        }
+    }
+
+    /// Where the join failed, its error stands for all documents that fit.
+    fn into_rows(self, joined: Result<()>) -> Vec<Row<T, Out, J>> {
+        let rows = self
+            .failed
+            .and(joined)
+            .and_then(|()| self.work.rows(self.documents));
+        let (mut rows, failed) = match rows {
+            Ok(rows) => (rows.into_iter(), None),
+            Err(error) => (Vec::new().into_iter(), Some(error)),
+        };
+        let mut all = Vec::with_capacity(self.places.len());
+        for place in self.places {
+            match place {
+                Ok(()) => all.extend(rows.next().map(|row| Ok(Ok(row)))),
+                Err(error) => all.push(Ok(Err(error))),
+            }
+        }
+        all.extend(failed.map(Err));
+        all
+    }
+}

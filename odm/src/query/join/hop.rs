@@ -1,0 +1,436 @@
+//! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
+
+use super::{Slot, Tree};
+use crate::collection::Core;
+use crate::model::document::DocumentMeta;
+use crate::model::key::{Key, Places, chunks};
+use crate::query::find::Query;
+use crate::session::Shared;
+use crate::{Collection, Document, Filter, Odm, Result, Tx};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{StreamExt, TryStreamExt};
+use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use std::any::Any;
+use std::sync::{Mutex, PoisonError};
+
+/// Maximum number of queries of one join that run at once, outside a transaction.
+const IN_FLIGHT: usize = 4;
+
+/// Where a join reads: a database, within a transaction or not.
+#[derive(Clone)]
+pub struct Source {
+    pub(crate) odm: Odm,
+    pub(crate) session: Option<Shared>,
+    /// Whether the queries of a join may sort on disk.
+    pub(crate) on_disk: bool,
+}
+
+impl Source {
+    pub(crate) fn on_disk(mut self, on_disk: Option<bool>) -> Source {
+        self.on_disk = on_disk == Some(true);
+        self
+    }
+
+    pub(super) fn core(&self, meta: &'static DocumentMeta) -> Core {
+        Core::new(&self.odm, meta, self.session.clone())
+    }
+
+    /// The driver executes one operation of a session at a time.
+    pub(super) fn in_flight(&self) -> usize {
+        if self.session.is_some() { 1 } else { IN_FLIGHT }
+    }
+}
+
+/// The source of a join: an [`Odm`], or a [`Tx`] for the snapshot of its transaction.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// /// Within a transaction or not.
+/// async fn owner(from: &impl odm::query::ReadFrom, post: &Post) -> odm::Result<User> {
+///     post.author.load(from).await
+/// }
+/// ```
+pub trait ReadFrom: Sync {
+    /// The database, and the transaction if there is one.
+    #[doc(hidden)]
+    fn source(&self) -> Source;
+}
+
+impl ReadFrom for Odm {
+    fn source(&self) -> Source {
+        Source {
+            odm: self.clone(),
+            session: None,
+            on_disk: false,
+        }
+    }
+}
+
+impl ReadFrom for Tx {
+    fn source(&self) -> Source {
+        Source {
+            odm: self.odm().clone(),
+            session: Some(self.shared().clone()),
+            on_disk: false,
+        }
+    }
+}
+
+impl<T: Document> ReadFrom for Collection<T> {
+    fn source(&self) -> Source {
+        self.core().source()
+    }
+}
+
+impl ReadFrom for Core {
+    fn source(&self) -> Source {
+        Source {
+            odm: self.odm().clone(),
+            session: self.session().cloned(),
+            on_disk: false,
+        }
+    }
+}
+
+/// A function that notes what is wanted behind hop number `level`, when the hops up to it have their documents.
+pub(super) type Further<'a> = &'a mut (dyn FnMut(usize, &[Hop], &mut Hop) -> Result<()> + Send);
+
+/// Asks for everything that is joined, hop by hop.
+pub(super) fn run_all<'a>(
+    hops: &'a mut Vec<Hop>,
+    from: &'a Source,
+    further: Further<'a>,
+) -> BoxFuture<'a, Result<()>> {
+    async move {
+        for level in 0.. {
+            match hops.get_mut(level) {
+                Some(hop) if hop.is_empty() => break,
+                Some(hop) if hop.embedded => {}
+                Some(hop) => hop.run(from).await?,
+                None => break,
+            }
+            let mut next = Hop::further(hops.iter().any(|hop| hop.embedded));
+            further(level, hops, &mut next)?;
+            hops.push(next);
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// The documents that are wanted next, by collection.
+#[derive(Default)]
+pub struct Hop {
+    fetches: Vec<Box<dyn Fetch>>,
+    /// Documents may be asked for more often than they are wanted, since what they belong to is given several times.
+    pub(super) repeated: bool,
+    /// The documents stand in those that refer to them already: the server has joined them.
+    pub(super) embedded: bool,
+    /// The join that adds targets: two joins that the server executed don't share documents, since further joined documents are
+    /// inside them.
+    pub(super) lane: u32,
+}
+
+/// Documents that one query brings (or several, where they are very many).
+pub(super) trait Fetch: Any + Send {
+    fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>>;
+    /// Takes a document that came in another way.
+    fn take(&mut self, raw: &RawDocument) -> Result<()>;
+    fn collection(&self) -> &'static str;
+    fn has(&self, at: u32) -> bool;
+    /// What each document was wanted by, in their order.
+    fn keys(&self) -> Vec<&Key>;
+    fn raw(&self, at: u32) -> Option<&RawDocument>;
+    /// The raw documents are needed too, for what is joined to them.
+    fn keep_raw(&mut self);
+    fn as_any(&mut self) -> &mut dyn Any;
+}
+
+impl Hop {
+    /// A hop behind the first one.
+    pub(super) fn further(embedded: bool) -> Hop {
+        Hop {
+            fetches: Vec::new(),
+            repeated: true,
+            embedded,
+            lane: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.fetches.is_empty()
+    }
+
+    /// The document of a `T` whose field `by` has this value.
+    pub(crate) fn want<T: Document + Clone>(&mut self, value: RawBsonRef<'_>, by: &'static str) -> Slot {
+        for (fetch, known) in self.fetches.iter_mut().enumerate() {
+            if let Some(known) = known.as_any().downcast_mut::<ById<T>>()
+                && known.by == by
+                && known.lane == self.lane
+            {
+                return Slot {
+                    fetch: fetch as u32,
+                    at: known.want(value),
+                };
+            }
+        }
+        let mut new = ById::<T>::new(by);
+        new.lane = self.lane;
+        let at = new.want(value);
+        self.add(Box::new(new)).at(at)
+    }
+
+    pub(super) fn add(&mut self, fetch: Box<dyn Fetch>) -> Slot {
+        self.fetches.push(fetch);
+        Slot {
+            fetch: (self.fetches.len() - 1) as u32,
+            at: 0,
+        }
+    }
+
+    pub(crate) fn get<T: Document + Clone>(&mut self, slot: Slot) -> Option<T> {
+        let repeated = self.repeated;
+        let fetch = self.fetches.get_mut(slot.fetch as usize)?;
+        fetch.as_any().downcast_mut::<ById<T>>()?.get(slot.at, repeated)
+    }
+
+    pub(super) fn fetch(&self, slot: Slot) -> Option<&dyn Fetch> {
+        self.fetches.get(slot.fetch as usize).map(|fetch| &**fetch)
+    }
+
+    pub(super) fn fetch_mut(&mut self, slot: Slot) -> Option<&mut dyn Fetch> {
+        match self.fetches.get_mut(slot.fetch as usize) {
+            Some(fetch) => Some(&mut **fetch),
+            None => None,
+        }
+    }
+
+    /// Takes the documents that the server has put into `raw` under `name`, for the lists that `tree` refers to.
+    pub(super) fn take_embedded(&mut self, raw: &RawDocument, name: &str, tree: &Tree) -> Result<()> {
+        let mut fetches: Vec<u32> = Vec::new();
+        tree.each(&mut |slot| {
+            if !fetches.contains(&slot.fetch) {
+                fetches.push(slot.fetch);
+            }
+        });
+        for document in embedded(raw, name) {
+            for fetch in &fetches {
+                if let Some(fetch) = self.fetches.get_mut(*fetch as usize) {
+                    fetch.take(document)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings all of them.
+    pub(super) async fn run(&mut self, from: &Source) -> Result<()> {
+        if let [fetch] = self.fetches.as_mut_slice() {
+            return fetch.run(from).await;
+        }
+        // Collected, since a stream of closures that borrow can't be shown to be `Send`.
+        let queries: Vec<_> = self.fetches.iter_mut().map(|fetch| fetch.run(from)).collect();
+        futures::stream::iter(queries)
+            .buffer_unordered(from.in_flight())
+            .try_collect::<()>()
+            .await
+    }
+}
+
+/// The documents in an array.
+pub(super) fn embedded<'d>(raw: &'d RawDocument, name: &str) -> impl Iterator<Item = &'d RawDocument> {
+    raw.get_array(name)
+        .ok()
+        .into_iter()
+        .flatten()
+        .filter_map(|item| item.ok()?.as_document())
+}
+
+impl Slot {
+    pub(super) fn at(self, at: u32) -> Slot {
+        Slot { at, ..self }
+    }
+}
+
+/// Documents that are wanted by the value of a field.
+pub(crate) struct ById<T> {
+    by: &'static str,
+    places: Places,
+    found: Vec<Found<T>>,
+    with_raw: bool,
+    lane: u32,
+    /// What its queries are called.
+    operation: &'static str,
+}
+
+struct Found<T> {
+    document: Option<T>,
+    raw: Option<RawDocumentBuf>,
+    wanted: u32,
+}
+
+impl<T: Document + Clone> ById<T> {
+    pub(crate) fn new(by: &'static str) -> ById<T> {
+        ById {
+            by,
+            places: Places::default(),
+            found: Vec::new(),
+            with_raw: false,
+            lane: 0,
+            operation: "join",
+        }
+    }
+
+    pub(crate) fn named(self, operation: &'static str) -> ById<T> {
+        ById { operation, ..self }
+    }
+
+    pub(crate) fn want(&mut self, value: RawBsonRef<'_>) -> u32 {
+        self.want_key(Key::of(value))
+    }
+
+    pub(crate) fn want_key(&mut self, key: Key) -> u32 {
+        let next = self.found.len() as u32;
+        let at = place(&mut self.places, key, next);
+        match self.found.get_mut(at as usize) {
+            Some(found) => found.wanted = found.wanted.saturating_add(1),
+            None => self.found.push(Found {
+                document: None,
+                raw: None,
+                wanted: 1,
+            }),
+        }
+        at
+    }
+
+    /// The document: itself where it is wanted for the last time, else a copy.
+    pub(crate) fn get(&mut self, at: u32, repeated: bool) -> Option<T> {
+        let found = self.found.get_mut(at as usize)?;
+        found.wanted = found.wanted.saturating_sub(1);
+        if found.wanted == 0 && !repeated {
+            found.document.take()
+        } else {
+            found.document.clone()
+        }
+    }
+
+    /// Asks for all of them.
+    pub(crate) fn load<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
+        let (by, operation) = (self.by, self.operation);
+        let chunks = all_chunks(&self.places);
+        load_by(self, from.core(T::META), by, operation, chunks, from.in_flight())
+    }
+}
+
+/// The keys in the order of their places.
+fn in_order(places: &Places) -> Vec<&Key> {
+    let mut keys: Vec<(u32, &Key)> = places.iter().map(|(key, at)| (*at, key)).collect();
+    keys.sort_unstable_by_key(|(at, _)| *at);
+    keys.into_iter().map(|(_, key)| key).collect()
+}
+
+fn all_chunks(places: &Places) -> Vec<Vec<Bson>> {
+    chunks(places.keys())
+}
+
+/// The place of a key, which is the next one where it is new.
+fn place(places: &mut Places, key: Key, next: u32) -> u32 {
+    *places.entry(key).or_insert(next)
+}
+
+/// Asks for the documents whose field `by` has one of these values, and hands them to `to`.
+fn load_by<'a>(
+    to: &'a mut dyn Fetch,
+    core: Core,
+    by: &'static str,
+    operation: &'static str,
+    mut chunks: Vec<Vec<Bson>>,
+    in_flight: usize,
+) -> BoxFuture<'a, Result<()>> {
+    async move {
+        let find = |chunk| Query::new(core.clone(), Filter::raw(doc! { by: { "$in": chunk } }));
+        if chunks.len() <= 1 {
+            // The usual case, without what it costs to wait for several at once.
+            let Some(chunk) = chunks.pop() else { return Ok(()) };
+            return find(chunk).each(operation, &mut |raw| to.take(raw)).await;
+        }
+        let to = Mutex::new(to);
+        let mut queries = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let (query, to) = (find(chunk), &to);
+            queries.push(async move {
+                let mut take =
+                    |raw: &RawDocument| to.lock().unwrap_or_else(PoisonError::into_inner).take(raw);
+                query.each(operation, &mut take).await
+            });
+        }
+        let answers = futures::stream::iter(queries).buffer_unordered(in_flight);
+        answers.try_collect().await
+    }
+    .boxed()
+}
+
+/// The place of a document, by the value of its field `by`.
+fn wanted(places: &Places, by: &str, raw: &RawDocument) -> Option<u32> {
+    let key = Key::of(raw.get(by).ok()??);
+    places.get(&key).copied()
+}
+
+fn read<T: Document>(
+    places: &Places,
+    by: &str,
+    with_raw: bool,
+    raw: &RawDocument,
+) -> Result<Option<(u32, T, Option<RawDocumentBuf>)>> {
+    let Some(at) = wanted(places, by, raw) else {
+        return Ok(None);
+    };
+    let document = super::lookup::read::<T>(T::META, raw)?;
+    Ok(Some((at, document, with_raw.then(|| raw.to_owned()))))
+}
+
+fn put<T>(found: &mut [Found<T>], at: u32, document: T, raw: Option<RawDocumentBuf>) {
+    if let Some(found) = found.get_mut(at as usize) {
+        found.document = Some(document);
+        found.raw = raw;
+    }
+}
+
+impl<T: Document + Clone> Fetch for ById<T> {
+    fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
+        self.load(from)
+    }
+
+    fn take(&mut self, raw: &RawDocument) -> Result<()> {
+        if let Some((at, document, raw)) = read(&self.places, self.by, self.with_raw, raw)? {
+            put(&mut self.found, at, document, raw);
+        }
+        Ok(())
+    }
+
+    fn collection(&self) -> &'static str {
+        T::META.collection
+    }
+
+    fn has(&self, at: u32) -> bool {
+        self.found
+            .get(at as usize)
+            .is_some_and(|found| found.document.is_some())
+    }
+
+    fn keys(&self) -> Vec<&Key> {
+        in_order(&self.places)
+    }
+
+    fn raw(&self, at: u32) -> Option<&RawDocument> {
+        self.found.get(at as usize)?.raw.as_deref()
+    }
+
+    fn keep_raw(&mut self) {
+        self.with_raw = true;
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}

@@ -1,0 +1,24 @@
+//! Reads documents: conditions, queries, pages, joins and aggregations.
+//!
+//! [`Collection::find`](crate::Collection::find) begins a query, [`Find::include`] joins, [`Collection::aggregate`](crate::Collection::aggregate) computes on the server. The paths of
+//! a document ([`Path`]) make conditions ([`Filter`]) and orders ([`Order`]).
+
+pub(crate) mod aggregate;
+pub(crate) mod equal;
+pub(crate) mod explain;
+pub(crate) mod filter;
+pub(crate) mod find;
+pub(crate) mod join;
+pub(crate) mod operand;
+pub(crate) mod page;
+
+pub use crate::model::path::Path;
+pub use aggregate::{Aggregate, Group, GroupKey};
+pub use explain::{Explain, JoinExplain};
+pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
+pub use find::{Find, Lossy, LossyFind};
+pub use join::{
+    Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
+    ReadFrom, Strict,
+};
+pub use page::{Page, PageToken, Paged, ResumableFind};

@@ -1,0 +1,625 @@
+//! Keyset pages: each begins after the last document of the page before, found by the index instead of by counting.
+
+mod behind;
+mod resume;
+
+use crate::collection::Core;
+use crate::model::document::DocumentMeta;
+use crate::query::find::Query;
+use crate::query::join::{Join, Work};
+use crate::store::batches::Take;
+use crate::{Document, Error, Filter, Find, Order, Result, store::decode};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use behind::{Key, at, behind};
+pub(crate) use behind::{holds_text, is_compared_alike};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{self, Bson, RawDocument, doc};
+use mongodb::options::{Collation, CollationAlternate, CollationStrength, FindOptions};
+pub(crate) use resume::Place;
+pub use resume::ResumableFind;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Where a page ends: an opaque text, safe in a URL, that a client may keep and send back. It holds the values by which
+/// the last document was sorted, so it is no secret to whom may read them; and it can only ever be compared with.
+///
+/// ```
+/// let token = odm::query::PageToken::from("c29tZSB0ZXh0");
+/// assert_eq!(token.to_string(), "c29tZSB0ZXh0");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PageToken(String);
+
+impl PageToken {
+    /// As text.
+    ///
+    /// ```
+    /// assert_eq!(odm::query::PageToken::from("c29tZSB0ZXh0").as_str(), "c29tZSB0ZXh0");
+    /// ```
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for PageToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for PageToken {
+    fn from(text: String) -> PageToken {
+        PageToken(text)
+    }
+}
+
+impl From<&str> for PageToken {
+    fn from(text: &str) -> PageToken {
+        PageToken(text.to_owned())
+    }
+}
+
+/// A page of a query.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let page = people.find_all().page(50).await?;
+/// for person in &page.items {
+///     println!("{}", person.name);
+/// }
+/// if let Some(token) = page.next {
+///     println!("more behind {token}");
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<Out> {
+    /// The documents.
+    pub items: Vec<Out>,
+    /// The token of the next page; `None` after the last page.
+    pub next: Option<PageToken>,
+}
+
+/// The content of a token.
+#[derive(Serialize)]
+struct Position {
+    /// The order that it belongs to, such as `year:-1,_id:1`.
+    s: String,
+    /// The last document's values.
+    v: Vec<Bson>,
+}
+
+/// A query for one page. `.await` executes it.
+///
+/// # Errors
+/// [`Error::PageToken`] for a token of another query, or a text that is not a token. [`Error::Query`] for a query with `skip`
+/// or `limit`; for one that is sorted by an array or a path through one; where a document holds an array or a regular
+/// expression in a sort field; and for a collation by which two ids may be equal (strings, where upper and lower case are
+/// equal), or are equal where the page begins. [`Error::Decode`] for the first document that can't be decoded.
+///
+/// # Cost
+/// One round trip for every 16 MB of documents, and one before for a page behind a token where strings are ids and a
+/// collation compares them. An index that has the sort order, with `_id` at its end, finds the beginning of the page. Where
+/// the field may hold anything (`#[field(opaque)]`), every page looks through it for arrays.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let page = people.find(|p| p.age.gte(18)).sort(|p| p.name.asc()).page(50).await?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a query does nothing until it is awaited"]
+pub struct Paged<T, Out, J = ()> {
+    find: Find<T, Out, J>,
+    size: u32,
+    after: Option<PageToken>,
+}
+
+impl<T: Document, Out, J> std::fmt::Debug for Paged<T, Out, J> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Paged")
+            .field("find", &self.find)
+            .field("size", &self.size)
+            .field("after", &self.after)
+            .finish()
+    }
+}
+
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
+    /// The first `size` documents, and where to go on. Sorted as the query says, and by `_id` where that leaves a tie;
+    /// inserts and deletes between two pages neither repeat nor skip any other document.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, token: Option<String>) -> odm::Result<()> {
+    /// let mut query = people.find_all().sort(|p| p.age.desc()).page(50);
+    /// if let Some(token) = token {
+    ///     query = query.after(token);
+    /// }
+    /// let page = query.await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn page(self, size: u32) -> Paged<T, Out, J> {
+        Paged {
+            find: self,
+            size,
+            after: None,
+        }
+    }
+}
+
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, Out, J> {
+    /// The page that this token names, from [`Page::next`] of the same query.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let first = people.find_all().page(50).await?;
+    /// if let Some(token) = first.next {
+    ///     let second = people.find_all().page(50).after(token).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn after(mut self, token: impl Into<PageToken>) -> Self {
+        self.after = Some(token.into());
+        self
+    }
+}
+
+impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture for Paged<T, Out, J> {
+    type Output = Result<Page<J::Row<Out>>>;
+    type IntoFuture = BoxFuture<'static, Result<Page<J::Row<Out>>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let Paged { find, size, after } = self;
+            let (query, join) = find.into_query();
+            let from = query.source();
+            let mut work = Work::of_query(&join, query.is_projected());
+            let mut items = Vec::new();
+            let mut take = |document: &RawDocument| {
+                items.push(decode::decode(T::META, document)?);
+                work.parent(document)
+            };
+            let next = page(query, size, after, &mut take).await?;
+            work.run(&from).await?;
+            let items = work.rows(items)?;
+            Ok(Page { items, next })
+        }
+        .boxed()
+    }
+}
+
+/// Hands the documents of a page to `take`, and gives where the next one begins.
+fn page(
+    mut query: Query,
+    size: u32,
+    after: Option<PageToken>,
+    take: Take<'_>,
+) -> BoxFuture<'_, Result<Option<PageToken>>> {
+    async move {
+        let meta = query.meta();
+        let collection = meta.collection;
+        let refuse = |message: &str| Error::Query {
+            collection,
+            message: message.to_owned(),
+        };
+        refuse_several(meta, &query.sort)?;
+        if query.options.skip.is_some() || query.options.limit.is_some() {
+            return Err(refuse(
+                "a page has its size instead of `limit`, and its token instead of `skip`",
+            ));
+        }
+        let keys = total_order(&query)?;
+        let order: Vec<String> = keys
+            .iter()
+            .map(|key| format!("{}:{}", key.name, key.direction()))
+            .collect();
+        let order = order.join(",");
+        let position = after
+            .map(|token| read(&token, &order))
+            .transpose()
+            .map_err(|reason| Error::PageToken { collection, reason })?;
+        if size == 0 {
+            return Ok(None);
+        }
+        if let Some(position) = position {
+            let filter = std::mem::replace(&mut query.filter, Filter::all()).into_document()?;
+            if holds_text((meta.shape)(), "_id")
+                && let Some((one, other)) =
+                    twins(&query.core, &filter, &query.options, &keys, &position).await?
+            {
+                return Err(refuse(&format!(
+                    "the page begins at two documents that this collation takes for equal, with the ids {one} and \
+                     {other}, so neither comes before the other: use no collation, or give them other ids"
+                )));
+            }
+            query.filter = Filter::raw(filter) & Filter::raw(behind(&keys, &position));
+        }
+        query.options.limit = Some(i64::from(size) + 1);
+        let sort = keys
+            .iter()
+            .map(|key| (key.name.to_owned(), Bson::Int32(key.direction())))
+            .collect();
+        query.sort.clear();
+        query.options.sort = Some(sort);
+        if let Some(fields) = &mut query.fields {
+            keep_keys(fields, &keys);
+        }
+        query.prepare_projection();
+        // One of several values stands for an array, another one in each direction: such a document would come
+        // twice.
+        let may_be_refused = keys.iter().any(Key::may_be_refused);
+        let again = on_disk(&mut query).await?;
+        let (mut taken, mut more, mut last) = (0, false, None);
+        let mut take = |document: &RawDocument| {
+            if taken == size {
+                more = true;
+                return Ok(());
+            }
+            take(document)?;
+            taken += 1;
+            let is_last = taken == size;
+            if is_last || may_be_refused {
+                let values: Option<Vec<Bson>> = keys.iter().map(|key| value_at(document, key.name)).collect();
+                if values.is_none() {
+                    return Err(refuse(
+                        "a document of the page holds an array or a regular expression where it is sorted by a single \
+                         value that others are compared with",
+                    ));
+                }
+                last = values.filter(|_| is_last);
+            }
+            Ok(())
+        };
+        match (query.each("page", &mut take).await, again) {
+            // The server has sorted nothing yet, so it has given nothing.
+            (Err(Error::Memory { .. }), Some(again)) => again.each("page", &mut take).await?,
+            (done, _) => done?,
+        }
+        let (true, Some(v)) = (more, last) else {
+            return Ok(None);
+        };
+        let token = write(Position { s: order, v }).map_err(|source| Error::Encode {
+            field: "page token".to_owned(),
+            source: Box::new(source),
+        })?;
+        Ok(Some(token))
+    }
+    .boxed()
+}
+
+/// Refuses an order by what has several values in one document.
+fn refuse_several(meta: &'static DocumentMeta, sort: &[Order<()>]) -> Result<()> {
+    let shape = (meta.shape)();
+    let has_several = |order: &&Order<()>| order.multi || Key::of(shape, order.name, false).is_array();
+    match sort.iter().find(has_several) {
+        Some(order) => Err(Error::Query {
+            collection: meta.collection,
+            message: format!(
+                "pages can't be sorted by `{}`, which has several values in one document",
+                order.name
+            ),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The order of a query with the id behind it, in which every document has a place of its own.
+fn total_order(query: &Query) -> Result<Vec<Key>> {
+    let meta = query.meta();
+    let shape = (meta.shape)();
+    let mut keys: Vec<Key> = query
+        .sort
+        .iter()
+        .map(|o| Key::of(shape, o.name, o.descending))
+        .collect();
+    if !keys.iter().any(|key| key.name == "_id") {
+        keys.push(Key::of(
+            shape,
+            "_id",
+            keys.last().is_some_and(|key| key.descending),
+        ));
+    }
+    if query.options.collation.as_ref().is_some_and(takes_ids_for_equal) && holds_text(shape, "_id") {
+        return Err(Error::Query {
+            collection: meta.collection,
+            message: "pages go by the id where two documents are equal, and two ids that differ may be equal by this \
+                      collation: use one of strength 3 or more without `numeric_ordering` and `alternate`, or none"
+                .to_owned(),
+        });
+    }
+    Ok(keys)
+}
+
+/// Reads these with a projection, whether it has them or not. A field within a selected one is there.
+fn keep_keys(fields: &mut Vec<&'static str>, keys: &[Key]) {
+    for Key { name, .. } in keys {
+        let there = fields
+            .iter()
+            .any(|f| *name == *f || name.strip_prefix(f).is_some_and(|r| r.starts_with('.')));
+        if !there {
+            fields.retain(|f| f.strip_prefix(name).is_none_or(|rest| !rest.starts_with('.')));
+            fields.push(name);
+        }
+    }
+}
+
+/// Lets a server sort the page on disk where that is not its default: from MongoDB 6.0 on it is. Where the server is not known
+/// yet, the same query with that option is given back, for the case that the server refuses the first.
+async fn on_disk(query: &mut Query) -> Result<Option<Query>> {
+    if query.options.allow_disk_use.is_some() {
+        return Ok(None);
+    }
+    let odm = query.core.odm();
+    let known = match query.core.session() {
+        // A transaction has asked already.
+        Some(_) => Some(odm.server().await?),
+        None => odm.known_server(),
+    };
+    if let Some(server) = known {
+        if server.max_wire_version() < SORTS_ON_DISK {
+            query.options.allow_disk_use = Some(true);
+        }
+        return Ok(None);
+    }
+    let filter = std::mem::replace(&mut query.filter, Filter::all()).into_document()?;
+    let mut again = Query::new(query.core.clone(), Filter::raw(filter.clone()));
+    again.options = query.options.clone();
+    again.options.allow_disk_use = Some(true);
+    query.filter = Filter::raw(filter);
+    Ok(Some(again))
+}
+
+/// The wire version of MongoDB 6.0, whose sorts may use the disk by default.
+const SORTS_ON_DISK: i32 = 17;
+
+/// The ids of two documents that stand where a page ended, where the collation takes them for equal. It may, even where
+/// case counts: some characters have no weight, and some can be written in two ways.
+async fn twins(
+    core: &Core,
+    filter: &bson::Document,
+    options: &FindOptions,
+    keys: &[Key],
+    position: &[Bson],
+) -> Result<Option<(Bson, Bson)>> {
+    let Some(collation) = options.collation.as_ref().filter(|by| by.locale != "simple") else {
+        return Ok(None);
+    };
+    let id = keys.iter().position(|key| key.name == "_id");
+    let Some(known) = id.and_then(|at| position.get(at)) else {
+        return Ok(None);
+    };
+    // One of the two may be the document at which the page ended.
+    let at_mark = Filter::raw(doc! { "$and": [filter.clone(), at(keys, position)] });
+    let mut query = Query::new(core.clone(), at_mark);
+    query.options.collation = Some(collation.clone());
+    query.options.selection_criteria = options.selection_criteria.clone();
+    query.options.projection = Some(doc! { "_id": 1 });
+    query.options.limit = Some(2);
+    let mut twin = None;
+    let mut take = |document: &RawDocument| {
+        let other = value_at(document, "_id").filter(|id| id != known);
+        twin = twin.take().or(other);
+        Ok(())
+    };
+    query.each("page", &mut take).await?;
+    Ok(twin.map(|twin| (known.clone(), twin)))
+}
+
+/// Whether strings that differ may be equal by a collation, as `a` and `A` are where case does not count.
+fn takes_ids_for_equal(collation: &Collation) -> bool {
+    let weak = matches!(
+        collation.strength,
+        Some(CollationStrength::Primary | CollationStrength::Secondary)
+    );
+    // From the fourth strength on it counts what `shifted` leaves out of the others.
+    let shifted = matches!(collation.alternate, Some(CollationAlternate::Shifted))
+        && !matches!(
+            collation.strength,
+            Some(CollationStrength::Quaternary | CollationStrength::Identical)
+        );
+    collation.locale != "simple" && (weak || shifted || collation.numeric_ordering == Some(true))
+}
+
+fn write(position: Position) -> Result<PageToken, bson::error::Error> {
+    Ok(PageToken(
+        URL_SAFE_NO_PAD.encode(bson::serialize_to_vec(&position)?),
+    ))
+}
+
+fn read(token: &PageToken, order: &str) -> Result<Vec<Bson>, &'static str> {
+    let foreign = "is not one that this library made";
+    let bytes = URL_SAFE_NO_PAD.decode(token.as_str()).map_err(|_| foreign)?;
+    let token = RawDocument::from_bytes(&bytes).map_err(|_| foreign)?;
+    // Reading goes as deep as the values are nested; a document that MongoDB stores is nested no deeper than this.
+    if !is_shallow(token, MOST_LEVELS) {
+        return Err(foreign);
+    }
+    let sorted = token.get_str("s").map_err(|_| foreign)?;
+    let values: Vec<Bson> = token
+        .get_array("v")
+        .map_err(|_| foreign)?
+        .into_iter()
+        .map(|value| value.and_then(Bson::try_from))
+        .collect::<Result<_, _>>()
+        .map_err(|_| foreign)?;
+    if sorted != order || values.len() != order.split(',').count() {
+        return Err("belongs to a query with another order");
+    }
+    if !values.iter().all(is_compared_with) {
+        return Err("holds a value that no document is sorted by");
+    }
+    Ok(values)
+}
+
+/// Whether the server tells what lies behind this value.
+fn is_compared_with(value: &Bson) -> bool {
+    !matches!(
+        value,
+        Bson::Array(_) | Bson::RegularExpression(_) | Bson::Undefined
+    )
+}
+
+/// MongoDB's 100 levels, the token's own document and its array.
+const MOST_LEVELS: u32 = 102;
+
+fn is_shallow(document: &RawDocument, levels: u32) -> bool {
+    levels > 0
+        && document.iter_elements().all(|element| {
+            // What can't be read here can't be read later either.
+            let Ok(Ok(value)) = element.map(|element| element.value()) else {
+                return false;
+            };
+            match value {
+                bson::RawBsonRef::Document(inner) => is_shallow(inner, levels - 1),
+                bson::RawBsonRef::Array(inner) => {
+                    RawDocument::from_bytes(inner.as_bytes()).is_ok_and(|inner| is_shallow(inner, levels - 1))
+                }
+                bson::RawBsonRef::JavaScriptCodeWithScope(code) => is_shallow(code.scope, levels - 1),
+                _ => true,
+            }
+        })
+}
+
+/// The value at a dotted name; `null` where it is missing, as it sorts. `None` where no page can end at it: at an array, and
+/// at what nothing is compared with.
+fn value_at(document: &RawDocument, name: &str) -> Option<Bson> {
+    let mut at = document;
+    let mut parts = name.split('.').peekable();
+    while let Some(part) = parts.next() {
+        match at.get(part).ok().flatten() {
+            None => return Some(Bson::Null),
+            Some(bson::RawBsonRef::Array(_)) => return None,
+            Some(bson::RawBsonRef::Document(inner)) if parts.peek().is_some() => at = inner,
+            Some(_) if parts.peek().is_some() => return Some(Bson::Null),
+            Some(value) => return Bson::try_from(value).ok().filter(is_compared_with),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::shape::Shape;
+
+    fn id() -> Key {
+        let mut id = Key::of(Shape::ObjectId, "", false);
+        id.name = "_id";
+        id
+    }
+
+    #[test]
+    fn a_collation_by_which_ids_may_be_equal() {
+        let en = |strength| Collation::builder().locale("en").strength(strength).build();
+        assert!(takes_ids_for_equal(&en(CollationStrength::Primary)));
+        assert!(takes_ids_for_equal(&en(CollationStrength::Secondary)));
+        assert!(!takes_ids_for_equal(&en(CollationStrength::Tertiary)));
+        let numeric = Collation::builder().locale("en").numeric_ordering(true).build();
+        assert!(takes_ids_for_equal(&numeric));
+        assert!(!takes_ids_for_equal(
+            &Collation::builder().locale("simple").build()
+        ));
+    }
+
+    #[test]
+    fn tokens_are_read_back_and_nothing_else_is() {
+        let token = write(Position {
+            s: "a:1,_id:1".into(),
+            v: vec![Bson::Null, Bson::Int32(7)],
+        })
+        .unwrap();
+        assert_eq!(read(&token, "a:1,_id:1").unwrap(), [Bson::Null, Bson::Int32(7)]);
+        assert_eq!(
+            read(&token, "a:-1,_id:1"),
+            Err("belongs to a query with another order")
+        );
+        for wrong in [
+            "",
+            "x",
+            "!!",
+            "e30",
+            token.as_str().split_at(9).0,
+            "{\"$gt\":\"\"}",
+        ] {
+            assert!(read(&wrong.into(), "a:1,_id:1").is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_deeply_nested_token_is_refused() {
+        let nested = |levels: usize| {
+            // From the inside: the length, a type, an empty name, the inner document and the end.
+            let mut inner = vec![5, 0, 0, 0, 0];
+            for _ in 0..levels {
+                let mut outer = ((inner.len() + 7) as i32).to_le_bytes().to_vec();
+                outer.extend([3, 0]);
+                outer.append(&mut inner);
+                outer.push(0);
+                inner = outer;
+            }
+            let mut list = ((inner.len() + 8) as i32).to_le_bytes().to_vec();
+            list.extend(b"\x030\0");
+            list.append(&mut inner);
+            list.push(0);
+            let mut token = bson::RawDocumentBuf::new();
+            token.append(bson::cstr!("s"), "_id:1");
+            // The same for the token: a string, an array and the end.
+            let mut token = token.into_bytes();
+            token.pop();
+            token.extend(b"\x04v\0");
+            token.append(&mut list);
+            token.push(0);
+            let length = (token.len() as i32).to_le_bytes();
+            token[..4].copy_from_slice(&length);
+            PageToken(URL_SAFE_NO_PAD.encode(token))
+        };
+        let values = read(&nested(99), "_id:1").unwrap();
+        let filter = behind(&[id()], &values);
+        assert!(bson::RawDocumentBuf::try_from(&filter).is_ok());
+        assert!(read(&nested(20_000), "_id:1").is_err());
+    }
+
+    #[test]
+    fn an_operator_in_a_token_stays_a_value() {
+        let forged = write(Position {
+            s: "_id:1".into(),
+            v: vec![Bson::Document(doc! { "$ne": 1 })],
+        })
+        .unwrap();
+        let values = read(&forged, "_id:1").unwrap();
+        assert_eq!(
+            behind(&[id()], &values),
+            doc! { "$or": [{ "$and": [{ "_id": { "$gt": { "$ne": 1 } } }] }] }
+        );
+    }
+
+    #[test]
+    fn missing_values_sort_first() {
+        let raw = bson::RawDocumentBuf::try_from(&doc! { "a": { "b": 1 }, "c": [1] }).unwrap();
+        assert_eq!(value_at(&raw, "a.b"), Some(Bson::Int32(1)));
+        assert_eq!(value_at(&raw, "a.x"), Some(Bson::Null));
+        assert_eq!(value_at(&raw, "a.b.c"), Some(Bson::Null));
+        assert_eq!(value_at(&raw, "c"), None);
+    }
+
+    #[test]
+    fn no_page_ends_at_what_nothing_is_compared_with() {
+        let regex = bson::Regex {
+            pattern: bson::cstr!("x").into(),
+            options: bson::cstr!("").into(),
+        };
+        let any = Key::of(Shape::Any, "", false);
+        assert!(any.may_be_refused() && !id().may_be_refused());
+        let all: [Bson; 3] = [regex.into(), Bson::Undefined, vec![1, 2].into()];
+        for value in all {
+            let raw = bson::RawDocumentBuf::try_from(&doc! { "a": &value }).unwrap();
+            assert_eq!(value_at(&raw, "a"), None, "{value}");
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! What sorts behind a value. `$gt` and `$lt` compare values of one type only, while a sort puts one type behind the
+//! other.
+
+use crate::model::shape::{Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, Tagging, of_field, shape_at};
+use mongodb::bson::{Bson, doc};
+
+/// A field by which pages are sorted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) descending: bool,
+    types: Types,
+}
+
+impl Key {
+    /// The field of this name in a document of this shape. One that is not declared may hold anything.
+    pub(super) fn of(shape: Shape, name: &'static str, descending: bool) -> Key {
+        Key {
+            name,
+            descending,
+            types: shape_at(shape, name).map_or(Types::ALL, |field| types(field, 0)),
+        }
+    }
+
+    /// As MongoDB writes it.
+    pub(super) fn direction(&self) -> i32 {
+        if self.descending { -1 } else { 1 }
+    }
+
+    /// Whether it may hold what no page can be sorted by: an array, which stands in several places, or a regular expression,
+    /// which nothing is compared with. An id is neither.
+    pub(super) fn may_be_refused(&self) -> bool {
+        self.may_be_array() || self.types.has(Type::Regex) && self.name != "_id"
+    }
+
+    /// Whether it holds an array in every document that has it.
+    pub(super) fn is_array(&self) -> bool {
+        self.types == Types::one(Type::Array)
+    }
+
+    fn may_be_array(&self) -> bool {
+        self.types.has(Type::Array) && self.name != "_id"
+    }
+}
+
+/// Whether a string may be in the field of this name, which a collation compares in its own way.
+pub(crate) fn holds_text(shape: Shape, name: &str) -> bool {
+    shape_at(shape, name).is_none_or(|field| has_text(field, 0))
+}
+
+/// Whether the values in the field of this name have one order, whatever the collation of their collection and wherever they
+/// are compared.
+pub(crate) fn is_compared_alike(shape: Shape, name: &str) -> bool {
+    shape_at(shape, name).is_some_and(|field| !has_text(field, 0) && !types(field, 0).has(Type::Array))
+}
+
+/// MongoDB's [order of types](https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/): those in one
+/// place are compared by their values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Type {
+    MinKey,
+    Null,
+    Number,
+    String,
+    Object,
+    Array,
+    Binary,
+    ObjectId,
+    Bool,
+    Date,
+    Timestamp,
+    Regex,
+    DbPointer,
+    Code,
+    CodeWithScope,
+    MaxKey,
+}
+
+impl Type {
+    const ALL: [Type; 16] = [
+        Type::MinKey,
+        Type::Null,
+        Type::Number,
+        Type::String,
+        Type::Object,
+        Type::Array,
+        Type::Binary,
+        Type::ObjectId,
+        Type::Bool,
+        Type::Date,
+        Type::Timestamp,
+        Type::Regex,
+        Type::DbPointer,
+        Type::Code,
+        Type::CodeWithScope,
+        Type::MaxKey,
+    ];
+
+    fn of(value: &Bson) -> Type {
+        match value {
+            Bson::MinKey => Type::MinKey,
+            Bson::Null | Bson::Undefined => Type::Null,
+            Bson::Double(_) | Bson::Int32(_) | Bson::Int64(_) | Bson::Decimal128(_) => Type::Number,
+            Bson::String(_) | Bson::Symbol(_) => Type::String,
+            Bson::Document(_) => Type::Object,
+            Bson::Array(_) => Type::Array,
+            Bson::Binary(_) => Type::Binary,
+            Bson::ObjectId(_) => Type::ObjectId,
+            Bson::Boolean(_) => Type::Bool,
+            Bson::DateTime(_) => Type::Date,
+            Bson::Timestamp(_) => Type::Timestamp,
+            Bson::RegularExpression(_) => Type::Regex,
+            Bson::DbPointer(_) => Type::DbPointer,
+            Bson::JavaScriptCode(_) => Type::Code,
+            Bson::JavaScriptCodeWithScope(_) => Type::CodeWithScope,
+            Bson::MaxKey => Type::MaxKey,
+        }
+    }
+
+    /// By MongoDB's names. None for an array, which sorts by one of its items, and is refused where it is met.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Type::MinKey => &["minKey"],
+            Type::Null => &["null"],
+            Type::Number => &["number"],
+            Type::String => &["string", "symbol"],
+            Type::Object => &["object"],
+            Type::Array => &[],
+            Type::Binary => &["binData"],
+            Type::ObjectId => &["objectId"],
+            Type::Bool => &["bool"],
+            Type::Date => &["date"],
+            Type::Timestamp => &["timestamp"],
+            Type::Regex => &["regex"],
+            Type::DbPointer => &["dbPointer"],
+            Type::Code => &["javascript"],
+            Type::CodeWithScope => &["javascriptWithScope"],
+            Type::MaxKey => &["maxKey"],
+        }
+    }
+}
+
+/// A set of them. Whatever a field holds, it may be missing or `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Types(u16);
+
+impl Types {
+    const NONE: Types = Types(0);
+    const ALL: Types = Types(u16::MAX);
+
+    const fn one(of: Type) -> Types {
+        Types(1 << of as u16)
+    }
+
+    const fn and(self, other: Types) -> Types {
+        Types(self.0 | other.0)
+    }
+
+    fn has(self, of: Type) -> bool {
+        self.0 & Types::one(of).0 != 0
+    }
+
+    fn are_several(self) -> bool {
+        self.0.count_ones() > 1
+    }
+}
+
+fn types(shape: Shape, depth: u32) -> Types {
+    if depth > MOST_WRAPPERS {
+        return Types::ALL;
+    }
+    match shape {
+        Shape::Any => Types::ALL,
+        Shape::Null => Types::NONE,
+        Shape::Bool => Types::one(Type::Bool),
+        Shape::Int { .. } | Shape::Long { .. } | Shape::Double | Shape::Decimal => Types::one(Type::Number),
+        Shape::String | Shape::Char => Types::one(Type::String),
+        Shape::ObjectId => Types::one(Type::ObjectId),
+        Shape::Date => Types::one(Type::Date),
+        Shape::Binary | Shape::Uuid => Types::one(Type::Binary),
+        Shape::Timestamp => Types::one(Type::Timestamp),
+        Shape::Regex => Types::one(Type::Regex),
+        Shape::Optional(inner) => types(inner(), depth + 1),
+        Shape::Bounded(field) => types(of_field(field), depth + 1),
+        Shape::Array(_) | Shape::Fixed { .. } | Shape::Tuple(_) => Types::one(Type::Array),
+        Shape::Map(_) | Shape::Struct(_) => Types::one(Type::Object),
+        Shape::Enum(shape) => variants(shape, depth),
+    }
+}
+
+fn variants(shape: &EnumShape, depth: u32) -> Types {
+    let of = |body: &Body| match (shape.tagging, body) {
+        (Tagging::Internal(_) | Tagging::Adjacent(..), _) => Types::one(Type::Object),
+        (Tagging::External, Body::Unit) => Types::one(Type::String),
+        (Tagging::External, _) => Types::one(Type::Object),
+        (Tagging::Untagged, Body::Unit) => Types::NONE,
+        (Tagging::Untagged, Body::Newtype(field)) => types(of_field(field), depth + 1),
+        (Tagging::Untagged, Body::Tuple(_)) => Types::one(Type::Array),
+        (Tagging::Untagged, Body::Struct(_)) => Types::one(Type::Object),
+    };
+    shape
+        .variants
+        .iter()
+        .fold(Types::NONE, |all, variant| all.and(of(&variant.body)))
+}
+
+fn has_text(shape: Shape, depth: u32) -> bool {
+    if depth > MOST_WRAPPERS {
+        return true;
+    }
+    let within = |field: &FieldMeta| has_text(of_field(field), depth + 1);
+    match shape {
+        Shape::Any | Shape::String | Shape::Char => true,
+        Shape::Optional(inner) | Shape::Array(inner) | Shape::Map(inner) => has_text(inner(), depth + 1),
+        Shape::Fixed { items, .. } => has_text(items(), depth + 1),
+        Shape::Tuple(items) => items.iter().any(|item| has_text(item(), depth + 1)),
+        Shape::Bounded(field) => within(field),
+        Shape::Struct(shape) => shape.fields.iter().any(within),
+        Shape::Enum(shape) => shape.variants.iter().any(|variant| match &variant.body {
+            Body::Unit => shape.tagging != Tagging::Untagged,
+            _ if matches!(shape.tagging, Tagging::Internal(_) | Tagging::Adjacent(..)) => true,
+            Body::Newtype(field) => within(field),
+            Body::Tuple(fields) => fields.iter().any(within),
+            Body::Struct(shape) => shape.fields.iter().any(within),
+        }),
+        Shape::Null
+        | Shape::Bool
+        | Shape::Int { .. }
+        | Shape::Long { .. }
+        | Shape::Double
+        | Shape::Decimal
+        | Shape::ObjectId
+        | Shape::Date
+        | Shape::Binary
+        | Shape::Uuid
+        | Shape::Timestamp
+        | Shape::Regex => false,
+    }
+}
+
+/// What sorts where these values do.
+pub(super) fn at(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
+    let equal: Vec<_> = keys
+        .iter()
+        .zip(values)
+        .map(|(key, value)| doc! { key.name: { "$eq": value } })
+        .collect();
+    doc! { "$and": equal }
+}
+
+/// Everything that sorts behind these values: by the first key, or equal there and behind by the second, and so on.
+pub(super) fn behind(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
+    let mut alternatives = Vec::new();
+    for (at, (key, value)) in keys.iter().zip(values).enumerate() {
+        let equal = keys
+            .iter()
+            .zip(values)
+            .take(at)
+            .map(|(key, value)| doc! { key.name: { "$eq": value } });
+        for further in further(key, value) {
+            let mut conditions: Vec<Bson> = equal.clone().map(Bson::Document).collect();
+            conditions.push(further.into());
+            alternatives.push(Bson::Document(doc! { "$and": conditions }));
+        }
+    }
+    match alternatives.is_empty() {
+        // Behind the last value that there is: the server takes no empty `$or`.
+        true => doc! { "$nor": [{}] },
+        false => doc! { "$or": alternatives },
+    }
+}
+
+/// What sorts behind one value: more of its own type, and the types that sort behind that. Missing and `null` sort
+/// before everything else but MinKey, and among numbers NaN before all others.
+fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
+    let name = key.name;
+    let own = Type::of(value);
+    let is_nan = match value {
+        Bson::Double(n) => n.is_nan(),
+        Bson::Decimal128(n) => n.to_string().ends_with("NaN"),
+        _ => false,
+    };
+    let is_behind = |of: Type| if key.descending { of < own } else { of > own };
+    // One of several values stands for an array, which the comparisons find; but an empty array sorts before `null`, and one
+    // of arrays among the arrays.
+    let array = key.may_be_array() && (key.descending || is_behind(Type::Array));
+    let array = array.then(|| doc! { name: { "$type": ["array"] } });
+    let mut all = match (own, key.descending) {
+        (Type::MinKey | Type::Null | Type::MaxKey, _) => vec![],
+        (_, false) if is_nan => vec![doc! { name: { "$gte": f64::NEG_INFINITY } }],
+        (_, false) => vec![doc! { name: { "$gt": value } }],
+        (_, true) if is_nan => vec![],
+        (Type::Number, true) => vec![
+            doc! { name: { "$lt": value } },
+            doc! { name: { "$eq": f64::NAN } },
+        ],
+        (_, true) => vec![doc! { name: { "$lt": value } }],
+    };
+    all.extend(array);
+    if own == Type::Null && !key.descending && key.types != Types::ALL {
+        // All types that the field may have.
+        all.push(doc! { name: { "$ne": null } });
+        return all;
+    }
+    let others = Type::ALL.into_iter().filter(|of| {
+        let possible = key.types.are_several() && key.types.has(*of);
+        possible && *of != Type::Null && is_behind(*of)
+    });
+    let others: Vec<Bson> = others
+        .flat_map(Type::names)
+        .map(|name| Bson::from(*name))
+        .collect();
+    if !others.is_empty() {
+        all.push(doc! { name: { "$type": others } });
+    }
+    if is_behind(Type::Null) {
+        all.push(doc! { name: { "$eq": null } });
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::shape::{Bounds, StructShape, VariantMeta};
+    use mongodb::bson::{DateTime, oid::ObjectId};
+
+    const PUBLISHED: &FieldMeta = &FieldMeta::recursive::<i64>("", "", "i64", Bounds::NONE);
+
+    const fn either(tagging: Tagging) -> EnumShape {
+        EnumShape {
+            name: "Status",
+            tagging,
+            variants: &[
+                VariantMeta {
+                    name: "Draft",
+                    aliases: &[],
+                    body: Body::Unit,
+                },
+                VariantMeta {
+                    name: "Published",
+                    aliases: &[],
+                    body: Body::Newtype(PUBLISHED),
+                },
+            ],
+        }
+    }
+
+    const EXTERNAL: &EnumShape = &either(Tagging::External);
+    const INTERNAL: &EnumShape = &either(Tagging::Internal("is"));
+    const UNTAGGED: &EnumShape = &either(Tagging::Untagged);
+
+    fn filter(shape: Shape, descending: bool, value: impl Into<Bson>) -> Vec<mongodb::bson::Document> {
+        let key = Key {
+            name: "a",
+            ..Key::of(shape, "", descending)
+        };
+        further(&key, &value.into())
+    }
+
+    #[test]
+    fn the_types_of_a_field() {
+        let of = |shape| types(shape, 0);
+        let two = |a, b| Types::one(a).and(Types::one(b));
+        assert_eq!(of(Shape::Enum(EXTERNAL)), two(Type::String, Type::Object));
+        assert_eq!(of(Shape::Enum(INTERNAL)), Types::one(Type::Object));
+        assert_eq!(of(Shape::Enum(UNTAGGED)), Types::one(Type::Number));
+        assert_eq!(
+            of(Shape::Optional(|| Shape::Enum(EXTERNAL))),
+            two(Type::String, Type::Object)
+        );
+        assert_eq!(of(Shape::Any), Types::ALL);
+        for one in Type::ALL {
+            assert!(Types::ALL.has(one));
+        }
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_dotted_name() {
+        const INNER: &StructShape = &StructShape {
+            name: "Inner",
+            fields: &[FieldMeta::recursive::<i64>("n", "n", "i64", Bounds::NONE)],
+            deny_unknown: false,
+        };
+        const OUTER: &StructShape = &StructShape {
+            name: "Outer",
+            fields: &[
+                FieldMeta {
+                    shape: || Shape::Optional(|| Shape::Struct(INNER)),
+                    ..FieldMeta::recursive::<i64>("inner", "inner", "Option<Inner>", Bounds::NONE)
+                },
+                FieldMeta {
+                    shape: || Shape::Struct(INNER),
+                    flatten: true,
+                    ..FieldMeta::recursive::<i64>("flat", "flat", "Inner", Bounds::NONE)
+                },
+                FieldMeta::opaque("any", "any", "Bson"),
+            ],
+            deny_unknown: false,
+        };
+        let of = |name| Key::of(Shape::Struct(OUTER), name, false).types;
+        assert_eq!(of("inner.n"), Types::one(Type::Number));
+        assert_eq!(of("n"), Types::one(Type::Number));
+        assert_eq!(of("inner"), Types::one(Type::Object));
+        for anything in ["any", "flat", "any.n", "else", "n.n"] {
+            assert_eq!(of(anything), Types::ALL, "{anything}");
+        }
+        assert!(holds_text(Shape::Struct(OUTER), "any"));
+        assert!(!holds_text(Shape::Struct(OUTER), "inner"));
+        assert!(holds_text(Shape::Enum(EXTERNAL), ""));
+    }
+
+    #[test]
+    fn a_field_of_one_type_is_compared_alone() {
+        let null = doc! { "a": { "$eq": null } };
+        assert_eq!(filter(Shape::String, false, "x"), [doc! { "a": { "$gt": "x" } }]);
+        assert_eq!(
+            filter(Shape::String, true, "x"),
+            [doc! { "a": { "$lt": "x" } }, null.clone()]
+        );
+        assert_eq!(
+            filter(Shape::String, false, Bson::Null),
+            [doc! { "a": { "$ne": null } }]
+        );
+        assert!(filter(Shape::String, true, Bson::Null).is_empty());
+        // NaN equals nothing, itself neither.
+        let expected = [
+            doc! { "a": { "$lt": 1.5 } },
+            doc! { "a": { "$eq": f64::NAN } },
+            null,
+        ];
+        let found = filter(Shape::Double, true, 1.5);
+        assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn the_other_types_come_behind() {
+        assert_eq!(
+            filter(Shape::Enum(EXTERNAL), false, "Draft"),
+            [
+                doc! { "a": { "$gt": "Draft" } },
+                doc! { "a": { "$type": ["object"] } }
+            ]
+        );
+        let published = doc! { "Published": 1 };
+        assert_eq!(
+            filter(Shape::Enum(EXTERNAL), true, published.clone()),
+            [
+                doc! { "a": { "$lt": published.clone() } },
+                doc! { "a": { "$type": ["string", "symbol"] } },
+                doc! { "a": { "$eq": null } },
+            ]
+        );
+        assert_eq!(
+            filter(Shape::Enum(EXTERNAL), false, published.clone()),
+            [doc! { "a": { "$gt": published } }]
+        );
+    }
+
+    /// Whether a value fits one of the conditions, as MongoDB says: by type, and by value within one.
+    fn fits(conditions: &[mongodb::bson::Document], value: &Bson) -> bool {
+        let number = |value: &Bson| match value {
+            Bson::Double(n) => *n,
+            Bson::Int32(n) => f64::from(*n),
+            _ => f64::NAN,
+        };
+        conditions.iter().any(|condition| {
+            let (operator, operand) = condition.get_document("a").unwrap().iter().next().unwrap();
+            let (left, right) = (number(value), number(operand));
+            let alike = Type::of(value) == Type::of(operand);
+            match operator.as_str() {
+                "$type" => {
+                    let names = operand.as_array().unwrap();
+                    Type::of(value)
+                        .names()
+                        .iter()
+                        .any(|name| names.contains(&(*name).into()))
+                }
+                "$ne" => value != operand,
+                "$eq" => value == operand || left.is_nan() && right.is_nan() && alike,
+                "$gt" => alike && left > right,
+                "$gte" => alike && left >= right,
+                "$lt" => alike && left < right,
+                other => panic!("{other}"),
+            }
+        })
+    }
+
+    #[test]
+    fn of_mixed_values_exactly_those_behind_are_found() {
+        let sorted: Vec<Bson> = vec![
+            Bson::MinKey,
+            Bson::Null,
+            f64::NAN.into(),
+            f64::NEG_INFINITY.into(),
+            1.into(),
+            2.5.into(),
+            "x".into(),
+            doc! { "x": 1 }.into(),
+            Bson::Binary(mongodb::bson::Binary {
+                subtype: mongodb::bson::spec::BinarySubtype::Generic,
+                bytes: vec![],
+            }),
+            ObjectId::from_bytes([1; 12]).into(),
+            true.into(),
+            DateTime::from_millis(1).into(),
+            Bson::Timestamp(mongodb::bson::Timestamp {
+                time: 1,
+                increment: 1,
+            }),
+            Bson::JavaScriptCode("x".into()),
+            Bson::MaxKey,
+        ];
+        for (at, mark) in sorted.iter().enumerate() {
+            let (later, earlier) = (
+                filter(Shape::Any, false, mark.clone()),
+                filter(Shape::Any, true, mark.clone()),
+            );
+            for (place, value) in sorted.iter().enumerate() {
+                assert_eq!(fits(&later, value), place > at, "{value} behind {mark}");
+                assert_eq!(fits(&earlier, value), place < at, "{value} before {mark}");
+            }
+        }
+    }
+
+    /// They are refused where they are met, so none is passed over.
+    #[test]
+    fn arrays_that_no_comparison_finds_are_met() {
+        let list = Shape::Array(|| Shape::Int {
+            min: i32::MIN,
+            max: i32::MAX,
+        });
+        let arrays = doc! { "a": { "$type": ["array"] } };
+        for shape in [Shape::Any, list] {
+            // `[]` sorts before `null`, `[[1]]` behind objects and before binary data.
+            for (value, ascending) in [(Bson::Null, true), (7.into(), true), (Bson::Boolean(true), false)] {
+                let met = |descending| filter(shape, descending, value.clone()).contains(&arrays);
+                assert_eq!((met(false), met(true)), (ascending, true), "{value} in {shape:?}");
+            }
+        }
+        assert!(!filter(Shape::Enum(EXTERNAL), true, "Draft").contains(&arrays));
+        assert!(Key::of(list, "", false).is_array() && !Key::of(Shape::Any, "", false).is_array());
+    }
+
+    #[test]
+    fn behind_the_last_value_of_all_is_nothing() {
+        let id = Key {
+            name: "_id",
+            ..Key::of(Shape::Any, "", false)
+        };
+        assert_eq!(behind(&[id], &[Bson::MaxKey]), doc! { "$nor": [{}] });
+    }
+}

@@ -1,0 +1,91 @@
+//! The batches in which the server sends documents, as raw BSON.
+
+use crate::model::document::DocumentMeta;
+use crate::store::map::Context;
+use crate::{Error, Result};
+use futures::stream::{Stream, StreamExt};
+use mongodb::bson::{RawBsonRef, RawDocument};
+use mongodb::raw_batch_cursor::RawBatch;
+
+/// A function that takes the documents of a reply, one after the other.
+pub(crate) type Take<'a> = &'a mut (dyn FnMut(&RawDocument) -> Result<()> + Send);
+
+/// A batch of documents.
+pub(crate) struct Batch {
+    raw: RawBatch,
+    documents: u64,
+}
+
+impl Batch {
+    /// # Errors
+    /// [`Error::Decode`] where it holds anything but documents.
+    pub(crate) fn of(meta: &'static DocumentMeta, raw: RawBatch) -> Result<Batch> {
+        let mut batch = Batch { raw, documents: 0 };
+        let mut documents = 0;
+        batch.each(meta, &mut |_| {
+            documents += 1;
+            Ok(())
+        })?;
+        batch.documents = documents;
+        Ok(batch)
+    }
+
+    /// The number of its documents.
+    pub(crate) fn len(&self) -> u64 {
+        self.documents
+    }
+
+    /// Hands its documents to `take`.
+    pub(crate) fn each(&self, meta: &'static DocumentMeta, take: Take<'_>) -> Result<()> {
+        each(meta, &self.raw, take)
+    }
+}
+
+/// Hands every document of these batches to `take`, and counts both.
+pub(crate) async fn each_of(
+    meta: &'static DocumentMeta,
+    mut batches: impl Stream<Item = mongodb::error::Result<RawBatch>> + Unpin,
+    take: Take<'_>,
+) -> Result<(u64, u64)> {
+    let (mut round_trips, mut documents) = (0, 0);
+    while let Some(batch) = batches.next().await {
+        let batch = batch.map_err(|error| Context::of(meta).driver(error))?;
+        round_trips += 1;
+        let mut take = |document: &RawDocument| {
+            documents += 1;
+            take(document)
+        };
+        each(meta, &batch, &mut take)?;
+    }
+    Ok((round_trips, documents))
+}
+
+fn each(meta: &'static DocumentMeta, batch: &RawBatch, take: Take<'_>) -> Result<()> {
+    let documents = batch.doc_slices();
+    for document in documents.map_err(|error| Context::of(meta).driver(error))? {
+        take(document_of(meta, document)?)?;
+    }
+    Ok(())
+}
+
+/// The document in an item of a batch.
+fn document_of<'d>(
+    meta: &'static DocumentMeta,
+    item: mongodb::bson::error::Result<RawBsonRef<'d>>,
+) -> Result<&'d RawDocument> {
+    let message = match item {
+        Ok(RawBsonRef::Document(document)) => return Ok(document),
+        Ok(other) => format!(
+            "the server's batch holds a {:?} in the place of a document",
+            other.element_type()
+        ),
+        Err(error) => error.to_string(),
+    };
+    Err(Error::Decode {
+        collection: meta.collection.to_owned(),
+        id: None,
+        ty: meta.name,
+        path: String::new(),
+        message,
+    })
+}

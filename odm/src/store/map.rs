@@ -1,0 +1,490 @@
+//! Turns what the driver and the server report into the terms of the application.
+//!
+//! The driver keeps a write error's code, message and `errInfo`. The values of a duplicate key stand beside them in the
+//! server's reply, which the driver keeps for updates and commands, not for inserts: there they are read from the message.
+
+mod message;
+#[cfg(test)]
+mod tests;
+mod validator;
+
+use crate::Error;
+use crate::error::{Rule, Violation};
+use crate::model::document::DocumentMeta;
+use mongodb::bson::{Bson, Document, RawDocument, deserialize_from_document, doc};
+use mongodb::error::{ErrorKind, IndexedWriteError, WriteError, WriteFailure};
+
+/// The operation that failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    /// The collection it wrote to.
+    pub(crate) collection: &'static str,
+    /// The collection's document, if it has one: tells an index's fields and a rule's meaning where the server does not.
+    pub(crate) meta: Option<&'static DocumentMeta>,
+}
+
+/// The server's refusal of one write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refusal<'a> {
+    /// The server's error code.
+    pub(crate) code: i32,
+    /// Its message.
+    pub(crate) message: &'a str,
+    /// Its `errInfo`.
+    pub(crate) details: Option<&'a Document>,
+    /// The document with `keyPattern` and `keyValue`: the write error itself, or the reply to a command.
+    pub(crate) raw: Option<&'a RawDocument>,
+}
+
+impl<'a> From<&'a WriteError> for Refusal<'a> {
+    fn from(error: &'a WriteError) -> Refusal<'a> {
+        Refusal {
+            code: error.code,
+            message: &error.message,
+            details: error.details.as_ref(),
+            raw: None,
+        }
+    }
+}
+
+impl<'a> From<&'a IndexedWriteError> for Refusal<'a> {
+    fn from(error: &'a IndexedWriteError) -> Refusal<'a> {
+        Refusal {
+            code: error.code,
+            message: &error.message,
+            details: error.details.as_ref(),
+            raw: None,
+        }
+    }
+}
+
+/// One refused write of a batch. The error of the whole batch is not repeated in it: its source holds this write's only.
+pub(crate) fn write_error<'a>(context: Context, refusal: impl Into<Refusal<'a>>) -> Error {
+    let refusal = refusal.into();
+    match context.refused(refusal) {
+        Some(error) => with_source(error, alone(refusal)),
+        None => alone(refusal).into(),
+    }
+}
+
+/// The write concern error of a reply, for writes that were made, but not as safely as required: a server that steps down may
+/// roll them back. The driver leaves this part of the reply of a command to the caller.
+pub(crate) fn unacknowledged(reply: &Document) -> Option<Error> {
+    let concern = reply.get_document("writeConcernError").ok()?;
+    let error = match deserialize_from_document(concern.clone()) {
+        Ok(concern) => ErrorKind::Write(WriteFailure::WriteConcernError(concern)).into(),
+        Err(_) => mongodb::error::Error::custom(format!("the writes were not acknowledged: {concern}")),
+    };
+    Some(Error::Driver(Box::new(error)))
+}
+
+/// Whether the server could not be reached or was changing its state, and then whether a write may have been made all the same:
+/// a read is not known from a write here. `None` for another error.
+///
+/// The driver repeats a retryable write once, so an error that it gives is of the second attempt: of the first, the server
+/// says `NoWritesPerformed` where it knows.
+pub(crate) fn unavailable(error: &mongodb::error::Error) -> Option<bool> {
+    use mongodb::error::{
+        NO_WRITES_PERFORMED, RETRYABLE_WRITE_ERROR, SYSTEM_OVERLOADED_ERROR, TRANSIENT_TRANSACTION_ERROR,
+        UNKNOWN_TRANSACTION_COMMIT_RESULT,
+    };
+    let may_have_written = match &*error.kind {
+        // The connection may have broken while it was made, which the driver says by this label.
+        ErrorKind::Io(_) => !error.contains_label(SYSTEM_OVERLOADED_ERROR),
+        ErrorKind::ServerSelection { .. }
+        | ErrorKind::ConnectionPoolCleared { .. }
+        | ErrorKind::DnsResolve { .. } => false,
+        ErrorKind::Command(command) if is_refused_at_once(command.code) => {
+            error.contains_label(RETRYABLE_WRITE_ERROR)
+        }
+        ErrorKind::Command(command) if is_interrupted(command.code) => true,
+        ErrorKind::Write(WriteFailure::WriteError(write))
+            if is_refused_at_once(write.code) || is_interrupted(write.code) =>
+        {
+            true
+        }
+        ErrorKind::BulkWrite(bulk) if bulk.write_errors.is_empty() => {
+            let source = std::error::Error::source(error)?;
+            let unknown = unavailable(source.downcast_ref()?)?;
+            unknown || bulk.partial_result.is_some()
+        }
+        _ => return None,
+    };
+    if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT) {
+        return Some(true);
+    }
+    let nothing =
+        error.contains_label(NO_WRITES_PERFORMED) || error.contains_label(TRANSIENT_TRANSACTION_ERROR);
+    Some(may_have_written && !nothing)
+}
+
+/// `NotWritablePrimary`, `NotPrimaryNoSecondaryOk`, `NotPrimaryOrSecondary`, and what older servers call the first: the server
+/// refuses the operation before it begins.
+fn is_refused_at_once(code: i32) -> bool {
+    matches!(code, 10107 | 13435 | 13436 | 10058)
+}
+
+/// Shutdown, a new primary, and what a router says of a shard that it can't reach: the operation may have begun.
+fn is_interrupted(code: i32) -> bool {
+    matches!(code, 6 | 7 | 89 | 91 | 134 | 189 | 262 | 9001 | 11600 | 11602)
+}
+
+impl Context {
+    /// The context of an operation on a document's collection.
+    pub(crate) fn of(meta: &'static DocumentMeta) -> Context {
+        Context {
+            collection: meta.collection,
+            meta: Some(meta),
+        }
+    }
+
+    /// An error of any operation but `insert_many` and a bulk, whose errors are several.
+    pub(crate) fn driver(self, error: mongodb::error::Error) -> Error {
+        if let Some(outcome_unknown) = unavailable(&error) {
+            return Error::Unavailable {
+                outcome_unknown,
+                source: Box::new(error),
+            };
+        }
+        let reply = error.server_response().map(|reply| &**reply);
+        let mapped = match &*error.kind {
+            ErrorKind::Write(WriteFailure::WriteError(write)) => {
+                let raw = reply.and_then(first_write_error).or(reply);
+                self.refused(Refusal {
+                    raw,
+                    ..Refusal::from(write)
+                })
+            }
+            ErrorKind::Command(command) => {
+                let details = reply.and_then(|reply| reply.get_document("errInfo").ok());
+                let details = details.and_then(|details| Document::try_from(details).ok());
+                self.refused(Refusal {
+                    code: command.code,
+                    message: &command.message,
+                    details: details.as_ref(),
+                    raw: reply,
+                })
+            }
+            // Refused by the driver itself, before the network.
+            ErrorKind::InvalidArgument { message, .. } if message.starts_with("insert document must be") => {
+                let size = message::number_after(message, "document provided is ");
+                Some(self.too_large(size))
+            }
+            _ => None,
+        };
+        match mapped {
+            Some(mapped) => with_source(mapped, error),
+            None => Error::Driver(Box::new(error)),
+        }
+    }
+
+    /// An error of `insert_many` with `given` documents.
+    pub(crate) fn insert_many(self, error: mongodb::error::Error, given: usize, ordered: bool) -> Error {
+        let ErrorKind::InsertMany(many) = &*error.kind else {
+            return self.driver(error);
+        };
+        // The whole transaction is to be run again: the label stands on the driver's error alone.
+        if error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR) {
+            return Error::Driver(Box::new(error));
+        }
+        let mut errors: Vec<(usize, Error)> = many
+            .write_errors
+            .iter()
+            .flatten()
+            .map(|write| (write.index, write_error(self, write)))
+            .collect();
+        if errors.is_empty() {
+            // Only the write concern failed: everything was inserted.
+            return Error::Driver(Box::new(error));
+        }
+        errors.sort_by_key(|(at, _)| *at);
+        let inserted = match ordered {
+            true => errors[0].0,
+            false => given.saturating_sub(errors.len()),
+        };
+        Error::InsertMany {
+            collection: self.collection,
+            inserted,
+            errors,
+        }
+    }
+
+    /// The error for a refusal, if it has a variant of its own here. Without a source.
+    fn refused(self, refusal: Refusal<'_>) -> Option<Error> {
+        match refusal.code {
+            11000 | 11001 | 12582 => Some(self.duplicate(refusal)),
+            121 => Some(Error::Invalid {
+                collection: self.collection.to_owned(),
+                violations: self.violations(refusal),
+                source: None,
+            }),
+            // The last two name the limit alone.
+            10334 | 17419 | 17420 => Some(self.too_large(message::size(refusal.message))),
+            61 => Some(Error::Unsupported {
+                operation: "this write of a sharded collection",
+                needs: "MongoDB 7.1, or the shard key in its condition",
+                is: format!("an earlier one: {}", refusal.message),
+            }),
+            // By a router, and by a shard.
+            28769 | 51069 if refusal.message.contains("sharded") => Some(Error::Unsupported {
+                operation: "a `$lookup` of a sharded collection",
+                needs: "MongoDB 5.1",
+                is: format!("an earlier one: {}", refusal.message),
+            }),
+            // An item that two conditions match: only the server can find it.
+            40 => Some(Error::Query {
+                collection: self.collection,
+                message: format!(
+                    "two changes of the update conflict in one field ({}): combine them, or make two updates",
+                    refusal.message
+                ),
+            }),
+            28 => match message::element(refusal.message) {
+                Some(field) => Some(Error::NotADocument {
+                    collection: self.collection,
+                    field,
+                    source: None,
+                }),
+                None => Some(self.refusal(refusal)),
+            },
+            2 if refusal.message.contains("object to insert too large") => {
+                Some(self.too_large(message::size(refusal.message)))
+            }
+            code => self.by_rule(code, refusal),
+        }
+    }
+
+    /// The rules of the server's own.
+    fn by_rule(self, code: i32, refusal: Refusal<'_>) -> Option<Error> {
+        let collection = self.collection;
+        let said = refusal.message;
+        let index = |field: Option<String>, what: &str| Error::Index {
+            collection,
+            field,
+            message: format!("{what}: {said} (code {code})"),
+            source: None,
+        };
+        let of_type = |is: &'static str| Error::CollectionType {
+            collection,
+            is,
+            message: said.to_owned(),
+            source: None,
+        };
+        Some(match code {
+            // IllegalOperation
+            20 if said.contains("capped") => of_type("a capped collection"),
+            20 | 72 if said.contains("time-series") || said.contains("timeseries") => {
+                of_type("a time-series collection")
+            }
+            20 if said.contains("retryWrites") || said.contains("Transaction numbers") => {
+                Error::Unsupported {
+                    operation: "a retryable write or a transaction",
+                    needs: "a replica set or a sharded cluster (without transactions, `retryWrites=false` in the connection string)",
+                    is: "a standalone server".to_owned(),
+                }
+            }
+            10003 => of_type("a capped collection"),
+            // CommandNotSupportedOnView
+            166 => of_type("a view"),
+            // CursorNotFound, CursorKilled
+            43 | 237 => Error::CursorLost {
+                collection,
+                last: None,
+                source: None,
+            },
+            // ImmutableField
+            66 => Error::Immutable {
+                collection,
+                field: message::quoted(said, "mmutable field '")
+                    .or_else(|| message::quoted(said, "mmutable) field '"))
+                    .unwrap_or("_id")
+                    .to_owned(),
+                source: None,
+            },
+            // CannotCreateIndex, InvalidIndexSpecificationOption
+            67 | 197 => index(
+                None,
+                "an index can't be made as it is declared: change its declaration",
+            ),
+            // IndexOptionsConflict, IndexKeySpecsConflict
+            85 | 86 => index(
+                None,
+                "an index with the same keys or the same name exists with other options: drop it, or declare it as it is",
+            ),
+            // IndexNotFound, NoQueryExecutionPlans
+            27 | 291 => index(
+                None,
+                "the query needs an index that does not exist: declare it, and call `sync`",
+            ),
+            2 if said.contains("hint provided does not correspond") => {
+                index(None, "the index that `hint` names does not exist")
+            }
+            16766 => index(
+                message::after(said, "at path: ").or_else(|| message::after(said, "array at path ")),
+                "a hashed index takes no array: store a single value there, or declare another kind of index",
+            ),
+            171 => index(
+                None,
+                "an index takes one array in a document: declare an index for each of the fields",
+            ),
+            17261 => index(
+                None,
+                "the text index takes the language of a document from a field, and it holds no string: name another field by \
+                 `language_override`",
+            ),
+            17262 => index(
+                None,
+                "the text index takes the language of a document from a field, and its value is not a language: name another \
+                 field by `language_override`",
+            ),
+            16755 | 16756 => index(
+                None,
+                "a geospatial index can't take the value: store valid GeoJSON",
+            ),
+            17280 => index(None, "the value is too large for its index"),
+            // Invalid regular expressions and their options.
+            51091 | 51108 => Error::Pattern {
+                collection,
+                message: said.to_owned(),
+                source: None,
+            },
+            // QueryExceededMemoryLimitNoDiskUseAllowed, and what older servers say of `$group` and `$sort`.
+            292 | 16945 | 16819 | 16820 => Error::Memory {
+                collection,
+                source: None,
+            },
+            // WriteConflict
+            112 => Error::Contention {
+                collection,
+                message: "another writer changed the same document at the same time: try again".to_owned(),
+                source: None,
+            },
+            2 | 14 => match message::stored_type(said) {
+                Some(told) => Error::StoredType {
+                    collection,
+                    id: told.id,
+                    field: told.field,
+                    needs: told.needs,
+                    is: told.is,
+                    source: None,
+                },
+                None => self.refusal(refusal),
+            },
+            // FailedToParse, Overflow, and the rules of names, options and updates.
+            9 | 15 | 20 | 52 | 53 | 54 | 56 | 57 | 72 | 73 | 168 => self.refusal(refusal),
+            _ => return None,
+        })
+    }
+
+    fn refusal(self, refusal: Refusal<'_>) -> Error {
+        Error::Refused {
+            collection: self.collection,
+            code: refusal.code,
+            message: refusal.message.to_owned(),
+            source: None,
+        }
+    }
+
+    fn too_large(self, size: Option<u64>) -> Error {
+        Error::TooLarge {
+            collection: self.collection.to_owned(),
+            size,
+            largest: Vec::new(),
+            brought: Vec::new(),
+            source: None,
+        }
+    }
+
+    fn duplicate(self, refusal: Refusal<'_>) -> Error {
+        let part = |name: &str| -> Option<Document> {
+            let part = refusal.raw?.get_document(name).ok()?;
+            Document::try_from(part).ok()
+        };
+        let told = message::duplicate(refusal.message);
+        let index = told.index.unwrap_or_default().to_owned();
+        let value = part("keyValue").or(told.value).unwrap_or_default();
+        let mut fields: Vec<String> = match part("keyPattern") {
+            Some(pattern) => pattern.keys().cloned().collect(),
+            None if value.keys().all(|name| !name.is_empty()) => value.keys().cloned().collect(),
+            None => Vec::new(),
+        };
+        let bare = told.bare.unwrap_or_default();
+        if fields.is_empty() {
+            fields = self.fields_of(&index, bare.len());
+        }
+        // Older servers give the values without their fields' names.
+        let value = match value.is_empty() && bare.len() == fields.len() {
+            true => fields.iter().cloned().zip(bare).collect(),
+            false => value,
+        };
+        Error::DuplicateKey {
+            collection: self.collection.to_owned(),
+            index,
+            fields,
+            value: Box::new(value),
+            existing: None,
+            source: None,
+        }
+    }
+
+    /// The fields of an index, from its declaration or from the name that MongoDB gives by default.
+    fn fields_of(self, index: &str, count: usize) -> Vec<String> {
+        let declared = self.meta.into_iter().flat_map(|meta| meta.indexes);
+        for meta in declared {
+            if meta.name == Some(index) {
+                return meta.keys.iter().map(|key| (key.path)().to_owned()).collect();
+            }
+        }
+        let fields = message::fields_of_default_name(index);
+        match count == 0 || fields.len() == count {
+            true => fields,
+            false => Vec::new(),
+        }
+    }
+
+    fn violations(self, refusal: Refusal<'_>) -> Vec<Violation> {
+        let details = refusal.details.and_then(|info| info.get_document("details").ok());
+        let violations = details.map(|details| validator::violations(details, self.meta));
+        match violations {
+            Some(violations) if !violations.is_empty() => violations,
+            _ => vec![Violation::new("", Rule::Other(refusal.message.to_owned()), None)],
+        }
+    }
+}
+
+fn first_write_error(reply: &RawDocument) -> Option<&RawDocument> {
+    let errors = reply.get_array("writeErrors").ok()?;
+    errors.get(0).ok()??.as_document()
+}
+
+/// The driver's error for one write of a batch.
+fn alone(refusal: Refusal<'_>) -> mongodb::error::Error {
+    let mut write = doc! { "code": refusal.code, "errmsg": refusal.message };
+    if let Some(details) = refusal.details {
+        write.insert("errInfo", Bson::Document(details.clone()));
+    }
+    match deserialize_from_document(write) {
+        Ok(write) => ErrorKind::Write(WriteFailure::WriteError(write)).into(),
+        Err(error) => ErrorKind::Bson(error).into(),
+    }
+}
+
+fn with_source(mut error: Error, driver: mongodb::error::Error) -> Error {
+    if let Error::DuplicateKey { source, .. }
+    | Error::Invalid { source, .. }
+    | Error::NotADocument { source, .. }
+    | Error::TooLarge { source, .. }
+    | Error::Contention { source, .. }
+    | Error::CursorLost { source, .. }
+    | Error::Immutable { source, .. }
+    | Error::StoredType { source, .. }
+    | Error::Index { source, .. }
+    | Error::Pattern { source, .. }
+    | Error::Memory { source, .. }
+    | Error::CollectionType { source, .. }
+    | Error::Refused { source, .. } = &mut error
+    {
+        *source = Some(Box::new(driver));
+    }
+    error
+}

@@ -1,0 +1,10 @@
+//! Raw documents in, raw documents out: decoding, the errors of the server, what a server can do, traces.
+//!
+//! Invariant: nothing here knows a rule of the models.
+
+pub(crate) mod batches;
+pub(crate) mod decode;
+pub(crate) mod fan_out;
+pub(crate) mod map;
+pub mod server;
+pub(crate) mod trace;

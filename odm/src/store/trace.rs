@@ -1,0 +1,296 @@
+//! The span of an operation in `tracing`: collection, operation, round trips, documents, time, and the kind of error that ended
+//! it. Values of documents are logged only at level `TRACE`.
+
+use crate::store::batches::Batch;
+use crate::{Error, Result};
+use futures::future::FutureExt;
+use futures::stream::{BoxStream, Stream, StreamExt};
+use mongodb::error::{ErrorKind, WriteFailure};
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+use tracing::{Instrument, Span, field::Empty};
+
+/// One operation on its way.
+#[derive(Clone)]
+pub(crate) struct Trace {
+    span: Span,
+    /// Whether it only reads, so that an error of it never leaves a write behind.
+    reads: bool,
+    started: Instant,
+    counts: Arc<Counts>,
+}
+
+/// The operations that only read.
+const READS: [&str; 11] = [
+    "stream",
+    "find",
+    "find_one",
+    "count",
+    "exists",
+    "page",
+    "get",
+    "get_many",
+    "aggregate",
+    "explain",
+    "plan",
+];
+
+#[derive(Default)]
+struct Counts {
+    /// Whether anything was counted.
+    any: AtomicBool,
+    failed: AtomicBool,
+    own: AtomicU64,
+    /// The round trips for references.
+    references: AtomicU64,
+    documents: AtomicU64,
+}
+
+impl Trace {
+    pub(crate) fn new(collection: &str, operation: &'static str) -> Trace {
+        let span = tracing::debug_span!(
+            target: "odm",
+            "operation",
+            collection,
+            operation,
+            round_trips = Empty,
+            documents = Empty,
+            elapsed_us = Empty,
+            error = Empty
+        );
+        Trace {
+            span,
+            reads: READS.contains(&operation),
+            started: Instant::now(),
+            counts: Arc::default(),
+        }
+    }
+
+    /// Runs the operation within its span, which says what it took when it ends.
+    pub(crate) fn run<T, F: Future<Output = Result<T>>>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<T>> + use<T, F> {
+        self.watch(work, false)
+    }
+
+    /// Runs the beginning of an operation that [goes on](Trace::go_on) as a stream.
+    pub(crate) fn begin<T, F: Future<Output = Result<T>>>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<T>> + use<T, F> {
+        self.watch(work, true)
+    }
+
+    fn watch<T, F: Future<Output = Result<T>>>(
+        &self,
+        work: F,
+        goes_on: bool,
+    ) -> impl Future<Output = Result<T>> + use<T, F> {
+        let trace = self.clone();
+        work.map(move |made| {
+            let made = made.map_err(|error| trace.outcome(error));
+            if let Err(error) = &made {
+                trace.failed(error);
+            }
+            if made.is_err() || !goes_on {
+                trace.record();
+            }
+            made
+        })
+        .instrument(self.span.clone())
+    }
+
+    fn outcome(&self, error: Error) -> Error {
+        match self.reads {
+            true => error.of_read(),
+            false => error,
+        }
+    }
+
+    /// The batches of a stream, asked for within the span, which ends when the stream is dropped.
+    pub(crate) fn go_on(
+        self,
+        batches: BoxStream<'static, Result<Batch>>,
+    ) -> BoxStream<'static, Result<Batch>> {
+        Batches {
+            batches,
+            trace: self,
+            failed: false,
+            round_trips: 0,
+            documents: 0,
+        }
+        .boxed()
+    }
+
+    /// The cost of the operation.
+    pub(crate) fn done(&self, round_trips: u64, documents: u64) {
+        self.counts.any.store(true, Ordering::Relaxed);
+        self.counts.own.store(round_trips, Ordering::Relaxed);
+        self.counts.documents.store(documents, Ordering::Relaxed);
+    }
+
+    /// Its additional round trips: checks of references, and writes on the other side of two-way ones.
+    pub(crate) fn more(&self, round_trips: u64) {
+        if round_trips > 0 {
+            self.counts.any.store(true, Ordering::Relaxed);
+            self.counts.references.fetch_add(round_trips, Ordering::Relaxed);
+        }
+    }
+
+    /// The error that ended it: the first one that is reported here. Its text may hold values of documents, so it is logged
+    /// with them.
+    pub(crate) fn failed(&self, error: &Error) {
+        if self.counts.failed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.span.record("error", &*kind(error));
+        tracing::trace!(target: "odm::values", parent: &self.span, what = "error", %error);
+    }
+
+    fn record(&self) {
+        if self.span.is_disabled() {
+            return;
+        }
+        if self.counts.any.load(Ordering::Relaxed) {
+            let all =
+                self.counts.references.load(Ordering::Relaxed) + self.counts.own.load(Ordering::Relaxed);
+            self.span.record("round_trips", all);
+            self.span
+                .record("documents", self.counts.documents.load(Ordering::Relaxed));
+        }
+        self.span.record(
+            "elapsed_us",
+            u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        );
+    }
+
+    /// A filter or an update, at level `TRACE` only, since it holds values.
+    pub(crate) fn values(&self, what: &'static str, document: &mongodb::bson::Document) {
+        tracing::trace!(target: "odm::values", parent: &self.span, what, %document);
+    }
+}
+
+/// A stream's batches, counted. An error is the last: the driver would ask the server again and again.
+struct Batches {
+    batches: BoxStream<'static, Result<Batch>>,
+    trace: Trace,
+    failed: bool,
+    round_trips: u64,
+    documents: u64,
+}
+
+impl Stream for Batches {
+    type Item = Result<Batch>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if this.failed {
+            return Poll::Ready(None);
+        }
+        let _entered = this.trace.span.enter();
+        let next = ready!(this.batches.poll_next_unpin(cx));
+        let next = next.map(|next| next.map_err(|error| this.trace.outcome(error)));
+        match &next {
+            Some(Ok(batch)) => {
+                this.round_trips += 1;
+                this.documents += batch.len();
+            }
+            Some(Err(error)) => {
+                this.failed = true;
+                this.trace.failed(error);
+            }
+            None => {}
+        }
+        Poll::Ready(next)
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        // The first batch has been requested, also where it was not read.
+        self.trace.done(self.round_trips.max(1), self.documents);
+        self.trace.record();
+    }
+}
+
+/// What kind of error it is, without any value.
+pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
+    let name = match error {
+        Error::NotFound { .. } => "NotFound",
+        Error::DuplicateKey { .. } => "DuplicateKey",
+        Error::Invalid { .. } => "Invalid",
+        Error::ArrayFull { .. } => "ArrayFull",
+        Error::TooLarge { .. } => "TooLarge",
+        Error::NotADocument { .. } => "NotADocument",
+        Error::IsNull { .. } => "IsNull",
+        Error::MissingReference { .. } => "MissingReference",
+        Error::StillReferenced { .. } => "StillReferenced",
+        Error::Conflict { .. } => "Conflict",
+        Error::Decode { .. } => "Decode",
+        Error::Encode { .. } => "Encode",
+        Error::Query { .. } => "Query",
+        Error::PageToken { .. } => "PageToken",
+        Error::InsertMany { .. } => "InsertMany",
+        Error::Bulk { .. } => "Bulk",
+        Error::Models { .. } => "Models",
+        Error::Unsupported { .. } => "Unsupported",
+        Error::UnknownCopies { .. } => "UnknownCopies",
+        Error::UnknownReferences { .. } => "UnknownReferences",
+        Error::ExistingDocuments { .. } => "ExistingDocuments",
+        Error::SchemaConflict { .. } => "SchemaConflict",
+        Error::Contention { .. } => "Contention",
+        Error::Unavailable { .. } => "Unavailable",
+        Error::Unfinished { .. } => "Unfinished",
+        Error::CursorLost { .. } => "CursorLost",
+        Error::Immutable { .. } => "Immutable",
+        Error::StoredType { .. } => "StoredType",
+        Error::Index { .. } => "Index",
+        Error::Pattern { .. } => "Pattern",
+        Error::Memory { .. } => "Memory",
+        Error::CollectionType { .. } => "CollectionType",
+        Error::Refused { code, .. } => return format!("Refused (code {code})").into(),
+        Error::Application(_) => "Application",
+        Error::Driver(error) => return of_driver(error),
+    };
+    name.into()
+}
+
+fn of_driver(error: &mongodb::error::Error) -> Cow<'static, str> {
+    let code = match &*error.kind {
+        ErrorKind::Command(command) => command.code,
+        ErrorKind::Write(WriteFailure::WriteError(write)) => write.code,
+        ErrorKind::Write(WriteFailure::WriteConcernError(concern)) => concern.code,
+        ErrorKind::Io(_) => return "Driver (network)".into(),
+        ErrorKind::ConnectionPoolCleared { .. } => return "Driver (network)".into(),
+        ErrorKind::ServerSelection { .. } => return "Driver (no server)".into(),
+        _ => return "Driver".into(),
+    };
+    format!("Driver (code {code})").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mongodb::bson::{deserialize_from_document, doc};
+
+    #[test]
+    fn the_kind_of_an_error_has_no_value_in_it() {
+        let error = Error::NotFound {
+            collection: "people",
+            id: Box::new("secret".into()),
+        };
+        assert_eq!(kind(&error), "NotFound");
+        let reply = doc! { "code": 112, "codeName": "WriteConflict", "errmsg": "secret" };
+        let command = deserialize_from_document(reply).expect("a command's error");
+        let driver = mongodb::error::Error::from(ErrorKind::Command(command));
+        assert_eq!(kind(&driver.into()), "Driver (code 112)");
+        let network = std::io::Error::other("secret");
+        assert_eq!(kind(&mongodb::error::Error::from(network).into()), "Unavailable");
+    }
+}
