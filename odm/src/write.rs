@@ -73,12 +73,12 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
 /// # Errors
 /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server.
 /// [`Error::MissingReference`] where a document that it refers to does not exist; from the other side of a two-way reference
-/// [`Error::ArrayFull`], and [`Error::Query`] where a document there must keep what it refers to.
+/// [`Error::ArrayFull`], and [`Error::Query`] where a document there would lose a required reference.
 ///
 /// # Cost
-/// One round trip. One before and one after for each collection (and field in it) that it refers to; they are on their way
-/// together, but in a transaction. With two-way references one for each collection on the other side and one for the
-/// commit, and one more for each that takes single references, to see what they were.
+/// One round trip. One before and one after for each collection (and field in it) that it refers to; outside of a transaction
+/// these run at once. With two-way references one for each collection on the other side and one for the commit, and one more
+/// for each such collection with single references, to read their previous values.
 ///
 /// # Example
 /// ```no_run
@@ -190,8 +190,8 @@ pub(crate) fn target_filter(meta: &DocumentMeta, id: &Bson, seen: Option<i64>) -
     filter
 }
 
-/// Why a write of one document found none: it is not there, or it has another version. `None`: it is there as it was
-/// looked for, so something else held the write back.
+/// Why a write of one document matched none: it does not exist, or it has another version. `None`: it exists with this version,
+/// so something else prevented the write.
 pub(crate) fn missed(
     meta: &DocumentMeta,
     id: &Bson,
@@ -226,7 +226,7 @@ pub(crate) fn missed(
 /// Reads that explain a write which matched nothing go to the primary: a secondary may lag behind.
 pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
 
-/// Reads some fields of one document, to say why a write of it changed nothing.
+/// Reads some fields of one document, to explain why a write of it changed nothing.
 pub(crate) async fn peek(
     core: &Core,
     id: &Bson,
@@ -254,16 +254,17 @@ pub(crate) fn amend<'a>(core: &'a Core, trace: &'a Trace) -> Amend<'a> {
     }
 }
 
-/// A whole document to store in the place of the one with its id. Executed by `.await`, which gives it as it is stored.
+/// A whole document that replaces the one with its id. `.await` executes the replacement and returns the document as it is
+/// stored.
 ///
-/// It changes what the type declares, and keeps the rest: a field that another program, or a later version of this one, has
-/// given the document stays, at the top and in embedded structs. A declared field that the document leaves out (an `Option`
-/// with `skip_serializing_if`) is removed, and so is the old name of one (a serde `alias`). `created_at` of
+/// It replaces the fields that the type declares, and keeps the others: a field that another program, or a later version of
+/// this one, has added to the document stays, at the top and in embedded structs. A declared field that the document leaves out
+/// (an `Option` with `skip_serializing_if`) is removed, and so is its previous name (a serde `alias`). `created_at` of
 /// `#[document(timestamps)]` stays as it is stored.
 ///
-/// Whole values are: arrays with their items, maps, opaque fields, untagged enums, an enum that has become another variant,
-/// and a struct with `#[serde(deny_unknown_fields)]`, which could not be read with other fields; also what stands below twelve
-/// structs in each other. A tagged enum that is still the same variant keeps what its fields don't declare.
+/// These values are replaced as a whole: arrays with their items, maps, opaque fields, untagged enums, an enum that has become
+/// another variant, a struct with `#[serde(deny_unknown_fields)]`, which could not be decoded with other fields, and values
+/// below twelve nested structs. A tagged enum of the same variant keeps fields that it does not declare.
 ///
 /// # Errors
 /// As [`Collection::replace`] says.
@@ -296,8 +297,8 @@ impl<T: Document> Replace<T> {
         }
     }
 
-    /// Replaces the whole document: nothing of the stored one stays but its id and what the library keeps in it itself (links,
-    /// derived fields, snapshots). `created_at` becomes the document's.
+    /// Replaces the whole document: only the id and the fields that the library maintains (links, derived fields, snapshots)
+    /// are kept. `created_at` becomes the document's.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -498,10 +499,10 @@ async fn store(
 /// Where no registered document refers to this type: one round trip; one more where a document with a version was not
 /// found.
 ///
-/// Otherwise one to read what is deleted (for each 200 documents), one for each reference to it before and one after, and
-/// one to delete it. For what is found: one for each 1,000 documents to change or to delete, and one to find the next
-/// 1,000 (where there are more, the first 1,000 are looked for twice). A two-way reference needs no second look; it is taken out of the other side in one transaction with the deletion:
-/// instead of the two looks an update, and the commit.
+/// Otherwise one to read the documents (for each 200), one for each reference to them before and one after, and one to delete
+/// them. For the referring documents: one for each 1,000 documents to change or to delete, and one to find the next 1,000
+/// (where there are more, the first 1,000 are looked up twice). A two-way reference needs no second look; it is removed from
+/// the other side in one transaction with the deletion: instead of the two looks an update, and the commit.
 ///
 /// # Example
 /// ```no_run
@@ -544,10 +545,10 @@ pub struct Deleted {
     pub deleted: u64,
     /// How many documents were deleted with them, since they refer to them with `on_delete = cascade`.
     pub cascaded: u64,
-    /// How often a reference was made empty in another document: `on_delete = nullify`. One document may count for several
+    /// How many references in other documents were removed by `on_delete = nullify`. One document may count for several
     /// references.
     pub nullified: u64,
-    /// How often references were pulled out of an array of another document: `on_delete = pull`.
+    /// How many times references were pulled from an array of another document: `on_delete = pull`.
     pub pulled: u64,
 }
 
@@ -570,9 +571,10 @@ impl<T: Document> Delete<T> {
 
     /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
     ///
-    /// Of documents that others refer to or are derived from, the ids of those that match are read first, and these are deleted:
-    /// one round trip more, and [`Error::Query`] where they are more than 100,000. So it is for [`delete`](Collection::delete),
-    /// which is [`Error::Query`] where the id names several documents by the collation.
+    /// For documents that others refer to or derive fields from, the ids of those that match are read first, and these are
+    /// deleted: one round trip more, and [`Error::Query`] where there are more than 100,000. The same applies to
+    /// [`delete`](Collection::delete), which fails with [`Error::Query`] where the id matches several documents by the
+    /// collation.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

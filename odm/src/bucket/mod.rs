@@ -58,8 +58,8 @@ const STREAMED: i32 = 1_000;
 /// others: [`collection`](Buckets::collection) queries them.
 ///
 /// # Order, and what a bucket takes
-/// Items stay in the order in which they were pushed. A bucket takes as many as its size, once: the place of a deleted item
-/// is not taken again, so that no page changes because of what happens on another.
+/// Items stay in the order in which they were pushed. A bucket takes as many as its size, once: the room of a deleted item is
+/// not reused, so that no page changes because of a change on another one.
 ///
 /// # Concurrency
 /// Any number of programs may push at the same time: no bucket is overfilled, no item is lost, and the pages have no gap. A
@@ -220,7 +220,7 @@ impl<I: Bucketed> Buckets<I> {
     ///
     /// # Cost
     /// For each period: one round trip where the newest bucket has room for all. Otherwise one for the number of the newest
-    /// page, one for what it takes, and one for all new buckets, with two to make sure that the parent is there.
+    /// page, one for the items that it takes, and one for all new buckets, with two that check the existence of the parent.
     ///
     /// # Example
     /// ```no_run
@@ -664,7 +664,7 @@ impl<I: Bucketed> Buckets<I> {
         find
     }
 
-    /// All buckets of this parent, in their order. Of many, [`stream`](Buckets::stream) has a few in memory at a time.
+    /// All buckets of this parent, in their order. For many buckets, [`stream`](Buckets::stream) holds only a few in memory.
     ///
     /// # Errors
     /// [`Error::Decode`] if one can't be decoded.
@@ -717,7 +717,7 @@ impl<I: Bucketed> Buckets<I> {
         Ok(u64::try_from(n).unwrap_or(0))
     }
 
-    /// The items of this parent, one after the other: bucket by bucket, and within one as they came.
+    /// The items of this parent, one after the other: bucket by bucket, and within one in the order of their pushes.
     ///
     /// # Errors
     /// Those of the server and the network, from the call itself for the first batch, as an item for a later one;
@@ -777,14 +777,14 @@ impl<I: Bucketed> Buckets<I> {
         Ok(find.one().await?.map(I::items).unwrap_or_default())
     }
 
-    /// The items of a time, in its order; those of one time as they came.
+    /// The items of a period, in the order of their times; items of the same time in the order of their pushes.
     ///
     /// # Errors
     /// [`Error::Decode`] if a bucket can't be decoded.
     ///
     /// # Cost
-    /// One round trip for each batch of 16 MB, which reads the buckets that may hold items of the time. Where they are by
-    /// time, the index finds them; where they are by count, all of the parent are looked at.
+    /// One round trip for each batch of 16 MB, which reads the buckets that may hold items of the time. For buckets by time the
+    /// index finds them; for buckets by count all buckets of the parent are scanned.
     ///
     /// # Example
     /// ```no_run
@@ -893,7 +893,7 @@ impl<I: Bucketed> Buckets<I> {
     /// [transaction](Tx::buckets) in all buckets.
     ///
     /// # Errors
-    /// [`Error::Query`] where the condition can't be asked of the items of an array.
+    /// [`Error::Query`] where the condition can't be applied to the items of an array.
     ///
     /// # Cost
     /// One round trip to find the items, and one for each bucket that has some; one more for each where the bucket knows the
@@ -963,7 +963,7 @@ impl Untyped {
         .boxed()
     }
 
-    /// The buckets among these with items that fit.
+    /// The buckets among these with matching items.
     async fn hits(&self, buckets: Document, condition: &Document) -> Result<Vec<Hit>> {
         let meta = self.meta;
         let items = below(meta.items, condition.clone()).map_err(|message| Error::Query {

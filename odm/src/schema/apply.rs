@@ -12,10 +12,10 @@ use mongodb::bson::{Document, doc};
 use std::fmt;
 use std::time::Duration;
 
-/// How often `sync` plans and applies before it gives up.
+/// Maximum number of times that `sync` plans and applies.
 const ATTEMPTS: u32 = 8;
 
-/// What [`Odm::apply`] or [`Odm::sync`] did.
+/// The result of [`Odm::apply`] or [`Odm::sync`].
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     changes: Vec<Change>,
@@ -23,15 +23,15 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// The changes that were made. What another process had already made is not among them, except for a collection
-    /// that a newer server lets two processes create alike.
+    /// The changes that were made. Changes that another process had already made are not included, except for a collection
+    /// where a newer server lets two processes create the same one.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// The copies that documents lack which were there before their declaration, or before it was changed: by the names of
-    /// the references and fields that hold them, such as `products.parts.id`; and what buckets do not say of their items yet, and
-    /// two-way references of which documents lack the other side. [`Odm::backfill`] fills them.
+    /// Declarations that are new or changed while documents existed already: copies, by the names of the references and fields
+    /// that hold them, such as `products.parts.id`; summaries of buckets; and two-way references of which documents lack the
+    /// other side. [`Odm::backfill`] fills them.
     pub fn backfills(&self) -> &[String] {
         &self.backfills
     }

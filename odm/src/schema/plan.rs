@@ -16,7 +16,7 @@ use mongodb::bson::Document;
 use std::collections::HashMap;
 use std::fmt;
 
-/// How many collections are looked at, or changed, at the same time.
+/// Number of collections that are compared, or changed, at the same time.
 pub(super) const AT_ONCE: usize = 8;
 
 /// Maximum number of indexes of a collection.
@@ -25,8 +25,8 @@ const MAX_INDEXES: usize = 64;
 /// From MongoDB 5.1 on (wire version 14), an index without a time to live can be given one.
 const TTL_CAN_BE_ADDED: i32 = 14;
 
-/// The difference between the declared schema and the database. Made by [`Odm::plan`], shown by its `Display`, carried
-/// out by [`Odm::apply`].
+/// The difference between the declared schema and the database. [`Odm::plan`] makes it, its `Display` shows it, and
+/// [`Odm::apply`] applies it.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(super) changes: Vec<Change>,
@@ -86,15 +86,15 @@ pub enum Change {
     SetValidator {
         /// The collection.
         collection: &'static str,
-        /// The whole new validator, with any part that is not of this library's making.
+        /// The whole new validator, with the part that the application added.
         validator: Document,
         /// The validation level.
         level: Level,
         /// The validation action.
         action: Action,
-        /// What changes, in words, a line each.
+        /// The changes in words, a line each.
         words: Vec<String>,
-        /// The documents that it does not allow.
+        /// The existing documents that violate it.
         violations: Option<Violations>,
     },
     /// An index is missing.
@@ -106,7 +106,7 @@ pub enum Change {
         index: String,
         /// Its specification, as `createIndexes` takes it.
         spec: Document,
-        /// It in words.
+        /// Its description in words.
         words: String,
         /// Of a unique index: the documents with the same values.
         violations: Option<Violations>,
@@ -123,7 +123,7 @@ pub enum Change {
         /// After how many seconds then.
         to: i64,
     },
-    /// Something of that name is there that odm does not replace. As long as a plan has one, it is not applied.
+    /// A collection or index of that name exists that odm does not replace. A plan with a conflict is not applied.
     #[non_exhaustive]
     Conflict {
         /// The collection.
@@ -145,7 +145,7 @@ impl Change {
         }
     }
 
-    /// The existing documents that the change does not allow.
+    /// The existing documents that violate the change.
     pub fn violations(&self) -> Option<&Violations> {
         match self {
             Change::SetValidator { violations, .. } | Change::CreateIndex { violations, .. } => {
@@ -246,8 +246,8 @@ impl Plan {
     /// The declared fields that documents lack, so that they are read with a default, and how many documents that are.
     /// [`Odm::backfill`] stores the default; with `#[field(stored)]` the server then refuses a document without the field.
     ///
-    /// Not counted are fields whose default is no constant, and those of which serde leaves out some values
-    /// (`skip_serializing_if`).
+    /// Fields whose default is not a constant, and those of which serde leaves out some values (`skip_serializing_if`), are not
+    /// counted.
     pub fn lacking(&self) -> &[Lacking] {
         &self.lacking
     }

@@ -1,4 +1,4 @@
-//! What is wrong with the references in a database is found, and mended where there is one right answer.
+//! Faults in references are found, and repaired where there is one right answer.
 
 use odm::Error;
 use odm::bson::{Bson, Document as Bsons, doc};
@@ -605,7 +605,7 @@ fn nothing_dangles_after_inserts_and_deletions_that_raced() {
                         Err(Error::MissingReference { .. }) => refused += 1,
                         Err(other) => panic!("{other}"),
                     }
-                    // What holds a host back goes again.
+                    // Some of the documents that restrict the deletion of a host are deleted again.
                     if n % 3 == 1 {
                         odm.collection::<Tied>().delete(id).await.unwrap();
                     }

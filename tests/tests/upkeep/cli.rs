@@ -66,7 +66,7 @@ async fn run_on(odm: Odm, args: &[&str], answers: Option<&str>) -> Ran {
     }
 }
 
-/// Kate with a task, on one side of which somebody else took the link away; and a task of nobody.
+/// Kate with a task, of which an out-of-band write removed one side of the link; and a task without an owner.
 async fn damage(t: &TestDb) -> (Person, Task) {
     let odm = odm(t);
     odm.sync().await.unwrap();
@@ -162,7 +162,7 @@ fn a_plan_reports_documents_that_conflict_with_it() {
         );
         let sync = run(&t, &["sync", "--accept-violations"], None).await;
         assert_eq!(sync.code, 0, "{}", sync.err);
-        // Nobody has linked these people yet.
+        // These people are not linked yet.
         let check = run(&t, &["plan", "--check"], None).await;
         assert_eq!(
             (check.code, check.out.lines().next()),
@@ -259,7 +259,7 @@ fn a_repair_asks_before_it_changes_anything() {
         assert!(tasks().await.is_empty(), "nothing was changed");
 
         let yes = run(&t, &["repair"], Some("y\n")).await;
-        // The task of nobody is left: it can't do without an owner.
+        // The task without an owner is left: its owner is required.
         assert_eq!(yes.code, 1, "{}", yes.err);
         assert!(
             yes.out
@@ -350,7 +350,7 @@ fn stale_copies_are_found_and_taken_again() {
             (&0.into(), &0.into())
         );
 
-        // Somebody writes past the library.
+        // An out-of-band write.
         let wrong = doc! { "$set": { "address": "wrong" } };
         t.db.collection::<Doc>("messages")
             .update_one(doc! { "_id": 2 }, wrong)
@@ -437,7 +437,7 @@ fn documents_older_than_their_copies_are_filled() {
         let sync = run_on(odm(), &["sync", "--accept-violations"], None).await;
         assert_eq!(sync.code, 0, "{}", sync.err);
         assert!(sync.out.contains(line), "{}", sync.out);
-        // Until it is done, whoever asks is told.
+        // Until it is done, every `plan` shows it.
         let plan = odm().plan().await.unwrap();
         assert!(plan.is_empty() && plan.backfills() == due, "{plan}");
         assert!(
@@ -465,7 +465,7 @@ fn documents_older_than_their_copies_are_filled() {
 
         let again = run_on(odm(), &["backfill"], None).await;
         assert_eq!((again.code, again.out.as_str()), (0, "nothing to backfill\n"));
-        // Somebody writes past the library to what was filled before.
+        // An out-of-band write to a document that was filled before.
         let wrong = doc! { "$set": { "address": "wrong" } };
         t.db.collection::<Doc>("messages")
             .update_many(doc! {}, wrong)
@@ -525,7 +525,7 @@ mod fewer {
     }
 }
 
-/// What the schema is, and the declarations.
+/// The schema, and the stored declarations.
 async fn schema_of(t: &TestDb) -> (Vec<String>, Vec<String>, u64) {
     let mut names = t.db.list_collection_names().await.unwrap();
     names.sort();
@@ -620,7 +620,7 @@ fn a_program_that_lacks_copies_is_told_before_it_changes_the_schema() {
         let check = run_on(fewer(), &["plan", "--check"], None).await;
         assert_eq!(check.code, 0, "{}", check.out);
         assert_eq!(run_on(fewer(), &["sync"], None).await.code, 0);
-        // Whoever has them after all declares them again.
+        // A program that still has them declares them again.
         full().sync().await.unwrap();
         let forgotten = run_on(fewer(), &["forget", "-y"], None).await;
         assert!(

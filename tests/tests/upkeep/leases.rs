@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The name of a debt that was made at this time.
+/// The token of pending work that was recorded at this time.
 fn token(made: SystemTime) -> ObjectId {
     let since = made.duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let mut bytes = ObjectId::new().bytes();
@@ -21,14 +21,14 @@ fn token(made: SystemTime) -> ObjectId {
     ObjectId::from_bytes(bytes)
 }
 
-/// As if the first author's debt had been made at this time, and a lease of it had this end.
+/// As if the first author's pending work had been recorded at this time, and a lease of it had this end.
 async fn set(odm: &Odm, made: SystemTime, lease: Option<SystemTime>) {
     let mut set = doc! { "_odm.pending.operation": token(made) };
     if let Some(until) = lease {
         set.insert("_odm.pending.lease.until", DateTime::from_system_time(until));
     }
     let owing = doc! { "_odm.pending.operation": { "$exists": true } };
-    // What was passed on to books is as old.
+    // The pending work of the books is as old.
     for (name, set) in [
         ("books", doc! { "_odm.pending.operation": token(made) }),
         ("authors", set),
@@ -45,7 +45,7 @@ async fn set(odm: &Odm, made: SystemTime, lease: Option<SystemTime>) {
     }
 }
 
-/// A process renames the first author, and dies after so many commands more.
+/// A process renames the first author, and is killed after this number of further commands.
 async fn left_by_a_dead_process(t: &TestDb, name: &str, commands: usize, batch: usize) {
     let mut dead = mortal(t, models()).await;
     dead.odm = dead
@@ -59,7 +59,7 @@ async fn left_by_a_dead_process(t: &TestDb, name: &str, commands: usize, batch: 
     assert!(died.await, "it was done before it died");
 }
 
-/// Waits until nothing is owed.
+/// Waits until no work is pending.
 async fn paid(odm: &Odm) -> bool {
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
@@ -102,7 +102,7 @@ fn a_worker_skips_pending_work_that_another_worker_has_leased() {
                 assert!(sent.len() >= 50, "{what}: {sent:?}");
                 assert!(!sent.iter().any(|name| name == "update"), "{what}: {sent:?}");
                 assert_eq!(owing(&odm).await.len(), 1, "{what}");
-                // Who asks for it gets it.
+                // An explicit `recover` applies it.
                 assert_eq!(odm.recover().await.unwrap().documents, 1, "{what}");
             }
             assert!(owing(&odm).await.is_empty(), "{what}");
@@ -178,7 +178,7 @@ fn a_worker_waits_while_the_lease_of_a_fan_out_is_current() {
         };
         let author = raw(&odm, "authors", 1).await;
         assert!(until(&author) > SystemTime::now(), "{author}");
-        // The debt is old by now, and the delivery is not.
+        // The pending work is old by now, and the progress of the delivery is not.
         set(&odm, SystemTime::now() - HOUR, None).await;
         let worker = odm.worker(Duration::from_millis(5));
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -226,7 +226,7 @@ fn a_worker_is_stopped_in_the_middle_of_a_delivery() {
         assert!(!owing(&odm).await.is_empty(), "the rest is owed");
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!(told().await, some, "it has ended");
-        // Whoever comes next goes on where it was.
+        // The next recovery continues where it stopped.
         let (next, count) = counted(&t).await;
         next.recover().await.unwrap();
         let most = (105 - some).div_ceil(5) as usize;

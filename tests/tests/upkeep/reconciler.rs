@@ -1,4 +1,4 @@
-//! Writes past the library, and the reconciler that follows them.
+//! Out-of-band writes, and the reconciler that follows them.
 
 use futures::TryStreamExt;
 use odm::bson::{Bson, DateTime, Document as Doc, doc};
@@ -206,14 +206,14 @@ fn another_reconciler_applies_changes_that_a_dead_one_has_not() {
             // It is ended in the middle of what it does, a little later each time.
             tokio::time::sleep(Duration::from_millis(2 * round)).await;
             drop(reconciler);
-            // Nobody listens to this one.
+            // No process listens to this one.
             raw(&t, "logmsg")
                 .update_one(doc! { "message": "1" }, doc! { "$set": { "ipaddr": "wrong" } })
                 .await
                 .unwrap();
             let next = odm.reconciler().start().await.unwrap();
             next.caught_up().await.unwrap();
-            // What it had begun is owed, as it is by every writer that dies.
+            // The work that it had begun stays pending, as after every writer that ends.
             odm.recover().await.unwrap();
             assert_clean(&odm).await;
             let messages = odm.collection::<LogMsg>();
@@ -366,7 +366,7 @@ fn a_source_that_others_delete_and_insert_again() {
         let messages = odm.collection::<LogMsg>();
         let fresh = messages.find(|m| m.ipaddr.eq("10.8.1.1"));
         assert_eq!(fresh.count().await.unwrap(), 5);
-        // What the library writes of it later is newer.
+        // Later writes of the library are newer.
         let hosts = odm.collection::<Host>();
         hosts.update(a.id).set(|h| h.ipaddr, "10.8.1.2").await.unwrap();
         assert_clean(&odm).await;
@@ -497,7 +497,7 @@ mod signs {
     }
 }
 
-/// What a reconciler writes comes by in the stream too.
+/// The stream contains the writes of a reconciler, too.
 #[odm_tests::test]
 fn the_reconciler_skips_its_own_repairs() {
     use signs::*;
@@ -618,7 +618,7 @@ fn a_document_that_cannot_be_repaired_does_not_block_others() {
         let all = crates.find_all().sort(|c| c.id.asc()).all().await.unwrap();
         let all: Vec<(i32, i64)> = all.iter().map(|one| (one.n, one.goods)).collect();
         assert_eq!(all, [(0, 2), (5, 1)]);
-        // And what was mended is passed on.
+        // And repaired values are passed on.
         let tag = tags.get(2).await.unwrap().unwrap();
         assert_eq!(tag.n, 5);
         reconciler.stop().await.unwrap();
@@ -702,7 +702,7 @@ fn several_reconcilers_together_repair_everything() {
                 .delete_one(doc! { "message": round.to_string(), "host": a.id })
                 .await
                 .unwrap();
-            // The library's own writes meet what they mend.
+            // The library writes itself at the same time as the reconciler repairs.
             let message = NewLogMsg {
                 time: DateTime::from_millis(100 + round),
                 message: "new".into(),
@@ -733,7 +733,7 @@ fn several_reconcilers_together_repair_everything() {
     });
 }
 
-/// "an idle stream needs a heartbeat, or its token ages out of the oplog": where nobody writes, the place moves on all the same.
+/// "an idle stream needs a heartbeat, or its token ages out of the oplog": without writes the resume token advances nevertheless.
 #[odm_tests::test]
 fn a_heartbeat_advances_the_resume_token_without_writes() {
     with_transactions(async |t| {
@@ -765,7 +765,7 @@ fn a_heartbeat_advances_the_resume_token_without_writes() {
     });
 }
 
-/// A program that lacks a copy leaves what others write to one that has it, and is not held up by it.
+/// A program that lacks a copy leaves out-of-band writes of its source to a program that has it, and goes on.
 #[odm_tests::test]
 fn a_reconciler_leaves_what_it_does_not_know_to_another_one() {
     mod fewer {
@@ -857,7 +857,7 @@ fn a_reconciler_leaves_what_it_does_not_know_to_another_one() {
             .await
             .unwrap();
         reconciler.caught_up().await.unwrap();
-        // What it knows is mended, behind what it left.
+        // Copies that it knows are repaired, also after changes that it skipped.
         let of_host = whole.collection::<LogMsg>();
         assert_eq!(
             of_host.find(|m| m.ipaddr.eq("10.3.3.3")).count().await.unwrap(),

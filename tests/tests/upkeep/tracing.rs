@@ -1,4 +1,4 @@
-//! What an operation tells `tracing`: collection, operation, round trips, documents, time; and no value.
+//! The span of an operation in `tracing`: collection, operation, round trips, documents, time; and no value.
 
 use super::copying::{eventual, mortal, owing};
 use super::models::*;
@@ -77,7 +77,7 @@ fn spans_say_what_was_done_and_no_values() {
     });
 }
 
-/// What was recorded when the span of this operation ended.
+/// The fields that were recorded when the span of this operation ended.
 fn ended<'l>(log: &'l str, operation: &str) -> &'l str {
     let named = format!(r#"operation="{operation}""#);
     let mut lines = log
@@ -200,7 +200,7 @@ fn a_span_ends_with_the_kind_of_its_error_and_no_values() {
             "{items:?}"
         );
         assert!(!captured.take().contains("error="));
-        // What is right ends without one.
+        // A successful operation ends without one.
         shops.find_all().all().await.unwrap();
         assert!(!captured.take().contains("error="));
         // Asked for, what the error says is there.
@@ -268,7 +268,7 @@ fn a_join_that_reads_a_whole_collection_warns() {
             log.contains("no declared index finds the children") && log.contains(r#"field="room""#),
             "{log}"
         );
-        // However it is carried out.
+        // In whichever way it is executed.
         let chairs = odm.collection::<Chair>();
         chairs.of(&Room { id: 1 }).all().await.unwrap();
         assert_eq!(captured.take().matches(r#"field="room""#).count(), 1);

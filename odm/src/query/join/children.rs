@@ -325,10 +325,10 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
         })
     }
 
-    /// Asks for the first few of each parent by a query of its own, four of them at once, as it is done anyway before MongoDB
-    /// 5.0. Without it they are one query for all parents, whose pipeline finds those of each by the index, which some servers
-    /// execute slowly: `cargo xtask bench -- --only "joins 100"` compares both. It makes no difference to the result, nor where
-    /// there is no limit.
+    /// Reads the first few children of each parent by a query of its own, four queries at once, as is always done before
+    /// MongoDB 5.0. Without it one query reads those of all parents, and its pipeline finds the children of each by the index,
+    /// which some servers execute slowly: `cargo xtask bench -- --only "joins 100"` compares both. It makes no difference to
+    /// the result, nor where there is no limit.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -1,22 +1,22 @@
-//! What programs with other models derive from the documents of this one.
+//! Fields that programs with other models derive from the documents of this one.
 //!
-//! The declarations of all programs are stored in the database. This program lacks some of them, or declares them in another
-//! way: then it can't deliver what they ask for, and another program does. A write here that changes what such a declaration
-//! reads does the same as a write for an eventual copy, by one atomic statement: the version of the source is greater
-//! afterwards, and the document says that work is pending in it. Three rules make that right:
+//! The declarations of all programs are stored in the database. Where this program lacks some of them, or declares them
+//! differently, it can't update the fields that they derive, and another program does. A write here that changes a source field
+//! of such a declaration does the same as a write for an eventual copy, in one atomic statement: it raises the version of the
+//! source, and records pending work in the document. Three rules make that right:
 //!
-//! - This program never removes such a mark. It delivers by the declarations that it has, and the document stays marked for
-//!   the next recovery or worker of a program that has the others. That one compares what it removes with what it has read, so
-//!   a write that came in between stays pending.
-//! - Of a reference whose copies are declared in another way, this program neither delivers copies nor notes their version. A
-//!   holder without a version is older than any source, so a program with the declaration takes all of its copies anew.
-//! - A child that leaves a parent, or goes, can't carry a mark that names the parent. So its write is a transaction that reads
-//!   the parent first, and stores it among the declarations in a document of its own. On a standalone server that is a second
-//!   statement, and a crash between the two is found by an `audit` of a program with the declaration.
+//! - This program never clears that work. It updates copies by its own declarations, and the work stays pending for the next
+//!   recovery or worker of a program that has the others. That one clears only the work that it has read, so the work of a
+//!   write in between stays pending.
+//! - For a reference whose copies are declared differently, this program neither updates copies nor stores their version. A
+//!   holder without a version is older than any source, so a program with the declaration updates all of its copies.
+//! - A child that leaves a parent, or is deleted, can't hold pending work that names the parent. So its write is a
+//!   transaction that reads the parent first, and stores it among the declarations in a document of its own. On a standalone
+//!   server that is a second statement, and a crash between the two is found by an `audit` of a program with the declaration.
 //!
 //! A process reads the declarations before its first write, and again when they are older than the [holding time](HOLDING).
-//! So that long after a declaration was stored every process marks what it reads, and then its backfill begins: what was
-//! written before that without a mark is compared by the backfill, value by value.
+//! After this time since a declaration was stored, every process records pending work for it, and then its backfill begins: the
+//! backfill compares, value by value, everything that was written before without pending work.
 
 use super::super::graph::{Derived, Edge, Graph, fields_of};
 use super::super::scope::Scope;
@@ -38,8 +38,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// How long after a declaration was stored the last process has read it: so long a backfill waits. A process reads the
-/// declarations again after four fifths of it, so that its writes by the previous ones have ended by then.
+/// The time after which every process has read a stored declaration: a backfill waits for it. A process reads the declarations
+/// again after four fifths of it, so that its writes by the previous ones have ended by then.
 pub(crate) const HOLDING: Duration = Duration::from_secs(300);
 
 /// What programs with other models derive.

@@ -27,7 +27,7 @@ pub(super) const EDGES: &str = "_odm_edges";
 /// In a stored edge that had no holders when it was stored, and sources: its backfill compares the first holders once.
 pub(super) const EARLY: &str = "early";
 
-/// So often it is tried to store declarations while other processes store theirs.
+/// Maximum number of attempts to store declarations while other processes store theirs.
 const MEETINGS: usize = 10;
 
 /// Declarations in the database that the models of a program lack.
@@ -446,8 +446,8 @@ impl Odm {
         read.into_iter().map(|(collection, _)| collection).collect()
     }
 
-    /// The copies and references that the database knows and these models lack, in words: what
-    /// [`forget_copies`](Odm::forget_copies) would forget. Nothing is changed.
+    /// The copies and references whose declarations are in the database and that these models lack, in words: those that
+    /// [`forget_copies`](Odm::forget_copies) would remove. Nothing is changed.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -490,16 +490,16 @@ impl Odm {
         Ok(names)
     }
 
-    /// Forgets the edges that the database knows and these models lack, copies and references, and what is declared there in
-    /// another way: it was declared once, and is not any more. Gives how many that were;
-    /// [`undeclared_copies`](Odm::undeclared_copies) names them before.
+    /// Removes the stored declarations of copies and references that these models lack or declare differently, because no
+    /// program declares them any more. Returns their number; [`undeclared_copies`](Odm::undeclared_copies) names them
+    /// beforehand.
     ///
-    /// Only for a program that has all models, since a write by another one that lacks some leaves its copies stale, and a
-    /// deletion its references dangling; and when none runs any more that declares something else. That is also the way back to
-    /// an older version of a program, whose declarations are what holds from then on.
+    /// Call it only from a program that has all models, and when no program with other declarations runs any more: otherwise a
+    /// write of this program leaves the copies of the other one stale, and a deletion leaves its references dangling. This is
+    /// also the way back to an older version of a program, whose declarations apply from then on.
     ///
     /// # Cost
-    /// Three round trips, and one for each declaration that was stored in another way.
+    /// Three round trips, and one for each declaration that was stored differently.
     ///
     /// # Example
     /// ```no_run
