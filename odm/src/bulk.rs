@@ -3,11 +3,11 @@
 
 use crate::keep::Replacement;
 use crate::model::document::DocumentMeta;
+use crate::operators::{Built, Changes, growth, never_changed};
 use crate::relation::{self, Amend, Duties, Inserts, Outcome, Token};
 use crate::session::Shared;
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
 use crate::store::trace::Trace;
-use crate::update::{Built, Changes, growth, never_changed};
 use crate::write::{encode, target_filter};
 use crate::{Deleted, Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, query::operand};
 use futures::future::{BoxFuture, FutureExt};

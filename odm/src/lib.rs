@@ -130,6 +130,7 @@ mod keep;
 mod model;
 mod modify;
 mod odm;
+mod operators;
 mod own_fields;
 pub mod query;
 mod relation;
@@ -137,7 +138,6 @@ pub mod schema;
 mod session;
 mod store;
 mod switches;
-pub mod update;
 mod upsert;
 pub mod write;
 
@@ -403,6 +403,15 @@ pub use query::filter::Filter;
 pub use session::{Handle, Tx};
 pub use store::server;
 
+/// Updates documents: the builders that send an update, and the operators.
+///
+/// [`Collection::update`] changes one document by its id, and [`Collection::update_where`] those that match a condition. The
+/// operators are the methods of [`Change`](update::Change).
+pub mod update {
+    pub use crate::modify::{Returning, Update, UpdateMany, Updated};
+    pub use crate::operators::{Change, Changes, Rooted};
+}
+
 /// References between documents: [`Ref`], and the traits that the derives implement for them.
 pub mod references {
     pub use crate::model::reference::{
@@ -457,6 +466,7 @@ pub(crate) use {
     model::shape::Number,
     model::value::{Array, Compared, Value},
     modify::{Returning, Update, UpdateMany, Updated},
+    operators::{Change, Changes, Rooted},
     query::aggregate::Aggregate,
     query::aggregate::{Group, GroupKey},
     query::explain::{Explain, JoinExplain},
@@ -481,7 +491,6 @@ pub(crate) use {
     schema::{Applied, Plan, Violations},
     store::fan_out::{FanOut, Progress},
     store::server::{Server, Topology},
-    update::{Change, Changes, Rooted},
     write::{Delete, Deleted, Insert, Replace},
 };
 
@@ -500,8 +509,8 @@ pub(crate) fn now() -> bson::DateTime {
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
     pub use crate::model::document::FromNew as _;
+    pub use crate::operators::Change;
     pub use crate::query::{LoadRefs as _, Paths as _, Pattern};
-    pub use crate::update::Change;
     pub use crate::{Average, Collection, Document, Embed, Filter, Odm, Projection, Ref, models};
 }
 
@@ -545,12 +554,12 @@ pub mod __private {
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
         Numeric, Only, Opaque, Removable, Text, Unsure, Value,
     };
+    pub use crate::operators::{Change, Changes};
     pub use crate::query::filter::{Element, Filter, children_filter, partial_filter};
     pub use crate::query::join::{Hop, Paths, Slot, Tree};
     pub use crate::query::operand::{id, stored as to_bson, text_id};
     pub use crate::relation::backfill_at_once;
     pub use crate::switches::{SwitchBulk, SwitchOdm, in_database};
-    pub use crate::update::{Change, Changes};
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,
     };

@@ -2,12 +2,12 @@
 
 use crate::collection::{Core, act};
 use crate::model::document::DocumentMeta;
+use crate::operators::{Built, Change, Changes, Guard, Known, NO_FIELD, growth};
 use crate::own_fields::OWN;
 use crate::query::find::Query;
 use crate::relation::{self, Duties, Outcome, Parts, Token, What, Write};
 use crate::session::Shared;
 use crate::store::trace::Trace;
-use crate::update::{Built, Change, Changes, Guard, Known, NO_FIELD, growth};
 use crate::upsert::{self, UniqueKey};
 use crate::write::{PRIMARY, amend, missed, peek, target_filter};
 use crate::{Collection, Document, Error, Filter, Insertable, Result, model::check, store::decode};

@@ -96,7 +96,8 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("relation/scope.rs", "engine"),
     ("relation/write.rs", "engine"),
     ("session.rs", "engine"),
-    ("update", "plan"),
+    ("operators", "plan"),
+    ("switches.rs", "api"),
     ("upsert.rs", "plan"),
     ("write.rs", "api"),
 ];

@@ -2,8 +2,8 @@
 
 use crate::model::path::Nested;
 use crate::model::value::Value;
+use crate::operators::{Change, Changes};
 use crate::query::filter::{Element, Filter};
-use crate::update::{Change, Changes};
 use crate::{Document, Embed};
 use mongodb::bson::DateTime;
 use mongodb::bson::oid::ObjectId;

@@ -14,12 +14,12 @@
 use crate::collection::Core;
 use crate::insert_many::{Part, insert_encoded};
 use crate::modify::apply;
+use crate::operators::{Built, Changes, Rooted, growth};
 use crate::query::aggregate;
 use crate::query::filter::{Element, below};
 use crate::relation::{self, Duties, Outcome, What, Write};
 use crate::session::Shared;
 use crate::store::trace::Trace;
-use crate::update::{Built, Changes, Rooted, growth};
 use crate::write::{encode_behind, not_encoded};
 use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
 use crate::{Document as _, collection::act};

@@ -2,7 +2,7 @@
 
 use super::graph::Edge;
 use crate::model::key::Key;
-use crate::update::{Built, Guard};
+use crate::operators::{Built, Guard};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 
 /// How the name of a field in an update lies to the path of a reference.

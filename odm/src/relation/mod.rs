@@ -117,7 +117,7 @@ impl Amend<'_> {
         self,
         meta: &'static crate::model::document::DocumentMeta,
         one: Option<&mongodb::bson::Bson>,
-        built: &mut crate::update::Built,
+        built: &mut crate::operators::Built,
         upsert: bool,
         token: &mut Option<Token>,
     ) -> Result<()> {

@@ -4,8 +4,8 @@ use super::changes;
 use super::derived::{self, put};
 use super::graph::Graph;
 use crate::model::document::DocumentMeta;
+use crate::operators::Built;
 use crate::own_fields::{LINKS, name_of};
-use crate::update::Built;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 

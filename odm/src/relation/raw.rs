@@ -4,7 +4,7 @@ use super::derived::{followed, plain_name};
 use super::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::model::names::meet;
-use crate::update::Raw;
+use crate::operators::Raw;
 use crate::{Error, Result};
 
 /// Refuses an update that changes a copy which follows its source, what is derived of children, or what a bucket says of its

@@ -342,7 +342,7 @@ impl Odm {
             .iter()
             .filter(|model| plan.seen.contains_key(model.meta.collection));
         for model in there {
-            for fill in crate::update::fill::declared((model.meta.shape)()) {
+            for fill in crate::operators::fill::declared((model.meta.shape)()) {
                 counts.push(async move {
                     let collection = model.meta.collection;
                     let all = self.database().collection::<Document>(collection);

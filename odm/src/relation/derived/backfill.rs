@@ -384,7 +384,7 @@ async fn fill(
 async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
     let mut stored = 0;
     for model in scope.odm.models() {
-        for fill in crate::update::fill::declared((model.meta.shape)()) {
+        for fill in crate::operators::fill::declared((model.meta.shape)()) {
             let filling = fill.filling();
             let all = scope.odm.database().collection::<Document>(model.meta.collection);
             let mut update = all.update_many(filling.condition, filling.update);

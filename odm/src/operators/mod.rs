@@ -1,10 +1,5 @@
-//! Updates of documents: the operators, built from typed paths, and the builders that send them.
-//!
-//! [`Collection::update`](crate::Collection::update) changes one document by its id, and
-//! [`Collection::update_where`](crate::Collection::update_where) those that match a condition. The operators are the methods of
-//! [`Change`].
-
-// The operators, the guards that keep an update within the bounds, and the values that it would take out of them.
+//! The operators of an update, built from typed paths; the guards that keep it within the bounds; and the values that it would take
+//! out of them.
 
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Codec, Path, Plain, Root};
@@ -26,7 +21,6 @@ mod guard;
 mod items;
 mod range;
 
-pub use crate::modify::{Returning, Update, UpdateMany, Updated};
 pub use change::Change;
 use guard::Added;
 pub(crate) use guard::{Guard, at_most};
