@@ -923,7 +923,7 @@ fn a_crash_while_a_source_is_deleted_leaves_it_deleted_or_complete() {
     with_db(async |t| {
         for alone in [true, false] {
             let odm = auto::stocked(&t).await;
-            let mut dead = mortal_in(alone, &t, auto::models()).await;
+            let dead = mortal_in(alone, &t, auto::models()).await;
             for commands in 0.. {
                 let died = dead
                     .dies_after(commands, async |odm| {

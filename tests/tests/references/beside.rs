@@ -5,7 +5,7 @@ use odm::__private::SwitchBulk as _;
 use odm::bson::{Document as Doc, doc};
 use odm::prelude::*;
 use odm::{Error, Result};
-use odm_tests::fixtures::interleaved::{Step, another, both, meddled, meddled_in};
+use odm_tests::fixtures::interleaved::{Step, another, both, meddled_in};
 use odm_tests::{require_transactions, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -1,9 +1,7 @@
 //! What a write did is taken back, and nothing of what others have done since.
 
-use super::links::{self, Citizen, Member, Passport, Team, member};
 use odm::__private::SwitchBulk as _;
 use odm::Error;
-use odm::bson::oid::ObjectId;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::prelude::*;
 use odm::update::Changes;
