@@ -387,7 +387,7 @@ fn edits_and_deletions_of_items_keep_the_summaries() {
             .edit(&post, |c| c.n.eq(1), |c| c.mul(|c| c.weight, 2.0))
             .await
             .unwrap_err();
-        assert!(error.to_string().contains("not by `$mul`"), "{error}");
+        assert!(error.to_string().contains("not `$mul`"), "{error}");
         let late = DateTime::from_millis(1_000_000);
         comments
             .edit(&post, |c| c.n.eq(1), |c| c.set(|c| c.at, late))

@@ -7,8 +7,6 @@ mod integrity;
 mod references;
 mod undone;
 
-use odm_tests::fixtures::links;
-
 fn main() -> std::process::ExitCode {
     odm_tests::harness::main()
 }

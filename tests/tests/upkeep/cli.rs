@@ -401,7 +401,9 @@ fn stale_copies_are_found_and_taken_again() {
         let repaired = run_on(odm(), &["repair"], Some("yes\n")).await;
         assert_eq!(repaired.code, 0, "{}", repaired.err);
         assert!(
-            repaired.err.contains("`hosts`.`messages`: 1 of 1 is not"),
+            repaired
+                .err
+                .contains("`hosts`.`messages`: 1 of 1 differs from the source"),
             "{}",
             repaired.err
         );
