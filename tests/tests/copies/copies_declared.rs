@@ -834,7 +834,7 @@ fn the_index_that_a_delivery_needs_is_declared_by_its_edge() {
             ("lists", "`songs.id_1__id_1` on songs.id, _id, for the reference"),
             (
                 "songs",
-                "`_odm.pending.operation_1` on _odm.pending.operation, sparse, for what copies owe",
+                "`_odm.pending.operation_1` on _odm.pending.operation, sparse, for pending work",
             ),
         ] {
             let line = format!("`{collection}`: create index {index}");

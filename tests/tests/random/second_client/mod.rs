@@ -101,10 +101,10 @@ impl World {
             owned: (0..random.below(4)).map(|_| place(random)).collect(),
             labels: (0..random.below(4)).map(|_| label(random)).collect(),
             scores: (0..random.below(4))
-                .map(|_| (label(random), random.below(3) as i32))
+                .map(|_| (label(random), random.below(3)))
                 .collect(),
             active: random.one_in(2),
-            points: 5 + random.below(5) as i32,
+            points: 5 + random.below(5),
             tags: (0..random.below(3)).map(|_| label(random)).collect(),
             nickname: random.one_in(2).then(|| label(random)),
         }
@@ -128,7 +128,7 @@ impl World {
         let people = self.odm.collection::<Person>();
         let id = self.person();
         let (place, other) = (place(&mut self.random), place(&mut self.random));
-        let (word, amount) = (label(&mut self.random), self.random.below(3) as i32);
+        let (word, amount) = (label(&mut self.random), self.random.below(3));
         let may_delete = self.people.len() > PEOPLE as usize;
         let person = self.people.get_mut(&id).unwrap();
         match self.random.below(18) {
@@ -278,7 +278,7 @@ impl World {
         let stored = raw.find_one(doc! { "_id": id }).await.unwrap().unwrap();
         let mut extra = self.extra.remove(&id).unwrap();
         if self.random.one_in(2) {
-            extra.insert(format!("x{}", self.random.below(3)), self.random.below(9) as i32);
+            extra.insert(format!("x{}", self.random.below(3)), self.random.below(9));
         }
         let mut written = disguise(stored, &mut self.random);
         written.extend(extra.clone());
@@ -300,7 +300,7 @@ impl World {
         let like = self.people[&random.pick(&ids)].clone();
         let (place, word) = (place(random), label(random));
         let places = [place.clone(), like.home.clone()];
-        let points = 5 + random.below(5) as i32;
+        let points = 5 + random.below(5);
         macro_rules! same {
             ($($filter:expr, $model:expr;)*) => {{$(
                 let found = people.find($filter).all().await.unwrap();

@@ -101,7 +101,7 @@ pub fn contact(random: &mut Random) -> Contact {
             address: label(random),
         },
         1 => Contact::Phone {
-            digits: random.below(2) as i32,
+            digits: random.below(2),
             extension: random.pick(&[None, Some(1)]),
         },
         _ => Contact::Nothing,
