@@ -406,7 +406,7 @@ pub use store::server;
 /// Updates documents: the builders that send an update, and the operators.
 ///
 /// [`Collection::update`] changes one document by its id, and [`Collection::update_where`] those that match a condition. The
-/// operators are the methods of [`Change`](update::Change).
+/// operators are the methods of [`Change`].
 pub mod update {
     pub use crate::modify::{Returning, Update, UpdateMany, Updated};
     pub use crate::operators::{Change, Changes, Rooted};
