@@ -250,13 +250,13 @@ mod tests {
             source
                 .modules
                 .iter()
-                .any(|module| module.file == "error.rs" && !module.is_public)
+                .any(|module| module.file == "insert_many.rs" && !module.is_public)
         );
         assert!(
             source
                 .modules
                 .iter()
-                .any(|module| module.file == "geo.rs" && module.is_public)
+                .any(|module| module.file == "error.rs" && module.is_public)
         );
         assert!(
             source
