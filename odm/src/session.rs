@@ -177,7 +177,7 @@ impl std::fmt::Debug for Tx {
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// use odm::Handle;
 ///
-/// async fn deposit(handle: &impl Handle, account: i32, cents: i64) -> odm::Result<()> {
+/// async fn deposit(handle: &impl Handle, account: i64, cents: i64) -> odm::Result<()> {
 ///     handle.collection::<Account>().update(&account).inc(|a| a.cents, cents).await?;
 ///     Ok(())
 /// }

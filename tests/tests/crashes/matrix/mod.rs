@@ -44,6 +44,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::{Client, Database};
 use odm::bson::{Bson, Document, doc};
 use odm::copies::FanOut;
+use odm::upkeep::Audit;
 use odm::{Model, Odm};
 use odm_tests::{assert_clean_after, unique_name, with_db};
 use proxy::Proxy;
@@ -160,6 +161,8 @@ struct Cuts {
     parts: usize,
     /// How often there was something for an audit to find.
     repaired: usize,
+    /// How often a repair left a link to the application, since two documents name one that can be linked with one alone.
+    undecided: usize,
     failures: Vec<String>,
     /// The commands of the whole write.
     names: Vec<String>,
@@ -169,7 +172,7 @@ struct Cuts {
 
 impl Cuts {
     fn all(&self) -> usize {
-        self.undone + self.done + self.parts
+        self.undone + self.done + self.parts + self.undecided
     }
 
     fn result(&self) -> String {
@@ -179,12 +182,16 @@ impl Cuts {
         if self.same {
             return "the same".to_owned();
         }
+        let undecided = match self.undecided {
+            0 => String::new(),
+            undecided => format!(", {undecided} left"),
+        };
         let repaired = match self.repaired {
             0 => String::new(),
             repaired => format!(", {repaired} repaired"),
         };
         format!(
-            "{} ({}/{}/{}{repaired})",
+            "{} ({}/{}/{}{repaired}{undecided})",
             self.all(),
             self.undone,
             self.done,
@@ -382,6 +389,9 @@ impl Place {
             // A link, and the move of a child, are two statements there.
             let repaired = other.repair_all().await.map_err(|error| error.to_string())?;
             cuts.repaired += usize::from(repaired.repaired > 0);
+            if !repaired.left.is_clean() {
+                return self.undecided(&other, &repaired.left, row, cuts).await;
+            }
         }
         let (state, owing) = self.state().await;
         // Also what is as it was, or as it was to be: the audit looks at more than that.
@@ -435,6 +445,19 @@ impl Place {
 }
 
 impl Place {
+    /// Both of two single references were taken, and the process died between the two statements of a link on a standalone server: one
+    /// document names another one, which another document names, too. An audit finds it, a repair leaves it to the application.
+    async fn undecided(&self, odm: &Odm, left: &Audit, row: Row, cuts: &mut Cuts) -> Result<bool, String> {
+        let audit = odm.audit().await.map_err(|error| error.to_string())?;
+        let one_sided: u64 = audit.references.iter().map(|edge| edge.one_sided.count).sum();
+        let linked = matches!(row.effect, Effect::Linked | Effect::LinkedParts);
+        if !linked || one_sided != 1 || audit.wrong() != 1 || left.wrong() != 1 {
+            return Err(format!("a repair leaves {left}, and an audit says: {audit}"));
+        }
+        cuts.undecided += 1;
+        Ok(true)
+    }
+
     /// What is copied is changed once more, and everything follows.
     async fn again(&self, odm: &Odm) -> Result<(), String> {
         let changed = (self.edge.again)(odm.clone()).await;
@@ -667,6 +690,7 @@ fn page(table: &Table) -> String {
          transaction spans them. Then each document is as it was or as it was to be, and its copies are right.\n\
          *Standalone*: a server without transactions, where a two-way link, and the move of a child to another parent, are two\n\
          statements. There `repair_all()` runs after `recover()`, and the cell says after how many cuts it repaired something.\n\
+         Where two documents name one that can be linked with one alone, it leaves that to the application: *left*.\n\
          *To many, behind it*: a source with more holders than one transaction changes, which is what each of them is here\n\
          (`FanOut::new().in_transaction(0).batch(1)`), so its copies follow the commit, holder by holder.\n\
          *The same*: the write sends the same commands as on a standalone server, and is not cut once more.\n\n\
