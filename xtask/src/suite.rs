@@ -61,6 +61,7 @@ fn parts(metadata: &serde_json::Value) -> Result<VecDeque<Part>> {
             continue;
         }
         let (part, selection) = match () {
+            // By its name alone, which no two targets share: with `-p` cargo would build the dependencies with other features.
             () if is("test") => (name, vec!["--test".to_owned(), name.to_owned()]),
             () if is("bin") => ("programs", vec!["--bins".to_owned()]),
             () if is("example") => ("examples", vec!["--examples".to_owned()]),
