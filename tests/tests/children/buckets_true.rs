@@ -655,14 +655,14 @@ fn a_reconciler_counts_items_after_out_of_band_writes() {
         // The first one compares all that there is.
         reads().await;
         assert_eq!(slips(&odm, 1, "at first").await.len(), 3);
-        let nothing = reads().await;
+        // The next one may still meet what that one has written, so the lesser of two counts.
+        let nothing = reads().await.min(reads().await);
         let all = odm.buckets::<Leaf>();
         all.push(1, leaf(6, None)).await.unwrap();
         all.edit(1, |l| l.n.eq(2), |l| l.set(|l| l.stars, 20))
             .await
             .unwrap();
         all.delete(1, |l| l.n.gte(4)).await.unwrap();
-        // A reconciler that takes long reads the stored declarations again.
         let own = reads().await;
         assert!(
             own <= nothing,
