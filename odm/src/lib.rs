@@ -124,6 +124,7 @@ mod bulk;
 pub mod cli;
 mod collection;
 pub mod edges;
+mod engine;
 pub mod error;
 mod insert_many;
 mod keep;
@@ -456,7 +457,6 @@ pub mod upkeep {
 pub(crate) use {
     bucket::{Bucketed, Buckets},
     bulk::Bulk,
-    bulk::BulkDone,
     error::{Rule, Violation},
     insert_many::InsertMany,
     model::copy::{CopyOf, SyncMode},
@@ -490,8 +490,9 @@ pub(crate) use {
     },
     schema::{Applied, Plan, Violations},
     store::fan_out::{FanOut, Progress},
+    store::results::{BulkDone, Deleted},
     store::server::{Server, Topology},
-    write::{Delete, Deleted, Insert, Replace},
+    write::{Delete, Insert, Replace},
 };
 
 /// The time that a write bears, in the milliseconds that BSON keeps.

@@ -341,11 +341,6 @@ impl Built {
         }
     }
 
-    pub(crate) fn is_nothing(&self) -> bool {
-        let unset = self.update.get_document("$unset");
-        unset.is_ok_and(|unset| unset.contains_key(NO_FIELD))
-    }
-
     /// The condition of the matching documents that have nothing to change; `None` if the update changes every one.
     pub(crate) fn idle_among(&self, condition: Document) -> Option<Document> {
         let guards = |lets_be: bool| {

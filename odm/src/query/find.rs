@@ -685,7 +685,7 @@ impl Query {
         self.options.collation = Some(collation);
         self.options.projection = Some(doc! { "_id": 1 });
         if self.core.session().is_none() {
-            self.options.selection_criteria = Some(crate::write::PRIMARY);
+            self.options.selection_criteria = Some(crate::engine::PRIMARY);
         }
         self.options.limit = Some(limit);
         self.each("find", take)

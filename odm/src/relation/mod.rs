@@ -15,7 +15,6 @@ mod follow;
 pub(crate) mod graph;
 mod inspect;
 mod links;
-mod outcome;
 mod pairs;
 mod parts;
 mod raw;
@@ -31,7 +30,6 @@ pub(crate) use checks::Recheck;
 pub use derived::backfill_at_once;
 pub(crate) use derived::{Age, Amended, Inserts, Left, Looked, Token, Unknown, demanded, order_of};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
-pub(crate) use outcome::Outcome;
 pub(crate) use parts::{Parts, by_collation, combines, id_by_collation};
 pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
@@ -90,11 +88,6 @@ impl Amend<'_> {
         let mut incoming = self.odm.graph().incoming(meta);
         let is_source = incoming.any(|edge| edge.sync().is_some());
         Ok(is_source && (self.session.is_some() || self.odm.has_transactions().await?))
-    }
-
-    /// Whether the library has something of its own in such documents.
-    pub(crate) fn concerns(self, meta: &crate::model::document::DocumentMeta) -> bool {
-        self.odm.graph().is_depended_on(meta)
     }
 
     /// Fills in copies in new documents. Their pending work has this token.

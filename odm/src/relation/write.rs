@@ -13,9 +13,9 @@ use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
 use super::links::{self, Diff, Effect, Node};
-use super::outcome::Outcome;
 use super::raw;
 use super::scope::Scope;
+use crate::engine::Outcome;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::operators::Built;
@@ -30,6 +30,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// One write of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write<'a> {
+    /// Its position, by which the outcome names it.
+    pub(crate) at: usize,
     pub(crate) meta: &'static DocumentMeta,
     pub(crate) what: What<'a>,
 }
@@ -125,7 +127,11 @@ pub(crate) fn prepare_upsert(
 
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
 /// two of them, which is refused where both are seen.
-pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[RawDocumentBuf]) -> bool {
+pub(crate) fn belong_together<'d>(
+    odm: &Odm,
+    meta: &DocumentMeta,
+    documents: impl Iterator<Item = &'d RawDocumentBuf> + Clone,
+) -> bool {
     let graph = odm.graph();
     refers_to_its_kind(odm, meta)
         || graph.outgoing(meta).any(|edge| {
@@ -135,7 +141,7 @@ pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[RawDo
                 let keys: HashSet<Key> = edge.keys(0, document).into_iter().collect();
                 keys.into_iter().any(|key| !claimed.insert(key))
             };
-            claims && documents.iter().any(&mut is_claimed)
+            claims && documents.clone().any(&mut is_claimed)
         })
 }
 
@@ -272,6 +278,7 @@ impl<'a> Duties<'a> {
     async fn settled(&self, scope: &Scope<'_>, done: Result<Outcome>) -> Result<Outcome> {
         let Some(token) = self.token else { return done };
         let mut done = match done {
+            Ok(done) if done.is_nothing() => return Ok(done),
             Ok(done) => done,
             // A part of the writes may have been made.
             Err(error) => {
@@ -323,6 +330,9 @@ impl<'a> Duties<'a> {
             return Ok(Outcome::too_many());
         };
         let done = send(scope.session.cloned()).await?;
+        if done.is_nothing() {
+            return Ok(done);
+        }
         let made = |error| self.made(scope, error);
         let recheck = self.recheck(scope, before, &done).await.map_err(made)?;
         match (recheck, scope.session) {
@@ -379,14 +389,10 @@ impl<'a> Duties<'a> {
     /// The checks after the write, with the data that is needed to undo it.
     async fn recheck(&self, scope: &Scope<'_>, before: Images, done: &Outcome) -> Result<Option<Recheck>> {
         let graph = self.graph();
-        let made =
-            |(at, write): &(usize, &Write<'_>)| !matches!(write.what, What::Insert(_)) || done.is_made(*at);
-        let mut brought = match self.writes.iter().enumerate().all(|write| made(&write)) {
+        let made = |write: &&Write<'_>| !matches!(write.what, What::Insert(_)) || done.is_made(write.at);
+        let mut brought = match self.writes.iter().all(|write| made(&write)) {
             true => self.brought.clone(),
-            false => {
-                let made = self.writes.iter().enumerate().filter(made);
-                checks::brought(graph, made.map(|(_, write)| write))
-            }
+            false => checks::brought(graph, self.writes.iter().filter(made)),
         };
         let mut inserted: Vec<(&'static DocumentMeta, Vec<Bson>)> = Vec::new();
         let mut insert = |meta: &'static DocumentMeta, id: Bson| match inserted
@@ -396,11 +402,11 @@ impl<'a> Duties<'a> {
             Some((_, ids)) => ids.push(id),
             None => inserted.push((meta, vec![id])),
         };
-        for (at, write) in self.writes.iter().enumerate() {
+        for write in &self.writes {
             let What::Insert(document) = write.what else {
                 continue;
             };
-            if let Some(id) = value(document, "_id").filter(|_| done.is_made(at)) {
+            if let Some(id) = value(document, "_id").filter(|_| done.is_made(write.at)) {
                 insert(write.meta, id);
             }
         }
@@ -415,6 +421,7 @@ impl<'a> Duties<'a> {
             let key = Key::of_bson(id);
             for document in by_ids(scope, write.meta, [&key].into_iter(), names).await? {
                 let insert = Write {
+                    at: write.at,
                     meta: write.meta,
                     what: What::Insert(&document),
                 };
@@ -538,13 +545,13 @@ impl<'a> Duties<'a> {
         most: Option<usize>,
     ) -> Result<Within> {
         let Some(before) = self.look(scope, most).await? else {
-            return Ok(Within::too_many());
+            return Ok(Within::nothing(Outcome::too_many()));
         };
         let pays = self.concern.atomic && scope.session.is_some() || self.relinks();
         let images = match pays {
             true => match derived::Before::read(scope, &self.writes, most).await? {
                 Some(images) => Some(images),
-                None => return Ok(Within::too_many()),
+                None => return Ok(Within::nothing(Outcome::too_many())),
             },
             false => None,
         };
@@ -552,6 +559,9 @@ impl<'a> Duties<'a> {
             self.foresee(scope, &before).await?;
         }
         let mut done = send(scope.session.cloned()).await?;
+        if done.is_nothing() {
+            return Ok(Within::nothing(done));
+        }
         let beside = self.beside(scope, &before, images, &mut done).await;
         if let (Err(error), Some(session)) = (&beside, scope.session) {
             // One side is written and the other is not: whatever the caller does with the error, that is not committed.
@@ -709,12 +719,12 @@ impl<'a> Duties<'a> {
             return None;
         }
         let mut after = After::default();
-        for (at, write) in self.writes.iter().enumerate() {
+        for write in &self.writes {
             let edges = || {
                 self.edges()
                     .filter(|edge| edge.holder.collection == write.meta.collection)
             };
-            if !made(at) {
+            if !made(write.at) {
                 // All is as it was.
                 for document in before.of(write.meta) {
                     let holder = node(document)?;
@@ -787,9 +797,9 @@ struct Within {
 
 impl Within {
     /// Nothing was written.
-    fn too_many() -> Within {
+    fn nothing(done: Outcome) -> Within {
         Within {
-            done: Outcome::too_many(),
+            done,
             recheck: None,
             left: derived::Left::default(),
         }

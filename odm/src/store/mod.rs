@@ -6,5 +6,7 @@ pub(crate) mod batches;
 pub(crate) mod decode;
 pub(crate) mod fan_out;
 pub(crate) mod map;
+pub(crate) mod packed;
+pub(crate) mod results;
 pub mod server;
 pub(crate) mod trace;

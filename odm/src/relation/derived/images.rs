@@ -3,7 +3,6 @@
 use super::super::changes::touches;
 use super::super::effects::{by_ids, id as id_of};
 use super::super::graph::is;
-use super::super::outcome::Outcome;
 use super::super::scope::Scope;
 use super::super::write::{What, Write};
 use super::concern::{Concern, changed_with_copies, of_any, of_delete, of_insert, of_update};
@@ -11,6 +10,7 @@ use super::debt::Due;
 use super::fill::needed;
 use super::pay::is_kept;
 use crate::Result;
+use crate::engine::Outcome;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
@@ -213,9 +213,9 @@ impl Before {
         let graph = scope.odm.graph();
         let mut all: Vec<(&'static DocumentMeta, Vec<Image>)> = Vec::new();
         let mut inserted: Vec<(&'static DocumentMeta, &RawDocument)> = Vec::new();
-        for (at, write) in writes.iter().enumerate() {
+        for write in writes {
             if let What::Insert(document) = write.what
-                && done.is_made(at)
+                && done.is_made(write.at)
                 && concern(graph, write, true).is_any()
             {
                 inserted.push((write.meta, document));
