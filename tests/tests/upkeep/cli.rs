@@ -246,9 +246,9 @@ fn a_repair_asks_before_it_changes_anything() {
             let kate = odm(&t).collection::<Person>().get(kate.id).await.unwrap();
             kate.unwrap().tasks
         };
-        let nobody = run(&t, &["repair"], None).await;
-        assert_eq!((nobody.code, nobody.out.as_str()), (2, ""));
-        assert!(nobody.err.contains("--yes"), "{}", nobody.err);
+        let unattended = run(&t, &["repair"], None).await;
+        assert_eq!((unattended.code, unattended.out.as_str()), (2, ""));
+        assert!(unattended.err.contains("--yes"), "{}", unattended.err);
         let no = run(&t, &["repair"], Some("n\n")).await;
         assert_eq!((no.code, no.out.as_str()), (1, ""));
         assert!(
@@ -598,9 +598,9 @@ fn a_program_that_lacks_copies_is_told_before_it_changes_the_schema() {
         assert_eq!(run_on(allowed, &["plan", "--check"], None).await.code, 0);
 
         // The messages are gone for good.
-        let nobody = run_on(fewer(), &["forget"], None).await;
-        assert_eq!((nobody.code, nobody.out.as_str()), (2, ""));
-        assert!(nobody.err.contains("--yes"), "{}", nobody.err);
+        let unattended = run_on(fewer(), &["forget"], None).await;
+        assert_eq!((unattended.code, unattended.out.as_str()), (2, ""));
+        assert!(unattended.err.contains("--yes"), "{}", unattended.err);
         let no = run_on(fewer(), &["forget"], Some("n\n")).await;
         assert_eq!((no.code, no.out.as_str()), (1, ""));
         assert!(

@@ -18,8 +18,11 @@ use crate::model::key::Key;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 
-/// In such a document: the derived field that the reference to the parents is found by. Beside it the parents.
-const OWED: &str = "owed";
+/// In such a document: the name of a derived field of the parents.
+pub(super) const DERIVED: &str = "derived";
+
+/// Beside it: the keys of the parents.
+const PARENTS: &str = "parents";
 
 /// Those of these parents, by the references to them, that no child names any more.
 pub(super) fn left_behind(
@@ -57,7 +60,7 @@ pub(super) async fn insert(scope: &Scope<'_>, parents: Vec<(String, Vec<Bson>)>)
     let mut tokens = Vec::new();
     for (derived, keys) in parents {
         let token = Token::new();
-        notes.push(doc! { "_id": token, OWED: derived, "keys": keys });
+        notes.push(doc! { "_id": token, DERIVED: derived, PARENTS: keys });
         tokens.push(token);
     }
     if !notes.is_empty() {
@@ -114,7 +117,7 @@ pub(super) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
     for derived in graph.derived() {
         let (mut keys, mut notes) = (HashSet::new(), Vec::new());
         for note in known.notes(&derived.name()) {
-            if let (Ok(token), Ok(named)) = (note.get_object_id("_id"), note.get_array("keys")) {
+            if let (Ok(token), Ok(named)) = (note.get_object_id("_id"), note.get_array(PARENTS)) {
                 keys.extend(named.iter().map(Key::of_bson));
                 notes.push(token);
             }
