@@ -29,7 +29,7 @@ mod write;
 
 pub(crate) use checks::Recheck;
 pub use derived::backfill_at_once;
-pub(crate) use derived::{Age, Amended, Inserts, Left, Looked, Token, Unknown, demanded, order_of};
+pub(crate) use derived::{Age, Amended, DeferredWork, Inserts, Looked, Token, Unknown, demanded, order_of};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
 pub(crate) use outcome::Outcome;
 pub(crate) use parts::{Parts, by_collation, combines, id_by_collation};
@@ -53,7 +53,7 @@ pub(crate) struct AfterCommit {
     /// Documents that were deleted: whether something refers to them.
     pub(crate) deleted: Vec<Later>,
     /// The pending work of written documents.
-    pub(crate) left: derived::Left,
+    pub(crate) left: derived::DeferredWork,
 }
 
 /// Fills in copies before a write, in its transaction or not.
@@ -193,7 +193,7 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
         let trips = AtomicU64::new(0);
         let scope = Scope::new(odm, None, &trips);
         let mut left = left;
-        let debts = std::mem::take(&mut left.left);
+        let deferred = std::mem::take(&mut left.left);
         let deleted = match left.deleted.is_empty() {
             true => Ok(()),
             false => remove::look_again(scope, left.deleted).await,
@@ -202,7 +202,7 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
             true => Ok(()),
             false => checks::after(&scope, &left.written).await,
         };
-        derived::leave_owed(debts.pay(&scope).await);
+        derived::drained_or_logged(deferred.drain(&scope).await);
         told(checked)?;
         told(deleted)
     }

@@ -276,7 +276,7 @@ impl<'a> Duties<'a> {
             // A part of the writes may have been made.
             Err(error) => {
                 if scope.session.is_none() {
-                    derived::leave_unpaid(derived::settle_all(scope, self.owing(token)).await);
+                    derived::log_undrained(derived::drain_all(scope, self.owing(token)).await);
                 }
                 return Err(error);
             }
@@ -285,9 +285,9 @@ impl<'a> Duties<'a> {
         match scope.session {
             Some(session) => owing
                 .into_iter()
-                .for_each(|(meta, token)| session.owe(meta, token)),
+                .for_each(|(meta, token)| session.add_pending(meta, token)),
             None => {
-                let settled = derived::settle_all(scope, owing).await;
+                let settled = derived::drain_all(scope, owing).await;
                 let collection = self.writes.first().map_or("", |write| write.meta.collection);
                 done.copies += settled.map_err(|error| error.after_a_part(collection))?;
             }
@@ -607,8 +607,8 @@ impl<'a> Duties<'a> {
         before: &Images,
         images: Option<derived::Before>,
         done: &mut Outcome,
-    ) -> Result<derived::Left> {
-        let mut within = derived::Within::new(scope);
+    ) -> Result<derived::DeferredWork> {
+        let mut within = derived::Propagation::new(scope);
         let mut other = derived::Beside::default();
         if self.is_linked() {
             other = self
@@ -629,7 +629,7 @@ impl<'a> Duties<'a> {
         before: &Images,
         images: Option<&derived::Before>,
         done: &Outcome,
-        within: &mut derived::Within,
+        within: &mut derived::Propagation,
     ) -> Result<derived::Beside> {
         let foreseen = self
             .after(before, |at| done.is_made(at))
@@ -782,7 +782,7 @@ struct Within {
     done: Outcome,
     recheck: Option<Recheck>,
     /// The work that is left after the commit.
-    left: derived::Left,
+    left: derived::DeferredWork,
 }
 
 impl Within {
@@ -791,7 +791,7 @@ impl Within {
         Within {
             done: Outcome::too_many(),
             recheck: None,
-            left: derived::Left::default(),
+            left: derived::DeferredWork::default(),
         }
     }
 
@@ -802,7 +802,7 @@ impl Within {
             Some(recheck) => checks::after(scope, &[recheck]).await,
             None => Ok(()),
         };
-        let paid = self.left.pay(scope).await;
+        let paid = self.left.drain(scope).await;
         checked?;
         done.copies += paid?;
         Ok(done)
@@ -895,16 +895,20 @@ pub(super) fn remove<'s>(
             }
             false => unlink(scope, meta, ids).await?,
         };
-        left.pay(scope).await.map(drop)
+        left.drain(scope).await.map(drop)
     }
     .boxed()
 }
 
 /// Returns what is to be done after the commit.
-async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<derived::Left> {
+async fn unlink(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: &[Bson],
+) -> Result<derived::DeferredWork> {
     let graph = scope.odm.graph();
     let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
-    let mut left = derived::Left::default();
+    let mut left = derived::DeferredWork::default();
     let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
     if graph.is_linked(meta) {
         let mut diff = Diff::default();
@@ -916,7 +920,7 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
         }
         let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
         let effects = links::effects(graph, &diff, &answers)?;
-        let mut within = derived::Within::new(scope);
+        let mut within = derived::Propagation::new(scope);
         let other = within.apply(scope, None, &effects).await?;
         within.written(scope, None, other).await?;
         (_, left) = within.end(scope).await?;

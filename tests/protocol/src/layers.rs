@@ -15,7 +15,7 @@
 //! left pending work (`commits.rs`).
 //!
 //! The steps in the code: `fill::read` (the copied values, before the transaction), `apply::Propagation::propagate` (the documents
-//! of the write) with `apply::hold`, `apply::Propagation::deliver` and `children::follow`, `apply::Propagation::end` with
+//! of the write) with `apply::hold`, `apply::Propagation::deliver` and `children::update_parents`, `apply::Propagation::end` with
 //! `apply::Propagation::next_layer` (a layer), the commit, `apply::drain` and `apply::apply_once` (the work that follows the commit, or
 //! that a dead process has left).
 
@@ -502,7 +502,7 @@ impl Layers {
         true
     }
 
-    /// `children::follow`, of one holder: what is added to its parents, or derived anew in them.
+    /// `children::update_parents`, of one holder: what is added to its parents, or derived anew in them.
     fn follow(
         &self,
         open: &mut Transaction,

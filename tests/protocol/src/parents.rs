@@ -11,9 +11,9 @@
 //! state. The properties of the end are checked in every state too, after a recovery that runs there alone: a transaction that
 //! was open is rolled back then.
 //!
-//! The steps in the code: `images::Before::read` (the children before the write), the write itself, `children::follow` and
-//! `children::update` (the parents), `apply::Propagation::propagate` (parents that are not there), the commit,
-//! `apply::AfterCommit::drain`.
+//! The steps in the code: `images::Before::read` (the children before the write), the write itself, `children::update_parents` and
+//! `children::write_parents` (the parents), `apply::Propagation::propagate` (parents that are not there), the commit,
+//! `apply::DeferredWork::drain`.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -86,14 +86,14 @@ enum Safeguard {
     ReadWhenRunAgain,
     /// `remove::erase` reads in the transaction what the deletion has found before it.
     ReadOfTheDeleted,
-    /// `children::follow` changes also the parent that a child leaves.
+    /// `children::update_parents` changes also the parent that a child leaves.
     PreviousParent,
-    /// `children::update` raises the revision of each parent that it touches, so the parent is modified whatever its fields
+    /// `children::write_parents` raises the revision of each parent that it touches, so the parent is modified whatever its fields
     /// come to.
     RevisionRaised,
     /// `children::one` derives anew where the child has pending work: its parent may not know its value.
     AnewWherePending,
-    /// `children::update` derives anew behind what it adds, and `children::without` adds nothing to that.
+    /// `children::write_parents` derives anew behind what it adds, and `children::without` adds nothing to that.
     AnewAfterAdding,
     /// `children::guarded`: pending work writes a parent on the condition that it has the revision that was read.
     RevisionInFilter,
@@ -105,9 +105,9 @@ enum Safeguard {
     AbsentParent,
     /// `orphans::note`: the parents that children leave and that are not there.
     Note,
-    /// `apply::AfterCommit::drain` clears the note after the parents are derived.
+    /// `apply::DeferredWork::drain` clears the note after the parents are derived.
     NoteUntilDerived,
-    /// `apply::AfterCommit::drain` derives, after the commit, the fields of parents that were not there.
+    /// `apply::DeferredWork::drain` derives, after the commit, the fields of parents that were not there.
     AfterCommit,
     /// `fill::amend_insert` leaves pending work in a parent that may have children before it (`CHILDREN`).
     PendingParent,
@@ -389,7 +389,7 @@ impl Parents {
         self.derived(of.map(|child| child.value))
     }
 
-    /// `children::follow` and `children::one`, for one parent.
+    /// `children::update_parents` and `children::one`, for one parent.
     fn change(&self, open: &Transaction, own: u8, parent: u8) -> Change {
         let mut change = Change::default();
         for at in bits(own) {

@@ -5,7 +5,7 @@ use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::buckets::Buckets;
 use odm::prelude::*;
-use odm::upkeep::Mend;
+use odm::upkeep::RepairKind;
 use odm_tests::fixtures::interleaved::{Step, another, meddled_in};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
@@ -448,9 +448,12 @@ fn an_audit_compares_buckets_with_their_items_and_a_repair_corrects_them() {
             let third = async || raw.find_one(of(3)).await.unwrap().unwrap();
             let was = version(third().await);
             let repaired = odm.repair(&audit).await.unwrap();
-            let mended = repaired.mended.iter().find(|mended| mended.what == Mend::Summed);
-            assert_eq!(mended.map(|mended| mended.count), Some(5), "{mode}: {repaired}");
-            assert_eq!(mended.unwrap().collection, "slip_buckets");
+            let summed = repaired
+                .repairs
+                .iter()
+                .find(|repair| repair.what == RepairKind::Summed);
+            assert_eq!(summed.map(|repair| repair.count), Some(5), "{mode}: {repaired}");
+            assert_eq!(summed.unwrap().collection, "slip_buckets");
             assert!(
                 repaired
                     .to_string()

@@ -272,7 +272,7 @@ fn a_repair_asks_before_it_changes_anything() {
         let again = run(&t, &["repair", "--yes", "--json"], None).await;
         let json = again.json();
         assert_eq!(
-            (again.code, &json["mended"], &json["left"]["wrong"]),
+            (again.code, &json["repairs"], &json["left"]["wrong"]),
             (1, &json!([]), &1.into())
         );
         t.db.collection::<Doc>("tasks")
@@ -290,8 +290,8 @@ fn the_repair_command_reports_its_repairs() {
     with_db(async |t| {
         damage(&t).await;
         let ran = run(&t, &["--json", "repair", "-y", "--only", "tasks.owner"], None).await;
-        let mended = json!([{ "collection": "people", "field": "tasks", "what": "linked", "count": 1 }]);
-        assert_eq!((ran.code, &ran.json()["mended"]), (1, &mended), "{}", ran.out);
+        let repairs = json!([{ "collection": "people", "field": "tasks", "what": "linked", "count": 1 }]);
+        assert_eq!((ran.code, &ran.json()["repairs"]), (1, &repairs), "{}", ran.out);
     });
 }
 
@@ -391,10 +391,10 @@ fn stale_copies_are_found_and_taken_again() {
         assert_eq!((&only["wrong"], &only["references"]), (&1.into(), &json!([])));
 
         let repaired = run_on(odm(), &["repair", "--yes", "--json", "--only", "messages"], None).await;
-        let mended = json!([{ "collection": "messages", "field": "address", "what": "copied", "count": 1 }]);
+        let repairs = json!([{ "collection": "messages", "field": "address", "what": "copied", "count": 1 }]);
         assert_eq!(
-            (repaired.code, &repaired.json()["mended"]),
-            (0, &mended),
+            (repaired.code, &repaired.json()["repairs"]),
+            (0, &repairs),
             "{}",
             repaired.out
         );

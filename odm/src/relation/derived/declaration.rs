@@ -1,8 +1,8 @@
 //! A declared edge as it is stored: all that decides what its copies are.
 
 use super::super::graph::{Edge, Graph, What};
-use super::debt::escaped;
 use super::inspect::{Kept, buckets};
+use super::pending::escaped;
 use crate::model::copy::SyncMode;
 use crate::model::default;
 use crate::model::reference::OnDelete;

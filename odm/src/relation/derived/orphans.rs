@@ -8,10 +8,10 @@
 use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::Scope;
 use super::Token;
+use super::apply::drain;
 use super::children::refresh;
 use super::each::Written;
 use super::images::Image;
-use super::pay::settle;
 use super::stored::{EDGES, Known};
 use crate::Result;
 use crate::model::key::Key;
@@ -72,11 +72,11 @@ pub(super) async fn insert(scope: &Scope<'_>, parents: Vec<(String, Vec<Bson>)>)
 }
 
 /// Removes the notes of applied work.
-pub(super) async fn strike_out(scope: &Scope<'_>, notes: Vec<Token>) -> Result<()> {
+pub(super) async fn clear_notes(scope: &Scope<'_>, notes: Vec<Token>) -> Result<()> {
     if !notes.is_empty() {
         scope.trip();
-        let paid = doc! { "_id": { "$in": notes } };
-        scope.odm.stored_edges().delete_many(paid).await?;
+        let applied = doc! { "_id": { "$in": notes } };
+        scope.odm.stored_edges().delete_many(applied).await?;
     }
     Ok(())
 }
@@ -98,7 +98,7 @@ pub(super) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<K
         let mut written = Written::default();
         written.add(refresh(scope, edge, &list, keys.clone(), token.into()).await)?;
         if written.is_any() {
-            written.add(settle(*scope, meta, token).await.map(Written::of))?;
+            written.add(drain(*scope, meta, token).await.map(Written::of))?;
         }
         copies.add(Ok(written))?;
     }
@@ -137,7 +137,7 @@ pub(super) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
         let derived = derive_anew(scope, edge, &keys).await?;
         *copies += derived.documents;
         match derived.all() {
-            Ok(_) => strike_out(scope, notes).await?,
+            Ok(_) => clear_notes(scope, notes).await?,
             Err(error) => failed = failed.and(Err(error)),
         }
     }

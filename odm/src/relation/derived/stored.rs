@@ -9,8 +9,8 @@ use super::declaration::{
     self, Declaration, EARLIER, MOST_EARLIER, is_more, is_rule, is_two_way, lacking, restricted, sources,
     was_declared, with_those_of,
 };
-use super::followed;
 use super::inspect::Kept;
+use super::kept_in_sync;
 use super::orphans::DERIVED;
 use super::others::{Others, is_refused, may_be_left};
 use super::put;
@@ -431,7 +431,7 @@ impl Odm {
             let is_read = |name: &str| fields.is_empty() || fields.iter().any(|field| meet(field, name));
             for kept in declaration::kept(graph).filter(|kept| kept.holder().collection == collection) {
                 let from = match &kept {
-                    Kept::Beside(edge) => followed(edge)
+                    Kept::Beside(edge) => kept_in_sync(edge)
                         .filter(|copy| is_read(&edge.copy_path(copy)))
                         .map(|copy| copy.source.to_owned())
                         .collect(),
