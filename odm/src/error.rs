@@ -213,7 +213,7 @@ pub enum Error {
         ty: &'static str,
         /// The dotted path of the field that can't be decoded; empty for the document.
         path: String,
-        /// What is wrong with it.
+        /// The reason, in words.
         message: String,
     },
 
@@ -240,7 +240,7 @@ pub enum Error {
     PageToken {
         /// The collection.
         collection: &'static str,
-        /// What is wrong with it.
+        /// The reason, in words.
         reason: &'static str,
     },
 

@@ -1,8 +1,8 @@
 //! Many documents, inserted at once.
 
-use crate::collection::Core;
 use crate::engine::{self, Operation, Sent, Writes};
 use crate::model::document::{DocumentMeta, Fresh};
+use crate::store::core::Core;
 use crate::store::packed::{Packed, Part};
 use crate::write::encode_behind;
 use crate::{Collection, Document, Error, Result, store::decode};

@@ -189,7 +189,7 @@ pub use mongodb::bson;
 ///     pub version: i64,
 /// }
 ///
-/// // What the application supplies: without the id, the time stamps and the version.
+/// // What the application supplies: without the id, the timestamps and the version.
 /// let new = NewArticle {
 ///     slug: "hello".into(),
 ///     author: ObjectId::new(),
@@ -449,7 +449,7 @@ pub mod upkeep {
     pub use crate::relation::derived::backfill::{Backfilled, Backfilling};
     pub use crate::relation::derived::reconcile::{Reconciler, Reconciling};
     pub use crate::relation::derived::recover::{Recovered, Recovering, Worker};
-    pub use crate::relation::repair::{Mend, Mended, Repaired, Repairing};
+    pub use crate::relation::repair::{Repair, RepairKind, Repaired, Repairing};
 }
 
 // Within the crate, and in the links of its documentation, these need no module.
@@ -486,7 +486,7 @@ pub(crate) use {
             reconcile::{Reconciler, Reconciling},
             recover::{Recovered, Recovering, Worker},
         },
-        repair::{Mend, Mended, Repaired, Repairing},
+        repair::{Repair, RepairKind, Repaired, Repairing},
     },
     schema::{Applied, Plan, Violations},
     store::fan_out::{FanOut, Progress},

@@ -5,13 +5,16 @@ pub use crate::insert_many::InsertMany;
 pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
 pub use crate::store::results::{BulkDone, Deleted};
 
-use crate::collection::Core;
+#[cfg(doc)]
+use crate::Error;
 use crate::engine::{self, One, Operation, What};
 use crate::keep::refuse_own;
 use crate::model::document::DocumentMeta;
 use crate::operators::never_changed;
+use crate::store::core::Core;
+use crate::store::decode::not_encoded;
 use crate::store::trace::Trace;
-use crate::{Collection, Document, Error, Filter, Result, model::check, query::operand, store::decode};
+use crate::{Collection, Document, Filter, Result, model::check, query::operand, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf};
 use mongodb::options::Collation;
@@ -40,13 +43,6 @@ fn checked(meta: &'static DocumentMeta, written: bson::error::Result<()>, bytes:
         refuse_own(meta, raw)?;
     }
     check::document(meta, raw)
-}
-
-pub(crate) fn not_encoded(meta: &DocumentMeta, source: bson::error::Error) -> Error {
-    Error::Encode {
-        field: meta.name.to_owned(),
-        source: Box::new(source),
-    }
 }
 
 /// The document, where it is whole before others are asked, and how it is stored.

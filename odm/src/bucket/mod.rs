@@ -11,7 +11,6 @@
 //! A change of items depends on the bucket's version: count and sums are computed from the items that were read, and written
 //! with the change if the version is still the same.
 
-use crate::collection::Core;
 use crate::engine::{self, One, Operation, Outcome, Reply, What};
 use crate::insert_many::insert_encoded;
 use crate::modify::execute;
@@ -19,11 +18,13 @@ use crate::operators::{Built, Changes, Rooted};
 use crate::query::aggregate;
 use crate::query::filter::{Element, below};
 use crate::relation;
+use crate::store::core::Core;
+use crate::store::decode::not_encoded;
 use crate::store::packed::Part;
 use crate::store::trace::Trace;
-use crate::write::{encode_behind, not_encoded};
+use crate::write::encode_behind;
 use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
-use crate::{Document as _, collection::act};
+use crate::{Document as _, store::core::act};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId};

@@ -4,31 +4,23 @@
 
 use super::operation::Pending;
 use super::{Execution, One, Outcome, Reply, Update, UpdateMany, What, Write, once, prepare};
-use crate::collection::{Core, act};
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
 use crate::operators::{Built, Guard, Known, growth};
 use crate::query::find::Query;
+use crate::store::core::{Core, PRIMARY, act};
 use crate::upsert;
 use crate::{Error, Filter, Result, relation};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
-use mongodb::options::{ReadPreference, SelectionCriteria};
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU64;
 
 /// Maximum number of times that a write is sent which finds no document although nothing holds it back.
 pub(super) const ATTEMPTS: usize = 5;
 
-/// Reads that explain a write which matched nothing go to the primary: a secondary may lag behind.
-pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
-
-/// What follows an attempt.
-enum Next {
-    Return(Outcome),
-    Again,
-    /// Another write in its place.
-    Instead(What),
-}
+/// What follows an attempt: the end of the operation, or another attempt, of another write where there is one.
+type Next = ControlFlow<Outcome, Option<What>>;
 
 /// Completes one write, and executes it.
 pub(super) async fn complete(execution: Execution<'_>, write: Write) -> Result<Outcome> {
@@ -87,15 +79,15 @@ pub(super) async fn run(
                 if let (What::Replace(replace), Some(created)) = (&mut write.what, created) {
                     replace.created = Some(created);
                 }
-                Next::Again
+                Next::Continue(None)
             }
             (_, made) => return made,
         };
         attempt += 1;
         match next {
-            Next::Return(outcome) => return Ok(outcome),
-            Next::Again => {}
-            Next::Instead(what) => write.what = what,
+            Next::Break(outcome) => return Ok(outcome),
+            Next::Continue(None) => {}
+            Next::Continue(Some(what)) => write.what = what,
         }
         let one = match &write.what {
             What::Update(update) => update.one.as_ref(),
@@ -163,10 +155,10 @@ async fn after_update(
     attempt: usize,
 ) -> Result<Next> {
     let Some(one) = &update.one else {
-        return made.map(Next::Return);
+        return made.map(Next::Break);
     };
     let error = match made {
-        Ok(outcome) if !outcome.unmatched => return Ok(Next::Return(outcome)),
+        Ok(outcome) if !outcome.unmatched => return Ok(Next::Break(outcome)),
         Ok(_) => None,
         Err(error) if may_exist(update, core, &error) => Some(error),
         Err(error) => {
@@ -180,7 +172,7 @@ async fn after_update(
     };
     Ok(match verdict {
         Verdict::Refused(error) => return Err(explained(execution, core, update, one, error).await),
-        Verdict::Nothing => Next::Return(match update.reply {
+        Verdict::Nothing => Next::Break(match update.reply {
             Reply::Document(_) => {
                 execution.trace.more(1);
                 Outcome {
@@ -190,8 +182,10 @@ async fn after_update(
             }
             Reply::Counts | Reply::Field(_) => Outcome::unchanged(),
         }),
-        Verdict::Less(built) => Next::Instead(What::Update(Box::new(update.with(core.meta(), *built)))),
-        Verdict::Again => Next::Again,
+        Verdict::Less(built) => {
+            Next::Continue(Some(What::Update(Box::new(update.with(core.meta(), *built)))))
+        }
+        Verdict::Again => Next::Continue(None),
     })
 }
 
@@ -354,7 +348,7 @@ async fn after_refused_update(
 ) -> Result<Next> {
     let Execution { session, trace, .. } = execution;
     let refused = |refused| {
-        Ok(Next::Return(Outcome {
+        Ok(Next::Break(Outcome {
             refused,
             ..Outcome::default()
         }))
@@ -391,7 +385,7 @@ async fn after_refused_update(
             session.raced();
             Err(error)
         }
-        None => Ok(Next::Again),
+        None => Ok(Next::Continue(None)),
     }
 }
 

@@ -16,15 +16,14 @@ mod parts;
 mod prepare;
 mod send;
 
-pub(crate) use attempts::PRIMARY;
 pub(crate) use operation::{
     Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
 };
 pub(crate) use outcome::Outcome;
 
-use crate::collection::Core;
-use crate::relation::{self, Duties};
+use crate::relation::{self, Obligations};
 use crate::session::Shared;
+use crate::store::core::Core;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -113,10 +112,16 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
         prepare::find_by_collation(execution, write).await?;
     }
     let deleted = match (execution.sent, writes.as_slice()) {
-        (Sent::Alone, [Write { meta, what, .. }]) => match what {
-            What::Delete(delete) => delete.one.clone().map(|one| (*meta, one)),
-            _ => None,
-        },
+        (
+            Sent::Alone,
+            [
+                Write {
+                    meta,
+                    what: What::Delete(delete),
+                    ..
+                },
+            ],
+        ) => delete.one.clone().map(|one| (*meta, one)),
         _ => None,
     };
     let outcome = in_order(execution, writes).await?;
@@ -204,15 +209,15 @@ async fn once(
     let Execution {
         odm, session, trace, ..
     } = execution;
-    let made = match Duties::of(odm, writes.iter().map(Write::relation), pending)? {
+    let made = match Obligations::of(odm, writes.iter().map(Write::relation), pending)? {
         None => send::send(execution, session.cloned(), writes).await,
-        Some(duties) => {
-            let duties = match in_parts {
-                true => duties.in_parts(),
-                false => duties,
+        Some(obligations) => {
+            let obligations = match in_parts {
+                true => obligations.in_parts(),
+                false => obligations,
             };
             let send = |session: Option<Shared>| send::send(execution, session, writes);
-            duties.execute(session, trace, &send).await
+            obligations.execute(session, trace, &send).await
         }
     };
     match made {

@@ -4,9 +4,9 @@
 use super::attempts::{self, ATTEMPTS};
 use super::{Execution, Outcome, What, Write, once, prepare};
 use crate::model::document::DocumentMeta;
-use crate::relation::{self, Duties, IN_ONE, Parts};
+use crate::relation::{self, IN_ONE, Obligations, Parts};
+use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
-use crate::write::not_encoded;
 use crate::{Error, Result};
 use mongodb::bson::RawDocumentBuf;
 
@@ -78,10 +78,12 @@ async fn most_at_once(execution: Execution<'_>, meta: &'static DocumentMeta, all
     if all.len() <= IN_ONE || session.is_some() || relation::belong_together(odm, meta, documents()) {
         return Ok(usize::MAX);
     }
-    Ok(match Duties::of(odm, all.iter().map(Write::relation), None)? {
-        Some(duties) if duties.is_one().await? => IN_ONE,
-        _ => usize::MAX,
-    })
+    Ok(
+        match Obligations::of(odm, all.iter().map(Write::relation), None)? {
+            Some(obligations) if obligations.is_one().await? => IN_ONE,
+            _ => usize::MAX,
+        },
+    )
 }
 
 /// Inserts documents at once. Those that break a bound with what is filled in are left out, unless the insert is ordered or others
@@ -199,8 +201,8 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
         });
     }
     let is_linked = || -> Result<bool> {
-        let duties = Duties::of(odm, writes.iter().map(Write::relation), pending)?;
-        Ok(duties.is_some_and(|duties| duties.is_linked()))
+        let obligations = Obligations::of(odm, writes.iter().map(Write::relation), pending)?;
+        Ok(obligations.is_some_and(|obligations| obligations.is_linked()))
     };
     if session.is_some() || odm.has_transactions().await? || !is_linked()? {
         return once(execution, &writes, pending, false).await;

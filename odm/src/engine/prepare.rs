@@ -6,7 +6,7 @@ use super::{Execution, What, Write};
 use crate::keep::Replacement;
 use crate::model::check;
 use crate::model::document::DocumentMeta;
-use crate::relation::{self, Amend, Inserts};
+use crate::relation::{self, FillIn, Inserts};
 use crate::{Error, Result};
 use mongodb::bson::RawDocumentBuf;
 
@@ -21,7 +21,7 @@ pub(super) async fn complete(
     writes: &mut Vec<Write>,
     pending: &mut Pending,
 ) -> Result<Vec<(usize, Error)>> {
-    let amend = Amend {
+    let fill_in = FillIn {
         odm: execution.odm,
         session: execution.session,
         trace: execution.trace,
@@ -34,15 +34,15 @@ pub(super) async fn complete(
             metas.push(write.meta);
         }
     }
-    amend.sources_first(&mut metas);
+    fill_in.sources_first(&mut metas);
     let only_inserts = writes.iter().all(|write| matches!(write.what, What::Insert(_)));
     let copied_by_others = metas.len() > 1 || !only_inserts;
     let mut inserted: Vec<Inserts> = Vec::new();
     let mut refused = Vec::new();
     for meta in metas {
-        let before = Amend {
+        let before = FillIn {
             beside: &inserted,
-            ..amend
+            ..fill_in
         };
         let of = |write: &&mut Write| write.meta.collection == meta.collection;
         let (mut places, mut documents) = (Vec::new(), Vec::<RawDocumentBuf>::new());
@@ -71,9 +71,9 @@ pub(super) async fn complete(
         }
         inserted.extend(copied);
         // They may copy from what is inserted beside them, of their own collection too.
-        let behind = Amend {
+        let behind = FillIn {
             beside: &inserted,
-            ..amend
+            ..fill_in
         };
         for write in writes.iter_mut().filter(of) {
             match &mut write.what {
@@ -89,10 +89,10 @@ pub(super) async fn complete(
                         .await?;
                 }
                 What::Replace(replace) => {
-                    let amended = behind.replace(meta, &replace.document, pending).await?;
+                    let filled = behind.replace(meta, &replace.document, pending).await?;
                     let document = std::mem::take(&mut replace.document);
-                    replace.changed = amended.is_some();
-                    replace.made = Some(Replacement::new(meta, document, amended, replace.exact)?);
+                    replace.changed = filled.is_some();
+                    replace.made = Some(Replacement::new(meta, document, filled, replace.exact)?);
                 }
                 What::Insert(_) | What::Delete(_) => {}
             }
@@ -129,7 +129,7 @@ pub(super) async fn find_by_collation(execution: Execution<'_>, write: &mut Writ
     let Some(given) = collation.take() else {
         return Ok(());
     };
-    let core = crate::collection::Core::new(execution.odm, meta, execution.session.cloned());
+    let core = crate::store::core::Core::new(execution.odm, meta, execution.session.cloned());
     let graph = execution.odm.graph();
     match &mut write.what {
         What::Update(update) => {

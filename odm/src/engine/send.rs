@@ -1,13 +1,13 @@
 //! The commands of writes: the driver's action for each kind, so that the driver retries what it can.
 
-use super::attempts::{PRIMARY, count};
+use super::attempts::count;
 use super::{Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
-use crate::collection::{Core, act};
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::operators::{Built, Guard, growth};
 use crate::own_fields::OWN;
 use crate::session::Shared;
+use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::{Error, Result};

@@ -1,8 +1,8 @@
 //! How the server executes a query: by an index, or by reading the whole collection.
 
-use crate::collection::act;
 use crate::query::find::Query;
 use crate::query::join::{Asked, Join};
+use crate::store::core::act;
 use crate::{Document, Find, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, doc};

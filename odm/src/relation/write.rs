@@ -87,7 +87,7 @@ pub(crate) const IN_ONE: usize = 1_000;
 pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Result<Outcome>> + Send + Sync);
 
 /// The work of an operation beside its writes.
-pub(crate) struct Duties<'a> {
+pub(crate) struct Obligations<'a> {
     odm: &'a Odm,
     writes: Vec<Write<'a>>,
     brought: Vec<Brought>,
@@ -153,7 +153,7 @@ pub(crate) fn refers_to_its_kind(odm: &Odm, meta: &DocumentMeta) -> bool {
 /// Whether nothing refers to documents of this type, and they refer to nothing: a write of them is never more than itself.
 ///
 /// # Errors
-/// As [`Duties::of`].
+/// As [`Obligations::of`].
 pub(crate) fn is_unrelated(odm: &Odm, meta: &'static DocumentMeta) -> Result<bool> {
     let graph = odm.graph();
     graph.is_registered(meta)?;
@@ -161,7 +161,7 @@ pub(crate) fn is_unrelated(odm: &Odm, meta: &'static DocumentMeta) -> Result<boo
     Ok(graph.outgoing(meta).next().is_none() && !graph.takes_part(meta))
 }
 
-impl<'a> Duties<'a> {
+impl<'a> Obligations<'a> {
     /// `None` where the writes touch no reference, which is decided without a question to the server.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl<'a> Duties<'a> {
         odm: &'a Odm,
         writes: impl Iterator<Item = Write<'a>> + Clone,
         token: Option<Token>,
-    ) -> Result<Option<Duties<'a>>> {
+    ) -> Result<Option<Obligations<'a>>> {
         let graph = odm.graph();
         let mut known = None;
         let mut related = false;
@@ -202,7 +202,7 @@ impl<'a> Duties<'a> {
             return Ok(None);
         }
         let brought = checks::brought(graph, all.iter());
-        Ok(Some(Duties {
+        Ok(Some(Obligations {
             odm,
             writes: all,
             brought,
@@ -283,7 +283,7 @@ impl<'a> Duties<'a> {
             // A part of the writes may have been made.
             Err(error) => {
                 if scope.session.is_none() {
-                    derived::leave_unpaid(derived::settle_all(scope, self.owing(token)).await);
+                    derived::log_undrained(derived::drain_all(scope, self.owing(token)).await);
                 }
                 return Err(error);
             }
@@ -292,9 +292,9 @@ impl<'a> Duties<'a> {
         match scope.session {
             Some(session) => owing
                 .into_iter()
-                .for_each(|(meta, token)| session.owe(meta, token)),
+                .for_each(|(meta, token)| session.add_pending(meta, token)),
             None => {
-                let settled = derived::settle_all(scope, owing).await;
+                let settled = derived::drain_all(scope, owing).await;
                 let collection = self.writes.first().map_or("", |write| write.meta.collection);
                 done.copies += settled.map_err(|error| error.after_a_part(collection))?;
             }
@@ -617,8 +617,8 @@ impl<'a> Duties<'a> {
         before: &Images,
         images: Option<derived::Before>,
         done: &mut Outcome,
-    ) -> Result<derived::Left> {
-        let mut within = derived::Within::new(scope);
+    ) -> Result<derived::DeferredWork> {
+        let mut within = derived::Propagation::new(scope);
         let mut other = derived::Beside::default();
         if self.is_linked() {
             other = self
@@ -639,7 +639,7 @@ impl<'a> Duties<'a> {
         before: &Images,
         images: Option<&derived::Before>,
         done: &Outcome,
-        within: &mut derived::Within,
+        within: &mut derived::Propagation,
     ) -> Result<derived::Beside> {
         let foreseen = self
             .after(before, |at| done.is_made(at))
@@ -792,7 +792,7 @@ struct Within {
     done: Outcome,
     recheck: Option<Recheck>,
     /// The work that is left after the commit.
-    left: derived::Left,
+    left: derived::DeferredWork,
 }
 
 impl Within {
@@ -801,7 +801,7 @@ impl Within {
         Within {
             done,
             recheck: None,
-            left: derived::Left::default(),
+            left: derived::DeferredWork::default(),
         }
     }
 
@@ -812,7 +812,7 @@ impl Within {
             Some(recheck) => checks::after(scope, &[recheck]).await,
             None => Ok(()),
         };
-        let paid = self.left.pay(scope).await;
+        let paid = self.left.drain(scope).await;
         checked?;
         done.copies += paid?;
         Ok(done)
@@ -905,16 +905,20 @@ pub(super) fn remove<'s>(
             }
             false => unlink(scope, meta, ids).await?,
         };
-        left.pay(scope).await.map(drop)
+        left.drain(scope).await.map(drop)
     }
     .boxed()
 }
 
 /// Returns what is to be done after the commit.
-async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<derived::Left> {
+async fn unlink(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: &[Bson],
+) -> Result<derived::DeferredWork> {
     let graph = scope.odm.graph();
     let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
-    let mut left = derived::Left::default();
+    let mut left = derived::DeferredWork::default();
     let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
     if graph.is_linked(meta) {
         let mut diff = Diff::default();
@@ -926,7 +930,7 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
         }
         let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
         let effects = links::effects(graph, &diff, &answers)?;
-        let mut within = derived::Within::new(scope);
+        let mut within = derived::Propagation::new(scope);
         let other = within.apply(scope, None, &effects).await?;
         within.written(scope, None, other).await?;
         (_, left) = within.end(scope).await?;

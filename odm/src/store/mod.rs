@@ -3,6 +3,7 @@
 //! Invariant: nothing here knows a rule of the models.
 
 pub(crate) mod batches;
+pub(crate) mod core;
 pub(crate) mod decode;
 pub(crate) mod fan_out;
 pub(crate) mod map;
