@@ -135,6 +135,7 @@ mod operators;
 mod own_fields;
 pub mod query;
 mod relation;
+mod rules;
 pub mod schema;
 mod session;
 mod store;
@@ -525,11 +526,9 @@ pub mod __private {
     pub mod size {
         pub use crate::model::size::*;
     }
-    pub use crate::bucket::{
-        BucketMeta, BucketPeriod, BucketSum, BucketTime, Bucketed, ByCount, ByTime, Per, PushInsteadOfInsert,
-        Summable, Timed,
-    };
+    pub use crate::bucket::{Bucketed, ByCount, ByTime, PushInsteadOfInsert, Timed};
     pub use crate::error::{Error, Result};
+    pub use crate::model::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per, Summable};
     pub use crate::model::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };

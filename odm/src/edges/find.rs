@@ -2,7 +2,7 @@
 
 use super::{BucketNode, CopyEdge, CopyKind, DocumentNode, Edges, ReferenceEdge};
 use crate::Odm;
-use crate::bucket::Per;
+use crate::model::bucket::Per;
 use crate::model::document::{DocumentMeta, IndexKey, IndexKind};
 use crate::relation::graph::{Derived, What};
 use crate::relation::{Edge, Graph};

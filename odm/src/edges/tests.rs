@@ -1,6 +1,6 @@
 use super::Edges;
 use crate::Model;
-use crate::bucket::{BucketMeta, BucketPeriod, Per};
+use crate::model::bucket::{BucketMeta, BucketPeriod, Per};
 use crate::model::copy::{Computed, Copied, CopiedField, FieldCopy, Operation, Subset, SyncMode};
 use crate::model::document::{DocumentMeta, IndexKey, IndexKind, Validation};
 use crate::model::reference::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};

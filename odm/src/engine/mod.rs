@@ -8,6 +8,7 @@
 //! the positions that the application gave them.
 
 mod attempts;
+pub(crate) mod bucket;
 mod bulk;
 mod delete;
 mod operation;

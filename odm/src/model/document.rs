@@ -1,7 +1,9 @@
 //! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
+use crate::model::bucket::BucketMeta;
+use crate::model::path::Fielded;
 use crate::model::shape::{FieldMeta, Shape};
-use crate::{bucket::BucketMeta, model::path::Fielded, model::value::IdValue};
+use crate::model::value::IdValue;
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 

@@ -4,6 +4,7 @@
 
 pub(crate) mod asserts;
 pub(crate) mod average;
+pub(crate) mod bucket;
 pub(crate) mod check;
 pub(crate) mod copy;
 pub(crate) mod default;

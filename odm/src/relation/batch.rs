@@ -268,7 +268,7 @@ impl Scope<'_> {
     ) -> Result<u64> {
         let mut update = change.update;
         if let Some(bucket) = meta.bucket {
-            crate::bucket::renew(bucket, &mut update);
+            crate::rules::bucket::renew(bucket, &mut update);
         }
         let update = UpdateModifications::Document(update);
         let collection = self.collection::<RawDocumentBuf>(meta);

@@ -10,7 +10,7 @@ use super::effects::{by_ids, id};
 use super::graph::{Edge, Graph, is};
 use super::scope::{Scope, Statement};
 use super::write::{Images, What, Write};
-use crate::bucket;
+use crate::model::bucket::VERSION;
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::reference::OnDelete;
@@ -533,7 +533,7 @@ impl Recheck {
         // would be lost.
         if graph.derived_from(meta).next().is_none() && !graph.is_child_of_others(meta) {
             scope
-                .delete(meta, doc! { "_id": { "$in": ids }, bucket::VERSION: 1_i64 })
+                .delete(meta, doc! { "_id": { "$in": ids }, VERSION: 1_i64 })
                 .await?;
         }
         let left = scope.there(meta, ids).await?;
@@ -597,7 +597,7 @@ impl Recheck {
                 })
                 .map(|mut back| {
                     if let Some(bucket) = meta.bucket {
-                        bucket::retell(bucket, &mut back.update)?;
+                        crate::rules::bucket::retell(bucket, &mut back.update)?;
                     }
                     *leaves_work |= derived::given_back(graph, meta, &mut back.update, token);
                     Ok(back)

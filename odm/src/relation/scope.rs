@@ -257,7 +257,7 @@ fn encode(meta: &DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> 
     let one = names_one(&statement.filter);
     let mut update = statement.update.clone();
     if let Some(bucket) = meta.bucket {
-        crate::bucket::renew(bucket, &mut update);
+        crate::rules::bucket::renew(bucket, &mut update);
     }
     let mut command = doc! { "q": statement.filter.clone(), "u": update, "multi": !one };
     if !statement.array_filters.is_empty() {

@@ -11,7 +11,7 @@ use super::each::Written;
 use super::pending::recorded_in_pipeline;
 use super::{ChangedFields, Token, at};
 use crate::Result;
-use crate::bucket::BucketMeta;
+use crate::model::bucket::BucketMeta;
 use crate::model::copy::{Operation, SyncMode};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;

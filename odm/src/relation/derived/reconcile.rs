@@ -14,7 +14,7 @@ use super::inspect::Kept;
 use super::place::{self, Place, STATE, beat, is_lost, is_unknown, state};
 use super::recover::{but_for_the_deployment, passes};
 use super::{Token, at, backfill, plain_name};
-use crate::bucket::BucketMeta;
+use crate::model::bucket::BucketMeta;
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
@@ -656,7 +656,7 @@ fn is_linked_alone(
 fn is_told_alone(bucket: &BucketMeta, event: &Event, touches: impl Fn(&str) -> bool) -> bool {
     match &event.operation_type {
         OperationType::Update => {
-            !touches(crate::bucket::VERSION) && bucket.told().chain([bucket.items]).any(touches)
+            !touches(crate::model::bucket::VERSION) && bucket.told().chain([bucket.items]).any(touches)
         }
         OperationType::Insert | OperationType::Replace => true,
         _ => false,

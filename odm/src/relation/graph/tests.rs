@@ -1,6 +1,6 @@
 use super::super::testing::*;
 use super::*;
-use crate::bucket::BucketMeta;
+use crate::model::bucket::BucketMeta;
 use crate::model::copy::EntryMeta;
 use crate::model::key::Key;
 use crate::model::reference::{ReferenceKind, ReferenceMeta};

@@ -1,7 +1,6 @@
 //! The summary that a bucket stores of its items: their number, the least and the greatest time, and sums.
 
-use super::BucketMeta;
-use super::meta::{ROOM, VERSION};
+use crate::model::bucket::{BucketMeta, ROOM, VERSION};
 use crate::model::document::DocumentMeta;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};
@@ -9,12 +8,12 @@ use std::ops::Bound;
 
 impl BucketMeta {
     /// The fields of an item by which something is known.
-    pub(super) fn summed(&self) -> impl Iterator<Item = &'static str> + '_ {
+    pub(crate) fn summed(&self) -> impl Iterator<Item = &'static str> + '_ {
         let time = self.time.iter().map(|time| time.field);
         time.chain(self.sums.iter().map(|sum| sum.field))
     }
 
-    pub(super) fn has_summary(&self) -> bool {
+    pub(crate) fn has_summary(&self) -> bool {
         self.summed().next().is_some()
     }
 
@@ -182,7 +181,7 @@ pub(crate) fn retell(meta: &BucketMeta, update: &mut Document) -> Result<()> {
     let Some(items) = set.and_then(|set| set.get_array(meta.items).ok()) else {
         return Ok(());
     };
-    let held = super::count(items.len());
+    let held = count(items.len());
     let items: Vec<Document> = items.iter().filter_map(Bson::as_document).cloned().collect();
     let summary = of(meta, &items)?;
     merge(update, "$set", doc! { meta.count: held });
@@ -202,12 +201,12 @@ pub(crate) fn renew(meta: &BucketMeta, update: &mut Document) {
 }
 
 /// Of the items of a whole bucket, or of those that are pushed onto one.
-pub(super) struct Summary {
+pub(crate) struct Summary {
     time: Option<(&'static str, DateTime, &'static str, DateTime)>,
     sums: Vec<(&'static str, Bson)>,
 }
 
-pub(super) fn of(meta: &BucketMeta, items: &[Document]) -> Result<Summary> {
+pub(crate) fn of(meta: &BucketMeta, items: &[Document]) -> Result<Summary> {
     let time = meta.time.as_ref().and_then(|time| {
         let times = || items.iter().filter_map(|item| item.get_datetime(time.field).ok());
         Some((time.first, *times().min()?, time.last, *times().max()?))
@@ -252,7 +251,7 @@ fn float(value: &Bson) -> Option<f64> {
 
 impl Summary {
     /// The fields of the bucket.
-    pub(super) fn fields(&self) -> Document {
+    pub(crate) fn fields(&self) -> Document {
         let mut fields = Document::new();
         if let Some((first, least, last, greatest)) = self.time {
             fields.insert(first, least);
@@ -265,7 +264,7 @@ impl Summary {
     }
 
     /// The fields that a bucket without an item lacks.
-    pub(super) fn missing(&self, meta: &BucketMeta) -> Document {
+    pub(crate) fn missing(&self, meta: &BucketMeta) -> Document {
         match (&meta.time, &self.time) {
             (Some(time), None) => doc! { time.first: "", time.last: "" },
             _ => Document::new(),
@@ -274,9 +273,9 @@ impl Summary {
 }
 
 /// Counts and sums what an update pushes, in the same update.
-pub(super) fn add(meta: &BucketMeta, update: &mut Document, items: &[Document]) -> Result<()> {
+pub(crate) fn add(meta: &BucketMeta, update: &mut Document, items: &[Document]) -> Result<()> {
     let summary = of(meta, items)?;
-    let pushed = super::count(items.len());
+    let pushed = count(items.len());
     let mut inc = doc! { meta.count: pushed, ROOM: pushed.saturating_neg() };
     inc.extend(
         summary
@@ -293,7 +292,7 @@ pub(super) fn add(meta: &BucketMeta, update: &mut Document, items: &[Document]) 
 }
 
 /// Adds fields to an operator of an update.
-pub(super) fn merge(update: &mut Document, operator: &str, fields: Document) {
+pub(crate) fn merge(update: &mut Document, operator: &str, fields: Document) {
     if fields.is_empty() {
         return;
     }
@@ -305,15 +304,20 @@ pub(super) fn merge(update: &mut Document, operator: &str, fields: Document) {
     }
 }
 
+/// The number of items, as it is stored.
+pub(crate) fn count(items: usize) -> i32 {
+    i32::try_from(items).unwrap_or(i32::MAX)
+}
+
 /// Whether a change of items changes what is summed.
-pub(super) fn concerns(meta: &BucketMeta, operators: &Document) -> bool {
+pub(crate) fn concerns(meta: &BucketMeta, operators: &Document) -> bool {
     let fields = operators.values().filter_map(Bson::as_document);
     let mut names = fields.flat_map(Document::keys);
     names.any(|name| meta.summed().any(|summed| summed == name))
 }
 
 /// Applies a change to the summed fields of an item.
-pub(super) fn apply(meta: &BucketMeta, operators: &Document, item: &mut Document) -> Result<(), String> {
+pub(crate) fn apply(meta: &BucketMeta, operators: &Document, item: &mut Document) -> Result<(), String> {
     for (operator, fields) in operators {
         let Some(fields) = fields.as_document() else {
             continue;
@@ -355,7 +359,7 @@ pub(super) fn apply(meta: &BucketMeta, operators: &Document, item: &mut Document
 }
 
 /// The condition of the buckets that may hold items of a time.
-pub(super) fn touching(meta: &BucketMeta, from: Bound<DateTime>, to: Bound<DateTime>) -> Document {
+pub(crate) fn touching(meta: &BucketMeta, from: Bound<DateTime>, to: Bound<DateTime>) -> Document {
     let Some(time) = &meta.time else {
         return Document::new();
     };

@@ -1,0 +1,3 @@
+//! What writes have to keep true.
+
+pub(crate) mod bucket;
