@@ -8,7 +8,7 @@
 //! link on one side, or a child counted in a parent that it left; `audit` finds both.
 
 use super::changes;
-use super::checks::{self, Brought, Missing, Recheck, Written, roots};
+use super::checks::{self, AddedRefs, Missing, Recheck, Written, roots};
 use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
@@ -88,7 +88,7 @@ pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Re
 pub(crate) struct Duties<'a> {
     odm: &'a Odm,
     writes: Vec<Write<'a>>,
-    brought: Vec<Brought>,
+    brought: Vec<AddedRefs>,
     /// The two-way references that the writes touch: positions in the graph.
     linked: Vec<usize>,
     /// The effects of the writes on copies, where there are transactions.
@@ -195,7 +195,7 @@ impl<'a> Duties<'a> {
         if !concerned && linked.is_empty() && !concern.is_any() {
             return Ok(None);
         }
-        let brought = checks::brought(graph, all.iter());
+        let brought = checks::added_refs(graph, all.iter());
         Ok(Some(Duties {
             odm,
             writes: all,
@@ -364,10 +364,10 @@ impl<'a> Duties<'a> {
     /// the parent is locked, which finds it missing.
     fn unheld(
         &self,
-        mut brought: Vec<Brought>,
+        mut brought: Vec<AddedRefs>,
         transaction: bool,
         known: impl Fn(&Edge) -> bool,
-    ) -> Vec<Brought> {
+    ) -> Vec<AddedRefs> {
         let graph = self.graph();
         brought.retain(|one| {
             let edge = one.edge(graph).map(|(edge, _)| edge);
@@ -385,7 +385,7 @@ impl<'a> Duties<'a> {
             true => self.brought.clone(),
             false => {
                 let made = self.writes.iter().enumerate().filter(made);
-                checks::brought(graph, made.map(|(_, write)| write))
+                checks::added_refs(graph, made.map(|(_, write)| write))
             }
         };
         let mut inserted: Vec<(&'static DocumentMeta, Vec<Bson>)> = Vec::new();
@@ -418,7 +418,7 @@ impl<'a> Duties<'a> {
                     meta: write.meta,
                     what: What::Insert(&document),
                 };
-                brought = checks::brought(graph, [&insert].into_iter());
+                brought = checks::added_refs(graph, [&insert].into_iter());
             }
         }
         checks::leave(&mut brought, &before.lacking);

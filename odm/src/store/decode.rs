@@ -108,7 +108,7 @@ fn explain(
     }
 }
 
-/// What serde said, without what bson puts around it.
+/// The message of serde, without the text that bson puts around it.
 fn message(error: &BsonError) -> String {
     match &error.message {
         Some(message) => message.clone(),
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_through_a_buffer_is_followed_as_far_as_it_goes() {
+    fn the_path_through_a_buffer_is_followed_as_far_as_possible() {
         #[derive(Deserialize, Debug)]
         #[allow(dead_code)]
         struct Flat {
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_type_refuses_by_itself_ends_the_path_at_its_value() {
+    fn a_refusal_by_the_type_itself_ends_the_path_at_its_value() {
         #[derive(Deserialize, Debug)]
         #[serde(try_from = "Span")]
         #[allow(dead_code)]
