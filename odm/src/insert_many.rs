@@ -617,7 +617,7 @@ async fn insert_raw<D: Serialize + Send + Sync>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::{Address, Person};
+    use crate::expansion_fixture::{Address, Person};
     use mongodb::bson::oid::ObjectId;
 
     /// One in a city whose name is so long; 50 are allowed.

@@ -455,7 +455,7 @@ fn over(stored: &Stored, plain: Document, merged: Document) -> Bson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::Person;
+    use crate::expansion_fixture::Person;
     use mongodb::bson::oid::ObjectId;
 
     fn pipeline(document: Document, exact: bool) -> Vec<Document> {

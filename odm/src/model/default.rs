@@ -581,7 +581,7 @@ pub(crate) fn compare(a: &Bson, b: &Bson) -> Option<Ordering> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::FIELD;
+    use crate::expansion_fixture::FIELD;
     use crate::model::shape::Bounds;
     use std::sync::atomic::{AtomicI32, Ordering as Atomic};
 

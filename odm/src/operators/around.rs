@@ -121,7 +121,7 @@ fn structure(shape: Shape) -> Option<&'static StructShape> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::FIELD;
+    use crate::expansion_fixture::FIELD;
     use crate::model::shape::FieldMeta;
     use mongodb::bson::doc;
 

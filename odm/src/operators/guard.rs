@@ -551,7 +551,7 @@ mod tests {
         let field = FieldMeta {
             shape: || Shape::Double,
             bounds,
-            ..crate::by_hand::FIELD
+            ..crate::expansion_fixture::FIELD
         };
         let mut limits = Range::of(&field).of_sum("n", &by, None).expect("can be added");
         limits.all.pop().expect("has a limit")

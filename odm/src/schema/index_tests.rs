@@ -366,7 +366,7 @@ fn an_index_in_the_way_is_gone_round() {
 
 #[test]
 fn an_index_over_two_arrays_is_found() {
-    use crate::by_hand::{FIELD, Person};
+    use crate::expansion_fixture::{FIELD, Person};
     use crate::model::shape::StructShape;
     const fn plain(name: &'static str, shape: fn() -> Shape) -> FieldMeta {
         FieldMeta {

@@ -141,7 +141,7 @@ mod tests {
     use serde::Deserialize;
     use std::collections::BTreeMap;
 
-    const PEOPLE: &DocumentMeta = <crate::by_hand::Person as crate::Document>::META;
+    const PEOPLE: &DocumentMeta = <crate::expansion_fixture::Person as crate::Document>::META;
 
     #[derive(Deserialize, Debug)]
     #[allow(dead_code)]

@@ -11,7 +11,7 @@ const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta 
         ty: "",
         shape,
         bounds,
-        ..crate::by_hand::FIELD
+        ..crate::expansion_fixture::FIELD
     }
 }
 

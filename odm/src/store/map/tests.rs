@@ -18,7 +18,7 @@ const fn field(name: &'static str, shape: fn() -> Shape, bounds: Bounds) -> Fiel
         ty: "",
         shape,
         bounds,
-        ..crate::by_hand::FIELD
+        ..crate::expansion_fixture::FIELD
     }
 }
 
