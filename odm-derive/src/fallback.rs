@@ -1,4 +1,4 @@
-//! What stands in for the generated code of a type with errors: the same names, without content, so that the errors are
+//! The substitute for the generated code of a type with errors: the same names, without content, so that the errors are
 //! all that the compiler reports.
 
 use crate::ast::Container;

@@ -639,7 +639,7 @@ fn a_bucket_by_time_has_its_period() {
 }
 
 #[test]
-fn what_a_bucket_lacks_is_said() {
+fn a_bucket_names_the_attributes_that_it_lacks() {
     let refused_as = |attribute: proc_macro2::TokenStream, message: &str| {
         let code = embed(parse_quote! {
             #[bucket(#attribute)]
@@ -689,7 +689,7 @@ fn what_a_bucket_lacks_is_said() {
 }
 
 #[test]
-fn what_says_the_case_is_copied_from_an_attribute_with_other_entries() {
+fn the_case_is_copied_from_an_attribute_with_other_entries() {
     let code = document(parse_quote! {
         #[document(collection = "labels", new(derive(Serialize)))]
         #[serde(default, rename_all = "camelCase", crate = "serde", bound(serialize = ""))]
@@ -773,7 +773,7 @@ fn a_constant_is_written_where_a_literal_is() {
 }
 
 #[test]
-fn what_is_made_of_a_field_has_its_documentation() {
+fn generated_items_keep_the_documentation_of_their_field() {
     let code = document(parse_quote! {
         #[document(collection = "products", derive(PartialEq, Eq), new(derive(Clone)))]
         struct Product {

@@ -75,7 +75,7 @@ pub fn is_optional(ty: &Type) -> bool {
             .is_some_and(is_optional)
 }
 
-/// What stands inside `Option`, `Box`, `Arc` and `Rc`.
+/// The type inside `Option`, `Box`, `Arc` and `Rc`.
 pub fn inside(ty: &Type) -> &Type {
     let Some(segment) = last(ty) else { return plain(ty) };
     match (segment.ident.to_string().as_str(), argument(segment, 0)) {

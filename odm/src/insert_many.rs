@@ -323,7 +323,7 @@ fn error(meta: &DocumentMeta, inserted: u64, mut errors: Vec<(usize, Error)>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::{Address, Person};
+    use crate::expansion_fixture::{Address, Person};
     use mongodb::bson;
     use mongodb::bson::oid::ObjectId;
 

@@ -450,7 +450,7 @@ fn over(stored: &Stored, plain: Document, merged: Document) -> Bson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::Person;
+    use crate::expansion_fixture::Person;
     use mongodb::bson::oid::ObjectId;
 
     fn pipeline(document: Document, exact: bool) -> Vec<Document> {
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_replacement_keeps_the_id_and_what_the_library_has_there() {
+    fn an_exact_replacement_keeps_the_id_and_the_fields_of_the_library() {
         let mut fields = person();
         fields.remove("_id");
         let over = doc! { "$mergeObjects": [{ "_id": "$_id" }, { "$literal": fields }, { "_odm": "$_odm" }] };

@@ -567,4 +567,4 @@ pub mod __private {
 }
 
 #[cfg(test)]
-mod by_hand;
+mod expansion_fixture;

@@ -48,7 +48,7 @@ struct Inner {
     /// The two-way references, by their positions in the graph, of which a backfill is still to write the other side for
     /// documents that were there before, as it was found the last time.
     unlinked: std::sync::RwLock<Vec<usize>>,
-    /// What transactions have read of the holders of their sources.
+    /// The ids of holders that transactions have read.
     looked: Looked,
     /// When the stored declarations were read.
     age: Age,
@@ -229,7 +229,7 @@ impl Odm {
         &self.inner.bulk_write
     }
 
-    /// What transactions have read of the holders of their sources, for the deliveries behind them.
+    /// The ids of holders that transactions have read, for the deliveries after their commit.
     pub(crate) fn looked(&self) -> &Looked {
         &self.inner.looked
     }

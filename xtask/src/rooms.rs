@@ -140,7 +140,7 @@ pub struct Arrow {
     pub to: String,
 }
 
-/// What leads from a room to one above it.
+/// The paths that lead from a room to one above it.
 pub fn upward(package: &str) -> Result<BTreeSet<Arrow>> {
     let rooms = match package {
         "odm" => &ODM[..],
@@ -348,7 +348,7 @@ mod tests {
     use anyhow::{bail, ensure};
     use std::fmt::Write as _;
 
-    /// What leads up today, as the list has it.
+    /// The paths that lead up today, as the list has them.
     fn listed() -> Result<Vec<String>> {
         let mut lines = Vec::new();
         for package in ["odm", "odm-derive"] {
@@ -363,7 +363,7 @@ mod tests {
 
     /// With `ROOMS=overwrite` the list is written anew, unless it would be longer.
     #[test]
-    fn what_leads_up_is_listed_and_nothing_else_is() -> Result<()> {
+    fn the_list_holds_exactly_the_paths_that_lead_up() -> Result<()> {
         let file = root().join("xtask/rooms.txt");
         let text = std::fs::read_to_string(&file)?;
         let before: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_moved_is_there_and_named_once() -> Result<()> {
+    fn files_that_are_not_moved_exist_and_are_named_once() -> Result<()> {
         for (package, files) in [("odm", NOT_MOVED), ("odm-derive", &DERIVE_FILES[..])] {
             let source = Source::of(package)?;
             let listed: BTreeSet<&str> = files.iter().map(|(file, _)| *file).collect();
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn the_architecture_page_names_what_is_there() -> Result<()> {
+    fn the_architecture_page_names_existing_files() -> Result<()> {
         let page = std::fs::read_to_string(root().join("ARCHITECTURE.md"))?;
         let below = ["", "odm/src", "odm/src/relation", "odm-derive/src"].map(|folder| root().join(folder));
         // Every second part stands between two backticks.

@@ -23,7 +23,7 @@ pub struct Module {
     pub file: String,
     /// The names that lead to it from the root of the crate.
     pub path: Vec<String>,
-    /// What stands in it. Modules are not among its items.
+    /// Its content. Modules are not among its items.
     pub items: Vec<Item>,
     /// Whether other crates can name it, and its documentation is shown.
     pub is_public: bool,

@@ -48,7 +48,7 @@ pub struct Entry {
     pub of: Path,
     pub fields: Option<Fields>,
     pub sync: Option<At<Sync>>,
-    /// What stands in `#[reference(…)]`.
+    /// The options in `#[reference(…)]`.
     pub reference: super::reference::Reference,
 }
 

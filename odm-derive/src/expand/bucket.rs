@@ -238,7 +238,7 @@ fn implement(target: &Target, plan: &Plan) -> TokenStream {
     }
 }
 
-/// What syntax can't see of the fields that it goes by, with the caret on their types.
+/// Assertions about the fields of a bucket that syntax can't see, with the caret on their types.
 fn asserts(target: &Target, plan: &Plan) -> TokenStream {
     let odm = &target.odm;
     let time = plan.time.as_ref().map(|time| {

@@ -103,7 +103,7 @@ fn defaults(target: &Target) -> Option<TokenStream> {
     })
 }
 
-/// What serde reads where the field is missing. Of a type that is a parameter of the struct it is not known whether it has a
+/// The value that serde reads where the field is missing. Of a type that is a parameter of the struct it is not known whether it has a
 /// default, and whether that can be encoded.
 fn default(target: &Target, field: &Field) -> Option<TokenStream> {
     let (odm, this, ty) = (&target.odm, &target.this, field.ty);

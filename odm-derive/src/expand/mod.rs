@@ -24,7 +24,7 @@ use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Ident, Path, Type, parse_quote};
 
-/// What all outputs need to know of a type.
+/// The facts about a type that all outputs need.
 pub struct Target<'a> {
     pub container: &'a Container<'a>,
     /// The runtime crate.

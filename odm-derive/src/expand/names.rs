@@ -26,7 +26,7 @@ fn flattened<'a>(fields: &'a [&'a Field<'a>]) -> impl Iterator<Item = &'a Field<
         .filter(|field| field.serde.flatten.is_some())
 }
 
-/// What stands in the place of a variant's only value.
+/// The placeholder of a variant's only value.
 fn value(target: &Target, field: &Field) -> Option<TokenStream> {
     let plain =
         field.field.opaque || field.is_array() || field.embed.depth.is_some() || field.reference.is_some();

@@ -152,7 +152,7 @@ fn with_defaults(target: &Target, roles: &Roles) -> Option<TokenStream> {
 /// has none.
 const COPIED: [&str; 5] = ["rename_all", "deny_unknown_fields", "crate", "bound", "expecting"];
 
-/// What says how the struct is written.
+/// The attributes that say how the struct is written.
 const WRITTEN: [&str; 2] = ["rename_all", "deny_unknown_fields"];
 
 /// The entries with these names of the container's `#[serde(…)]`, whatever else stands in the same attribute.
@@ -290,7 +290,7 @@ fn supply(target: &Target, roles: &Roles, field: &Field) -> TokenStream {
     }
 }
 
-/// What serde reads for a skipped field.
+/// The value that serde reads for a skipped field.
 fn default(target: &Target, field: &Field) -> TokenStream {
     let (name, this, span) = (field.ident(), &target.this, field.ty.span());
     match (&field.serde.default, &target.container.serde.default) {

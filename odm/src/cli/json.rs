@@ -6,7 +6,7 @@ use crate::{Audit, AuditedCopies, AuditedReference, Backfilled, Findings, Recove
 use mongodb::bson::Bson;
 use serde_json::{Map, Value, json};
 
-/// What every result has, and its own fields.
+/// The fields that every result has, and its own.
 pub(super) fn framed(command: &str, database: &str, exit: u8, result: Value) -> Value {
     let mut framed = Map::new();
     framed.insert("command".into(), command.into());

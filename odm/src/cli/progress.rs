@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_follows_beyond_what_was_expected() {
+    fn the_bar_grows_beyond_the_expected_number() {
         let bar = bar("reading", 10);
         bar.set_draw_target(ProgressDrawTarget::hidden());
         let read = Arc::new(AtomicU64::new(7));

@@ -46,7 +46,7 @@ pub(super) struct Layout {
     pub(super) height: i64,
 }
 
-/// What stands in a column.
+/// An item of a column.
 #[derive(Clone, Copy)]
 struct Item {
     height: i64,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pointed_to_stands_right_of_what_points() {
+    fn targets_stand_right_of_their_holders() {
         let size = (100, 50);
         let chain = layout(&[size; 4], &[(0, 1), (1, 2), (0, 2), (3, 3)]);
         let x = |at: usize| chain.boxes[at].x;

@@ -230,7 +230,7 @@ impl Edges {
 }
 
 impl DocumentNode {
-    /// What stands below its name in a diagram, beside its collection.
+    /// The text below its name in a diagram, beside its collection.
     fn more(&self) -> Vec<String> {
         let append_only = self.append_only.then(|| "append-only".to_owned());
         append_only

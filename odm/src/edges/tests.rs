@@ -14,7 +14,7 @@ const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
         ty: "",
         shape,
         bounds: Bounds::NONE,
-        ..crate::by_hand::FIELD
+        ..crate::expansion_fixture::FIELD
     }
 }
 

@@ -1,5 +1,5 @@
-//! What generated code asserts of a type where syntax can't see it: each as a bound with a message of its own, or as a
-//! sentence for a constant that panics.
+//! Assertions of generated code about types that syntax can't see: each is a bound with a message of its own, or a sentence for a
+//! constant that panics.
 
 use crate::model::path::{Fielded, Needed, Nested, Path, Plain, ReadOnly, Step};
 use crate::model::shape::{FieldMeta, Names, same};
@@ -186,7 +186,7 @@ const fn one_null(twice: bool, owner: &str, field: &str, ty: &str) -> Option<Mes
     )
 }
 
-/// What serde reads from its buffer is asked for in the form of a text format, while it was written in that of a binary one.
+/// Serde asks for values from its buffer in the form of a text format, while they were written in that of a binary one.
 pub const fn buffered(unbuffered: bool, owner: &str, field: &str, ty: &str, place: &str) -> Option<Message> {
     if !unbuffered {
         return None;

@@ -62,7 +62,7 @@ mod tests {
     use mongodb::bson::{deserialize_from_document, doc, serialize_to_vec};
 
     #[test]
-    fn is_what_the_sum_is_of_the_count() {
+    fn is_the_sum_divided_by_the_count() {
         let average: Average = deserialize_from_document(doc! { "sum": 45_i64, "count": 12 }).unwrap();
         assert_eq!(average.value(), Some(3.75));
         assert_eq!((average.sum(), average.count()), (45.0, 12));

@@ -1,4 +1,4 @@
-//! What `#[bucket(…)]` declares, as constants, and the calendar of its periods.
+//! The constants of `#[bucket(…)]`, and the calendar of its periods.
 
 use crate::model::value::Value;
 use mongodb::bson::DateTime;

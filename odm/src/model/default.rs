@@ -162,7 +162,7 @@ pub(crate) fn as_stored<T>(build: impl FnOnce() -> T) -> T {
 /// A field on the way of a path, or the items of an array there.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// What stands before it.
+    /// The part of the path before it.
     pub above: Option<&'static Way>,
     /// The field; `None` for the items of the array before it.
     pub field: Option<&'static FieldMeta>,
@@ -581,7 +581,7 @@ pub(crate) fn compare(a: &Bson, b: &Bson) -> Option<Ordering> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::FIELD;
+    use crate::expansion_fixture::FIELD;
     use crate::model::shape::Bounds;
     use std::sync::atomic::{AtomicI32, Ordering as Atomic};
 
@@ -646,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_the_default_meets_finds_what_lacks_the_field() {
+    fn a_condition_that_the_default_matches_finds_documents_without_the_field() {
         let active = [Some(ACTIVE)];
         assert_eq!(
             seen(&active, "$eq", false),
@@ -755,7 +755,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_filter_goes_by_what_is_stored() {
+    fn a_partial_filter_goes_by_stored_values() {
         let stored = as_stored(|| seen(&[Some(ACTIVE)], "$eq", false));
         assert_eq!(stored, doc! { "active": { "$eq": false } });
         assert_eq!(
@@ -765,7 +765,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_same_twice_is_no_default() {
+    fn a_value_that_differs_between_calls_is_no_default() {
         static NEXT: AtomicI32 = AtomicI32::new(0);
         const COUNTED: &FieldMeta = &with(
             "n",

@@ -51,7 +51,7 @@ impl Key {
             RawBsonRef::Int32(n) => Key::Int(n.into()),
             RawBsonRef::Int64(n) => Key::Int(n),
             RawBsonRef::String(text) => Key::Text(text.into()),
-            // What can't be read as BSON is equal to nothing that can.
+            // A value that can't be read as BSON is equal to nothing that can.
             other => Bson::try_from(other)
                 .map_or_else(|_| Key::Other(Box::default()), |value| Key::of_bson(&value)),
         }

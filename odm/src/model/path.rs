@@ -44,7 +44,7 @@ pub trait Step: 'static {
     /// All fields on the way to its end, and the arrays whose items are stepped into.
     #[doc(hidden)]
     const WAY: Option<&'static Way>;
-    /// What stands for a value of type `X` at its end: one, none or several, as the arrays and options on the way say.
+    /// The type of the values of type `X` at its end: one, none or several, as the arrays and options on the way say.
     type Many<X: Send>: Send;
 
     /// The value at its end as an expression of an aggregation, made of the value at its beginning. Arrays are stepped

@@ -535,7 +535,7 @@ pub enum ReferenceKind {
 /// A document that a reference may refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetMeta {
-    /// What stands in `type` for it, in a union; empty otherwise.
+    /// Its `type` in a union; empty otherwise.
     pub tag: &'static str,
     /// Its constants; a function, since documents may refer to each other.
     pub document: fn() -> &'static DocumentMeta,
@@ -618,7 +618,7 @@ impl<P: Document, C: ChildOf<P>> ParentOf<C> for P {
 pub trait NamesParent<C> {
     /// The parent's type.
     type Parent: ParentOf<C>;
-    /// What children hold that name it by this field.
+    /// The value by which children name it in this field.
     #[doc(hidden)]
     fn key(&self, by: &str) -> Result<Bson>;
 }

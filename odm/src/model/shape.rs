@@ -466,7 +466,7 @@ pub(crate) fn shape_at(shape: Shape, name: &str) -> Option<Shape> {
     Some(shape)
 }
 
-/// What stands under a name of a struct or a map.
+/// The value under a name of a struct or a map.
 #[derive(Clone, Copy)]
 pub(crate) struct Within {
     pub(crate) shape: Shape,
@@ -484,7 +484,7 @@ impl From<&FieldMeta> for Within {
     }
 }
 
-/// What stands under this name.
+/// The value under this name.
 pub(crate) fn within(shape: Shape, name: &str) -> Option<Within> {
     find(shape, name, 0)
 }

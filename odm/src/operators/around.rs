@@ -121,7 +121,7 @@ fn structure(shape: Shape) -> Option<&'static StructShape> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::FIELD;
+    use crate::expansion_fixture::FIELD;
     use crate::model::shape::FieldMeta;
     use mongodb::bson::doc;
 
@@ -176,7 +176,7 @@ mod tests {
     };
 
     #[test]
-    fn what_need_not_be_there_is_found_with_whether_it_has_to() {
+    fn structs_that_may_be_missing_are_found() {
         for (update, expected) in [
             (doc! { "$set": { "n": 1, "always.step.by": 2 } }, vec![]),
             (

@@ -217,7 +217,7 @@ fn collect(
                     true => above.to_owned(),
                     false => super::joined_names(above, field.name),
                 };
-                // What serde leaves out by itself need not be there.
+                // A field that serde skips by itself need not be there.
                 // A derived field is filled from its source.
                 let is_own = field.copied.is_none() && field.managed == shape::Managed::No;
                 let default = default::of(field).filter(|_| is_own && !field.left_out && !field.flatten);

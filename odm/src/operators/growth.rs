@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_grows_by_what_is_brought() {
+    fn a_document_grows_by_the_values_of_its_update() {
         let before =
             doc! { "_id": 1, "text": "abc", "list": ["x"], "in": { "a": 1, "b": [{ "c": 1 }] }, "old": 5 };
         for (update, after) in [
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_brought_is_named_the_largest_first() {
+    fn values_of_an_update_are_named_the_largest_first() {
         let update = doc! {
             "$set": { "a": "x", "b.c": "xxxx" },
             "$push": { "list": { "$each": ["x".repeat(20), "y".repeat(20)] } },

@@ -286,7 +286,7 @@ impl Guard {
         })
     }
 
-    /// What such items are refused with.
+    /// The error for such items.
     pub(crate) fn offence(&self, collection: &'static str, id: &Bson) -> Option<Error> {
         match self {
             Guard::Items {
@@ -434,7 +434,7 @@ fn invalid(collection: &'static str, violation: Violation) -> Error {
 /// That the array has all of these items, each of them a value whatever it looks like.
 fn has_all(field: Option<&'static FieldMeta>, name: &str, values: Vec<Bson>) -> Document {
     let place = field.and_then(|field| Place::items(field, name));
-    // What can't be compared was refused when it was added.
+    // A value that can't be compared was refused when it was added.
     let by_value = place.and_then(|place| place.condition("$all", values.clone().into()).ok());
     by_value.unwrap_or_else(|| filter::condition(name, "$all", Bson::Array(values)))
 }
@@ -551,7 +551,7 @@ mod tests {
         let field = FieldMeta {
             shape: || Shape::Double,
             bounds,
-            ..crate::by_hand::FIELD
+            ..crate::expansion_fixture::FIELD
         };
         let mut limits = Range::of(&field).of_sum("n", &by, None).expect("can be added");
         limits.all.pop().expect("has a limit")
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_a_missing_field_is_what_is_added() {
+    fn a_sum_with_a_missing_field_is_the_added_number() {
         let guard = sum(-500_i64, Number::Int(0));
         assert_eq!(
             guard.condition(),
@@ -612,7 +612,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_are_numbers_are_guarded_as_what_they_are() {
+    fn items_that_are_numbers_are_guarded_as_numbers() {
         let offenders = |within: Document| -> Vec<Document> {
             let guard = |within| Guard::Items {
                 name: "scores".to_owned(),
@@ -676,7 +676,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_upsert_refuses_is_in_no_guard() {
+    fn a_value_that_an_upsert_refuses_is_in_no_guard() {
         let room = doc! { "properties": { "a": { "properties": { "hours": { "maxProperties": 2_i64 } } } } };
         assert_eq!(
             hours("a.hours", &["mon"]).condition(),
@@ -729,7 +729,7 @@ mod tests {
     }
 
     #[test]
-    fn null_holds_back_what_needs_a_value() {
+    fn null_holds_back_operators_that_need_a_value() {
         let value = |takes| Guard::Value {
             name: "n".to_owned(),
             takes,

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_update_of_items_says_what_it_has_to_meet() {
+    fn an_update_of_items_states_its_conditions() {
         let bonn = doc! { "$or": [{ "e0.city": { "$eq": "Bonn" } }, { "e0.zip": { "$eq": 5 } }] };
         let one = doc! { "e1": { "$eq": "a" } };
         let filters = [bonn, one];

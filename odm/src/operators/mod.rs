@@ -27,7 +27,7 @@ pub(crate) use guard::{Guard, at_most};
 pub(crate) use range::order_of;
 use range::{Limits, Range};
 
-/// What closures receive paths of: a document, or the items of an array.
+/// A type whose paths closures receive: a document, or the items of an array.
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -1386,7 +1386,7 @@ mod tests {
 
     /// A sum of a missing number is what is added, which may break either bound.
     #[test]
-    fn what_is_added_to_nothing_keeps_both_bounds() {
+    fn a_number_added_to_a_missing_one_keeps_both_bounds() {
         let there = doc! { "level": { "$exists": true } };
         let at_most = |last: i64| doc! { "level": { "$not": { "$gt": last } } };
         for (by, conditions) in [
@@ -1419,7 +1419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_to_nothing_in_an_item_keeps_both_bounds() {
+    fn a_number_added_to_a_missing_one_in_an_item_keeps_both_bounds() {
         let mut changes = Changes::<()>::new();
         let within = doc! { "a": { "$eq": 1 } };
         changes.below("items", &within, "items.$[e0]", added(5));

@@ -507,7 +507,7 @@ mod tests {
                 max,
                 ..Bounds::NONE
             },
-            ..crate::by_hand::FIELD
+            ..crate::expansion_fixture::FIELD
         }
     }
 
@@ -542,7 +542,7 @@ mod tests {
                     max: Some(Number::Int(9)),
                     ..Bounds::NONE
                 },
-                ..crate::by_hand::FIELD
+                ..crate::expansion_fixture::FIELD
             };
             Shape::Bounded(INNER)
         };

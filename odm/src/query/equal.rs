@@ -1008,7 +1008,7 @@ fn canonical_variant(of: &'static EnumShape, value: &Document) -> Bson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::FIELD;
+    use crate::expansion_fixture::FIELD;
     use crate::model::copy::{Copied, FieldCopy, SyncMode};
     use crate::model::shape::{ShapeFn, VariantMeta};
     use mongodb::bson::bson;

@@ -1109,7 +1109,7 @@ sorts!((A)(A B)(A B C)(A B C D)(A B C D E));
 mod tests {
     use super::*;
     use crate::Document as _;
-    use crate::by_hand::Person;
+    use crate::expansion_fixture::Person;
     use mongodb::bson::{self, bson};
 
     fn doc(filter: Filter<Person>) -> Document {

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_was_edited_is_what_it_was() {
+    fn an_edited_item_gets_its_previous_value_again() {
         let item = |n: i32, stars: i32, by: i32| Bson::from(doc! { "n": n, "stars": stars, "by": by });
         let plain = |n: i32| Bson::from(doc! { "n": n, "stars": 0 });
         let mine = |item: &Bson| {
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_did_stays() {
+    fn concurrent_changes_stay() {
         for (previous, present, added, removed, expected) in [
             ("a", "ax", "x", "", "a"),
             ("a", "ayx", "x", "", "ay"),
@@ -356,13 +356,13 @@ mod tests {
             ("ab", "by", "", "a", "aby"),
             ("abcd", "yad", "", "bc", "yabcd"),
             ("ab", "yx", "x", "ab", "aby"),
-            // The write has removed it, and somebody has brought it again.
+            // The write has removed it, and another process has added it again.
             ("ab", "ab", "", "b", "ab"),
             // Another writer has removed one, or sorted them.
             ("ab", "x", "x", "", ""),
             ("ab", "bax", "x", "", "ba"),
             ("abc", "cx", "x", "b", "bc"),
-            // It was there before the write, which brought it once more.
+            // It was there before the write, which added it once more.
             ("a", "aa", "a", "", "a"),
         ] {
             let (before, now) = (letters(previous), letters(present));

@@ -29,7 +29,7 @@ macro_rules! act {
     }};
 }
 
-/// So often documents are inserted again, where another one is in the way that may go.
+/// Maximum number of times that documents are inserted again, where another one is in the way that may be deleted.
 const RESTORED: usize = 5;
 
 /// Maximum size of a batch of documents in bytes, and one document more: they wait in memory while others are written.
@@ -219,7 +219,7 @@ impl Scope<'_> {
         collect!(self, meta, action)
     }
 
-    /// What comes of a pipeline, which has to be little.
+    /// The result of a pipeline, which has to be small.
     pub(crate) async fn aggregate(
         &self,
         meta: &'static DocumentMeta,

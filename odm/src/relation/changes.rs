@@ -53,8 +53,8 @@ pub(super) fn touches(edge: &Edge, update: &Document) -> bool {
     })
 }
 
-/// Hands over the references that an update brings.
-pub(super) fn brings<'u>(edge: &Edge, update: &'u RawDocument, take: &mut dyn FnMut(RawBsonRef<'u>)) {
+/// Passes the references that an update adds to `take`.
+pub(super) fn added_values<'u>(edge: &Edge, update: &'u RawDocument, take: &mut dyn FnMut(RawBsonRef<'u>)) {
     let elements = |document: &'u RawDocument| document.iter().map_while(|element| element.ok());
     for (operator, changed) in elements(update) {
         let RawBsonRef::Document(changed) = changed else {
@@ -220,7 +220,7 @@ fn added(value: &Bson) -> &[Bson] {
     }
 }
 
-/// What `name.$[e0]` stands for: the value that `replace_item` looks for.
+/// The value of an item `name.$[e0]`: the one that `replace_item` looks for.
 fn replaced(name: &str, built: &Built) -> Option<Bson> {
     let identifier = name.split_once(".$[")?.1.strip_suffix(']')?;
     let mut filters = built.array_filters.iter();

@@ -11,10 +11,10 @@ fn edge<'g>(graph: &'g Graph, path: &str) -> &'g Edge {
         .unwrap_or_else(|| panic!("{path} is a reference"))
 }
 
-fn brought(graph: &Graph, path: &str, update: Document) -> Vec<Bson> {
+fn added(graph: &Graph, path: &str, update: Document) -> Vec<Bson> {
     let raw = RawDocumentBuf::try_from(&update).expect("encodes");
     let mut all = Vec::new();
-    brings(edge(graph, path), &raw, &mut |value| {
+    added_values(edge(graph, path), &raw, &mut |value| {
         all.push(Bson::try_from(value).expect("decodes"));
     });
     all
@@ -34,13 +34,13 @@ fn built(update: Document) -> Built {
 }
 
 #[test]
-fn references_are_found_in_whatever_brings_them() {
+fn references_are_found_in_every_operator() {
     let graph = all();
     let found = |path, update| -> Vec<i32> {
-        let all = brought(&graph, path, update);
+        let all = added(&graph, path, update);
         all.iter().filter_map(Bson::as_i32).collect()
     };
-    // The field itself, by every operator that brings a value.
+    // The field itself, by every operator that added_values a value.
     for operator in ["$set", "$setOnInsert", "$min", "$max"] {
         assert_eq!(
             found("customer", doc! { operator: { "customer": 7 } }),
@@ -112,7 +112,7 @@ fn references_are_found_in_whatever_brings_them() {
         (found("parts", several.clone()), found("customer", several)),
         (vec![1], vec![2])
     );
-    // Nothing of what brings none.
+    // Nothing of what added_values none.
     for update in [
         doc! { "$unset": { "customer": "" } },
         doc! { "$pull": { "parts": 3 } },
@@ -123,7 +123,7 @@ fn references_are_found_in_whatever_brings_them() {
     ] {
         assert!(found("customer", update.clone()).is_empty() && found("parts", update).is_empty());
     }
-    let union = brought(
+    let union = added(
         &graph,
         "about",
         doc! { "$set": { "about": { "type": "Task", "id": 1 } } },
@@ -195,7 +195,7 @@ fn a_push_onto_a_two_way_array_adds_to_a_set() {
 }
 
 #[test]
-fn what_a_change_leaves_is_told_where_it_can_be() {
+fn the_values_after_a_change_are_known_where_they_can_be() {
     let graph = all();
     let list = |update: Document, before: &[i32]| -> Option<Vec<i32>> {
         let before: Vec<Bson> = before.iter().map(|id| Bson::Int32(*id)).collect();

@@ -23,9 +23,9 @@ use std::collections::{HashMap, HashSet};
 /// Maximum number of queries that run at once.
 const AT_ONCE: usize = 8;
 
-/// The references that a write brings, by one edge to one collection.
+/// The references that a write adds, by one edge to one collection.
 #[derive(Clone, Debug)]
-pub(super) struct Brought {
+pub(super) struct AddedRefs {
     /// The position of the edge in the graph.
     edge: usize,
     /// The position of the collection among the edge's targets.
@@ -41,15 +41,15 @@ pub(super) struct Brought {
 /// Maximum number of documents that are read for a condition: if that many were read, more may match.
 pub(super) const MANY: usize = 1_000;
 
-/// So often what others change meanwhile is read again.
+/// Maximum number of times that documents are read again which others change meanwhile.
 const ATTEMPTS: usize = 10;
 
 /// A field of a collection by whose values documents are found.
 type Column = (&'static str, &'static str);
 
-/// All references that these writes bring, of edges that are checked.
-pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<'w>>) -> Vec<Brought> {
-    let mut all: Vec<Brought> = Vec::new();
+/// All references that these writes add, of edges that are checked.
+pub(super) fn added_refs<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<'w>>) -> Vec<AddedRefs> {
+    let mut all: Vec<AddedRefs> = Vec::new();
     for write in writes {
         for edge in graph.outgoing(write.meta) {
             if edge.is_two_way() || !edge.reference.check {
@@ -69,7 +69,7 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
                 {
                     Some(at) => at,
                     None => {
-                        all.push(Brought {
+                        all.push(AddedRefs {
                             edge: edge.at,
                             target,
                             keys: Vec::new(),
@@ -80,13 +80,13 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
                         all.len() - 1
                     }
                 };
-                if let Some(brought) = all.get_mut(at)
+                if let Some(added) = all.get_mut(at)
                     && let Ok(value) = Bson::try_from(key)
                 {
-                    brought.how = brought.how.max(how);
+                    added.how = added.how.max(how);
                     let key = Key::of_bson(&value);
-                    if brought.known.insert(key.clone()) {
-                        brought.keys.push((key, value));
+                    if added.known.insert(key.clone()) {
+                        added.keys.push((key, value));
                     }
                 }
             });
@@ -95,7 +95,7 @@ pub(super) fn brought<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<
     all
 }
 
-/// Whether a write brings a reference of this edge.
+/// Whether a write adds a reference of this edge.
 pub(super) fn has(edge: &Edge, what: &What<'_>) -> bool {
     let mut any = false;
     each(edge, what, &mut |_| any = true);
@@ -112,9 +112,9 @@ fn each(edge: &Edge, what: &What<'_>, take: &mut dyn FnMut(RawBsonRef<'_>)) {
             ..
         } => {
             if let Ok(update) = RawDocumentBuf::try_from(&built.update) {
-                changes::brings(edge, &update, &mut |value| take(value));
+                changes::added_values(edge, &update, &mut |value| take(value));
             }
-            // A new document refers to what its id says.
+            // A new document may refer to another one by its id.
             let id = derived::demanded(filter, "_id").filter(|_| *upsert && edge.is_in_id());
             if let Some(Ok(id)) = id.map(|id| RawDocumentBuf::try_from(&doc! { "_id": id })) {
                 edge.values(&id).for_each(take);
@@ -232,14 +232,14 @@ impl Missing {
 pub(super) async fn before<'w>(
     scope: &Scope<'_>,
     graph: &Graph,
-    brought: &[Brought],
+    added: &[AddedRefs],
     writes: impl Iterator<Item = &'w Write<'w>> + Clone,
 ) -> Result<Vec<Missing>> {
-    let columns: Vec<Column> = brought.iter().filter_map(|one| one.column(graph)).collect();
+    let columns: Vec<Column> = added.iter().filter_map(|one| one.column(graph)).collect();
     let own = inserted(writes, &columns);
     let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
     let mut asked = Asked::default();
-    for one in brought {
+    for one in added {
         let Some((edge, meta)) = one.edge(graph) else {
             continue;
         };
@@ -252,7 +252,7 @@ pub(super) async fn before<'w>(
     let is_there = |column: Column, key: &Key| {
         is_own(column, key) || there.get(&column).is_some_and(|keys| keys.contains(key))
     };
-    Ok(missing(graph, brought, is_there).collect())
+    Ok(missing(graph, added, is_there).collect())
 }
 
 /// Whether a deletion of what is missing would have taken some of the references out.
@@ -280,12 +280,12 @@ pub(super) fn had_before(
         let is_new = |key: &Key| {
             let mut writes = writes.iter().filter(|write| is(write.meta, edge.holder));
             writes.any(|write| {
-                let mut brings = false;
+                let mut names_it = false;
                 each(edge, &write.what, &mut |value| {
                     let points = edge.points(value);
-                    brings |= points.is_some_and(|(at, value)| at == one.target && Key::of(value) == *key);
+                    names_it |= points.is_some_and(|(at, value)| at == one.target && Key::of(value) == *key);
                 });
-                if !brings {
+                if !names_it {
                     return false;
                 }
                 // An item that is added to an array is new there, and so may be everything that an upsert by a condition
@@ -325,9 +325,9 @@ pub(super) fn had_before(
     Ok(missing)
 }
 
-/// Takes down of references that they are not to be asked after once more.
-pub(super) fn leave(brought: &mut [Brought], had: &[Missing]) {
-    for one in brought {
+/// Marks missing references that the documents had before: they are not checked again.
+pub(super) fn leave(added: &mut [AddedRefs], had: &[Missing]) {
+    for one in added {
         let of_it = |had: &&Missing| had.edge == one.edge && had.target == one.target;
         let keys = had.iter().filter(of_it).flat_map(|had| &had.keys);
         one.had.extend(keys.map(|(key, _)| key.clone()));
@@ -336,10 +336,10 @@ pub(super) fn leave(brought: &mut [Brought], had: &[Missing]) {
 
 fn missing(
     graph: &Graph,
-    brought: &[Brought],
+    added: &[AddedRefs],
     is_there: impl Fn(Column, &Key) -> bool,
 ) -> impl Iterator<Item = Missing> {
-    brought.iter().filter_map(move |one| {
+    added.iter().filter_map(move |one| {
         let column = one.column(graph)?;
         let keys = one.asked().filter(|(key, _)| !is_there(column, key));
         let keys: Vec<(Key, Bson)> = keys.cloned().collect();
@@ -351,7 +351,7 @@ fn missing(
     })
 }
 
-impl Brought {
+impl AddedRefs {
     pub(super) fn edge<'g>(&self, graph: &'g Graph) -> Option<(&'g Edge, &'static DocumentMeta)> {
         let edge = graph.edge(self.edge)?;
         Some((edge, edge.targets.get(self.target).copied()?))
@@ -380,22 +380,22 @@ pub(super) struct Written {
 /// The targets that are checked again after a write.
 #[derive(Debug)]
 pub(crate) struct Recheck {
-    brought: Vec<Brought>,
+    added: Vec<AddedRefs>,
     written: Written,
 }
 
 impl Recheck {
     /// `None` where nothing has to be asked: a reference that is kept when its target is deleted may as well be written
     /// just before.
-    pub(super) fn of(graph: &Graph, brought: Vec<Brought>, written: Written) -> Option<Recheck> {
-        let brought: Vec<Brought> = brought
+    pub(super) fn of(graph: &Graph, added: Vec<AddedRefs>, written: Written) -> Option<Recheck> {
+        let added: Vec<AddedRefs> = added
             .into_iter()
             .filter(|one| {
                 let kept = |edge: &Edge| edge.reference.on_delete == OnDelete::Keep;
                 one.asked().next().is_some() && !graph.edge(one.edge).is_none_or(kept)
             })
             .collect();
-        (!brought.is_empty()).then_some(Recheck { brought, written })
+        (!added.is_empty()).then_some(Recheck { added, written })
     }
 }
 
@@ -410,7 +410,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
     let mut open: Vec<&Recheck> = rechecks.iter().collect();
     while !open.is_empty() {
         let mut asked = Asked::default();
-        for one in open.iter().flat_map(|recheck| &recheck.brought) {
+        for one in open.iter().flat_map(|recheck| &recheck.added) {
             let Some((edge, meta)) = one.edge(graph) else {
                 continue;
             };
@@ -437,7 +437,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
         let before = open.len();
         let mut kept = Vec::new();
         for recheck in open {
-            let missing = missing(graph, &recheck.brought, is_there).next();
+            let missing = missing(graph, &recheck.added, is_there).next();
             match missing.map_or(Ok(()), |missing| missing.error(graph)) {
                 Ok(()) => kept.push(recheck),
                 Err(error) => {
@@ -456,17 +456,17 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
 }
 
 impl Recheck {
-    /// Whether the write has brought this reference.
-    fn brings(&self, edge: &Edge, target: usize, key: &Key) -> bool {
-        self.brought.iter().any(|one| {
+    /// Whether the write has added this reference.
+    fn adds(&self, edge: &Edge, target: usize, key: &Key) -> bool {
+        self.added.iter().any(|one| {
             let is_it = one.edge == edge.at && one.target == target;
-            is_it && one.keys.iter().any(|(brought, _)| brought == key)
+            is_it && one.keys.iter().any(|(added, _)| added == key)
         })
     }
 
     /// The effect of the write on the references of this edge.
     fn how(&self, edge: &Edge) -> How {
-        let of_edge = self.brought.iter().filter(|one| one.edge == edge.at);
+        let of_edge = self.added.iter().filter(|one| one.edge == edge.at);
         of_edge.map(|one| one.how).max().unwrap_or(How::Adds)
     }
 
@@ -511,7 +511,7 @@ impl Recheck {
 
     /// Whether a target is missing that the write has named in this field.
     fn lacks(&self, graph: &Graph, field: &str, is_there: &impl Fn(Column, &Key) -> bool) -> bool {
-        self.brought.iter().any(|one| {
+        self.added.iter().any(|one| {
             let of_field = one.edge(graph).filter(|(edge, _)| edge.path == field);
             of_field.is_some_and(|(edge, meta)| {
                 let column = (meta.collection, edge.by());
@@ -557,7 +557,7 @@ impl Recheck {
         (token, leaves_work): (Token, &mut bool),
     ) -> Result<()> {
         let edges: Vec<&Edge> = self
-            .brought
+            .added
             .iter()
             .filter_map(|one| graph.edge(one.edge))
             .filter(|edge| is(edge.holder, meta))
@@ -579,7 +579,7 @@ impl Recheck {
                         edge.targets.iter().enumerate().any(|(at, target)| {
                             let before: HashSet<Key> = edge.keys(at, before).into_iter().collect();
                             let column = (target.collection, edge.by());
-                            let is_new = |key: &Key| self.brings(edge, at, key) && !before.contains(key);
+                            let is_new = |key: &Key| self.adds(edge, at, key) && !before.contains(key);
                             let mut keys = edge.keys(at, now).into_iter();
                             keys.any(|key| is_new(&key) && !is_there(column, &key))
                         })
@@ -587,9 +587,9 @@ impl Recheck {
                     // Only references that this write has added, and that dangle now and did not before.
                     let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
                     let own = Own {
-                        added: &|edge, target, key| self.brings(edge, target, key),
+                        added: &|edge, target, key| self.adds(edge, target, key),
                         removed: &|edge, target, key| {
-                            self.how(edge) != How::Adds && !self.brings(edge, target, key)
+                            self.how(edge) != How::Adds && !self.adds(edge, target, key)
                         },
                         how: &|edge| self.how(edge),
                     };

@@ -207,7 +207,7 @@ struct Effects<'a> {
     diff: &'a Diff,
     answers: &'a Answers,
     list: Vec<Effect>,
-    /// What single references are to become: by edge and document.
+    /// The new targets of single references: by edge and document.
     claimed: HashMap<(usize, Key), Node>,
     /// The targets that don't exist: by the edge that names them.
     missing: Vec<(usize, Bson)>,

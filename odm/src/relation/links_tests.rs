@@ -272,7 +272,7 @@ proptest! {
     /// Without a transaction a crash leaves links on one side: an audit of the documents finds every one, since it compares both
     /// sides of all of them, and they are links that the write itself added or removed. After the last step there are none.
     #[test]
-    fn what_a_crash_leaves_is_on_one_side_and_of_the_write(
+    fn a_crash_leaves_links_of_the_write_on_one_side(
         series in prop::collection::vec(random(4), 0..8),
         last in random(1),
     ) {

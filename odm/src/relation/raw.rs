@@ -23,7 +23,7 @@ pub(super) fn refuse(graph: &Graph, meta: &DocumentMeta, raw: &[Raw]) -> Result<
     }
 }
 
-/// Whether a name is that of a field, or leads into it. One that leads to it brings the reference too, and its copies are taken.
+/// Whether a name is that of a field, or leads into it. One that leads to it sets the reference too, with its copies.
 fn is_within(name: &str, field: &str) -> bool {
     meet(name, field) && name.len() >= field.len()
 }

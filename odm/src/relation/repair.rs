@@ -632,7 +632,7 @@ type Sorted<'g> = (
 /// A link as one side names it: the position of the reference in the graph, the document that holds it, and the other one.
 pub(super) type Named = (usize, Key, Key);
 
-/// What decides whether a link that is there on one side alone is to be, or is not.
+/// The rule by which a link that is there on one side alone is completed or removed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Belief<'b> {
     /// The side that is believed; where a backfill is still to write that, a link is added and none is taken out.

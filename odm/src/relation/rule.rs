@@ -259,7 +259,7 @@ impl Edge {
         doc! { &self.path: null, format!("{}.0", self.path): { "$exists": false } }
     }
 
-    /// What stands in `type` of a reference to the target at this position, in a union.
+    /// The `type` of a reference to the target at this position, in a union.
     pub(super) fn tag(&self, target: usize) -> Option<&'static str> {
         let targets = self.reference.targets;
         self.reference

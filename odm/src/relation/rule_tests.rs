@@ -237,7 +237,7 @@ fn in_arrays_only_the_items_are_changed_that_hold_one() {
 }
 
 #[test]
-fn holders_are_looked_for_by_what_can_be_compared() {
+fn holders_are_found_by_comparable_keys() {
     let graph = sound();
     let named = rule(&graph, &TASK, "by_name");
     let hostile = [
@@ -292,7 +292,7 @@ fn the_holders_of_a_two_way_reference_are_named_by_the_document() {
 }
 
 #[test]
-fn what_holds_a_deletion_back_is_known_down_every_cascade() {
+fn restricting_references_are_known_down_every_cascade() {
     let graph = sound();
     let rules = |meta| Rules::of(&graph, meta);
     assert!(rules(&GRID).restricts, "a child may have toys");

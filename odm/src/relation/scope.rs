@@ -151,7 +151,7 @@ impl Scope<'_> {
             return Ok(0);
         }
         let most = self.odm.server().await?.max_write_batch();
-        // What copies depend on may not be lost when another server becomes the primary.
+        // Documents that copies depend on may not be lost when another server becomes the primary.
         let majority = WriteConcern::majority();
         let concern = match (self.session, self.odm.database().write_concern()) {
             (Some(_), _) => None,

@@ -36,7 +36,7 @@ pub(super) const fn field(name: &'static str, shape: ShapeFn) -> FieldMeta {
         ty: "",
         shape,
         bounds: Bounds::NONE,
-        ..crate::by_hand::FIELD
+        ..crate::expansion_fixture::FIELD
     }
 }
 

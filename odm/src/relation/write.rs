@@ -8,7 +8,7 @@
 //! link on one side, or a child counted in a parent that it left; `audit` finds both.
 
 use super::changes;
-use super::checks::{self, Brought, Missing, Recheck, Written, roots};
+use super::checks::{self, AddedRefs, Missing, Recheck, Written, roots};
 use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
@@ -90,7 +90,7 @@ pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Re
 pub(crate) struct Obligations<'a> {
     odm: &'a Odm,
     writes: Vec<Write<'a>>,
-    brought: Vec<Brought>,
+    brought: Vec<AddedRefs>,
     /// The two-way references that the writes touch: positions in the graph.
     linked: Vec<usize>,
     /// The effects of the writes on copies, where there are transactions.
@@ -201,7 +201,7 @@ impl<'a> Obligations<'a> {
         if !concerned && linked.is_empty() && !concern.is_any() {
             return Ok(None);
         }
-        let brought = checks::brought(graph, all.iter());
+        let brought = checks::added_refs(graph, all.iter());
         Ok(Some(Obligations {
             odm,
             writes: all,
@@ -374,10 +374,10 @@ impl<'a> Obligations<'a> {
     /// the parent is locked, which finds it missing.
     fn unheld(
         &self,
-        mut brought: Vec<Brought>,
+        mut brought: Vec<AddedRefs>,
         transaction: bool,
         known: impl Fn(&Edge) -> bool,
-    ) -> Vec<Brought> {
+    ) -> Vec<AddedRefs> {
         let graph = self.graph();
         brought.retain(|one| {
             let edge = one.edge(graph).map(|(edge, _)| edge);
@@ -392,7 +392,7 @@ impl<'a> Obligations<'a> {
         let made = |write: &&Write<'_>| !matches!(write.what, What::Insert(_)) || done.is_made(write.at);
         let mut brought = match self.writes.iter().all(|write| made(&write)) {
             true => self.brought.clone(),
-            false => checks::brought(graph, self.writes.iter().filter(made)),
+            false => checks::added_refs(graph, self.writes.iter().filter(made)),
         };
         let mut inserted: Vec<(&'static DocumentMeta, Vec<Bson>)> = Vec::new();
         let mut insert = |meta: &'static DocumentMeta, id: Bson| match inserted
@@ -425,7 +425,7 @@ impl<'a> Obligations<'a> {
                     meta: write.meta,
                     what: What::Insert(&document),
                 };
-                brought = checks::brought(graph, [&insert].into_iter());
+                brought = checks::added_refs(graph, [&insert].into_iter());
             }
         }
         checks::leave(&mut brought, &before.lacking);

@@ -387,7 +387,7 @@ async fn set_validator(
         "validator": validator.clone(),
         "validationLevel": level.as_str(),
     };
-    // What refuses already may do more than that: since MongoDB 8.1 there is `errorAndLog`.
+    // An action that refuses already may do more than that: since MongoDB 8.1 there is `errorAndLog`.
     if now.action != action {
         command.insert("validationAction", action.as_str());
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::by_hand::{FIELD, Person};
+use crate::expansion_fixture::{FIELD, Person};
 use crate::model::document::IndexKey;
 use crate::model::shape::{EnumShape, StructShape, Tagging, VariantMeta};
 use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};

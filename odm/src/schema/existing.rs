@@ -113,7 +113,7 @@ pub(super) async fn duplicates(db: &Database, collection: &str, index: &Index) -
     }))
 }
 
-/// What to do about documents that share `null` in a unique index.
+/// Advice about documents that share `null` in a unique index.
 fn shared_null(reply: &Document, index: &Index) -> Option<String> {
     let row = rows(reply, "null").next()?;
     let number = |name| row.get(name).and_then(integer).unwrap_or_default().max(0) as u64;

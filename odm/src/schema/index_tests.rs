@@ -79,7 +79,7 @@ fn names_are_made_as_mongodb_makes_them() {
 }
 
 #[test]
-fn a_specification_has_what_is_declared() {
+fn a_specification_has_the_declared_options() {
     let all = IndexMeta {
         unique: true,
         sparse: true,
@@ -110,7 +110,7 @@ fn a_specification_has_what_is_declared() {
 }
 
 #[test]
-fn what_a_server_lists_is_recognised() {
+fn listed_indexes_are_recognized() {
     for (name, meta) in [
         ("_id_", on!("_id": Ascending)),
         ("b_1", on!("b": Ascending)),
@@ -166,7 +166,7 @@ fn what_a_server_lists_is_recognised() {
 }
 
 #[test]
-fn differences_are_told() {
+fn differences_are_listed() {
     let differs = |meta: IndexMeta, name: &str| match declared(meta).compare(&listed(name), None) {
         Fit::Differs(words) => words.join("; "),
         fit => panic!("{fit:?}"),
@@ -366,7 +366,7 @@ fn an_index_in_the_way_is_gone_round() {
 
 #[test]
 fn an_index_over_two_arrays_is_found() {
-    use crate::by_hand::{FIELD, Person};
+    use crate::expansion_fixture::{FIELD, Person};
     use crate::model::shape::StructShape;
     const fn plain(name: &'static str, shape: fn() -> Shape) -> FieldMeta {
         FieldMeta {

@@ -63,7 +63,7 @@ struct Writer {
     left: usize,
 }
 
-/// What became of the attempt to go into a named type.
+/// The result of entering a named type.
 enum Entered {
     /// Its schema follows; the levels are put back afterwards.
     Yes(&'static str, Option<u32>),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::by_hand::FIELD;
+use crate::expansion_fixture::FIELD;
 use crate::model::document::Document as _;
 use crate::model::shape::ShapeFn;
 use crate::model::value::{Array, Value};
@@ -31,7 +31,7 @@ fn a_document() {
     let mut home = address.clone();
     home.insert("bsonType", vec!["object", "null"]);
     assert_eq!(
-        of(crate::by_hand::Person::META),
+        of(crate::expansion_fixture::Person::META),
         doc! {
             "title": "odm: Person",
             "bsonType": "object",

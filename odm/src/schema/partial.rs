@@ -37,7 +37,7 @@ pub(super) struct Refusal {
     pub field: String,
     /// The operator, or what is wrong in words.
     pub operator: String,
-    /// What to write instead.
+    /// The fix, in words.
     pub instead: &'static str,
 }
 
@@ -582,7 +582,7 @@ mod tests {
 
     /// `_checkValidFilterExpressions` in MongoDB's `index_catalog_impl.cpp`, and server-facts: 67 CannotCreateIndex.
     #[test]
-    fn what_no_server_takes_is_refused() {
+    fn a_filter_that_no_server_accepts_is_refused() {
         let pattern = Bson::RegularExpression(Regex {
             pattern: "^a".try_into().unwrap(),
             options: "".try_into().unwrap(),
@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_newer_server_is_known() {
+    fn operators_that_need_a_newer_server_are_known() {
         for (filter, newer_part) in [
             (
                 doc! { "a": 1, "b": { "$gt": 1 }, "$and": [{ "c": { "$in": [1] } }] },

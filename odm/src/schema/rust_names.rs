@@ -80,7 +80,7 @@ fn bare(mut shape: Shape) -> Option<Shape> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::FIELD;
+    use crate::expansion_fixture::FIELD;
     use crate::model::shape::StructShape;
 
     const fn named(name: &'static str, rust: &'static str, shape: fn() -> Shape) -> FieldMeta {

@@ -97,7 +97,7 @@ fn value(shape: Shape, path: &str, in_array: bool, open: &mut Vec<&'static str>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::by_hand::Person;
+    use crate::expansion_fixture::Person;
     use crate::model::shape::{Bounds, StructShape};
     use mongodb::bson::Uuid;
 

@@ -9,7 +9,7 @@ use super::{id_order, json_schema, plural, same_document, uuids, words};
 use crate::model::document::{Action, DocumentMeta, Level, Validation};
 use mongodb::bson::{Bson, Document, doc};
 
-/// What `listCollections` says of a collection.
+/// A collection as `listCollections` describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Current {
     /// `collection`, `view` or `timeseries`.
@@ -73,7 +73,7 @@ pub(super) struct Wanted {
     pub validator: Document,
     pub level: Level,
     pub action: Action,
-    /// What changes, a line each.
+    /// The changes, a line each.
     pub words: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ pub(super) fn fields(schema: &Document) -> u64 {
         .map_or(0, |fields| fields.len() as u64)
 }
 
-/// What changes from one schema to another, a line each.
+/// The differences between two schemas, a line each.
 pub(super) fn diff(old: &Document, new: &Document) -> Vec<String> {
     let (before, after) = (places(old), places(new));
     let mut lines = Vec::new();
@@ -99,7 +99,7 @@ struct Rule {
     kind: &'static str,
     /// The whole of it: `at most 5 items`.
     text: String,
-    /// What differs between two of a kind: `5`.
+    /// The part that differs between two of a kind: `5`.
     value: String,
     raw: Bson,
 }

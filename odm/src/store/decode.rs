@@ -108,7 +108,7 @@ fn explain(
     }
 }
 
-/// What serde said, without what bson puts around it.
+/// The message of serde, without the text that bson puts around it.
 fn message(error: &BsonError) -> String {
     match &error.message {
         Some(message) => message.clone(),
@@ -149,7 +149,7 @@ mod tests {
     use serde::Deserialize;
     use std::collections::BTreeMap;
 
-    const PEOPLE: &DocumentMeta = <crate::by_hand::Person as crate::Document>::META;
+    const PEOPLE: &DocumentMeta = <crate::expansion_fixture::Person as crate::Document>::META;
 
     #[derive(Deserialize, Debug)]
     #[allow(dead_code)]
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_through_a_buffer_is_followed_as_far_as_it_goes() {
+    fn the_path_through_a_buffer_is_followed_as_far_as_possible() {
         #[derive(Deserialize, Debug)]
         #[allow(dead_code)]
         struct Flat {
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_type_refuses_by_itself_ends_the_path_at_its_value() {
+    fn a_refusal_by_the_type_itself_ends_the_path_at_its_value() {
         #[derive(Deserialize, Debug)]
         #[serde(try_from = "Span")]
         #[allow(dead_code)]

@@ -219,7 +219,7 @@ impl Drop for Batches {
     }
 }
 
-/// What kind of error it is, without any value.
+/// The kind of an error, without any value.
 pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
     let name = match error {
         Error::NotFound { .. } => "NotFound",

@@ -1049,7 +1049,7 @@ fn copies_that_follow_a_commit_are_true() {
 }
 
 #[test]
-fn each_safeguard_of_what_follows_a_commit_is_needed() {
+fn each_safeguard_of_work_after_a_commit_is_needed() {
     let cases = [
         (
             "the pending work in the transaction whose copies follow it",

@@ -1315,7 +1315,7 @@ fn all_layers_become_true_behind_a_commit() {
 }
 
 #[test]
-fn each_safeguard_of_what_is_passed_on_in_a_transaction_is_needed() {
+fn each_safeguard_of_passing_on_in_a_transaction_is_needed() {
     let cases = [
         (
             "passing on, within a transaction",

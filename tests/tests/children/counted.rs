@@ -54,7 +54,7 @@ fn deleting_a_child_subtracts_the_value_that_was_deleted() {
 
 /// Children that are moved by a condition are read in the transaction that moves them. One that comes to match after that stays.
 #[odm_tests::test]
-fn what_comes_to_match_while_children_are_moved_stays_where_it_is() {
+fn a_child_that_comes_to_match_while_others_are_moved_stays() {
     with_db(async |t| {
         let odm = stocked(&t).await;
         require_transactions(&odm).await;

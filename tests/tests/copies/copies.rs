@@ -883,7 +883,7 @@ fn a_crash_while_a_child_is_moved_leaves_no_parent_stale() {
 }
 
 #[odm_tests::test]
-fn a_late_delivery_does_not_bring_back_what_was_deleted() {
+fn a_late_delivery_does_not_restore_a_deleted_value() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
         // The author is about to be told to the books when it is deleted, inserted again, and has a new book.

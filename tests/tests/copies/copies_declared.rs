@@ -443,7 +443,7 @@ fn a_subset_names_its_children_their_order_and_fields() {
 }
 
 #[odm_tests::test]
-fn a_computed_field_names_what_it_is_computed_of() {
+fn a_computed_field_names_its_source_fields() {
     let computed = |name: &str| match fields::<User>(name).copied {
         Some(meta::Copied::Computed(computed)) => computed,
         _ => panic!("not computed"),
@@ -459,7 +459,7 @@ fn a_computed_field_names_what_it_is_computed_of() {
 }
 
 #[odm_tests::test]
-fn a_new_document_is_stored_as_serde_says_without_what_is_derived() {
+fn a_new_document_is_stored_as_serde_says_without_derived_fields() {
     let fresh = NewProduct {
         name: "shifter".into(),
         manufacturer: "Acme".into(),

@@ -1157,7 +1157,7 @@ pub struct Reply {
 
 /// A condition on the reference that the deletion itself empties is asked once: what it means does not change on the way.
 #[odm_tests::test]
-fn a_condition_on_what_the_deletion_empties_holds_for_what_was_there() {
+fn a_condition_on_references_that_the_deletion_empties_matches_their_previous_values() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Reply]).unwrap();
         odm.sync().await.unwrap();

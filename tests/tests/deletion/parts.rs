@@ -351,7 +351,7 @@ fn two_way_references_by_the_thousand() {
 
 /// However many parents a write touches, they are one query, and one command writes them.
 #[odm_tests::test]
-fn what_is_derived_in_many_parents_is_derived_at_once() {
+fn fields_of_many_parents_are_derived_together() {
     with_db(async |t| {
         let odm = models(&t).await;
         odm.collection::<Maker>()

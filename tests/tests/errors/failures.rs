@@ -414,7 +414,7 @@ mod ignorant {
 
 /// "delete rules depend on what happens to be loaded in the process": MongoEngine, Beanie `DELETE_LINKS`.
 #[odm_tests::test]
-fn delete_rules_do_not_depend_on_what_is_loaded() {
+fn delete_rules_do_not_depend_on_loaded_documents() {
     with_transactions(async |t| {
         let odm = atomic::stocked(&t).await;
         // The rules are those of the models, whichever of them the process has used.

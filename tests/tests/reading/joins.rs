@@ -245,7 +245,7 @@ fn references_inside_embedded_documents_come_in_their_shape() {
 }
 
 #[odm_tests::test]
-fn a_missing_target_is_what_the_caller_chooses() {
+fn the_caller_chooses_the_result_for_a_missing_target() {
     with_db(async |t| {
         let odm = filled(&t.db).await;
         let products = odm.collection::<Product>();
@@ -825,7 +825,7 @@ struct CartName {
 /// The server leaves an item that is `null` out of a projection that takes fields of the items, and what is joined would
 /// stand at other places.
 #[odm_tests::test]
-fn a_projection_does_not_shift_what_is_joined_to_items() {
+fn a_projection_does_not_shift_joins_of_items() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Supplier, Part, Cart]).unwrap();
         odm.sync().await.unwrap();
@@ -1021,7 +1021,7 @@ fn the_parent_of_children_is_named_by_a_reference_too() {
 
 /// A flattened struct has no name under which it could be there: in a join it is there if the reference is.
 #[odm_tests::test]
-fn what_is_joined_through_a_flattened_option_is_there_if_the_reference_is() {
+fn a_join_through_a_flattened_option_is_there_if_the_reference_is() {
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "boxes")]
     struct Packed {

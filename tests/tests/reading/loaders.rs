@@ -705,7 +705,7 @@ fn clock() -> u64 {
 }
 
 #[odm_tests::test]
-fn every_loader_gives_what_one_query_for_each_reference_gives() {
+fn every_loader_agrees_with_one_query_for_each_reference() {
     with_db(async |t| {
         let models = models![Maker, Part, Product, Label, Stock, Sample, Remark];
         let odm = Odm::new(t.db.clone(), models).unwrap();
@@ -1564,7 +1564,7 @@ impl Asked for Purchase {
 
 /// An embedded document without a reference is not the same as none.
 #[odm_tests::test]
-fn a_join_keeps_the_shape_of_what_may_be_missing() {
+fn a_join_keeps_the_shape_of_missing_structs() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Maker, Purchase]).unwrap();
         let maker = Maker {

@@ -164,7 +164,7 @@ fn the_words_are_a_value_in_every_command() {
 
 /// On servers with text indexes alone: others refuse a text filter in their own way, too.
 #[odm_tests::test]
-fn words_phrases_and_what_is_left_out_are_found() {
+fn words_phrases_and_excluded_words_are_searched() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Article, Silent]).unwrap();
         if !is_made(odm.sync().await) {

@@ -369,7 +369,7 @@ mod library {
 
 /// Whatever changes a two-way reference on its other side, what is derived of it there follows.
 #[odm_tests::test]
-fn what_is_derived_of_two_way_references_follows_both_sides() {
+fn fields_derived_of_two_way_references_are_updated_by_both_sides() {
     use library::*;
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Writer, Work, Shelf, Opinion]).unwrap();
@@ -531,7 +531,7 @@ mod shop {
 
 /// With a reference goes the item that it stands in, and what is derived of the copies in it.
 #[odm_tests::test]
-fn what_is_derived_of_an_item_goes_with_its_reference() {
+fn a_field_derived_of_an_item_is_updated_with_its_reference() {
     use shop::*;
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Good, Branch, Basket]).unwrap();
@@ -1048,7 +1048,7 @@ fn a_child_without_a_value_needs_its_parent_too() {
 
 /// Documents that match a condition on a number of children are deleted, though the number falls meanwhile.
 #[odm_tests::test]
-fn documents_are_deleted_by_what_is_derived_in_them() {
+fn documents_are_deleted_by_conditions_on_derived_fields() {
     use orders::*;
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Item, Order, Line]).unwrap();

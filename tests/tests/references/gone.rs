@@ -89,7 +89,7 @@ fn lacks<T: std::fmt::Debug>(result: odm::Result<T>) -> (String, Vec<i32>) {
 }
 
 #[odm_tests::test]
-fn a_document_can_be_replaced_that_refers_to_what_is_gone() {
+fn a_document_with_a_dangling_reference_can_be_replaced() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let messages = odm.collection::<Message>();

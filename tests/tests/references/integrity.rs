@@ -474,7 +474,7 @@ mod diary {
 
 /// The condition of an upsert gives the new document its values, and so does the id.
 #[odm_tests::test]
-fn what_an_upsert_finds_no_document_with_has_to_exist() {
+fn references_in_the_condition_of_an_upsert_have_to_exist() {
     use diary::*;
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Person, Profile, Day, Note]).unwrap();
@@ -794,7 +794,7 @@ fn a_write_is_undone_if_its_target_is_deleted_meanwhile() {
 
 /// The references that a write has added are undone; those that others have added to the same array meanwhile stay.
 #[odm_tests::test]
-fn undoing_a_write_keeps_what_others_added_to_the_same_array() {
+fn undoing_a_write_keeps_concurrent_additions_to_the_same_array() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let messages = odm.collection::<Message>();

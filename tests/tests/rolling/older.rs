@@ -100,7 +100,7 @@ async fn declared(t: &odm_tests::TestDb) -> Vec<Raw> {
 }
 
 #[odm_tests::test]
-fn an_older_program_is_told_and_leaves_what_a_newer_one_has_declared() {
+fn an_older_program_is_refused_and_leaves_the_declarations_of_a_newer_one() {
     with_db(async |t| {
         let older = old(&t).await;
         let newer = new::odm(&t.db);
@@ -213,7 +213,7 @@ fn the_newer_declaration_stays_when_several_processes_start_at_once() {
 }
 
 #[odm_tests::test]
-fn when_copies_follow_is_a_part_of_what_is_declared() {
+fn the_consistency_mode_is_a_part_of_the_declaration() {
     with_db(async |t| {
         let older = old(&t).await;
         odm_tests::require_transactions(&older).await;

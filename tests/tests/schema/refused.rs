@@ -31,7 +31,7 @@ struct Wrong {
 }
 
 #[odm_tests::test]
-fn what_refuses_every_document_is_refused_before_a_server_is_asked() {
+fn a_declaration_that_refuses_every_document_is_refused_without_a_server() {
     with_db(async |t| {
         t.commands.clear();
         let Err(Error::Models { problems }) = Odm::new(t.db.clone(), models![Wrong]) else {
@@ -159,7 +159,7 @@ fn the_same_fields_with_other_options_under_another_name_are_a_conflict() {
 
 /// A unique index and one that is not are two to servers from MongoDB 5.0 on, and one before.
 #[odm_tests::test]
-fn what_tells_two_indexes_apart_depends_on_the_server() {
+fn the_options_that_distinguish_indexes_depend_on_the_server() {
     with_db(async |t| {
         create(
             &t,

@@ -349,7 +349,7 @@ fn level_and_action_are_set_as_declared() {
 }
 
 #[odm_tests::test]
-fn what_is_not_declared_stays() {
+fn undeclared_indexes_and_collections_stay() {
     with_db(async |t| {
         insert(&t, [doc! { "name": "a", "tags": [] }]).await;
         t.db.collection::<Bag>("others")

@@ -417,7 +417,7 @@ fn every_operation_takes_the_transaction_and_leaves_nothing_when_it_is_rolled_ba
 /// Writes with copies, two hops far, derived fields and cascades: all that the library writes by itself is of the
 /// transaction too.
 #[odm_tests::test]
-fn what_the_library_writes_itself_is_of_the_transaction_too() {
+fn writes_of_the_library_are_in_the_transaction_too() {
     with_db(async |t| {
         let direct = auto::stocked(&t).await;
         require_transactions(&direct).await;

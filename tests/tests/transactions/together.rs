@@ -70,7 +70,7 @@ async fn halls(t: &odm_tests::TestDb) -> Odm {
 }
 
 #[odm_tests::test]
-fn a_bulk_may_change_what_it_has_inserted() {
+fn a_bulk_may_change_documents_that_it_has_inserted() {
     with_db(async |t| {
         let odm = halls(&t).await;
         for (first, odm) in [(10, odm.clone()), (20, t.standalone_of(&odm).await)] {
@@ -107,7 +107,7 @@ fn a_bulk_may_change_what_it_has_inserted() {
 }
 
 #[odm_tests::test]
-fn a_bulk_may_copy_from_what_it_inserts() {
+fn a_bulk_may_copy_from_documents_that_it_inserts() {
     with_transactions(async |t| {
         let odm = halls(&t).await;
         let insert = |odm: &Odm| {
@@ -1132,7 +1132,7 @@ mod roads_before {
 
 /// An older program knows the reference and not all of its copies, or not what follows from what it writes.
 #[odm_tests::test]
-fn an_older_program_leaves_what_it_does_not_know_to_others() {
+fn an_older_program_leaves_unknown_copies_to_others() {
     use roads::{Guide, Land, NewGuide, NewRoad, NewTown, Town};
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), roads::models()).unwrap();
@@ -1343,7 +1343,7 @@ fn an_entry_of_a_map_is_not_taken_out_under_its_old_name() {
 
 /// A change of what is stored under a field's old name would leave the document with both, which nothing can read.
 #[odm_tests::test]
-fn a_change_of_what_has_its_old_name_is_refused_until_it_is_set() {
+fn a_change_of_a_field_under_its_old_name_is_refused_until_it_is_set() {
     #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
     struct Line {
         sku: String,
@@ -1432,7 +1432,7 @@ fn a_change_of_what_has_its_old_name_is_refused_until_it_is_set() {
 
 /// An update stores what serde would: nothing for `None`, where the field says so.
 #[odm_tests::test]
-fn what_serde_would_leave_out_is_taken_away() {
+fn a_field_that_serde_would_skip_is_removed() {
     #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
     struct Part {
         id: i32,
@@ -1629,7 +1629,7 @@ mod codes_before {
 
 /// The declarations of a newer program are filled by a program that has all of them, which alone writes their holders.
 #[odm_tests::test]
-fn an_older_program_does_not_fill_what_a_newer_one_has_declared() {
+fn an_older_program_does_not_fill_declarations_of_a_newer_one() {
     use roads::Land;
     with_db(async |t| {
         let before = || Odm::new(t.db.clone(), models![Land, codes_before::Town]).unwrap();

@@ -470,7 +470,7 @@ fn a_backfill_of_the_other_side() {
 
 /// A write of the other side that changes no link leaves the version, and so does a reference that only one document holds.
 #[odm_tests::test]
-fn what_changes_no_link_leaves_the_version() {
+fn a_write_that_changes_no_link_leaves_the_version() {
     with_transactions(async |t| {
         let odm = some(&t).await;
         let (people, tasks) = (people(&odm), tasks(&odm));

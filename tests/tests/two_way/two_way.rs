@@ -1354,7 +1354,7 @@ fn a_list_that_is_null_gets_its_references_back() {
 
 /// A new document refers to what the condition of an upsert demands.
 #[odm_tests::test]
-fn an_upsert_is_linked_with_what_its_condition_names() {
+fn an_upsert_is_linked_with_the_documents_of_its_condition() {
     both_ways(async |_, odm| {
         let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
         people.insert(person(1)).await.unwrap();
@@ -1437,7 +1437,7 @@ fn a_write_of_a_bulk_that_matches_nothing_links_nothing() {
 
 /// Whether the document can be read is seen when all is written.
 #[odm_tests::test]
-fn an_update_that_gives_what_does_not_fit_its_struct_is_made() {
+fn an_update_is_executed_though_its_result_cannot_be_decoded() {
     both_ways(async |t, odm| {
         let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
         authors.insert(author(1, &[])).await.unwrap();

@@ -767,7 +767,7 @@ fn a_heartbeat_advances_the_resume_token_without_writes() {
 
 /// A program that lacks a copy leaves out-of-band writes of its source to a program that has it, and goes on.
 #[odm_tests::test]
-fn a_reconciler_leaves_what_it_does_not_know_to_another_one() {
+fn a_reconciler_leaves_unknown_copies_to_another_one() {
     mod fewer {
         use odm::prelude::*;
         use serde::{Deserialize, Serialize};

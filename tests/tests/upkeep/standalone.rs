@@ -189,7 +189,7 @@ async fn pending(t: &TestDb) -> u64 {
 }
 
 #[odm_tests::test]
-fn what_a_crash_between_two_statements_leaves_is_found_and_repaired() {
+fn the_effect_of_a_crash_between_two_statements_is_found_and_repaired() {
     with_db(async |t| {
         let other = Odm::new(t.standalone().await, models()).unwrap();
         other.sync().await.unwrap();

@@ -40,7 +40,7 @@ fn subscriber(captured: &Captured, level: tracing::Level) -> impl tracing::Subsc
 }
 
 #[odm_tests::test]
-fn spans_say_what_was_done_and_no_values() {
+fn spans_describe_the_operation_without_values() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();

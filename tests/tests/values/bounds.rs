@@ -184,7 +184,7 @@ fn a_full_array_stays_full_under_concurrency() {
 }
 
 #[odm_tests::test]
-fn guards_hold_back_what_would_break_a_bound() {
+fn guards_hold_back_changes_that_would_break_a_bound() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
@@ -420,7 +420,7 @@ fn a_document_of_more_than_16_mib_is_refused_with_its_largest_fields() {
 
 /// One more round trip reads the document; where it can't be read, the update's own part is known.
 #[odm_tests::test]
-fn an_update_past_16_mib_says_what_makes_the_document_so_large() {
+fn an_update_past_16_mib_names_the_largest_fields() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let notes = odm.collection::<Note>();
@@ -502,7 +502,7 @@ fn an_update_past_16_mib_says_what_makes_the_document_so_large() {
 }
 
 #[odm_tests::test]
-fn the_server_refuses_what_reaches_it_by_another_way() {
+fn the_server_refuses_out_of_band_values() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
@@ -682,7 +682,7 @@ fn adding_to_null_in_an_item_is_refused() {
 }
 
 #[odm_tests::test]
-fn a_sum_of_what_is_missing_keeps_its_bound() {
+fn a_sum_with_a_missing_number_keeps_its_bound() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Parcel]).unwrap();
         // Without the validator, which would find it too.
@@ -849,7 +849,7 @@ fn game(id: i32, level: Option<i32>) -> NewGame {
 
 /// A number that is added to a missing one is the whole value then: it may lie before the bound that the sum moves away from.
 #[odm_tests::test]
-fn a_sum_of_what_is_missing_keeps_its_other_bound() {
+fn a_sum_with_a_missing_number_keeps_its_other_bound() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Game]).unwrap();
         // Without the validator, which would find it too.

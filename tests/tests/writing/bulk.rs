@@ -74,7 +74,7 @@ fn a_bulk_writes_to_several_collections() {
 }
 
 #[odm_tests::test]
-fn a_bulk_names_what_was_refused() {
+fn a_bulk_names_refused_operations() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
@@ -274,7 +274,7 @@ fn a_command_of_a_bulk_is_no_larger_than_a_document() {
 
 /// The error of a part of a bulk says what was done before it.
 #[odm_tests::test]
-fn a_bulk_tells_what_was_done_before_a_missing_reference() {
+fn a_bulk_reports_its_progress_before_a_missing_reference() {
     use crate::copying::auto::{Author, book, stocked};
     with_db(async |t| {
         let odm = stocked(&t).await;
@@ -319,7 +319,7 @@ mod cats {
 
 /// A document that a bulk updates may copy from one that it inserts, of its own kind too.
 #[odm_tests::test]
-fn what_is_updated_copies_from_what_is_inserted_beside_it() {
+fn an_update_copies_from_documents_inserted_by_the_same_bulk() {
     use cats::*;
     with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Cat]).unwrap();

@@ -122,7 +122,7 @@ fn user_input_is_never_an_operator() {
 }
 
 #[odm_tests::test]
-fn what_is_compared_and_set_is_what_an_insert_stores() {
+fn compared_and_set_values_equal_inserted_ones() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Visit]).unwrap();
         odm.sync().await.unwrap();

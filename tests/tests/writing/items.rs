@@ -200,7 +200,7 @@ fn plain_items_that_fit_are_pulled_and_changed() {
 }
 
 #[odm_tests::test]
-fn what_plain_items_cannot_become_is_refused() {
+fn values_that_plain_items_cannot_have_are_refused() {
     with_db(async |t| {
         let odm = models(&t).await;
         let exams = odm.collection::<Exam>();
@@ -295,7 +295,7 @@ fn a_change_beside_one_of_missing_items_is_not_lost_without_a_word() {
 
 /// Nothing can be written within `null`: one document of many is no reason to stop at it.
 #[odm_tests::test]
-fn a_struct_that_is_null_holds_back_what_is_written_within_it() {
+fn a_struct_that_is_null_holds_back_writes_within_it() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![sensors::Sensor]).unwrap();
         odm.sync().await.unwrap();

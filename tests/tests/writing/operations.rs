@@ -28,7 +28,7 @@ async fn names(find: odm::query::Find<Shop>) -> Vec<String> {
 }
 
 #[odm_tests::test]
-fn what_is_inserted_is_found() {
+fn an_inserted_document_is_found() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
@@ -86,7 +86,7 @@ fn get_many_keeps_order_and_duplicates() {
 }
 
 #[odm_tests::test]
-fn filters_find_what_they_say() {
+fn filters_find_matching_documents() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
@@ -272,7 +272,7 @@ fn queries_sort_skip_limit_count_and_project() {
 }
 
 #[odm_tests::test]
-fn updates_change_what_they_say() {
+fn updates_change_the_named_fields() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
@@ -802,7 +802,7 @@ fn a_limit_may_be_larger_than_a_batch() {
 }
 
 #[odm_tests::test]
-fn each_way_to_carry_out_a_query_keeps_what_it_was_told() {
+fn each_way_to_execute_a_query_keeps_its_options() {
     use odm::mongodb::options::{Collation, CollationStrength};
     with_db(async |t| {
         let odm = odm(&t).await;

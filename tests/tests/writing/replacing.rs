@@ -403,7 +403,7 @@ fn the_time_at_which_a_document_was_made_stays() {
 }
 
 #[odm_tests::test]
-fn what_is_kept_counts_towards_the_limit_of_a_document() {
+fn kept_fields_count_towards_the_limit_of_a_document() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<Strict>(), Model::of::<Note>()]).unwrap();
         let notes = odm.collection::<Note>();
@@ -523,7 +523,7 @@ async fn messages(t: &TestDb) -> Odm {
 }
 
 #[odm_tests::test]
-fn what_the_library_keeps_and_what_it_does_not_know_stay_side_by_side() {
+fn fields_of_the_library_and_unknown_fields_both_stay() {
     with_db(async |t| {
         let odm = messages(&t).await;
         let (hosts, messages) = (odm.collection::<Host>(), odm.collection::<Message>());

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 #[odm_tests::test]
-fn what_is_derived_is_there_from_the_start() {
+fn derived_fields_are_there_from_the_start() {
     for alone in [false, true] {
         with_db(async |t| {
             let mut odm = Odm::new(t.db.clone(), models![Product, Review]).unwrap();

@@ -163,7 +163,7 @@ where
         )
     }
 
-    /// What each node is. A node that has ended by itself is down.
+    /// The state of each node. A node that has ended by itself is down.
     pub async fn status(&mut self) -> Vec<State> {
         let mut states = Vec::new();
         for node in &mut self.nodes {

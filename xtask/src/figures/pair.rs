@@ -17,7 +17,7 @@ use crate::process::{Process, exit_code};
 use crate::run::STOP_WITHIN;
 use crate::workspace::{cargo, root, step, target_dir};
 
-/// What stands in both programs, and is changed for an incremental build.
+/// The text in both programs that is changed for an incremental build.
 const CHANGED: &str = "\"Book {n}\"";
 
 /// The dependencies of both programs, as the workspace declares them.
@@ -191,7 +191,7 @@ pub async fn functions() -> Result<Vec<Line>> {
     let programs = programs()?;
     let mut counts = Vec::new();
     for program in &programs {
-        // What cargo itself finds in RUSTC_BOOTSTRAP makes it build the dependencies again.
+        // With RUSTC_BOOTSTRAP in its own environment, cargo would build the dependencies again.
         let wrapper = target_dir().join("figures/rustc");
         executable(&wrapper, "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec \"$@\"\n")?;
         // Nothing is printed where nothing is compiled.

@@ -98,7 +98,7 @@ fn ways(tokens: &[Token]) -> Vec<String> {
         }
         // A method with arguments: one without is a getter of the library's own that has the same name.
         if is(at, '.') && is(at + 2, '(') && !is(at + 3, ')') && ACTIONS.contains(&name(at + 1)) {
-            // What makes an error of a refusal has the name of the method that was refused.
+            // The function that makes an error of a refusal has the name of the refused method.
             let of_errors = name(at + 3) == "error";
             if !of_errors {
                 found.push(name(at + 1).to_owned());

@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_passes_over_what_comes_before_it() -> Result<()> {
+    fn a_choice_skips_the_servers_before_it() -> Result<()> {
         let environment = everything();
         assert_eq!(select(Choice::Uri, &environment)?.kind(), "uri");
         assert_eq!(select(Choice::Mongod, &environment)?.kind(), "mongod");
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_programs_are_named() {
         let nothing = Environment::default();
         assert!(refusal(Choice::Uri, &nothing).contains("MONGODB_URI"));
         assert!(refusal(Choice::Mongod, &nothing).contains("ODM_MONGOD"));

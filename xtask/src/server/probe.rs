@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_nobody_listens_on_is_given_up() -> Result<()> {
+    async fn a_port_without_a_listener_is_given_up() -> Result<()> {
         let port = super::super::free_port()?;
         let error = until_primary(port, Instant::now()).await;
         assert!(error.is_err_and(|error| error.to_string().contains(&port.to_string())));

@@ -18,7 +18,7 @@ const VERSION: &str = "0.7.0b3";
 /// The Python releases that SecantusDB is built for.
 const BUILT_FOR: std::ops::RangeInclusive<(u32, u32)> = (3, 10)..=(3, 13);
 
-/// What to do where no SecantusDB can be had.
+/// The advice where no SecantusDB can be had.
 const REMEDY: &str = "install Python 3.10 to 3.13 with venv or pip (Debian: `apt-get install python3-venv`), \
                       set ODM_MONGOD to the path of a mongod, or set MONGODB_URI";
 

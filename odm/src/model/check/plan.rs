@@ -1,7 +1,7 @@
-//! What [`quick`](super::quick) compares a document with: its shape, resolved once for all documents of the type.
+//! The shape that [`quick`](super::quick) compares a document with, resolved once for all documents of the type.
 //!
 //! A shape is made of functions that give shapes, since types may contain themselves. To call them for every value of every
-//! document took longer than to look at the values; so they are called once, and what they say is kept.
+//! document took longer than to look at the values; so they are called once, and their results are kept.
 
 use super::shapes::tightened;
 use super::{MAX_WRAPPERS, number};
@@ -107,7 +107,7 @@ impl Name {
         }
     }
 
-    /// What stands behind the name, if these bytes begin with it.
+    /// The bytes after the name, if these begin with it.
     #[inline(always)]
     pub(super) fn strip<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         if let Some(head) = bytes.first_chunk::<8>() {

@@ -11,7 +11,7 @@ const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta 
         ty: "",
         shape,
         bounds,
-        ..crate::by_hand::FIELD
+        ..crate::expansion_fixture::FIELD
     }
 }
 
@@ -149,7 +149,7 @@ fn a_document_that_fits_passes_in_any_order() {
 }
 
 #[test]
-fn the_quick_look_knows_what_serde_writes() {
+fn the_quick_check_accepts_documents_that_serde_writes() {
     const VARIANTS: &[VariantMeta] = &[
         VariantMeta {
             name: "Nothing",
@@ -966,7 +966,7 @@ mod model {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
         #[test]
-        fn the_check_refuses_what_the_model_refuses(doc in person_like()) {
+        fn the_check_agrees_with_the_reference_model(doc in person_like()) {
             let expected = model(&doc);
             let violations = found(person, doc);
             prop_assert_eq!(violations.is_empty(), expected, "{:?}", violations);

@@ -360,6 +360,7 @@ impl Propagation {
         }
     }
 
+    /// Applies the effects of writes that changed documents of a collection as these images show.
     async fn propagate(
         &mut self,
         scope: &Scope<'_>,

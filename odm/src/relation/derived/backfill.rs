@@ -190,10 +190,10 @@ impl IntoFuture for Backfilling {
     }
 }
 
-/// Compares everything, and takes what differs again. Gives the first of what is wrong with single documents.
+/// Compares everything, and updates copies that differ. Returns the first failure of a single document.
 ///
 /// # Errors
-/// What says nothing of single documents: then not everything was compared.
+/// A failure that does not depend on a document: then not everything was compared.
 pub(super) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
     let trips = AtomicU64::new(0);
     let scope = Scope::new(odm, None, &trips);
@@ -201,11 +201,11 @@ pub(super) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
     Ok(failed.all().map(drop))
 }
 
-/// What documents may lack that were there before it was declared.
+/// A declared field that earlier documents may lack.
 #[derive(Clone, Copy)]
 enum Lacking<'g> {
     Kept(Kept<'g>),
-    /// What documents on the other side of a two-way reference are to name, since these name them.
+    /// The other side of a two-way reference, for documents that this side names.
     Links(&'g Edge),
 }
 

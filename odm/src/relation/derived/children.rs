@@ -34,7 +34,7 @@ const ATTEMPTS: u32 = 200;
 /// Whole numbers below this are exact as doubles.
 const EXACT: f64 = 9.0e15;
 
-/// What changes in one parent.
+/// The changes of one parent.
 #[derive(Debug, Default)]
 struct Change {
     update: Document,
@@ -58,7 +58,7 @@ fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key>
     edge.keys(target, child).into_iter().next()
 }
 
-/// What following children came to.
+/// The result of applying changes of children to their parents.
 pub(super) struct UpdatedParents {
     /// How many parents were changed.
     pub(super) parents: u64,
@@ -492,7 +492,7 @@ fn without(update: &mut Document, names: &[&str]) {
     }
 }
 
-/// Writes the changes to the parents: those that follow in one command for each collection, which also locks the parents
+/// Writes the changes to the parents, in one command for each collection, which also locks the parents
 /// whose fields are derived anew then.
 async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork) -> Result<UpdatedParents> {
     let graph = scope.odm.graph();
@@ -1097,7 +1097,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_added_to_a_number_is_one_number_or_does_not_fit() {
+    fn additions_to_one_number_are_summed_up_or_overflow() {
         let mut update = Document::new();
         for by in [Bson::Int64(5), Bson::Int32(-7), Bson::Int64(i64::MAX)] {
             assert!(add(&mut update, "n", by));

@@ -56,7 +56,7 @@ pub(super) fn of_insert(graph: &Graph, meta: &DocumentMeta, transactions: bool) 
     concern
 }
 
-/// What any change of a document may concern.
+/// The derived fields that any change of a document may affect.
 pub(super) fn of_any(graph: &Graph, meta: &DocumentMeta, transactions: bool) -> Concern {
     let mut concern = of_insert(graph, meta, transactions);
     for edge in graph.copied(meta) {

@@ -92,7 +92,7 @@ fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn 
 /// Documents that an operation inserts into one collection, with what the library has in them.
 pub(crate) type Inserts = (&'static DocumentMeta, Vec<RawDocumentBuf>);
 
-/// The sources of all copies that a write brings, by edge; and the edges of which no versions are noted.
+/// The sources of all copies that a write adds, by edge; and the edges of which no versions are noted.
 #[derive(Default)]
 struct Sources(HashMap<usize, HashMap<Key, Source>>, HashSet<usize>);
 
@@ -543,7 +543,7 @@ fn nothing_of_condition(
     Ok(())
 }
 
-/// The value that a field has in every document that fits, if the condition says it as MongoDB takes it for a new document:
+/// The value that a field has in every document that matches, if the condition says it as MongoDB takes it for a new document:
 /// of the field itself, or of a document that it is in.
 pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bson> {
     condition.iter().find_map(|(name, value)| {
@@ -626,12 +626,12 @@ pub(crate) async fn fill_update(
                         itself.push((edge, operator.clone(), prefix, value.clone()));
                     }
                     Some(Place::Below { depth, item }) => {
-                        let mut brings = false;
+                        let mut has_snapshots = false;
                         visit_operand(edge, operator, depth, item, value, &mut |within| {
                             want(edge, within, &mut wanted);
-                            brings |= snapshots(edge).any(|copy| within.contains_key(copy.name));
+                            has_snapshots |= snapshots(edge).any(|copy| within.contains_key(copy.name));
                         });
-                        if brings && operator == "$set" {
+                        if has_snapshots && operator == "$set" {
                             read_before.push(edge.root());
                         }
                     }
@@ -673,10 +673,10 @@ pub(crate) async fn fill_update(
                     });
                     let mut kept = kept.unwrap_or_default().into_iter();
                     visit_operand(edge, operator, depth, item, value, &mut |within| {
-                        let brings = snapshots(edge).any(|copy| within.contains_key(copy.name));
+                        let has_snapshots = snapshots(edge).any(|copy| within.contains_key(copy.name));
                         sources.fill(edge, within);
                         // A reference alone is a new one.
-                        if let Some(kept) = kept.next().flatten().filter(|_| brings) {
+                        if let Some(kept) = kept.next().flatten().filter(|_| has_snapshots) {
                             kept.put_back(within);
                         }
                     });
@@ -819,8 +819,8 @@ impl Kept {
         Kept(snapshots(edge).map(|copy| (copy.name, get(copy.name))).collect())
     }
 
-    /// For each struct that is visited, which a replacement or an update brings, what is stored beside the same reference. Of
-    /// several items with one reference, each is the one whose copies it brings, and else the next of them.
+    /// For each struct that is visited, of a replacement or an update, the snapshots that are stored beside the same reference. Of
+    /// several stored items with one reference, each takes the one with the same snapshots, and else the next of them.
     fn of(
         edge: &Edge,
         stored: &RawDocumentBuf,
@@ -843,11 +843,11 @@ impl Kept {
         });
         let mut found: Vec<Option<Kept>> = vec![None; new.len()];
         for exact in [true, false] {
-            for ((key, brought), found) in new.iter().zip(&mut found) {
-                let fits =
-                    |(other, kept): &(Key, Kept)| key.as_ref() == Some(other) && (!exact || kept == brought);
+            for ((key, given), found) in new.iter().zip(&mut found) {
+                let is_matched =
+                    |(other, kept): &(Key, Kept)| key.as_ref() == Some(other) && (!exact || kept == given);
                 if found.is_none()
-                    && let Some(at) = old.iter().position(fits)
+                    && let Some(at) = old.iter().position(is_matched)
                 {
                     *found = Some(old.remove(at).1);
                 }

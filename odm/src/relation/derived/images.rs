@@ -87,7 +87,7 @@ pub(super) struct Image {
     pub(super) written: ChangedFields,
 }
 
-/// What these writes may change in documents of a collection.
+/// The fields that these writes may change in documents of a collection.
 fn written(graph: &super::Graph, meta: &DocumentMeta, writes: &[Write<'_>]) -> ChangedFields {
     let of_one = |write: &Write<'_>| match &write.what {
         What::Update { built, .. } => ChangedFields::Of(changed_with_copies(graph, meta, &built.update)),

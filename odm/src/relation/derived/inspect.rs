@@ -28,7 +28,7 @@ pub(in super::super) enum Kept<'g> {
     Bucket(&'static DocumentMeta, &'static BucketMeta),
 }
 
-/// What all buckets say of their items.
+/// The summaries of all buckets.
 pub(in super::super) fn buckets(graph: &Graph) -> impl Iterator<Item = Kept<'_>> {
     let all = graph.models();
     all.filter_map(|meta| Some(Kept::Bucket(meta, meta.bucket?)))
@@ -37,8 +37,8 @@ pub(in super::super) fn buckets(graph: &Graph) -> impl Iterator<Item = Kept<'_>>
 /// The result of a comparison.
 #[derive(Debug, Default)]
 pub(in super::super) struct Compared {
-    /// How many copies were compared: those beside one reference are one, and so is one derived field, and what one bucket
-    /// says of its items.
+    /// How many copies were compared: those beside one reference count as one, and so do a derived field and the summary of a
+    /// bucket.
     pub(in super::super) copies: u64,
     /// How many of them differ.
     pub(in super::super) wrong: u64,
@@ -168,7 +168,7 @@ impl<'g> Kept<'g> {
         }
     }
 
-    /// Compares these holders, and takes the copies of those again in which one differs.
+    /// Compares these holders, and rewrites the copies of those in which one differs.
     pub(in super::super) async fn correct(
         &self,
         scope: &Scope<'_>,
@@ -181,7 +181,7 @@ impl<'g> Kept<'g> {
         }
     }
 
-    /// Takes the copies of these holders again, of all that are not refused.
+    /// Writes the copies of these holders again, except in documents that are refused.
     pub(in super::super) async fn rewrite(&self, scope: &Scope<'_>, ids: &[Bson]) -> Result<Written> {
         let token = Token::new();
         let scope = &scope.unvalidated();

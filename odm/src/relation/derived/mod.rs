@@ -70,7 +70,7 @@ use mongodb::bson::{Bson, Document, RawDocument, doc};
 /// The token of pending work: all work of one operation has the same.
 pub(crate) type Token = ObjectId;
 
-/// The copies beside a reference that follow their source.
+/// The copies beside a reference that are kept in sync with their source.
 pub(super) fn kept_in_sync(edge: &Edge) -> impl Iterator<Item = &CopyField> {
     edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot)
 }
@@ -100,7 +100,7 @@ impl From<Token> for PendingWork {
 }
 
 impl Edge {
-    /// When the copies beside it follow their source: `None` where there are none, or all are snapshots.
+    /// The consistency mode of the copies beside it: `None` where there are none, or all are snapshots.
     pub(crate) fn sync(&self) -> Option<SyncMode> {
         self.copies
             .iter()
@@ -128,7 +128,7 @@ pub(super) fn is_atomic(sync: SyncMode, transactions: bool) -> bool {
 }
 
 impl Graph {
-    /// The references of a document beside which copies follow their source.
+    /// The references of a document beside which copies are kept in sync.
     pub(in super::super) fn copying(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
         self.kept(self.outgoing(meta))
     }
@@ -241,7 +241,7 @@ impl Graph {
         true
     }
 
-    /// Whether something of such a document is derived elsewhere that follows it after a transaction.
+    /// Whether something is derived elsewhere from such a document that is updated after a transaction.
     pub(super) fn is_derived_later(&self, meta: &DocumentMeta) -> bool {
         let later = |sync: SyncMode| !is_atomic(sync, true);
         self.copied(meta).any(|edge| edge.sync().is_some_and(later))

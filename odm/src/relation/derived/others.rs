@@ -42,12 +42,12 @@ use std::time::{Duration, Instant};
 /// again after four fifths of it, so that its writes by the previous ones have ended by then.
 pub(crate) const HOLDING: Duration = Duration::from_secs(300);
 
-/// What programs with other models derive.
+/// The fields that programs with other models derive.
 #[derive(Debug, Default)]
 pub(crate) struct Others {
     /// By the collection that is read.
     sources: HashMap<String, Vec<Read>>,
-    /// Collections whose documents hold what is derived of children.
+    /// Collections whose documents hold fields derived of children.
     parents: HashSet<String>,
     /// Own references whose copies are declared in another way, by their positions in the graph.
     edges: HashSet<usize>,
@@ -369,7 +369,7 @@ mod tests {
     use mongodb::bson::doc;
 
     #[test]
-    fn a_declaration_tells_what_it_reads_of_a_child() {
+    fn a_declaration_names_the_fields_that_it_reads_of_a_child() {
         let newest = doc! {
             "parent": "host", "filter": { "%24or": [{ "place%2ename": { "%24eq": 1 } }, { "a": 2 }] }, "sync": "auto",
             "limit": 3_i64, "order": [{ "field": "at", "kind": "Descending" }], "fields": [{ "field": "t", "of": "text" }],
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_true_at_once_is_refused() {
+    fn declarations_that_need_a_transaction_are_refused() {
         let copy =
             |sync: &str| doc! { "through": "a", "copies": [{ "field": "x", "of": "y", "sync": sync }] };
         assert!(is_refused(&copy("atomic")) && !is_refused(&copy("auto")) && !is_refused(&copy("eventual")));

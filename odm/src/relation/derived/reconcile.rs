@@ -754,7 +754,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_for_a_document_is_passed_over() {
+    fn a_refusal_of_one_document_is_skipped() {
         let refusal = |code: i32| -> Error {
             let reply = doc! { "code": code, "codeName": "", "errmsg": "" };
             let error: mongodb::error::CommandError = deserialize_from_document(reply).unwrap();

@@ -123,7 +123,7 @@ fn statement(edge: &Edge, key: &Bson, copy: &CopyField, value: Bson, ids: Vec<Bs
         }
     };
     let which = doc! { "_id": { "$in": ids } };
-    let (fits, name, array_filters) = match array {
+    let (condition, name, array_filters) = match array {
         None => (lacks(""), name, Vec::new()),
         Some(array) => (
             doc! { &array: { "$elemMatch": lacks("") } },
@@ -132,7 +132,7 @@ fn statement(edge: &Edge, key: &Bson, copy: &CopyField, value: Bson, ids: Vec<Bs
         ),
     };
     Statement {
-        filter: batch::all([which, fits]),
+        filter: batch::all([which, condition]),
         update: doc! { "$set": { name: value } },
         array_filters,
     }

@@ -43,7 +43,7 @@ pub(crate) struct Unknown {
 /// The stored declarations that a program lacks.
 #[derive(Default)]
 struct Lacks {
-    /// What that is, in words.
+    /// Their names, in words.
     names: Vec<String>,
     /// Collections of which something is derived by them, or that hold it.
     copied: Vec<&'static str>,
@@ -307,8 +307,8 @@ impl Odm {
         Ok(known)
     }
 
-    /// What copies of this these models lack, by name. From now on writes leave what follows from them to other programs, or are
-    /// refused, and what they lack references to may not be deleted.
+    /// The names of the copies that these models lack. From now on writes leave the update of such copies to other programs, or
+    /// are refused, and documents with references that these models lack may not be deleted.
     fn look_for_unknown(&self, known: &Known) -> Vec<String> {
         let lacks = self.unknown_to(known);
         self.set_lacking(lacks.copied);
@@ -556,13 +556,13 @@ impl Odm {
     }
 }
 
-/// What these models declare in an older way.
+/// The name of a declaration that these models have in an older form.
 fn in_another_way(id: &str) -> String {
     format!("{id} as it is declared now")
 }
 
-/// What these models lack of a stored declaration, in words: each copy with its source, `orders.name from customers.name`. What is
-/// no copy of single fields goes by the name of its declaration.
+/// The parts of a stored declaration that these models lack, in words: each copy with its source, `orders.name from customers.name`.
+/// Anything but copies of single fields goes by the name of its declaration.
 fn named<'c>(
     id: &str,
     edge: &Document,

@@ -1,6 +1,6 @@
 //! The references of all registered documents, with what is derived by them, and whether they are sound together.
 //!
-//! What refers to a document is decided here, by the models that the [`Odm`](crate::Odm) was made with, and not by what a
+//! The models that the [`Odm`](crate::Odm) was made with decide which references lead to a document, not the documents that a
 //! program happens to load.
 
 mod collations;
@@ -29,7 +29,7 @@ pub(crate) struct Graph {
     /// By the target's collection.
     incoming: HashMap<&'static str, Vec<usize>>,
     derived: Vec<Derived>,
-    /// What programs with other models derive.
+    /// The fields that programs with other models derive.
     pub(super) others: super::derived::KnownOthers,
 }
 
@@ -199,7 +199,7 @@ impl Graph {
         });
     }
 
-    /// What copies can't be kept for.
+    /// Copies that can't be kept in sync.
     fn check_copies(&self, problems: &mut Vec<String>) {
         for edge in self.edges.iter().filter(|edge| !edge.copies.is_empty()) {
             let name = format!("{}.{}", edge.holder.name, edge.path);

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_no_such_one_tells_nothing() {
+    fn another_message_is_not_parsed() {
         assert_eq!(duplicate("something else"), Duplicate::default());
         assert_eq!(duplicate("E11000 duplicate key error index: x").index, Some("x"));
         assert_eq!(

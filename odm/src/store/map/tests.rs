@@ -18,7 +18,7 @@ const fn field(name: &'static str, shape: fn() -> Shape, bounds: Bounds) -> Fiel
         ty: "",
         shape,
         bounds,
-        ..crate::by_hand::FIELD
+        ..crate::expansion_fixture::FIELD
     }
 }
 
@@ -227,7 +227,7 @@ fn a_missing_field_is_required() {
 }
 
 #[test]
-fn every_fault_is_told() {
+fn every_fault_is_reported() {
     let details = doc! {
         "operatorName": "$jsonSchema",
         "schemaRulesNotSatisfied": [{
@@ -361,7 +361,7 @@ fn bounds_keep_their_numbers() {
 }
 
 #[test]
-fn the_declaration_tells_what_a_rule_stands_for() {
+fn the_declaration_gives_the_bound_behind_a_rule() {
     let rule = |operator: &str| {
         let mut rule = doc! { "operatorName": operator, "reason": "array did not match specified length" };
         rule.insert("specifiedAs", doc! { operator: 3 });
@@ -400,7 +400,7 @@ fn any_of(branches: Vec<Vec<Document>>) -> Vec<Violation> {
 }
 
 #[test]
-fn of_alternatives_the_one_that_was_meant_is_told() {
+fn of_alternatives_the_closest_one_is_reported() {
     let other_tag = |tag: &str| {
         property(
             "type",
@@ -547,7 +547,7 @@ fn too_large_documents() {
 
 /// The messages are those of the server's sources: a sharded cluster of such an age was not at hand.
 #[test]
-fn what_older_sharded_clusters_lack() {
+fn features_that_older_sharded_clusters_lack() {
     for (code, message, needed) in [
         (
             61,
@@ -573,7 +573,7 @@ fn what_older_sharded_clusters_lack() {
 }
 
 #[test]
-fn a_change_within_what_is_no_document_names_it() {
+fn a_change_within_a_value_that_is_no_document_names_it() {
     for (message, expected) in [
         ("Cannot create field 'x' in element {n: 1}", "n"),
         (
@@ -616,7 +616,7 @@ fn told(code: i32, message: &str) -> (String, String) {
 }
 
 #[test]
-fn what_the_server_refuses_has_a_type() {
+fn refusals_of_the_server_have_a_type() {
     for (code, message, variant, says) in [
         (
             2,

@@ -11,7 +11,7 @@ fn failed(code: i32, name: &str, message: &str) -> Fate {
 
 /// Whatever the server refuses for a reason that the library knows has a type, by each kind of command.
 #[odm_tests::test]
-fn what_the_server_refuses_is_never_an_untyped_error() {
+fn refusals_of_the_server_are_typed_errors() {
     with_db(async |t| {
         let proxy = proxy().await;
         let (odm, _) = through(&proxy, &t).await;

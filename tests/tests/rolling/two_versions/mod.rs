@@ -451,7 +451,7 @@ mod other_way {
 }
 
 #[odm_tests::test]
-fn what_is_declared_in_another_way_is_left_to_the_newer_program() {
+fn declarations_that_differ_are_left_to_the_newer_program() {
     with_transactions(async |t| {
         let (_, older) = deployed(&t).await;
         let newer = Odm::new(t.db.clone(), models![other_way::Author, other_way::Book]).unwrap();
@@ -674,7 +674,7 @@ fn copies_that_must_be_true_at_once_are_refused() {
 }
 
 #[odm_tests::test]
-fn a_source_is_not_deleted_by_a_process_that_does_not_know_who_refers_to_it() {
+fn a_source_is_not_deleted_by_a_process_that_does_not_know_its_holders() {
     with_db(async |t| {
         let (_, newer) = deployed(&t).await;
         let older = old::without_books(&t.db);

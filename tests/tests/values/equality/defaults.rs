@@ -91,7 +91,7 @@ macro_rules! same {
 }
 
 #[odm_tests::test]
-fn conditions_see_what_a_reader_sees() {
+fn conditions_apply_defaults_as_readers_do() {
     with_db(async |t| {
         let users = users(
             &t,
@@ -264,7 +264,7 @@ fn a_change_begins_with_the_default() {
 
 /// By array filters, and by a condition of `pull_where`, no pipeline can say it: a statement before it fills.
 #[odm_tests::test]
-fn what_no_pipeline_can_say_is_filled_before() {
+fn defaults_that_no_pipeline_can_express_are_filled_before() {
     with_db(async |t| {
         let users = users(
             &t,
@@ -365,7 +365,7 @@ fn yes() -> bool {
 
 /// Derived values are computed from the values that a reader sees.
 #[odm_tests::test]
-fn derived_values_see_what_a_reader_sees() {
+fn derived_values_apply_defaults_as_readers_do() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Team, Player]).unwrap();
         t.db.collection::<AnyDocument>("teams")
@@ -426,7 +426,7 @@ struct Member {
 
 /// `plan` counts what documents lack, `backfill` stores it, and then the validator requires what is declared so.
 #[odm_tests::test]
-fn what_documents_lack_is_counted_filled_and_required() {
+fn missing_fields_are_counted_filled_and_required() {
     with_db(async |t| {
         let stored = [
             doc! { "_id": 1, "rooms": [{}, { "beds": 1 }], "work": {} },
@@ -525,7 +525,7 @@ fn a_unique_index_over_a_default_is_refused_before_a_server_is_asked() {
 
 /// One declaration serves serde, `New…`, upserts and conditions.
 #[odm_tests::test]
-fn a_declared_default_is_what_new_documents_get() {
+fn new_documents_get_the_declared_default() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Account]).unwrap();
         odm.sync().await.unwrap();

@@ -317,7 +317,7 @@ fn an_update_of_many_goes_on_past_the_range_of_a_type() {
 
 /// An upsert inserts nothing beside a document that the range of a type holds back.
 #[odm_tests::test]
-fn an_upsert_finds_what_the_range_of_a_type_holds_back() {
+fn an_upsert_finds_a_document_that_the_range_of_a_type_holds_back() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Meter]).unwrap();
         odm.sync().await.unwrap();
