@@ -44,9 +44,9 @@ pub struct Action<Out> {
 }
 
 impl<Out> Action<Out> {
-    /// `collection` and `operation` are those of its [`Trace`](crate::store::trace::Trace).
+    /// `collection` and `operation` are those of its trace, where it has one.
     ///
-    /// It takes a plain box, since `boxed` and `Box::pin` are several functions more for each future that generic code makes.
+    /// Takes a plain box: `boxed` and `Box::pin` would make an application instantiate six more functions for each future.
     pub(crate) fn new(
         collection: &'static str,
         operation: &'static str,

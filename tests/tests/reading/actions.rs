@@ -82,7 +82,7 @@ async fn in_a_task<Out: Send + 'static>(action: Action<Out>) -> Out {
 fn a_query_runs_in_a_task_of_its_own() {
     with_db(async |t| {
         let odm = stocked(&t).await;
-        // What it is built from is dropped before it runs.
+        // The collection is dropped before the operation runs.
         let books = || odm.collection::<Book>();
         let first = || books().find(|b| b.id.lte(2)).sort(|b| b.id.asc());
         let both = [book(1), book(2)];
@@ -181,7 +181,7 @@ fn an_operation_on_the_whole_database_runs_in_a_task_of_its_own() {
     });
 }
 
-/// What a page shows, before anything of it is read.
+/// A page of an application: its reads are built before the first is executed.
 #[derive(Debug)]
 struct Screen {
     titles: Vec<Action<Option<Title>>>,
@@ -252,7 +252,7 @@ fn a_pipeline_takes_the_options_of_a_query() {
         let books = odm.collection::<Book>();
         let pipeline = || books.aggregate().filter(|b| b.title.starts_with("Book"));
         assert_eq!(pipeline().hint("title_1").all::<Book>().await.unwrap().len(), 5);
-        let error = pipeline().hint("nobody").all::<Book>().await.unwrap_err();
+        let error = pipeline().hint("no_such_index").all::<Book>().await.unwrap_err();
         assert!(error.to_string().contains("hint"), "{error}");
         t.commands.clear();
         assert_eq!(pipeline().batch_size(3).all::<Book>().await.unwrap().len(), 5);
