@@ -27,7 +27,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
     }))
     .await?;
 
-    // Somebody writes past the library: the audit counts what is stale, edge by edge, and the repair mends just that.
+    // After an out-of-band write the audit counts stale copies, edge by edge, and the repair updates just those.
     db.collection::<mongodb::bson::Document>("logmsg")
         .update_many(doc! { "message": "7" }, doc! { "$set": { "ipaddr": "wrong" } })
         .await?;

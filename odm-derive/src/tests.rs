@@ -199,7 +199,7 @@ fn a_parent_with_copies_is_written_down() {
         "EntryMeta::of::<OwnUser, User>(true).parent(true, &[])",
         "EntryMeta::of::<OwnRack, Rack>(false) })",
         "EntryMeta::of::<OwnTag, Tag>(false) })",
-        // What the reference itself says goes into the struct.
+        // The attributes of the reference itself go into the struct.
         "#[reference(on_delete = cascade, check = false,)] pub id: ::odm::Ref<Host>",
         "host: ::odm::__private::Ref<Host>, user: ::core::option::Option< ::odm::__private::Ref<User>>,",
     ] {

@@ -213,7 +213,7 @@ pub enum Error {
         ty: &'static str,
         /// The dotted path of the field that can't be decoded; empty for the document.
         path: String,
-        /// What is wrong with it.
+        /// The reason, in words.
         message: String,
     },
 
@@ -240,7 +240,7 @@ pub enum Error {
     PageToken {
         /// The collection.
         collection: &'static str,
-        /// What is wrong with it.
+        /// The reason, in words.
         reason: &'static str,
     },
 
@@ -263,7 +263,7 @@ pub enum Error {
         /// ordered bulk stops at the first write that the server refuses.
         errors: Vec<(usize, Error)>,
         /// The result of the other writes.
-        done: Box<crate::BulkDone>,
+        done: Box<crate::store::results::BulkDone>,
     },
 
     /// The models are inconsistent. `Odm::new` reports this, before anything runs.
@@ -546,7 +546,9 @@ impl Error {
         match self {
             Error::Contention { .. } | Error::Unavailable { .. } | Error::CursorLost { .. } => true,
             Error::InsertMany { inserted, errors, .. } => *inserted == 0 && nothing(errors),
-            Error::Bulk { errors, done } => **done == crate::BulkDone::default() && nothing(errors),
+            Error::Bulk { errors, done } => {
+                **done == crate::store::results::BulkDone::default() && nothing(errors)
+            }
             Error::Unfinished { .. } => false,
             _ => self.is_transient_transaction_error(),
         }

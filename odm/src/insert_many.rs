@@ -1,18 +1,13 @@
 //! Many documents, inserted at once.
 
-use crate::collection::{Core, act};
+use crate::engine::{self, Operation, Sent, Writes};
 use crate::model::document::{DocumentMeta, Fresh};
-use crate::relation::{self, Duties, IN_ONE, Outcome, What as Relation, Write};
-use crate::session::Shared;
-use crate::store::batches::Take;
-use crate::store::map::Context;
-use crate::store::trace::Trace;
-use crate::write::{amend, encode_behind, not_encoded};
-use crate::{Collection, Document, Error, Result, model::check, store::decode};
+use crate::store::core::Core;
+use crate::store::packed::{Packed, Part};
+use crate::write::encode_behind;
+use crate::{Collection, Document, Error, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{self, RawDocument, RawDocumentBuf};
-use serde::{Serialize, Serializer};
-use std::borrow::Borrow;
+use mongodb::bson::RawDocumentBuf;
 use std::future::IntoFuture;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,71 +25,19 @@ static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallel
 /// How many documents a thread takes at a time.
 const PART: usize = 50;
 
-/// Documents as they are stored, one behind the other in one buffer: a buffer for each took longer than to encode it, where
-/// another thread freed it than had made it.
-#[derive(Default)]
-pub(crate) struct Part {
-    bytes: Vec<u8>,
-    /// Where those stand that can be sent, with their positions among all that are to be inserted.
-    places: Vec<(usize, Range<usize>)>,
-    /// The others.
-    refused: Vec<(usize, Error)>,
-}
-
-impl Part {
-    /// Encodes and checks documents, the first of which is at this position.
-    fn of<T: Document>(first: usize, documents: &[T]) -> Part {
-        let mut part = Part::default();
-        part.places.reserve(documents.len());
-        for (at, document) in documents.iter().enumerate() {
-            part.add(first + at, |bytes| encode_behind(document, bytes));
-            if at == 0 {
-                // Each is about as long as the one before.
-                let more = part.bytes.len().saturating_mul(documents.len());
-                part.bytes.reserve(more.min(PART * 4096));
-            }
-        }
-        part
-    }
-
-    pub(crate) fn add(&mut self, at: usize, encode: impl FnOnce(&mut Vec<u8>) -> Result<()>) {
-        let start = self.bytes.len();
-        match encode(&mut self.bytes) {
-            Ok(()) => self.places.push((at, start..self.bytes.len())),
-            Err(error) => {
-                self.bytes.truncate(start);
-                self.refused.push((at, error));
-            }
+/// Encodes and checks documents, the first of which is at this position.
+fn encode_part<T: Document>(first: usize, documents: &[T]) -> Part {
+    let mut part = Part::default();
+    part.places.reserve(documents.len());
+    for (at, document) in documents.iter().enumerate() {
+        part.add(first + at, |bytes| encode_behind(document, bytes));
+        if at == 0 {
+            // Each is about as long as the one before.
+            let more = part.bytes.len().saturating_mul(documents.len());
+            part.bytes.reserve(more.min(PART * 4096));
         }
     }
-
-    /// Those that can be sent. The buffer goes with the last of them.
-    fn into_documents(self) -> impl Iterator<Item = Stored> {
-        let bytes = Arc::new(self.bytes);
-        self.places.into_iter().map(move |(_, place)| Stored {
-            bytes: bytes.clone(),
-            place,
-        })
-    }
-}
-
-/// One of the documents in a buffer.
-struct Stored {
-    bytes: Arc<Vec<u8>>,
-    place: Range<usize>,
-}
-
-impl Stored {
-    fn document(&self) -> bson::error::Result<&RawDocument> {
-        RawDocument::from_bytes(self.bytes.get(self.place.clone()).unwrap_or_default())
-    }
-}
-
-impl Serialize for Stored {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let document = self.document().map_err(serde::ser::Error::custom)?;
-        document.serialize(serializer)
-    }
+    part
 }
 
 /// Encodes the documents of a range of positions.
@@ -191,7 +134,7 @@ async fn encode_all<T: Document>(documents: Vec<T>) -> (Vec<T>, Vec<Part>) {
     let encoded = documents.clone();
     let encode = move |range: Range<usize>| {
         let first = range.start;
-        Part::of(first, encoded.get(range).unwrap_or_default())
+        encode_part(first, encoded.get(range).unwrap_or_default())
     };
     let parts = encode_parts(documents.len(), Box::new(encode)).await;
     // Without them they are read as they are stored.
@@ -303,314 +246,77 @@ impl<T: Document> IntoFuture for InsertMany<T> {
             let all = documents.len();
             let (whole, parts) = encoded_all(documents).await;
             let is_whole = whole.len() == all;
-            let mut stored = Vec::new();
-            let mut take = |document: &RawDocument| {
-                stored.push(decode::decode(T::META, document)?);
-                Ok(())
-            };
-            let core = collection.core();
-            match insert_encoded(core, parts, is_whole, ordered, &mut take).await? {
-                true => Ok(stored),
-                false => Ok(whole),
+            let stored = insert_encoded(collection.core(), parts, is_whole, ordered).await?;
+            match stored {
+                None => Ok(whole),
+                Some(stored) => stored
+                    .iter()
+                    .map(|document| decode::decode(T::META, document))
+                    .collect(),
             }
         }
         .boxed()
     }
 }
 
-/// Inserts documents. Those that are not whole are handed to `take` as they are stored, and all where the library puts something
-/// into them: whether it did so is given.
-pub(crate) fn insert_encoded<'a>(
-    core: &'a Core,
+/// Inserts documents. Gives them as they are stored, where that is not as they were encoded, or `is_whole` does not hold: the
+/// application has no document that is whole.
+pub(crate) fn insert_encoded(
+    core: &Core,
     mut parts: Vec<Part>,
     is_whole: bool,
     ordered: bool,
-    take: Take<'a>,
-) -> BoxFuture<'a, Result<bool>> {
+) -> BoxFuture<'_, Result<Option<Vec<RawDocumentBuf>>>> {
     async move {
         let meta = core.meta();
-        let mut tally = Tally {
-            ordered,
-            ..Tally::default()
-        };
+        let mut refused = Vec::new();
         for part in &mut parts {
-            tally.refused.append(&mut part.refused);
-            tally.places.extend(part.places.iter().map(|(at, _)| *at));
+            refused.append(&mut part.refused);
         }
-        if tally.places.is_empty() && tally.refused.is_empty() {
-            return Ok(true);
+        let documents = Packed::from(parts);
+        let is_empty = documents.positions().next().is_none();
+        if is_empty && refused.is_empty() {
+            return Ok(None);
         }
-        if ordered && !tally.refused.is_empty() {
-            return Err(tally.into_error(meta));
+        if ordered && !refused.is_empty() {
+            return Err(error(meta, 0, refused));
         }
         let trace = core.trace("insert_many");
         trace
             .run(async {
-                core.odm().know_declarations(&trace).await?;
-                let documents = parts.into_iter().flat_map(Part::into_documents);
-                let is_read = match is_whole && relation::is_unrelated(core.odm(), meta)? {
-                    true => tally.insert(core, documents).await.map(|()| false),
-                    false => {
-                        let raw = documents.map(|one| {
-                            let document = one.document();
-                            Ok(document.map_err(|source| not_encoded(meta, source))?.to_owned())
-                        });
-                        let raw = raw.collect::<Result<_>>()?;
-                        tally.insert_related(core, &trace, raw, is_whole, take).await
+                let operation = Operation {
+                    writes: Writes::Packed {
+                        meta,
+                        documents,
+                        give_back: !is_whole,
+                    },
+                    ordered,
+                    sent: Sent::Inserts,
+                };
+                let outcome = match engine::execute(core.odm(), core.session(), &trace, operation).await {
+                    Err(Error::Bulk { errors, done }) => {
+                        refused.extend(errors);
+                        return Err(error(meta, done.inserted, refused));
                     }
-                }?;
-                // The driver splits what is too much for one command; it does not say into how many.
-                trace.done(tally.parts, tally.inserted as u64);
-                if tally.refused.is_empty() {
-                    return Ok(is_read);
+                    outcome => outcome?,
+                };
+                refused.extend(outcome.errors);
+                match refused.is_empty() {
+                    true => Ok((outcome.changed || !is_whole).then_some(outcome.stored)),
+                    false => Err(error(meta, outcome.inserted, refused)),
                 }
-                Err(tally.into_error(meta))
             })
             .await
     }
     .boxed()
 }
 
-/// The result for each document.
-#[derive(Default)]
-struct Tally {
-    ordered: bool,
-    /// The positions of those that are sent, among all that are to be inserted.
-    places: Vec<usize>,
-    /// How many have been sent, in how many parts.
-    sent: usize,
-    parts: u64,
-    inserted: usize,
-    refused: Vec<(usize, Error)>,
-}
-
-impl Tally {
-    /// Inserts documents that have nothing to do with others.
-    async fn insert(&mut self, core: &Core, documents: impl Iterator<Item = Stored> + Send) -> Result<()> {
-        let size = self.places.len();
-        if size > 0 {
-            // By value: the driver copies each, and what it has copied is freed.
-            let session = core.session().cloned();
-            let made = insert_raw::<Stored>(core, session, size, documents, self.ordered).await;
-            self.add(size, made)?;
-        }
-        Ok(())
-    }
-
-    /// Inserts documents with what their references and copies ask for. Gives whether `take` took them.
-    async fn insert_related(
-        &mut self,
-        core: &Core,
-        trace: &Trace,
-        mut rest: Vec<RawDocumentBuf>,
-        is_whole: bool,
-        take: Take<'_>,
-    ) -> Result<bool> {
-        let most = most_at_once(core, &rest).await?;
-        let derives = !rest.is_empty() && amend(core, trace).concerns(core.meta());
-        let is_read = derives || !is_whole;
-        while !rest.is_empty() {
-            let behind = rest.split_off(most.min(rest.len()));
-            let part = std::mem::replace(&mut rest, behind);
-            let size = part.len();
-            let mut take = |document: &RawDocument| take(document);
-            let stored: Option<Take<'_>> = match is_read {
-                true => Some(&mut take),
-                false => None,
-            };
-            let made = insert_part(core, trace, part, self.ordered, stored).await;
-            let ends = self.ordered
-                || matches!(
-                    made,
-                    Err(Error::Driver(_)
-                        | Error::Unavailable { .. }
-                        | Error::Refused { .. }
-                        | Error::CollectionType { .. })
-                );
-            self.add(size, made)?;
-            if ends && !self.refused.is_empty() {
-                break;
-            }
-        }
-        Ok(is_read)
-    }
-
-    fn into_error(mut self, meta: &DocumentMeta) -> Error {
-        self.refused.sort_by_key(|(at, _)| *at);
-        Error::InsertMany {
-            collection: meta.collection,
-            inserted: self.inserted,
-            errors: self.refused,
-        }
-    }
-
-    /// Adds what became of one part.
-    fn add(&mut self, size: usize, made: Result<Outcome>) -> Result<()> {
-        let (inserted, errors) = match made {
-            Ok(Outcome { inserted, errors, .. }) => (usize::try_from(inserted).unwrap_or(usize::MAX), errors),
-            Err(Error::InsertMany { inserted, errors, .. }) => (inserted, errors),
-            // What became of the parts before it has to be said.
-            Err(error) if self.sent > 0 => (0, vec![(0, error)]),
-            Err(error) => return Err(error),
-        };
-        // A position that was not sent is no position: what the server says is not trusted to index with.
-        let first = self.sent;
-        let places = &self.places;
-        let place = |at: usize| places.get(first + at).copied().unwrap_or(first + at);
-        self.inserted += inserted;
-        self.refused
-            .extend(errors.into_iter().map(|(at, error)| (place(at), error)));
-        self.sent += size;
-        self.parts += 1;
-        Ok(())
-    }
-}
-
-/// The number of documents that are inserted at a time: a transaction of the operation's own has at most [`IN_ONE`], unless the
-/// documents may refer to each other.
-async fn most_at_once(core: &Core, raw: &[RawDocumentBuf]) -> Result<usize> {
-    let odm = core.odm();
-    if raw.len() <= IN_ONE || core.session().is_some() || relation::belong_together(odm, core.meta(), raw) {
-        return Ok(usize::MAX);
-    }
-    Ok(match Duties::of(odm, inserts(core.meta(), raw), None)? {
-        Some(duties) if duties.is_one().await? => IN_ONE,
-        _ => usize::MAX,
-    })
-}
-
-fn inserts<'a>(
-    meta: &'static DocumentMeta,
-    raw: &'a [RawDocumentBuf],
-) -> impl Iterator<Item = Write<'a>> + Clone {
-    raw.iter().map(move |document| Write {
-        meta,
-        what: Relation::Insert(document),
-    })
-}
-
-/// Inserts documents at once, with what their references ask for. `stored` takes them as they are stored.
-async fn insert_part(
-    core: &Core,
-    trace: &Trace,
-    mut raw: Vec<RawDocumentBuf>,
-    ordered: bool,
-    stored: Option<Take<'_>>,
-) -> Result<Outcome> {
-    let mut token = None;
-    let (mut places, mut refused) = (None, Vec::new());
-    if let Some(stored) = stored {
-        amend(core, trace)
-            .insert(core.meta(), &mut raw, &mut token)
-            .await?;
-        let (mut kept, mut sent) = (Vec::with_capacity(raw.len()), Vec::with_capacity(raw.len()));
-        for (at, document) in raw.into_iter().enumerate() {
-            match check::document(core.meta(), &document) {
-                Ok(()) => {
-                    stored(&document)?;
-                    kept.push(at);
-                    sent.push(document);
-                }
-                Err(error) => refused.push((at, error)),
-            }
-        }
-        raw = sent;
-        // The others may have copies of those that are left out, where they refer to their own kind.
-        let together = || relation::refers_to_its_kind(core.odm(), core.meta());
-        if !refused.is_empty() && (ordered || raw.is_empty() || together()) {
-            return Ok(Outcome {
-                errors: refused,
-                ordered,
-                ..Outcome::default()
-            });
-        }
-        places = Some(kept);
-    }
-    let size = raw.len();
-    let duties = Duties::of(core.odm(), inserts(core.meta(), &raw), token)?;
-    let made = match duties {
-        None => {
-            drop(duties);
-            let session = core.session().cloned();
-            insert_raw::<RawDocumentBuf>(core, session, size, raw, ordered).await
-        }
-        Some(duties) => {
-            let insert =
-                |session| insert_raw::<RawDocumentBuf>(core, session, size, raw.as_slice(), ordered).boxed();
-            duties.execute(core.session(), trace, &insert).await
-        }
-    };
-    let Some(places) = places else { return made };
-    // By the positions before some were left out.
-    let place = |(at, error): (usize, Error)| (places.get(at).copied().unwrap_or(at), error);
-    match made {
-        Ok(outcome) => {
-            refused.extend(outcome.errors.into_iter().map(place));
-            Ok(Outcome {
-                errors: refused,
-                ..outcome
-            })
-        }
-        Err(Error::InsertMany {
-            collection,
-            inserted,
-            errors,
-        }) => {
-            refused.extend(errors.into_iter().map(place));
-            Err(Error::InsertMany {
-                collection,
-                inserted,
-                errors: refused,
-            })
-        }
-        Err(error) => {
-            for (at, refused) in refused {
-                tracing::warn!(target: "odm", at, "skipped document {at} of the batch: {refused}");
-            }
-            Err(error)
-        }
-    }
-}
-
-/// Those that the server refuses are no error here, but in a transaction, which such a refusal ends.
-async fn insert_raw<D: Serialize + Send + Sync>(
-    core: &Core,
-    session: Option<Shared>,
-    sent: usize,
-    documents: impl IntoIterator<Item = impl Borrow<D>>,
-    ordered: bool,
-) -> Result<Outcome> {
-    let target = core.raw().clone_with_type::<D>();
-    let action = target.insert_many(documents).ordered(ordered);
-    let Err(error) = act!(session.as_ref(), action) else {
-        return Ok(Outcome {
-            inserted: sent as u64,
-            ordered,
-            ..Outcome::default()
-        });
-    };
-    match Context::of(core.meta()).insert_many(error, sent, ordered) {
-        Error::InsertMany { inserted, errors, .. } => {
-            // A transaction of the operation's own is rolled back.
-            let inserted = match (&session, core.session()) {
-                (Some(_), None) => 0,
-                _ => inserted,
-            };
-            match session {
-                None => Ok(Outcome {
-                    inserted: inserted as u64,
-                    errors,
-                    ordered,
-                    ..Outcome::default()
-                }),
-                Some(_) => Err(Error::InsertMany {
-                    collection: core.meta().collection,
-                    inserted,
-                    errors,
-                }),
-            }
-        }
-        other => Err(other),
+fn error(meta: &DocumentMeta, inserted: u64, mut errors: Vec<(usize, Error)>) -> Error {
+    errors.sort_by_key(|(at, _)| *at);
+    Error::InsertMany {
+        collection: meta.collection,
+        inserted: usize::try_from(inserted).unwrap_or(usize::MAX),
+        errors,
     }
 }
 
@@ -618,6 +324,7 @@ async fn insert_raw<D: Serialize + Send + Sync>(
 mod tests {
     use super::*;
     use crate::by_hand::{Address, Person};
+    use mongodb::bson;
     use mongodb::bson::oid::ObjectId;
 
     /// One in a city whose name is so long; 50 are allowed.

@@ -11,7 +11,7 @@ use crate::model::shape::{
 };
 use crate::model::visit::inner;
 use crate::own_fields::{COPIED, OWN};
-use crate::relation::Amended;
+use crate::relation::Filled;
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::BTreeSet;
@@ -31,16 +31,11 @@ impl Replacement {
     pub(crate) fn new(
         meta: &DocumentMeta,
         raw: RawDocumentBuf,
-        amended: Option<Amended>,
+        filled: Option<Filled>,
         exact: bool,
     ) -> Result<Replacement> {
-        let (document, mut fields, mut computed, is_whole) = match amended {
-            Some(amended) => (
-                amended.document,
-                amended.fields,
-                amended.computed,
-                amended.is_whole,
-            ),
+        let (document, mut fields, mut computed, is_whole) = match filled {
+            Some(filled) => (filled.document, filled.fields, filled.computed, filled.is_whole),
             None => {
                 let fields = Document::try_from(&raw).map_err(encoding)?;
                 (raw, fields, Document::new(), true)

@@ -125,6 +125,7 @@ mod bulk;
 pub mod cli;
 mod collection;
 pub mod edges;
+mod engine;
 pub mod error;
 mod insert_many;
 mod keep;
@@ -189,7 +190,7 @@ pub use mongodb::bson;
 ///     pub version: i64,
 /// }
 ///
-/// // What the application supplies: without the id, the time stamps and the version.
+/// // What the application supplies: without the id, the timestamps and the version.
 /// let new = NewArticle {
 ///     slug: "hello".into(),
 ///     author: ObjectId::new(),
@@ -449,7 +450,7 @@ pub mod upkeep {
     pub use crate::relation::derived::backfill::{Backfilled, Backfilling};
     pub use crate::relation::derived::reconcile::{Reconciler, Reconciling};
     pub use crate::relation::derived::recover::{Recovered, Recovering, Worker};
-    pub use crate::relation::repair::{Mend, Mended, Repaired, Repairing};
+    pub use crate::relation::repair::{Repair, RepairKind, Repaired, Repairing};
 }
 
 // Within the crate, and in the links of its documentation, these need no module.
@@ -457,7 +458,6 @@ pub mod upkeep {
 pub(crate) use {
     bucket::{Bucketed, Buckets},
     bulk::Bulk,
-    bulk::BulkDone,
     error::{Rule, Violation},
     insert_many::InsertMany,
     model::copy::{CopyOf, SyncMode},
@@ -487,13 +487,14 @@ pub(crate) use {
             reconcile::{Reconciler, Reconciling},
             recover::{Recovered, Recovering, Worker},
         },
-        repair::{Mend, Mended, Repaired, Repairing},
+        repair::{Repair, RepairKind, Repaired, Repairing},
     },
     schema::{Applied, Plan, Violations},
     store::action::Action,
     store::fan_out::{FanOut, Progress},
+    store::results::{BulkDone, Deleted},
     store::server::{Server, Topology},
-    write::{Delete, Deleted, Insert, Replace},
+    write::{Delete, Insert, Replace},
 };
 
 /// The time that a write bears, in the milliseconds that BSON keeps.

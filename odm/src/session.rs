@@ -123,13 +123,17 @@ impl Shared {
     }
 
     /// Registers pending work of this collection's documents with this token, to be applied after the commit.
-    pub(crate) fn owe(&self, meta: &'static crate::model::document::DocumentMeta, token: relation::Token) {
+    pub(crate) fn add_pending(
+        &self,
+        meta: &'static crate::model::document::DocumentMeta,
+        token: relation::Token,
+    ) {
         self.end().after.left.add(meta, token);
     }
 
     /// Registers all this work, to be applied after the commit.
-    pub(crate) fn leave(&self, left: relation::Left) {
-        self.end().after.left.add_all(left);
+    pub(crate) fn leave(&self, deferred: relation::DeferredWork) {
+        self.end().after.left.add_all(deferred);
     }
 
     /// Looks once more, after the commit, whether something refers to what was deleted.

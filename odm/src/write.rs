@@ -1,23 +1,24 @@
 //! Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
 
-pub use crate::bulk::{Bulk, BulkDone};
+pub use crate::bulk::Bulk;
 pub use crate::insert_many::InsertMany;
 pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
+pub use crate::store::results::{BulkDone, Deleted};
 
-use crate::collection::{Core, act};
-use crate::keep::{Replacement, refuse_own};
+#[cfg(doc)]
+use crate::Error;
+use crate::engine::{self, One, Operation, What};
+use crate::keep::refuse_own;
 use crate::model::document::DocumentMeta;
-use crate::model::names::read_too;
 use crate::operators::never_changed;
-use crate::relation::{self, Amend, Duties, Outcome, What as Relation, Write};
-use crate::session::Shared;
+use crate::store::core::Core;
+use crate::store::decode::not_encoded;
 use crate::store::trace::Trace;
-use crate::{Collection, Document, Error, Filter, Result, model::check, query::operand, store::decode};
+use crate::{Collection, Document, Filter, Result, model::check, query::operand, store::decode};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
-use mongodb::options::{Collation, ReadPreference, SelectionCriteria, UpdateModifications};
+use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf};
+use mongodb::options::Collation;
 use std::future::IntoFuture;
-use std::sync::atomic::AtomicU64;
 
 /// The document as serde stores it, within its bounds.
 pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
@@ -42,13 +43,6 @@ fn checked(meta: &'static DocumentMeta, written: bson::error::Result<()>, bytes:
         refuse_own(meta, raw)?;
     }
     check::document(meta, raw)
-}
-
-pub(crate) fn not_encoded(meta: &DocumentMeta, source: bson::error::Error) -> Error {
-    Error::Encode {
-        field: meta.name.to_owned(),
-        source: Box::new(source),
-    }
 }
 
 /// The document, where it is whole before others are asked, and how it is stored.
@@ -134,124 +128,21 @@ impl Stored {
     }
 }
 
-fn insert(core: Core, mut raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stored>> {
+fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stored>> {
     async move {
-        let core = &core;
         let meta = core.meta();
         let trace = core.trace("insert");
-        let derives = trace
-            .run(async {
-                core.odm().know_declarations(&trace).await?;
-                let mut token = None;
-                let derives = amend(core, &trace).concerns(meta);
-                if derives {
-                    let one = std::slice::from_mut(&mut raw);
-                    amend(core, &trace).insert(meta, one, &mut token).await?;
-                    check::document(meta, &raw)?;
-                }
-                let raw = &raw;
-                let insert = |session: Option<Shared>| {
-                    async move {
-                        let action = core.raw().insert_one(raw);
-                        act!(session.as_ref(), action).map_err(|error| core.error(error))?;
-                        Ok(Outcome::default())
-                    }
-                    .boxed()
-                };
-                let what = Relation::Insert(raw);
-                match Duties::of(core.odm(), [Write { meta, what }].into_iter(), token)? {
-                    None => insert(core.session().cloned()).await?,
-                    Some(duties) => duties.execute(core.session(), &trace, &insert).await?,
-                };
-                trace.done(1, 1);
-                Ok(derives)
-            })
-            .await?;
+        let operation = Operation::one(meta, What::Insert(raw));
+        let made = engine::execute(core.odm(), core.session(), &trace, operation);
+        let mut outcome = trace.run(made).await?;
         Ok(Stored {
-            raw,
-            is_given: !derives,
+            raw: outcome.stored.pop().unwrap_or_default(),
+            is_given: !outcome.changed,
             trace,
             meta,
         })
     }
     .boxed()
-}
-
-/// The id and, where the caller has seen one, the version: what a write of one document looks for.
-pub(crate) fn target_filter(meta: &DocumentMeta, id: &Bson, seen: Option<i64>) -> bson::Document {
-    let mut filter = doc! { "_id": id };
-    if let (Some(seen), Some(name)) = (seen, meta.version()) {
-        // A document from before its type had versions holds none, which is read as 0 where serde has a default for it.
-        match seen {
-            0 => filter.insert(name, doc! { "$in": [0_i64, null] }),
-            seen => filter.insert(name, seen),
-        };
-    }
-    filter
-}
-
-/// Why a write of one document matched none: it does not exist, or it has another version. `None`: it exists with this version,
-/// so something else prevented the write.
-pub(crate) fn missed(
-    meta: &DocumentMeta,
-    id: &Bson,
-    seen: Option<i64>,
-    stored: Option<&bson::Document>,
-) -> Option<Error> {
-    let collection = meta.collection;
-    let Some(stored) = stored else {
-        return Some(Error::NotFound {
-            collection,
-            id: Box::new(id.clone()),
-        });
-    };
-    let (Some(seen), Some(name)) = (seen, meta.version()) else {
-        return None;
-    };
-    let found = match stored.get(name) {
-        Some(Bson::Int64(n)) => Some(*n),
-        Some(Bson::Int32(n)) => Some(i64::from(*n)),
-        Some(Bson::Double(n)) => crate::model::key::integer(*n),
-        _ => None,
-    };
-    // As the filter has it, none is 0.
-    (found.unwrap_or(0) != seen).then(|| Error::Conflict {
-        collection,
-        id: Box::new(id.clone()),
-        seen,
-        found,
-    })
-}
-
-/// Reads that explain a write which matched nothing go to the primary: a secondary may lag behind.
-pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
-
-/// Reads some fields of one document, to explain why a write of it changed nothing.
-pub(crate) async fn peek(
-    core: &Core,
-    id: &Bson,
-    names: impl IntoIterator<Item = &str>,
-) -> Result<Option<bson::Document>> {
-    let mut projection = doc! { "_id": 1 };
-    for name in names {
-        read_too(&mut projection, name);
-    }
-    let action = core.raw().clone_with_type::<bson::Document>();
-    let mut action = action.find_one(doc! { "_id": id }).projection(projection);
-    if core.session().is_none() {
-        action = action.selection_criteria(PRIMARY);
-    }
-    act!(core.session(), action).map_err(|error| core.error(error))
-}
-
-/// Fills in copies before a write to this collection.
-pub(crate) fn amend<'a>(core: &'a Core, trace: &'a Trace) -> Amend<'a> {
-    Amend {
-        odm: core.odm(),
-        session: core.session(),
-        trace,
-        beside: &[],
-    }
 }
 
 /// A whole document that replaces the one with its id. `.await` executes the replacement and returns the document as it is
@@ -331,147 +222,31 @@ impl<T: Document> IntoFuture for Replace<T> {
             }
             let raw = encode(&document)?;
             let id = operand::id(document.id())?;
-            let stored = replace(collection.core().clone(), id, seen, raw, exact);
-            stored.await?.read(Some(document))
+            let of = engine::Replace::new(T::META, One { id, seen }, raw, exact);
+            match replace(collection.core().clone(), of).await? {
+                Some(stored) => stored.read(None),
+                None => Ok(document),
+            }
         }
         .boxed()
     }
 }
 
-fn replace(
-    core: Core,
-    id: Bson,
-    seen: Option<i64>,
-    raw: RawDocumentBuf,
-    exact: bool,
-) -> BoxFuture<'static, Result<Stored>> {
+fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static, Result<Option<Stored>>> {
     async move {
-        let core = &core;
         let meta = core.meta();
         let trace = core.trace("replace");
-        let (raw, is_given) = trace
-            .run(async {
-                let (id, filter) = (&id, &target_filter(meta, &id, seen));
-                let trace = &trace;
-                core.odm().know_declarations(trace).await?;
-                let mut token = None;
-                let amended = amend(core, trace).replace(meta, &raw, &mut token).await?;
-                let is_given = amended.is_none();
-                let replacement = Replacement::new(meta, raw, amended, exact)?;
-                let of = &replacement;
-                let replace = |session: Option<Shared>| {
-                    async move {
-                        let core = core.within(session);
-                        let (created, trips) = store(&core, id, seen, filter, of, trace).await?;
-                        if of.is_whole {
-                            trace.done(trips, 1);
-                            let stored = created.map(|(name, created)| of.with(name, created));
-                            return Ok(Outcome {
-                                document: stored.transpose()?,
-                                ..Outcome::default()
-                            });
-                        }
-                        // Not by one command with the write: of a sharded collection it takes only what names a shard key.
-                        let mut action = core.raw().find_one(doc! { "_id": id });
-                        if core.session().is_none() {
-                            action = action.selection_criteria(PRIMARY);
-                        }
-                        let stored = act!(core.session(), action).map_err(|error| core.error(error))?;
-                        trace.done(trips + 1, 1);
-                        Ok(Outcome {
-                            document: stored,
-                            ..Outcome::default()
-                        })
-                    }
-                    .boxed()
-                };
-                let what = Relation::Replace {
-                    filter,
-                    document: &of.document,
-                };
-                let replaced = match Duties::of(core.odm(), [Write { meta, what }].into_iter(), token)? {
-                    None => replace(core.session().cloned()).await?,
-                    Some(duties) => duties.execute(core.session(), trace, &replace).await?,
-                };
-                Ok(match replaced.document {
-                    Some(stored) => (stored, false),
-                    None => (replacement.document, is_given),
-                })
-            })
-            .await?;
-        Ok(Stored {
+        let operation = Operation::one(meta, What::Replace(Box::new(replace)));
+        let made = engine::execute(core.odm(), core.session(), &trace, operation);
+        let outcome = trace.run(made).await?;
+        Ok(outcome.document.map(|raw| Stored {
             raw,
-            is_given,
+            is_given: false,
             trace,
             meta,
-        })
+        }))
     }
     .boxed()
-}
-
-/// The field of the time at which a document was made, where it is another one than the given.
-type Created = Option<(String, Bson)>;
-
-/// Executes a replacement. Returns the stored time at which the document was made, and the number of round trips.
-///
-/// # Errors
-/// Where the document is not there, or has another version than this one.
-async fn store(
-    core: &Core,
-    id: &Bson,
-    seen: Option<i64>,
-    filter: &bson::Document,
-    replacement: &Replacement,
-    trace: &Trace,
-) -> Result<(Created, u64)> {
-    let send = |filter: bson::Document| {
-        let update = UpdateModifications::Pipeline(replacement.pipeline.clone());
-        async move {
-            let action = core.raw().update_one(filter, update);
-            let result = act!(core.session(), action).map_err(|error| {
-                let mut error = core.error(error);
-                // With what it keeps of the stored document it is larger than it was when it was looked at.
-                if let Error::TooLarge { largest, .. } = &mut error {
-                    *largest = check::largest(&replacement.document);
-                }
-                error
-            })?;
-            Ok::<bool, Error>(result.matched_count == 1)
-        }
-    };
-    // Nearly always the given time is the stored one; so the document is as it is given where it is found by it.
-    let created = replacement.created.as_ref().filter(|_| replacement.is_whole);
-    let mut by_time = filter.clone();
-    by_time.extend(created.cloned());
-    if send(by_time).await? {
-        return Ok((None, 1));
-    }
-    trace.done(2, 0);
-    let names = core
-        .meta()
-        .version()
-        .into_iter()
-        .chain(created.map(|(name, _)| name.as_str()));
-    let stored = peek(core, id, names).await?;
-    if let Some(error) = missed(core.meta(), id, seen, stored.as_ref()) {
-        return Err(error);
-    }
-    // It came back, or to its version, in between: then it was not there as it was looked for.
-    let gone = || Error::NotFound {
-        collection: core.meta().collection,
-        id: Box::new(id.clone()),
-    };
-    let Some((name, _)) = created else {
-        return Err(gone());
-    };
-    trace.done(3, 0);
-    if !send(filter.clone()).await? {
-        return Err(gone());
-    }
-    let created = stored
-        .and_then(|mut stored| stored.remove(name))
-        .map(|created| (name.clone(), created));
-    Ok((created, 3))
 }
 
 /// A deletion. `.await` executes it and returns [`Deleted`].
@@ -516,47 +291,21 @@ async fn store(
 #[derive(Debug)]
 pub struct Delete<T: Document> {
     collection: Collection<T>,
-    what: What<T>,
+    which: Which<T>,
     collation: Option<Collation>,
 }
 
 #[derive(Debug)]
-enum What<T> {
+enum Which<T> {
     One(Result<Bson>, Option<i64>),
     Many(Filter<T>),
-}
-
-/// The result of a delete.
-///
-/// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
-/// let done = people.delete(id).await?;
-/// if done.deleted == 0 {
-///     println!("there was none");
-/// }
-/// println!("{} other documents are deleted with it", done.cascaded);
-/// # Ok(()) }
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Deleted {
-    /// How many documents were deleted.
-    pub deleted: u64,
-    /// How many documents were deleted with them, since they refer to them with `on_delete = cascade`.
-    pub cascaded: u64,
-    /// How many references in other documents were removed by `on_delete = nullify`. One document may count for several
-    /// references.
-    pub nullified: u64,
-    /// How many times references were pulled from an array of another document: `on_delete = pull`.
-    pub pulled: u64,
 }
 
 impl<T: Document> Delete<T> {
     pub(crate) fn one(collection: &Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
         Delete {
             collection: collection.clone(),
-            what: What::One(id, seen),
+            which: Which::One(id, seen),
             collation: None,
         }
     }
@@ -564,7 +313,7 @@ impl<T: Document> Delete<T> {
     pub(crate) fn many(collection: &Collection<T>, filter: Filter<T>) -> Self {
         Delete {
             collection: collection.clone(),
-            what: What::Many(filter),
+            which: Which::Many(filter),
             collation: None,
         }
     }
@@ -591,102 +340,18 @@ impl<T: Document> Delete<T> {
     }
 }
 
-/// Deletes the documents that fit: gives the number of round trips too.
-async fn delete(
-    core: &Core,
-    filter: bson::Document,
-    many: bool,
-    collation: Option<Collation>,
-) -> Result<(Deleted, u64)> {
-    let meta = core.meta();
-    let graph = core.odm().graph();
-    graph.is_registered(meta)?;
-    core.odm().may_delete(meta)?;
-    if relation::has_rules(graph, meta) {
-        let filter = match collation {
-            Some(collation) => relation::by_collation(core, filter, collation).await?,
-            None => filter,
-        };
-        let trips = AtomicU64::new(0);
-        let scope = relation::Scope::new(core.odm(), core.session(), &trips);
-        let mut done = Deleted::default();
-        relation::remove(scope, meta, filter, &mut done)
-            .await
-            .map_err(|error| match done.deleted > 0 && core.session().is_none() {
-                // Documents that were deleted before it stay deleted.
-                true => error.after_a_part(meta.collection),
-                false => error,
-            })?;
-        return Ok((done, trips.into_inner()));
-    }
-    let result = match many {
-        true => {
-            let mut action = core.raw().delete_many(filter);
-            if let Some(collation) = collation {
-                action = action.collation(collation);
-            }
-            act!(core.session(), action)
-        }
-        false => act!(core.session(), core.raw().delete_one(filter)),
-    };
-    let done = Deleted {
-        deleted: result.map_err(|error| core.error(error))?.deleted_count,
-        ..Deleted::default()
-    };
-    Ok((done, 1))
-}
-
-fn delete_one(
+fn delete(
     core: Core,
-    id: Result<Bson>,
-    seen: Option<i64>,
-    collation: Option<Collation>,
+    operation: &'static str,
+    delete: Result<engine::Delete>,
 ) -> BoxFuture<'static, Result<Deleted>> {
     async move {
-        let core = &core;
-        let meta = core.meta();
-        let mut id = id?;
-        let trace = core.trace("delete");
-        trace
-            .run(async {
-                core.odm().know_declarations(&trace).await?;
-                if let Some(collation) = collation {
-                    id = relation::id_by_collation(core, id, collation).await?;
-                }
-                let filter = target_filter(meta, &id, seen);
-                let (done, trips) = delete(core, filter, false, None).await?;
-                trace.done(trips, done.deleted + done.cascaded);
-                if done.deleted == 0 && seen.is_some() {
-                    trace.done(trips + 1, 0);
-                    let stored = peek(core, &id, meta.version()).await?;
-                    if let Some(error @ Error::Conflict { .. }) = missed(meta, &id, seen, stored.as_ref()) {
-                        return Err(error);
-                    }
-                }
-                Ok(done)
-            })
-            .await
-    }
-    .boxed()
-}
-
-fn delete_where(
-    core: Core,
-    filter: Result<bson::Document>,
-    collation: Option<Collation>,
-) -> BoxFuture<'static, Result<Deleted>> {
-    async move {
-        let filter = filter?;
-        let trace = core.trace("delete_where");
-        trace.values("filter", &filter);
-        trace
-            .run(async {
-                core.odm().know_declarations(&trace).await?;
-                let (done, trips) = delete(&core, filter, true, collation).await?;
-                trace.done(trips, done.deleted + done.cascaded);
-                Ok(done)
-            })
-            .await
+        let delete = delete?;
+        let trace = core.trace(operation);
+        trace.values("filter", &delete.filter);
+        let operation = Operation::one(core.meta(), What::Delete(Box::new(delete)));
+        let made = engine::execute(core.odm(), core.session(), &trace, operation);
+        trace.run(made).await.map(Deleted::from)
     }
     .boxed()
 }
@@ -697,9 +362,17 @@ impl<T: Document> IntoFuture for Delete<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         let core = self.collection.core().clone();
-        match self.what {
-            What::One(id, seen) => delete_one(core, id, seen, self.collation),
-            What::Many(filter) => delete_where(core, filter.into_document(), self.collation),
-        }
+        let (operation, made) = match self.which {
+            Which::One(id, seen) => {
+                let one = |id| engine::Delete::one(T::META, One { id, seen });
+                ("delete", id.map(one))
+            }
+            Which::Many(filter) => ("delete_where", filter.into_document().map(engine::Delete::many)),
+        };
+        let made = made.map(|made| engine::Delete {
+            collation: self.collation,
+            ..made
+        });
+        delete(core, operation, made)
     }
 }

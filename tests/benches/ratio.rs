@@ -1,4 +1,4 @@
-//! What the library costs: each operation against the same one written by hand on the driver, with serde's structs.
+//! The cost of the library: each operation against the same one written by hand on the driver, with serde's structs.
 //!
 //! Both sides run in one process, on one server, one collection and equal documents. They take turns in short blocks,
 //! which side begins alternates, and the figure is the median over the pairs of blocks, so that what the machine does
@@ -41,7 +41,7 @@ Compares the library with the same written by hand on the driver.
   --check        fail where a target is missed, or what has one can't be measured
 ";
 
-/// What was asked for.
+/// The options of the command.
 #[derive(Debug, Default)]
 pub struct Options {
     quick: bool,

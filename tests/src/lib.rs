@@ -252,8 +252,8 @@ fn connect(mut options: ClientOptions, commands: &Commands) -> Client {
 
 /// Asks nothing of any span, and lets every test ask for itself.
 ///
-/// What a span is to those who listen is noted when it is met for the first time. Met in one test while another one begins to
-/// listen, it could be noted as nothing to anybody; not so where somebody has listened from the beginning.
+/// `tracing` caches the interest in a span when it is first entered. Entered in one test while another one installs its
+/// subscriber, it could be cached as of no interest; with a subscriber from the beginning it is not.
 struct Indifferent;
 
 impl tracing::Subscriber for Indifferent {

@@ -1,6 +1,6 @@
 //! A connection that can be cut: what a process sends passes through here, and at the n-th command everything ends.
 //!
-//! The n-th command is carried out by the server, and its answer is withheld: the worst moment, since the process can't
+//! The server executes the n-th command, and its answer is withheld: the worst moment, since the process can't
 //! know. From then on nothing passes in either direction, and no new connection is taken. The other moment, before the
 //! server has the command, is the same as after the answer to the command before.
 //!
@@ -41,7 +41,7 @@ const UNCOUNTED: [&str; 8] = [
 /// What asks a server what it is.
 const GREETINGS: [&str; 3] = ["hello", "isMaster", "ismaster"];
 
-/// What a member of a replica set says of the set in its answer.
+/// The description of a replica set in a member's answer.
 const OF_THE_SET: [&str; 12] = [
     "setName",
     "setVersion",
@@ -62,7 +62,7 @@ const OF_THE_SET: [&str; 12] = [
 pub enum Fate {
     /// The server does not get it, and the connection ends.
     Lost,
-    /// The server carries it out, and the connection ends before its answer.
+    /// The server executes it, and the connection ends before its answer.
     Unanswered,
     /// The server does not get it, and this is the answer. A transaction that it would have committed is ended.
     Answered(Document),
@@ -187,7 +187,7 @@ impl Proxy {
         self.shared.at.store(at, Ordering::SeqCst);
     }
 
-    /// What becomes of so many commands of this name, from now on.
+    /// The fates of this number of commands of this name, from now on.
     ///
     /// # Panics
     /// Where a connection or a task has failed.
@@ -237,7 +237,7 @@ impl Proxy {
         std::mem::take(&mut self.shared.names.lock().unwrap())
     }
 
-    /// Ends all connections, when the server has carried out what it got, and the transactions that are open then: the server
+    /// Ends all connections, when the server has executed the commands it got, and the transactions that are open then: the server
     /// itself does so a minute after their process has died.
     ///
     /// # Panics
@@ -283,7 +283,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// One connection: a message, and its answer. What one of both ends drops ends it.
+/// One connection: a message, and its answer. It ends when one of both ends drops it.
 async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
     let Ok(mut server) = TcpStream::connect(&shared.server).await else {
         return;
@@ -383,7 +383,7 @@ fn number(message: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_le_bytes(message.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// What a message asks for.
+/// The request of a message.
 struct Command {
     name: String,
     unanswered: bool,

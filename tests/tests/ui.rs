@@ -1,4 +1,4 @@
-//! What does not compile, and what the compiler then says; and that the offered fixes compile.
+//! Programs that must not compile, with the compiler's messages; and that the offered fixes compile.
 //!
 //! Recorded with Rust 1.95: `TRYBUILD=overwrite cargo test -p odm-tests --test ui` records anew. Other versions word the
 //! compiler's own parts differently (1.88 lists fewer notes). There every case still has to fail, and its message has to
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// What the messages are recorded with.
+/// The version of Rust with which the messages are recorded.
 const RECORDED: &str = "1.95";
 
 /// Names the folder of the cases to the process that compiles a copy of them.
@@ -145,7 +145,7 @@ fn code(line: &str) -> &str {
 enum Words<'l> {
     /// The whole line.
     Line(&'l str),
-    /// What a constant panicked with.
+    /// The message of a constant that panicked.
     Of(&'l str),
 }
 

@@ -11,23 +11,24 @@
 //! A change of items depends on the bucket's version: count and sums are computed from the items that were read, and written
 //! with the change if the version is still the same.
 
-use crate::collection::Core;
-use crate::insert_many::{Part, insert_encoded};
-use crate::modify::apply;
-use crate::operators::{Built, Changes, Rooted, growth};
+use crate::engine::{self, One, Operation, Outcome, Reply, What};
+use crate::insert_many::insert_encoded;
+use crate::modify::execute;
+use crate::operators::{Built, Changes, Rooted};
 use crate::query::aggregate;
 use crate::query::filter::{Element, below};
-use crate::relation::{self, Duties, Outcome, What, Write};
-use crate::session::Shared;
+use crate::relation;
 use crate::store::action::Action;
+use crate::store::core::Core;
+use crate::store::decode::not_encoded;
+use crate::store::packed::Part;
 use crate::store::trace::Trace;
-use crate::write::{encode_behind, not_encoded};
+use crate::write::encode_behind;
 use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
-use crate::{Document as _, collection::act};
+use crate::{Document as _, store::core::act};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId};
-use mongodb::options::UpdateModifications;
 use std::collections::HashMap;
 use std::ops::{Range, RangeBounds};
 use std::time::Duration;
@@ -386,6 +387,7 @@ impl Untyped {
             false => error,
         };
         let mut newest: Option<Newest> = None;
+        // The round trips beside those of the update.
         let mut trips = 0;
         for attempt in 0..ATTEMPTS {
             let room = newest.map_or(meta.most(), |newest| usize::try_from(newest.room).unwrap_or(0));
@@ -397,7 +399,6 @@ impl Untyped {
             if fits {
                 let part = added..added + room.min(all - added);
                 let behind = part.end;
-                trips += 1;
                 let onto = self.add_to_open(row, items, part, encoded, trace).await;
                 if let Some(page) = onto.map_err(|error| partly(added, error))? {
                     added = behind;
@@ -462,63 +463,28 @@ impl Untyped {
         trace: &Trace,
     ) -> Result<Option<i32>> {
         let meta = self.meta;
-        let odm = self.core.odm();
+        let (odm, documents) = (self.core.odm(), self.core.meta());
         let more = count(part.len());
         let encoded = encoded.get(part.clone()).unwrap_or_default();
         let mut built = items.update(part)?;
         // That there is room is in the condition.
         built.guards.clear();
         summary::add(meta, &mut built.update, encoded)?;
-        relation::prepare(odm, self.core.meta(), &mut built)?;
-        odm.know_declarations(trace).await?;
-        let mut token = None;
-        let amend = relation::Amend {
-            odm,
-            session: self.core.session(),
-            trace,
-            beside: &[],
-        };
-        amend
-            .update(self.core.meta(), None, &mut built, false, &mut token)
-            .await?;
+        relation::prepare(odm, documents, &mut built)?;
         let mut filter = row.filter(meta);
         // The page may have been made by a declaration with a greater size, and says that it has room for more.
         filter.insert(ROOM, doc! { "$gte": more, "$lte": meta.size });
         filter.insert(meta.count, doc! { "$lte": meta.size.saturating_sub(more) });
-        let what = What::Update {
-            filter: &filter,
-            built: &built,
-            many: false,
+        let update = engine::Update {
+            one: None,
+            filter,
+            built,
             upsert: false,
+            collation: None,
+            reply: Reply::Field(meta.page),
         };
-        let writes = [Write {
-            meta: self.core.meta(),
-            what,
-        }];
-        let (filter, built) = (&filter, &built);
-        let update = |session: Option<Shared>| {
-            async move {
-                let action = self
-                    .core
-                    .raw()
-                    .find_one_and_update(
-                        filter.clone(),
-                        UpdateModifications::Document(built.update.clone()),
-                    )
-                    .projection(doc! { meta.page: 1 });
-                let refused = |error| growth::told(self.core.error(error), &built.update);
-                let found = act!(session.as_ref(), action).map_err(refused)?;
-                Ok(Outcome {
-                    document: found,
-                    ..Outcome::default()
-                })
-            }
-            .boxed()
-        };
-        let done = match Duties::of(odm, writes.into_iter(), token)? {
-            None => update(self.core.session().cloned()).await?,
-            Some(duties) => duties.execute(self.core.session(), trace, &update).await?,
-        };
+        let operation = Operation::one(documents, What::Update(Box::new(update)));
+        let done = engine::execute(odm, self.core.session(), trace, operation).await?;
         let page = |found: RawDocumentBuf| number(found.get(meta.page).ok().flatten());
         Ok(done.document.map(page))
     }
@@ -555,7 +521,7 @@ impl Untyped {
             let mut built = Changes::new().build_for(self.core.meta(), false, crate::now())?;
             summary::merge(&mut built.update, "$set", doc! { ROOM: allowed });
             summary::merge(&mut built.update, "$inc", doc! { VERSION: 1_i64 });
-            match apply(&self.core, id.clone(), version, built).await {
+            match change(&self.core, id.clone(), version, built).await {
                 Ok(_) => return Ok(Newest { page, room: allowed }),
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) if attempts == ATTEMPTS => {
                     return Err(contended(meta, &id));
@@ -594,7 +560,7 @@ impl Untyped {
             let bucket = self.bucket(row, page, part).map_err(refused)?;
             buckets.add(at, |bytes| items.encode(&bucket, bytes));
         }
-        match insert_encoded(&self.core, vec![buckets], true, true, &mut |_| Ok(())).await {
+        match insert_encoded(&self.core, vec![buckets], true, true).await {
             Ok(_) => Ok(page),
             Err(Error::InsertMany {
                 inserted, mut errors, ..
@@ -624,6 +590,15 @@ impl Untyped {
         bucket.extend(summary::of(meta, items)?.fields());
         Ok(bucket)
     }
+}
+
+/// Changes a bucket of which this version was read.
+async fn change(core: &Core, id: Bson, version: i64, mut built: Built) -> Result<Outcome> {
+    // The number and the sums of the items are written too, so the update does not change items alone.
+    built.met = None;
+    let seen = Some(version);
+    let update = engine::Update::new(core.odm(), core.meta(), One { id, seen }, built, false)?;
+    execute(core.clone(), "update", update).await
 }
 
 impl BucketMeta {
@@ -1114,7 +1089,7 @@ impl Untyped {
             summary::merge(&mut built.update, "$unset", summary.missing(meta));
             summary::merge(&mut built.update, "$set", summary.fields());
         }
-        match apply(&self.core, hit.id.clone(), hit.version, built).await {
+        match change(&self.core, hit.id.clone(), hit.version, built).await {
             Ok(_) => Ok(true),
             // It was deleted with its parent, or by another client.
             Err(Error::Conflict { .. } | Error::NotFound { .. }) => Ok(false),

@@ -2,7 +2,7 @@
 
 use crate::edges::{CopyKind, Edges, ReferenceKind};
 use crate::schema::{Applied, Change, Plan, Violations};
-use crate::{Audit, AuditedCopies, AuditedReference, Backfilled, Findings, Mend, Recovered, Repaired};
+use crate::{Audit, AuditedCopies, AuditedReference, Backfilled, Findings, Recovered, RepairKind, Repaired};
 use mongodb::bson::Bson;
 use serde_json::{Map, Value, json};
 
@@ -136,24 +136,24 @@ fn findings(findings: &Findings) -> Value {
 }
 
 pub(super) fn repaired(repaired: &Repaired) -> Value {
-    let mended = repaired.mended.iter().map(|mended| {
+    let repairs = repaired.repairs.iter().map(|repair| {
         json!({
-            "collection": mended.collection,
-            "field": mended.field,
-            "what": match mended.what {
-                Mend::Nullified => "nullified",
-                Mend::Pulled => "pulled",
-                Mend::Linked => "linked",
-                Mend::Unlinked => "unlinked",
-                Mend::Deduplicated => "deduplicated",
-                Mend::Copied => "copied",
-                Mend::Summed => "summed",
+            "collection": repair.collection,
+            "field": repair.field,
+            "what": match repair.what {
+                RepairKind::Nullified => "nullified",
+                RepairKind::Pulled => "pulled",
+                RepairKind::Linked => "linked",
+                RepairKind::Unlinked => "unlinked",
+                RepairKind::Deduplicated => "deduplicated",
+                RepairKind::Copied => "copied",
+                RepairKind::Summed => "summed",
             },
-            "count": mended.count,
+            "count": repair.count,
         })
     });
     json!({
-        "mended": mended.collect::<Vec<_>>(),
+        "repairs": repairs.collect::<Vec<_>>(),
         "repaired": repaired.repaired,
         "left": audit(&repaired.left),
     })

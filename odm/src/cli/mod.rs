@@ -49,7 +49,7 @@
 //! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of what `backfill` is to fill; `unknown`: the copies that the database knows and the models lack, such as `orders.name from customers.name`; `warning`: on a standalone server what it lacks and how to make it a replica set, else `null` |
 //! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
-//! | `repair` | `mended`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`; `repaired`: their total number; `left`: the faults that are left, as of an audit |
+//! | `repair` | `repairs`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`; `repaired`: their total number; `left`: the faults that are left, as of an audit |
 //! | `recover` | `documents`: how many had pending work; `copies`: in how many copies were updated; `oldest_s`: the age of the oldest pending work in seconds, or null |
 //! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were filled |
 //! | `forget` | `forgotten`: what the database knew and the models lack, as of `plan`, and names of references |
@@ -479,11 +479,11 @@ async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<Done,
 fn in_words(recovered: &Recovered) -> String {
     match recovered.documents {
         0 => "no pending work".to_owned(),
-        owed => format!(
+        documents => format!(
             "{} had pending work{}; copies were updated in {}",
-            plural(owed, "document"),
+            plural(documents, "document"),
             recovered.oldest.map_or_else(String::new, |oldest| {
-                let began = if owed == 1 { "" } else { ", the oldest" };
+                let began = if documents == 1 { "" } else { ", the oldest" };
                 format!("{began} for {} s", oldest.as_secs())
             }),
             plural(recovered.copies, "document")

@@ -47,7 +47,7 @@ fn only_yes_is_yes() {
     }
     let (mut out, mut err) = (Vec::new(), Vec::new());
     assert_eq!(Streams::new(&mut out, &mut err).ask("Sure?"), None);
-    assert!(err.is_empty(), "nobody is asked");
+    assert!(err.is_empty(), "there is no prompt");
 }
 
 #[test]

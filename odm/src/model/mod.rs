@@ -1,4 +1,4 @@
-//! What the derives declare, as constants: metadata, shapes, paths, sizes, values, references; and the bounds.
+//! The declarations of the derives, as constants: metadata, shapes, paths, sizes, values, references; and the bounds.
 //!
 //! Invariant: nothing here asks a server, and nothing knows a handle.
 

@@ -67,15 +67,15 @@ pub(crate) enum Guard {
         there: bool,
     },
     /// The field is not stored under a name that it had before: a document with both names can't be read.
-    Former { name: String, field: String },
+    PreviousName { name: String, field: String },
     /// The same of the items that are changed.
-    ItemFormers {
+    ItemPreviousNames {
         /// The array.
         name: String,
         /// Which items are changed; empty for all.
         within: Document,
         /// The previous name of the field of an item.
-        former: String,
+        previous: String,
         /// Its name.
         field: String,
     },
@@ -136,11 +136,11 @@ impl Guard {
             Guard::Entries { name, keys, max } => entries(name, keys, *max),
             Guard::Sum { name, limit } => doc! { name: limit.condition() },
             Guard::Base { name, .. } => doc! { name: { "$exists": true } },
-            Guard::Former { name, .. } => doc! { name: { "$exists": false } },
+            Guard::PreviousName { name, .. } => doc! { name: { "$exists": false } },
             Guard::Items { name, .. }
             | Guard::ItemBases { name, .. }
             | Guard::ItemValues { name, .. }
-            | Guard::ItemFormers { name, .. } => match self.offenders() {
+            | Guard::ItemPreviousNames { name, .. } => match self.offenders() {
                 Some(item) => doc! { name: { "$not": { "$elemMatch": item } } },
                 None => Document::new(),
             },
@@ -170,8 +170,8 @@ impl Guard {
             | Guard::Items { name, .. }
             | Guard::ItemBases { name, .. }
             | Guard::ItemValues { name, .. }
-            | Guard::ItemFormers { name, .. }
-            | Guard::Former { name, .. }
+            | Guard::ItemPreviousNames { name, .. }
+            | Guard::PreviousName { name, .. }
             | Guard::There { name, .. }
             | Guard::Value { name, .. }
             | Guard::Around(Around { name, .. }) => name,
@@ -259,7 +259,7 @@ impl Guard {
                 let null = doc! { "$type": "null", "$not": { "$type": "array" } };
                 (within, field, null)
             }
-            Guard::ItemFormers { within, former, .. } => (within, former, doc! { "$exists": true }),
+            Guard::ItemPreviousNames { within, previous, .. } => (within, previous, doc! { "$exists": true }),
             _ => return None,
         };
         let mut both = within.clone();
@@ -307,11 +307,14 @@ impl Guard {
                 id: Box::new(id.clone()),
                 field: format!("{name}.{field}"),
             }),
-            Guard::ItemFormers {
-                name, former, field, ..
+            Guard::ItemPreviousNames {
+                name,
+                previous,
+                field,
+                ..
             } => {
                 let of = |field: &str| format!("{name}.{field}");
-                Some(under_former_name(collection, id, &of(former), &of(field)))
+                Some(under_previous_name(collection, id, &of(previous), &of(field)))
             }
             _ => None,
         }
@@ -377,7 +380,9 @@ impl Guard {
                 let violation = Violation::new(name.as_str(), limit.rule().clone(), stored.cloned());
                 invalid(collection, violation.stored_in(id))
             }),
-            (Guard::Former { name, field }, Some(_)) => Some(under_former_name(collection, id, name, field)),
+            (Guard::PreviousName { name, field }, Some(_)) => {
+                Some(under_previous_name(collection, id, name, field))
+            }
             (Guard::Base { name, bound }, None) => {
                 let violation = Violation::new(name.as_str(), bound.clone(), None);
                 Some(invalid(collection, violation.stored_in(id)))
@@ -408,11 +413,11 @@ impl Guard {
     }
 }
 
-fn under_former_name(collection: &'static str, id: &Bson, former: &str, field: &str) -> Error {
+fn under_previous_name(collection: &'static str, id: &Bson, previous: &str, field: &str) -> Error {
     Error::Query {
         collection,
         message: format!(
-            "the document with _id {id} still stores `{field}` under its previous name `{former}`, and a document with both \
+            "the document with _id {id} still stores `{field}` under its previous name `{previous}`, and a document with both \
              names could not be read: `set` the field, which removes the previous name, or `replace` the document"
         ),
     }

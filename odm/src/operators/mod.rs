@@ -341,11 +341,6 @@ impl Built {
         }
     }
 
-    pub(crate) fn is_nothing(&self) -> bool {
-        let unset = self.update.get_document("$unset");
-        unset.is_ok_and(|unset| unset.contains_key(NO_FIELD))
-    }
-
     /// The condition of the matching documents that have nothing to change; `None` if the update changes every one.
     pub(crate) fn idle_among(&self, condition: Document) -> Option<Document> {
         let guards = |lets_be: bool| {
@@ -575,18 +570,19 @@ impl<R> Changes<R> {
 
     /// Removes the field under other names that it is read by: a document with two of them can't be read.
     fn without_aliases(&mut self, name: &str, field: Option<&'static FieldMeta>) {
-        for former in former_names(name, field) {
-            self.put("$unset", &former, Bson::String(String::new()), replace);
+        for previous in previous_names(name, field) {
+            self.put("$unset", &previous, Bson::String(String::new()), replace);
         }
     }
 
     /// Keeps a change of what is stored off a document that has it under another name that it is read by.
     fn needs_own_name(&mut self, name: &str, field: Option<&'static FieldMeta>) {
-        for former in former_names(name, field) {
-            let known = |guard: &Guard| matches!(guard, Guard::Former { name, .. } if *name == former);
+        for previous in previous_names(name, field) {
+            let known =
+                |guard: &Guard| matches!(guard, Guard::PreviousName { name, .. } if *name == previous);
             if !self.guards.iter().any(known) {
-                self.guards.push(Guard::Former {
-                    name: former,
+                self.guards.push(Guard::PreviousName {
+                    name: previous,
                     field: name.to_owned(),
                 });
             }
@@ -932,10 +928,10 @@ impl<R> Changes<R> {
                     field,
                     bound,
                 }),
-                Guard::Former { name: former, field } => self.guards.push(Guard::ItemFormers {
+                Guard::PreviousName { name: previous, field } => self.guards.push(Guard::ItemPreviousNames {
                     name: array.to_owned(),
                     within: within.clone(),
-                    former,
+                    previous,
                     field,
                 }),
                 Guard::There { name, .. } => self.problem(format!(
@@ -1278,11 +1274,11 @@ fn without_each(value: &mut Bson) {
 }
 
 /// The other names by which a field is read, at the path of its own name.
-fn former_names(name: &str, field: Option<&'static FieldMeta>) -> impl Iterator<Item = String> {
+fn previous_names(name: &str, field: Option<&'static FieldMeta>) -> impl Iterator<Item = String> {
     let above = name.rsplit_once('.').map(|(above, _)| above.to_owned());
     let aliases = field.into_iter().flat_map(|field| {
-        let former = |alias: &&&str| **alias != field.name;
-        field.aliases.iter().filter(former)
+        let previous = |alias: &&&str| **alias != field.name;
+        field.aliases.iter().filter(previous)
     });
     aliases.map(move |alias| match &above {
         Some(above) => format!("{above}.{alias}"),

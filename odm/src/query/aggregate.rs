@@ -1,12 +1,12 @@
 //! Pipelines: typed stages at the start, any stages after them, any type at the end.
 
-use crate::collection::{Core, batches};
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Holds, Path, Step};
 use crate::model::value::Grouped;
 use crate::query::filter::IntoSort;
 use crate::store::action::Action;
 use crate::store::batches::Batch;
+use crate::store::core::{Core, batches};
 use crate::{Collection, Document, Filter, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, Stream, StreamExt};

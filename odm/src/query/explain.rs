@@ -1,9 +1,9 @@
 //! How the server executes a query: by an index, or by reading the whole collection.
 
-use crate::collection::act;
 use crate::query::find::Query;
 use crate::query::join::{Asked, Join};
 use crate::store::action::Action;
+use crate::store::core::act;
 use crate::{Document, Find};
 use mongodb::bson::{self, Bson, doc};
 use serde::de::DeserializeOwned;

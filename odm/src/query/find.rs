@@ -2,7 +2,6 @@
 
 mod rows;
 
-use crate::collection::{Core, act, batches};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::names::read_too;
@@ -11,6 +10,7 @@ use crate::query::join::{ById, Join, ReadFrom as _, Source, Work};
 use crate::query::page::Place;
 use crate::store::action::Action;
 use crate::store::batches::{Batch, Take};
+use crate::store::core::{Core, act, batches};
 use crate::{Collection, Document, Error, Filter, Order, Projection, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt};
@@ -128,7 +128,7 @@ const MOST_AT_ONCE: u32 = i32::MAX as u32 - 1;
 /// of batches and that of documents.
 macro_rules! hand_out {
     ($core:expr, $action:expr, $take:expr) => {{
-        let core: &$crate::collection::Core = $core;
+        let core: &$crate::store::core::Core = $core;
         match core.session() {
             None => {
                 let cursor = $action.batch().await.map_err(|error| core.error(error))?;
@@ -691,7 +691,7 @@ impl Query {
         self.options.collation = Some(collation);
         self.options.projection = Some(doc! { "_id": 1 });
         if self.core.session().is_none() {
-            self.options.selection_criteria = Some(crate::write::PRIMARY);
+            self.options.selection_criteria = Some(crate::store::core::PRIMARY);
         }
         self.options.limit = Some(limit);
         self.each("find", take)

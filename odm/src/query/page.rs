@@ -3,11 +3,11 @@
 mod behind;
 mod resume;
 
-use crate::collection::Core;
 use crate::model::document::DocumentMeta;
 use crate::query::find::Query;
 use crate::query::join::{Join, Work};
 use crate::store::batches::Take;
+use crate::store::core::Core;
 use crate::{Document, Error, Filter, Find, Order, Result, store::decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

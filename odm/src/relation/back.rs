@@ -37,27 +37,27 @@ pub(super) fn put_back(
 ) -> Option<Statement> {
     let mut filter = doc! { "_id": value(now, "_id")? };
     let (mut set, mut unset) = (Document::new(), Document::new());
-    let mut put = |name: &str, former: Option<Bson>| {
-        match former {
-            Some(former) => set.insert(name, former),
+    let mut put = |name: &str, previous: Option<Bson>| {
+        match previous {
+            Some(previous) => set.insert(name, previous),
             None => unset.insert(name, ""),
         };
     };
     for spot in spots(before, now, edges) {
-        let (former, present) = (value(before, &spot.path), value(now, &spot.path));
-        let back = match (spot.array, items(former.as_ref()), items(present.as_ref())) {
+        let (previous, present) = (value(before, &spot.path), value(now, &spot.path));
+        let back = match (spot.array, items(previous.as_ref()), items(present.as_ref())) {
             (true, Some(was), Some(is)) => {
                 let merged = merged(was, is, &spot.edges, own)?;
                 if merged == is {
                     continue;
                 }
-                let was_one = matches!(former, Some(Bson::Array(_)));
+                let was_one = matches!(previous, Some(Bson::Array(_)));
                 match merged.is_empty() && !was_one {
-                    true => former,
+                    true => previous,
                     false => Some(Bson::Array(merged)),
                 }
             }
-            _ if is_own(before, now, &spot.edges, own) => former,
+            _ if is_own(before, now, &spot.edges, own) => previous,
             _ => continue,
         };
         put(&spot.path, back);
@@ -159,10 +159,10 @@ fn is_own(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&Edge], own: &
 }
 
 /// The present items of an array without those that the write has added, and with those that it has removed.
-fn merged(former: &[Bson], present: &[Bson], edges: &[&Edge], own: &Own<'_>) -> Option<Vec<Bson>> {
+fn merged(previous: &[Bson], present: &[Bson], edges: &[&Edge], own: &Own<'_>) -> Option<Vec<Bson>> {
     let items =
         |items: &[Bson]| -> Option<Vec<Item>> { items.iter().map(|item| references(item, edges)).collect() };
-    let (before, now) = (items(former)?, items(present)?);
+    let (before, now) = (items(previous)?, items(present)?);
     let any = |item: &Item, did: Did<'_>| {
         item.iter().any(|(at, target, key)| {
             let edge = edges.iter().find(|edge| edge.at == *at);
@@ -173,11 +173,11 @@ fn merged(former: &[Bson], present: &[Bson], edges: &[&Edge], own: &Own<'_>) -> 
     let removed = |item: &Item| any(item, own.removed);
     if edges.iter().map(|edge| (own.how)(edge)).max() == Some(How::Edits) {
         let named: Vec<bool> = now.iter().map(added).collect();
-        return Some(unedited(former, present, &named));
+        return Some(unedited(previous, present, &named));
     }
-    let item = |place: &Place| match place {
-        Place::Former(at) => former.get(*at).cloned(),
-        Place::Present(at) => present.get(*at).cloned(),
+    let item = |place: &Origin| match place {
+        Origin::Previous(at) => previous.get(*at).cloned(),
+        Origin::Present(at) => present.get(*at).cloned(),
     };
     merge(&before, &now, added, removed).iter().map(item).collect()
 }
@@ -197,8 +197,8 @@ fn references(item: &Bson, edges: &[&Edge]) -> Option<Item> {
 
 /// The present items, with the previous ones in the place of those that the write has changed, which hold added references.
 /// Their other fields tell which ones these were: other writers may have removed and added items meanwhile.
-fn unedited(former: &[Bson], present: &[Bson], named: &[bool]) -> Vec<Bson> {
-    let mut gone: Vec<Option<&Bson>> = former.iter().map(Some).collect();
+fn unedited(previous: &[Bson], present: &[Bson], named: &[bool]) -> Vec<Bson> {
+    let mut gone: Vec<Option<&Bson>> = previous.iter().map(Some).collect();
     let mut undone: HashSet<usize> = HashSet::new();
     for (at, (item, named)) in present.iter().zip(named).enumerate() {
         match gone.iter_mut().find(|gone| **gone == Some(item)) {
@@ -218,9 +218,9 @@ fn unedited(former: &[Bson], present: &[Bson], named: &[bool]) -> Vec<Bson> {
     let mut back: HashMap<usize, &Bson> = HashMap::new();
     for (_, at, was) in pairs {
         if !back.contains_key(&at)
-            && let Some(former) = gone.get_mut(was).and_then(Option::take)
+            && let Some(previous) = gone.get_mut(was).and_then(Option::take)
         {
-            back.insert(at, former);
+            back.insert(at, previous);
         }
     }
     let places = present.iter().enumerate();
@@ -244,20 +244,20 @@ fn alike(a: &Bson, b: &Bson) -> usize {
 
 /// Where an item of the outcome comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Former(usize),
+enum Origin {
+    Previous(usize),
     Present(usize),
 }
 
 /// The present items without the added ones and with the removed ones, each after the item that it followed before.
 fn merge<T: Eq + Hash>(
-    former: &[T],
+    previous: &[T],
     present: &[T],
     added: impl Fn(&T) -> bool,
     removed: impl Fn(&T) -> bool,
-) -> Vec<Place> {
+) -> Vec<Origin> {
     let mut before: HashMap<&T, usize> = HashMap::new();
-    for item in former {
+    for item in previous {
         *before.entry(item).or_default() += 1;
     }
     let mut stays = |item: &T| match before.get_mut(item) {
@@ -275,20 +275,20 @@ fn merge<T: Eq + Hash>(
     let mut behind: HashMap<&T, Vec<usize>> = HashMap::new();
     let mut outcome = Vec::with_capacity(present.len());
     let mut last = None;
-    for (at, item) in former.iter().enumerate() {
+    for (at, item) in previous.iter().enumerate() {
         match there.contains(item) {
             true => last = Some(item),
             false if !removed(item) => {}
             false => match last {
                 Some(last) => behind.entry(last).or_default().push(at),
-                None => outcome.push(Place::Former(at)),
+                None => outcome.push(Origin::Previous(at)),
             },
         }
     }
     for at in kept {
-        outcome.push(Place::Present(at));
+        outcome.push(Origin::Present(at));
         let next = present.get(at).and_then(|item| behind.remove(item));
-        outcome.extend(next.into_iter().flatten().map(Place::Former));
+        outcome.extend(next.into_iter().flatten().map(Origin::Previous));
     }
     outcome
 }
@@ -309,7 +309,7 @@ mod tests {
             item.as_document()
                 .is_some_and(|item| item.get_i32("by").is_ok_and(|by| by == 9))
         };
-        for (former, present, expected) in [
+        for (previous, present, expected) in [
             // Those beside it have no reference, as it had none.
             (
                 vec![plain(1), plain(2), plain(3)],
@@ -336,16 +336,16 @@ mod tests {
         ] {
             let named: Vec<bool> = present.iter().map(mine).collect();
             assert_eq!(
-                unedited(&former, &present, &named),
+                unedited(&previous, &present, &named),
                 expected,
-                "{former:?} -> {present:?}"
+                "{previous:?} -> {present:?}"
             );
         }
     }
 
     #[test]
     fn what_others_did_stays() {
-        for (former, present, added, removed, expected) in [
+        for (previous, present, added, removed, expected) in [
             ("a", "ax", "x", "", "a"),
             ("a", "ayx", "x", "", "ay"),
             ("a", "xay", "x", "", "ay"),
@@ -365,14 +365,14 @@ mod tests {
             // It was there before the write, which brought it once more.
             ("a", "aa", "a", "", "a"),
         ] {
-            let (before, now) = (letters(former), letters(present));
+            let (before, now) = (letters(previous), letters(present));
             let places = merge(&before, &now, |c| added.contains(*c), |c| removed.contains(*c));
-            let letter = |place: &Place| match place {
-                Place::Former(at) => before[*at],
-                Place::Present(at) => now[*at],
+            let letter = |place: &Origin| match place {
+                Origin::Previous(at) => before[*at],
+                Origin::Present(at) => now[*at],
             };
             let found: String = places.iter().map(letter).collect();
-            assert_eq!(found, expected, "{former} -> {present}, +{added} -{removed}");
+            assert_eq!(found, expected, "{previous} -> {present}, +{added} -{removed}");
         }
     }
 }

@@ -24,7 +24,7 @@ use std::collections::{HashSet, VecDeque};
 macro_rules! act {
     ($scope:expr, $meta:expr, $action:expr) => {{
         $scope.trip();
-        let outcome = crate::collection::act!($scope.session, $action);
+        let outcome = crate::store::core::act!($scope.session, $action);
         outcome.map_err(|error| Context::of($meta).driver(error))
     }};
 }

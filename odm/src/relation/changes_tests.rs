@@ -63,7 +63,7 @@ fn references_are_found_in_whatever_brings_them() {
     }
     assert_eq!(found("parts", doc! { "$set": { "parts.$[e0]": 4 } }), [4]);
     assert_eq!(found("parts", doc! { "$set": { "parts.3": 5 } }), [5]);
-    // What it stands in.
+    // The struct around it.
     assert_eq!(
         found(
             "hall.warehouse",
@@ -177,7 +177,7 @@ fn a_push_onto_a_two_way_array_adds_to_a_set() {
         update.guards[0].condition(),
         room(Some(vec![1.into(), 2.into()])).condition()
     );
-    // What else is pushed stays a push, and so does what is more than that.
+    // Any other `$push` stays as it is, and so does one with more than that.
     let mut update = built(doc! { "$push": { "authors": 3, "tags": "x" }, "$addToSet": { "other": 1 } });
     as_sets(graph.outgoing(&BOOK), &mut update);
     let set = doc! { "$addToSet": { "other": 1, "authors": { "$each": [3] } } };

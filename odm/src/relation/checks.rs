@@ -493,19 +493,19 @@ impl Recheck {
         }
         let known = self.written.changed.iter();
         changed.extend(known.map(|(meta, documents)| (*meta, documents.as_slice().into())));
-        let mut debts = Vec::new();
+        let mut tokens = Vec::new();
         for (meta, documents) in &changed {
-            let (token, mut owing) = (Token::new(), false);
+            let (token, mut leaves_work) = (Token::new(), false);
             let documents = (*meta, documents.as_ref());
-            let restored = self.restore(scope, graph, is_there, documents, (token, &mut owing));
+            let restored = self.restore(scope, graph, is_there, documents, (token, &mut leaves_work));
             failed = failed.and(restored.await);
-            if owing {
-                debts.push((*meta, token));
+            if leaves_work {
+                tokens.push((*meta, token));
             }
         }
         // After the last one: a failure of pending work must neither keep a reference from being undone, nor hide the missing
         // targets from the caller.
-        derived::leave_unpaid(derived::settle_all(scope, debts).await);
+        derived::log_undrained(derived::drain_all(scope, tokens).await);
         failed
     }
 
@@ -554,7 +554,7 @@ impl Recheck {
         graph: &Graph,
         is_there: &(impl Fn(Column, &Key) -> bool + Sync),
         (meta, documents): (&'static DocumentMeta, &[RawDocumentBuf]),
-        (token, owing): (Token, &mut bool),
+        (token, leaves_work): (Token, &mut bool),
     ) -> Result<()> {
         let edges: Vec<&Edge> = self
             .brought
@@ -599,7 +599,7 @@ impl Recheck {
                     if let Some(bucket) = meta.bucket {
                         bucket::retell(bucket, &mut back.update)?;
                     }
-                    *owing |= derived::given_back(graph, meta, &mut back.update, token);
+                    *leaves_work |= derived::given_back(graph, meta, &mut back.update, token);
                     Ok(back)
                 })
                 .collect::<Result<_>>()?;

@@ -1,6 +1,6 @@
 //! Applies the effects of a write on the other side of two-way references, in one command for each collection.
 
-use super::derived::Debt;
+use super::derived::PendingWork;
 use super::graph::{Edge, Graph, is};
 use super::links::{Act, Answers, Effect, Node, Questions, missing};
 use super::pairs;
@@ -60,11 +60,16 @@ pub(super) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
 }
 
 /// Writes these effects, all of them or with an error. Within a transaction that is the caller's to abort; without one a part may
-/// be written. Updates of fields that are derived from the references are left pending as `debt` says.
+/// be written. Updates of fields that are derived from the references are left to pending work as `pending` says.
 ///
 /// # Errors
 /// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
-pub(super) async fn apply(scope: &Scope<'_>, graph: &Graph, effects: &[Effect], debt: Debt) -> Result<()> {
+pub(super) async fn apply(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    effects: &[Effect],
+    pending: PendingWork,
+) -> Result<()> {
     let mut collections: Vec<(&'static DocumentMeta, Vec<&Effect>)> = Vec::new();
     for effect in effects {
         let Some(edge) = graph.edge(effect.edge) else {
@@ -81,7 +86,7 @@ pub(super) async fn apply(scope: &Scope<'_>, graph: &Graph, effects: &[Effect], 
             pairs::raise_version(meta, &mut statement.update);
         }
         for statement in prepared.before.iter_mut().chain(&mut prepared.statements) {
-            graph.note(meta, &mut statement.update, None, debt);
+            graph.note(meta, &mut statement.update, None, pending);
         }
         prepared.count();
         scope.update(meta, &prepared.before).await?;
@@ -206,19 +211,19 @@ pub(super) fn statements(graph: &Graph, effects: &[&Effect], only_changed: bool)
         let of = effects.iter().filter(|effect| effect.edge == edge.at).copied();
         let mut become_: Vec<(Option<Node>, Vec<&Effect>)> = Vec::new();
         for effect in of.clone() {
-            let Act::Become { former } = &effect.act else {
+            let Act::Become { previous } = &effect.act else {
                 continue;
             };
-            match become_.iter_mut().find(|(before, _)| before == former) {
+            match become_.iter_mut().find(|(before, _)| before == previous) {
                 Some((_, list)) => list.push(effect),
-                None => become_.push((former.clone(), vec![effect])),
+                None => become_.push((previous.clone(), vec![effect])),
             }
         }
-        for (former, list) in become_ {
-            let former = former.map_or(Bson::Null, |former| former.id);
+        for (previous, list) in become_ {
+            let previous = previous.map_or(Bson::Null, |previous| previous.id);
             let links = list.into_iter().map(|effect| (&effect.target, &effect.holder));
             for (target, holders) in by_target(links) {
-                let filter = doc! { &edge.path: former.clone() };
+                let filter = doc! { &edge.path: previous.clone() };
                 prepared.add(&holders, &filter, &doc! { "$set": { &edge.path: target.id } });
             }
         }

@@ -71,7 +71,7 @@ async fn follow_together<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta, ids
 /// Repairs links on one side, and duplicates.
 async fn follow_faults<'g>(scope: &Scope<'g>, mut faults: Vec<Fault<'g>>) -> Result<()> {
     faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
-    log_left(Repaired::default().mend(scope, faults).await?);
+    log_left(Repaired::default().repair(scope, faults).await?);
     Ok(())
 }
 
@@ -220,10 +220,10 @@ async fn agree_on<'g>(scope: &Scope<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>,
             }
         }
     }
-    left.extend(repaired.mend_as(scope, links, Belief::These(&believed)).await?);
-    left.extend(repaired.mend_as(scope, others, Belief::SideAnyway).await?);
+    left.extend(repaired.repair_as(scope, links, Belief::These(&believed)).await?);
+    left.extend(repaired.repair_as(scope, others, Belief::SideAnyway).await?);
     log_left(left);
-    Ok(repaired.mended.iter().map(|mended| mended.count).sum())
+    Ok(repaired.repairs.iter().map(|repair| repair.count).sum())
 }
 
 fn others(faults: &[Fault<'_>]) -> HashSet<Key> {

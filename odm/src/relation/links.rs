@@ -142,7 +142,7 @@ pub(super) enum Act {
     /// The reference is removed.
     Lose,
     /// The single reference is this one from now on; before it was another one, or none.
-    Become { former: Option<Node> },
+    Become { previous: Option<Node> },
     /// The single reference is right, and has to stay so: in a transaction the document is written nevertheless, so that no
     /// other client changes it meanwhile.
     Stay,
@@ -277,30 +277,30 @@ impl<'a> Effects<'a> {
             self.list.push(effect(Act::Gain));
             return Ok(());
         }
-        let Some(former) = self.current(other, &link.target) else {
+        let Some(previous) = self.current(other, &link.target) else {
             self.missing.push((edge.at, link.target.id.clone()));
             return Ok(());
         };
-        if former.as_ref() == Some(&link.holder) {
+        if previous.as_ref() == Some(&link.holder) {
             self.list.push(effect(Act::Stay));
             return Ok(());
         }
         // Taken over: the document that it referred to before does not refer to it any more.
-        if let Some(former) = &former
-            && self.diff.holds(edge.at, &former.key, &link.target.key) != Some(false)
-            && !self.claimed.contains_key(&(edge.at, former.key.clone()))
+        if let Some(previous) = &previous
+            && self.diff.holds(edge.at, &previous.key, &link.target.key) != Some(false)
+            && !self.claimed.contains_key(&(edge.at, previous.key.clone()))
         {
             if !edge.list && !edge.reference.optional {
-                return Err(must_refer(edge, former));
+                return Err(must_refer(edge, previous));
             }
             self.list.push(Effect {
                 edge: edge.at,
-                holder: former.clone(),
+                holder: previous.clone(),
                 target: link.target.clone(),
                 act: Act::Lose,
             });
         }
-        self.list.push(effect(Act::Become { former }));
+        self.list.push(effect(Act::Become { previous }));
         Ok(())
     }
 

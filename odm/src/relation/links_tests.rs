@@ -79,8 +79,12 @@ fn carry_out(graph: &Graph, world: &mut World, effect: &Effect) -> Result<(), &'
         Act::Gain if field.contains(&target) => {}
         Act::Gain if field.len() as u64 >= edge.max.unwrap_or(u64::MAX) => return Err("full"),
         Act::Gain => field.push(target),
-        Act::Become { former } => {
-            assert_eq!(field.first().copied(), former.as_ref().map(number), "{effect:?}");
+        Act::Become { previous } => {
+            assert_eq!(
+                field.first().copied(),
+                previous.as_ref().map(number),
+                "{effect:?}"
+            );
             *field = vec![target];
         }
         Act::Stay => {}
@@ -173,7 +177,7 @@ fn steps(graph: &Graph, world: &World, writes: &Writes) -> Option<Vec<World>> {
     Some(worlds)
 }
 
-/// What an audit finds: links that one side names alone, by edge, holder and target; of documents that are not there, too.
+/// The findings of an audit: links that one side names alone, by edge, holder and target; of documents that are not there, too.
 fn one_sided(graph: &Graph, world: &World) -> BTreeSet<(usize, i32, i32)> {
     let mut found = BTreeSet::new();
     for edge in graph.edges() {

@@ -15,7 +15,6 @@ mod follow;
 pub(crate) mod graph;
 mod inspect;
 mod links;
-mod outcome;
 mod pairs;
 mod parts;
 mod raw;
@@ -29,15 +28,15 @@ mod write;
 
 pub(crate) use checks::Recheck;
 pub use derived::backfill_at_once;
-pub(crate) use derived::{Age, Amended, Inserts, Left, Looked, Token, Unknown, demanded, order_of};
+pub(crate) use derived::{Age, DeferredWork, Filled, Inserts, Looked, Token, Unknown, demanded, order_of};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
-pub(crate) use outcome::Outcome;
 pub(crate) use parts::{Parts, by_collation, combines, id_by_collation};
 pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
 pub(crate) use write::{
-    Duties, IN_ONE, What, Write, belong_together, is_unrelated, prepare, prepare_upsert, refers_to_its_kind,
+    IN_ONE, Obligations, What, Write, belong_together, is_unrelated, prepare, prepare_upsert,
+    refers_to_its_kind,
 };
 
 use crate::{Error, Odm, Result};
@@ -53,12 +52,12 @@ pub(crate) struct AfterCommit {
     /// Documents that were deleted: whether something refers to them.
     pub(crate) deleted: Vec<Later>,
     /// The pending work of written documents.
-    pub(crate) left: derived::Left,
+    pub(crate) left: derived::DeferredWork,
 }
 
 /// Fills in copies before a write, in its transaction or not.
 #[derive(Clone, Copy)]
-pub(crate) struct Amend<'a> {
+pub(crate) struct FillIn<'a> {
     pub(crate) odm: &'a Odm,
     pub(crate) session: Option<&'a crate::session::Shared>,
     pub(crate) trace: &'a crate::store::trace::Trace,
@@ -66,7 +65,7 @@ pub(crate) struct Amend<'a> {
     pub(crate) beside: &'a [Inserts],
 }
 
-impl Amend<'_> {
+impl FillIn<'_> {
     /// Puts collections from which others of them copy before these.
     pub(crate) fn sources_first(self, metas: &mut Vec<&'static crate::model::document::DocumentMeta>) {
         let graph = self.odm.graph();
@@ -92,11 +91,6 @@ impl Amend<'_> {
         Ok(is_source && (self.session.is_some() || self.odm.has_transactions().await?))
     }
 
-    /// Whether the library has something of its own in such documents.
-    pub(crate) fn concerns(self, meta: &crate::model::document::DocumentMeta) -> bool {
-        self.odm.graph().is_depended_on(meta)
-    }
-
     /// Fills in copies in new documents. Their pending work has this token.
     pub(crate) async fn insert(
         self,
@@ -104,7 +98,7 @@ impl Amend<'_> {
         documents: &mut [RawDocumentBuf],
         token: &mut Option<Token>,
     ) -> Result<()> {
-        self.with(async |scope| derived::amend_insert(scope, meta, documents, self.beside, token).await)
+        self.with(async |scope| derived::fill_insert(scope, meta, documents, self.beside, token).await)
             .await?;
         match self.odm.graph().is_linked(meta) {
             true => pairs::count_new(documents),
@@ -122,7 +116,7 @@ impl Amend<'_> {
         token: &mut Option<Token>,
     ) -> Result<()> {
         self.with(async |scope| {
-            derived::amend_update(scope, meta, one, built, upsert, self.beside, token).await
+            derived::fill_update(scope, meta, one, built, upsert, self.beside, token).await
         })
         .await?;
         if pairs::links(self.odm.graph(), meta, built) {
@@ -140,8 +134,8 @@ impl Amend<'_> {
         meta: &'static crate::model::document::DocumentMeta,
         document: &RawDocumentBuf,
         token: &mut Option<Token>,
-    ) -> Result<Option<Amended>> {
-        self.with(async |scope| derived::amend_replace(scope, meta, document, self.beside, token).await)
+    ) -> Result<Option<Filled>> {
+        self.with(async |scope| derived::fill_replace(scope, meta, document, self.beside, token).await)
             .await
     }
 
@@ -193,7 +187,7 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
         let trips = AtomicU64::new(0);
         let scope = Scope::new(odm, None, &trips);
         let mut left = left;
-        let debts = std::mem::take(&mut left.left);
+        let deferred = std::mem::take(&mut left.left);
         let deleted = match left.deleted.is_empty() {
             true => Ok(()),
             false => remove::look_again(scope, left.deleted).await,
@@ -202,7 +196,7 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
             true => Ok(()),
             false => checks::after(&scope, &left.written).await,
         };
-        derived::leave_owed(debts.pay(&scope).await);
+        derived::drained_or_logged(deferred.drain(&scope).await);
         told(checked)?;
         told(deleted)
     }

@@ -96,7 +96,7 @@ impl<'a> Parts<'a> {
 /// # Errors
 /// [`Error::Query`] where there are too many.
 pub(crate) async fn by_collation(
-    core: &crate::collection::Core,
+    core: &crate::store::core::Core,
     filter: Document,
     collation: mongodb::options::Collation,
 ) -> Result<Document> {
@@ -127,7 +127,7 @@ pub(crate) async fn by_collation(
 /// # Errors
 /// [`Error::Query`] where there are several.
 pub(crate) async fn id_by_collation(
-    core: &crate::collection::Core,
+    core: &crate::store::core::Core,
     id: Bson,
     collation: mongodb::options::Collation,
 ) -> Result<Bson> {

@@ -1,6 +1,6 @@
 //! Refuses raw updates of the fields that the library writes itself. A typed change of it does not compile.
 
-use super::derived::{followed, plain_name};
+use super::derived::{kept_in_sync, plain_name};
 use super::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::model::names::meet;
@@ -40,7 +40,7 @@ fn why_not(graph: &Graph, meta: &DocumentMeta, raw: &Raw) -> Option<String> {
         ));
     }
     for edge in graph.outgoing(meta) {
-        let copy = followed(edge).find(|copy| is_within(&name, &edge.copy_path(copy)));
+        let copy = kept_in_sync(edge).find(|copy| is_within(&name, &edge.copy_path(copy)));
         if let Some(copy) = copy {
             let source = edge.targets.first().map_or("", |target| target.collection);
             return Some(format!(

@@ -20,7 +20,8 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::session::Turn;
-use crate::{Deleted, Error, Result};
+use crate::store::results::Deleted;
+use crate::{Error, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -100,7 +101,7 @@ async fn remove_in_turn(
     }
     removal.deletes = true;
     let outcome = removal.run(root).await;
-    let settled = removal.settle().await;
+    let drained = removal.drain().await;
     if let Some(session) = scope.session {
         if let Err(error) = &outcome {
             // A part of it may be written: it must not be committed, whatever the caller does with the error.
@@ -108,7 +109,7 @@ async fn remove_in_turn(
         }
         session.look_at_the_end(std::mem::take(&mut removal.later));
     }
-    outcome.and(settled)
+    outcome.and(drained)
 }
 
 /// Refuses a deletion that writes documents whose copies these models lack, or that deletes documents to which they lack
@@ -145,8 +146,8 @@ pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()
             failed = failed.or(Some(error));
         }
     }
-    let settled = removal.settle().await;
-    failed.map_or(settled, Err)
+    let drained = removal.drain().await;
+    failed.map_or(drained, Err)
 }
 
 /// Documents that were deleted in a transaction of the caller: references to them are looked up again after its commit.
@@ -217,13 +218,13 @@ struct Removal<'a, 'd> {
     first: Option<Vec<RawDocumentBuf>>,
     later: Vec<Later>,
     /// The token of the pending work of documents from which references were removed.
-    owed: derived::Token,
+    token: derived::Token,
     /// The collections of these documents.
-    owing: Vec<&'static DocumentMeta>,
-    /// Parents that children were detached from: they may stay after all, or come again.
-    left: derived::Left,
+    pending: Vec<&'static DocumentMeta>,
+    /// Work for parents that children were detached from: they may stay after all, or be inserted again.
+    deferred: derived::DeferredWork,
     /// The failure of pending work after a transaction, which stays pending.
-    unpaid: Result<()>,
+    failed: Result<()>,
 }
 
 impl<'a, 'd> Removal<'a, 'd> {
@@ -237,10 +238,10 @@ impl<'a, 'd> Removal<'a, 'd> {
             done,
             first: None,
             later: Vec::new(),
-            owed: derived::Token::new(),
-            owing: Vec::new(),
-            left: derived::Left::default(),
-            unpaid: Ok(()),
+            token: derived::Token::new(),
+            pending: Vec::new(),
+            deferred: derived::DeferredWork::default(),
+            failed: Ok(()),
         }
     }
 
@@ -250,18 +251,18 @@ impl<'a, 'd> Removal<'a, 'd> {
     }
 
     /// Applies the pending work of documents from which references were removed, and of the parents that lost children.
-    async fn settle(&mut self) -> Result<()> {
-        let mut paid = std::mem::replace(&mut self.unpaid, Ok(()));
-        for meta in std::mem::take(&mut self.owing) {
-            let settled = derived::settle(self.scope, meta, self.owed).await;
-            paid = paid.and(settled.map(drop));
+    async fn drain(&mut self) -> Result<()> {
+        let mut drained = std::mem::replace(&mut self.failed, Ok(()));
+        for meta in std::mem::take(&mut self.pending) {
+            let applied = derived::drain(self.scope, meta, self.token).await;
+            drained = drained.and(applied.map(drop));
         }
-        let left = std::mem::take(&mut self.left);
+        let deferred = std::mem::take(&mut self.deferred);
         match self.scope.session {
-            Some(session) => session.leave(left),
-            None => paid = paid.and(left.pay(&self.scope).await.map(drop)),
+            Some(session) => session.leave(deferred),
+            None => drained = drained.and(deferred.drain(&self.scope).await.map(drop)),
         }
-        paid
+        drained
     }
 
     fn rules(&mut self, meta: &'static DocumentMeta) -> Arc<Rules<'a>> {
@@ -492,11 +493,11 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(());
         }
         if let Some(refers) = rule.holders(there) {
-            derived::owe_all(&self.scope.unvalidated(), holder, refers, self.owed).await?;
+            derived::record_all(&self.scope.unvalidated(), holder, refers, self.token).await?;
             // A process whose models lack copies leaves the pending work to one that has them.
-            let may_pay = self.scope.odm.may_write(holder).is_ok();
-            if may_pay && !self.owing.iter().any(|meta| is(meta, holder)) {
-                self.owing.push(holder);
+            let may_apply = self.scope.odm.may_write(holder).is_ok();
+            if may_apply && !self.pending.iter().any(|meta| is(meta, holder)) {
+                self.pending.push(holder);
             }
         }
         Ok(())
@@ -593,9 +594,11 @@ impl<'a, 'd> Removal<'a, 'd> {
                 if std::mem::take(&mut orphans) {
                     let parents = documents.iter().filter_map(|parent| rule.key(parent));
                     let parents = parents.map(|key| Key::of_bson(&key));
-                    self.left.note_parents(&self.scope, rule.edge, parents).await?;
+                    self.deferred
+                        .note_parents(&self.scope, rule.edge, parents)
+                        .await?;
                 }
-                passed_on |= graph.note(holder, &mut change.update, Some(rule.edge), self.owed.into());
+                passed_on |= graph.note(holder, &mut change.update, Some(rule.edge), self.token.into());
                 if rule.is_two_way() {
                     pairs::count(&mut change.update);
                 }
@@ -615,9 +618,9 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
         match self.scope.session {
             _ if !passed_on => {}
-            Some(session) => session.owe(holder, self.owed),
-            None if self.owing.iter().any(|meta| is(meta, holder)) => {}
-            None => self.owing.push(holder),
+            Some(session) => session.add_pending(holder, self.token),
+            None if self.pending.iter().any(|meta| is(meta, holder)) => {}
+            None => self.pending.push(holder),
         }
         Ok(())
     }
@@ -656,13 +659,13 @@ impl<'a, 'd> Removal<'a, 'd> {
                 true => self.done.deleted += erased.deleted,
                 false => self.done.cascaded += erased.deleted,
             }
-            let left = std::mem::take(&mut erased.left);
+            let deferred = std::mem::take(&mut erased.deferred);
             match self.scope.session {
-                Some(session) => session.leave(left),
+                Some(session) => session.leave(deferred),
                 None => {
                     // The documents after it are deleted and checked nevertheless.
-                    let paid = derived::but_for_the_deployment(left.pay(&self.scope).await)?;
-                    self.unpaid = std::mem::replace(&mut self.unpaid, Ok(())).and(paid.map(drop));
+                    let drained = derived::but_for_the_deployment(deferred.drain(&self.scope).await)?;
+                    self.failed = std::mem::replace(&mut self.failed, Ok(())).and(drained.map(drop));
                 }
             }
             for (rule, changed) in unlinks.iter().zip(erased.unlinked) {
@@ -872,12 +875,12 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
         let graph = self.scope.odm.graph();
         let token = derived::Token::new();
-        let mut owing = Vec::new();
+        let mut pending = Vec::new();
         if graph.takes_part(level.meta) {
             for document in &mut back {
                 *document = derived::again(graph, level.meta, document, token)?;
             }
-            owing.push(level.meta);
+            pending.push(level.meta);
         }
         let left_out = self.scope.restore(level.meta, &back).await?;
         // Its links are restored.
@@ -886,7 +889,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             for document in &back {
                 for (filter, mut change) in rule.attachments(document) {
                     if graph.note(holder, &mut change.update, None, token.into()) {
-                        owing.push(holder);
+                        pending.push(holder);
                     }
                     pairs::raise_version(holder, &mut change.update);
                     self.scope.change(holder, filter, change).await?;
@@ -894,12 +897,12 @@ impl<'a, 'd> Removal<'a, 'd> {
             }
         }
         let mut known = HashSet::new();
-        owing.retain(|meta| known.insert(meta.collection));
-        let owing = owing.into_iter().map(|meta| (meta, token)).collect();
-        let paid = derived::settle_all(&self.scope, owing).await;
+        pending.retain(|meta| known.insert(meta.collection));
+        let pending = pending.into_iter().map(|meta| (meta, token)).collect();
+        let drained = derived::drain_all(&self.scope, pending).await;
         // The documents are restored, whatever is still pending: the caller needs the error that names the restricting
         // references.
-        derived::leave_unpaid(derived::but_for_the_deployment(paid)?);
+        derived::log_undrained(derived::but_for_the_deployment(drained)?);
         Ok(left_out)
     }
 
@@ -976,7 +979,7 @@ struct Erased {
     /// By rule.
     unlinked: Vec<u64>,
     /// The work that is left after the commit.
-    left: derived::Left,
+    deferred: derived::DeferredWork,
 }
 
 /// The condition of these documents.
@@ -1036,7 +1039,7 @@ async fn erase(
         deleted: 0,
         there: HashSet::new(),
         unlinked: Vec::new(),
-        left: derived::Left::default(),
+        deferred: derived::DeferredWork::default(),
     };
     if part.is_empty() {
         return Ok(erased);
@@ -1056,7 +1059,7 @@ async fn erase(
     };
     // Outside of a transaction, what is derived from them is derived without them before they are deleted.
     erased.deleted = match level.rules.derives && scope.session.is_none() {
-        true => derived::delete_with_debts(&scope, level.meta, filter).await?,
+        true => derived::delete_after_draining(&scope, level.meta, filter).await?,
         false => scope.delete(level.meta, filter).await?,
     };
     if erased.deleted < part.len() as u64 {
@@ -1067,7 +1070,7 @@ async fn erase(
         .iter()
         .filter(|document| !erased.there.contains(&Key::of_bson(&id(document))))
         .collect();
-    let mut within = derived::Within::new(&scope);
+    let mut propagation = derived::Propagation::new(&scope);
     for rule in unlinks {
         let changed = match rule.holders(gone.iter().copied()) {
             Some(filter) => {
@@ -1077,10 +1080,10 @@ async fn erase(
                     rule.edge.holder,
                     &mut change.update,
                     Some(rule.edge),
-                    within.debt(),
+                    propagation.pending(),
                 );
                 let named = rule.named(gone.iter().copied());
-                within.rewritten(graph, rule.edge, named.iter().map(Key::to_bson).collect());
+                propagation.rewritten(graph, rule.edge, named.iter().map(Key::to_bson).collect());
                 let named = named.into_iter();
                 unlink(&scope, rule.edge.holder, (named, filter), change, on_the_way).await?
             }
@@ -1091,9 +1094,9 @@ async fn erase(
     if scope.session.is_some() {
         if level.rules.derives {
             let deleted = own.as_ref().map_or(gone, |own| own.iter().collect());
-            within.deleted(&scope, level.meta, &deleted).await?;
+            propagation.deleted(&scope, level.meta, &deleted).await?;
         }
-        (_, erased.left) = within.end(&scope).await?;
+        (_, erased.deferred) = propagation.end(&scope).await?;
     }
     Ok(erased)
 }

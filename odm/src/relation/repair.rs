@@ -6,7 +6,7 @@
 
 use super::audit::{Audit, Chosen, FieldOf, Source, look};
 use super::batch::{Change, all, document_id, value};
-use super::derived::{Kept, Left, Token, Written, but_for_the_deployment};
+use super::derived::{DeferredWork, Kept, Token, Written, but_for_the_deployment};
 use super::graph::{Edge, Graph};
 use super::inspect::{Fault, Kind, confirm, look_at};
 use super::pairs;
@@ -154,15 +154,15 @@ impl Repairing {
 ///
 /// ```no_run
 /// # fn example(repaired: odm::upkeep::Repaired) {
-/// let mended: u64 = repaired.mended.iter().map(|one| one.count).sum();
-/// println!("{mended} mended, {}", repaired.left);
+/// let repairs: u64 = repaired.repairs.iter().map(|one| one.count).sum();
+/// println!("{repairs} repairs, {}", repaired.left);
 /// # }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Repaired {
     /// The repairs, by reference.
-    pub mended: Vec<Mended>,
+    pub repairs: Vec<Repair>,
     /// The total number of repairs.
     pub repaired: u64,
     /// The findings that are left, since they have no single right answer.
@@ -172,19 +172,19 @@ pub struct Repaired {
 /// The repairs of one kind to one reference.
 ///
 /// ```no_run
-/// # fn example(mended: odm::upkeep::Mended) {
-/// println!("{}.{}: {:?} {}", mended.collection, mended.field, mended.what, mended.count);
+/// # fn example(repair: odm::upkeep::Repair) {
+/// println!("{}.{}: {:?} {}", repair.collection, repair.field, repair.what, repair.count);
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Mended {
+pub struct Repair {
     /// The collection of the documents that were changed.
     pub collection: &'static str,
     /// The stored path of the reference.
     pub field: String,
     /// The kind of repair.
-    pub what: Mend,
+    pub what: RepairKind,
     /// The number of these repairs.
     pub count: u64,
 }
@@ -192,11 +192,11 @@ pub struct Mended {
 /// A kind of repair.
 ///
 /// ```
-/// assert_ne!(odm::upkeep::Mend::Linked, odm::upkeep::Mend::Unlinked);
+/// assert_ne!(odm::upkeep::RepairKind::Linked, odm::upkeep::RepairKind::Unlinked);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Mend {
+pub enum RepairKind {
     /// A dangling reference was removed.
     Nullified,
     /// Dangling references were removed from a document's arrays.
@@ -233,9 +233,9 @@ impl IntoFuture for Repairing {
                 }
                 let mut failed = Ok(());
                 for _ in 0..PASSES {
-                    let before: u64 = repaired.mended.iter().map(|mended| mended.count).sum();
+                    let before: u64 = repaired.repairs.iter().map(|repair| repair.count).sum();
                     failed = failed.and(repaired.pass(&scope, &edges, &chosen.read).await?);
-                    let after: u64 = repaired.mended.iter().map(|mended| mended.count).sum();
+                    let after: u64 = repaired.repairs.iter().map(|repair| repair.count).sum();
                     let links = repaired.left.references.iter().map(|left| left.one_sided.count);
                     if after == before || links.sum::<u64>() == 0 {
                         break;
@@ -248,7 +248,7 @@ impl IntoFuture for Repairing {
                     }
                     failed = failed.and(repaired.copies(&scope, kept, &chosen.read).await?);
                 }
-                repaired.repaired = repaired.mended.iter().map(|mended| mended.count).sum();
+                repaired.repaired = repaired.repairs.iter().map(|repair| repair.count).sum();
                 trace.done(trips.into_inner(), repaired.left.documents);
                 failed.map(|()| repaired)
             });
@@ -259,26 +259,26 @@ impl IntoFuture for Repairing {
 }
 
 impl Repaired {
-    /// Takes copies again that are not what their source says. Gives the first refusal, when everything else is done.
+    /// Updates copies that differ from their source. Returns the first refusal, when everything else is done.
     async fn copies(&mut self, scope: &Scope<'_>, kept: Kept<'_>, read: &AtomicU64) -> Result<Result<()>> {
         let mut source = Source::with(scope, kept.holder(), kept.projection(), None).await?;
-        let mut mended = Written::default();
+        let mut written = Written::default();
         while let Some(documents) = source.next(scope).await? {
-            mended.add(kept.correct(scope, &documents).await)?;
+            written.add(kept.correct(scope, &documents).await)?;
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
         }
-        if mended.documents > 0 {
-            self.mended.push(Mended {
+        if written.documents > 0 {
+            self.repairs.push(Repair {
                 collection: kept.holder().collection,
                 field: kept.fields().join(", "),
                 what: match kept {
-                    Kept::Bucket(..) => Mend::Summed,
-                    Kept::Beside(_) | Kept::Derived(_) => Mend::Copied,
+                    Kept::Bucket(..) => RepairKind::Summed,
+                    Kept::Beside(_) | Kept::Derived(_) => RepairKind::Copied,
                 },
-                count: mended.documents,
+                count: written.documents,
             });
         }
-        Ok(mended.all().map(drop))
+        Ok(written.all().map(drop))
     }
 
     /// One pass over all documents. Returns the first failure of pending work for derived fields in other documents.
@@ -297,7 +297,7 @@ impl Repaired {
                 read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                 let faults = std::mem::take(&mut inspected.faults);
                 self.left.count(documents.len(), edges, &inspected);
-                match but_for_the_deployment(self.mend(scope, faults).await)? {
+                match but_for_the_deployment(self.repair(scope, faults).await)? {
                     Ok(left) => left.iter().for_each(|fault| self.left.found(fault)),
                     Err(error) => failed = failed.and(Err(error)),
                 }
@@ -307,16 +307,16 @@ impl Repaired {
         Ok(failed)
     }
 
-    fn count(&mut self, edge: &Edge, what: Mend, count: u64) {
+    fn count(&mut self, edge: &Edge, what: RepairKind, count: u64) {
         if count == 0 {
             return;
         }
-        let known = self.mended.iter_mut().find(|known| {
+        let known = self.repairs.iter_mut().find(|known| {
             known.collection == edge.holder.collection && known.field == edge.path && known.what == what
         });
         match known {
             Some(known) => known.count += count,
-            None => self.mended.push(Mended {
+            None => self.repairs.push(Repair {
                 collection: edge.holder.collection,
                 field: edge.path.clone(),
                 what,
@@ -325,17 +325,17 @@ impl Repaired {
         }
     }
 
-    /// Repairs what has one right answer. Returns what it could not repair.
-    pub(super) async fn mend<'g>(
+    /// Repairs the findings that have one right answer. Returns the rest.
+    pub(super) async fn repair<'g>(
         &mut self,
         scope: &Scope<'g>,
         faults: Vec<Fault<'g>>,
     ) -> Result<Vec<Fault<'g>>> {
-        self.mend_as(scope, faults, Belief::Side).await
+        self.repair_as(scope, faults, Belief::Side).await
     }
 
     /// The same with another belief.
-    pub(super) async fn mend_as<'g>(
+    pub(super) async fn repair_as<'g>(
         &mut self,
         scope: &Scope<'g>,
         faults: Vec<Fault<'g>>,
@@ -348,7 +348,7 @@ impl Repaired {
         let mut known = HashSet::new();
         for fault in faults {
             match &fault.kind {
-                // Within one collection both documents of a link may have led to it. Told twice, it would be two claims.
+                // Within one collection both documents of a link may have led to it. Counted twice, it would be two claims.
                 Kind::OneSided { other }
                     if !known.insert((fault.edge.at, Key::of_bson(&fault.holder), Key::of_bson(other))) => {}
                 Kind::Dangling {
@@ -368,19 +368,19 @@ impl Repaired {
         }
         let mut write = Writing {
             token: Token::new(),
-            left: Left::default(),
+            deferred: DeferredWork::default(),
             belief,
         };
-        let mended = self
-            .mend_all(scope, (detached, repeated, links), &mut write)
+        let not_repaired = self
+            .repair_sorted(scope, (detached, repeated, links), &mut write)
             .await;
-        let paid = std::mem::take(&mut write.left).pay(scope).await;
-        left.extend(mended?);
-        paid?;
+        let drained = std::mem::take(&mut write.deferred).drain(scope).await;
+        left.extend(not_repaired?);
+        drained?;
         Ok(left)
     }
 
-    async fn mend_all<'g>(
+    async fn repair_sorted<'g>(
         &mut self,
         scope: &Scope<'g>,
         (detached, repeated, links): Sorted<'g>,
@@ -429,8 +429,8 @@ impl Repaired {
         write.note(graph, edge, Some(edge), [&mut change.update]);
         let filter = all([doc! { "_id": { "$in": holders } }, edge.holders_of(target, keys)]);
         let what = match edge.pulls() {
-            true => Mend::Pulled,
-            false => Mend::Nullified,
+            true => RepairKind::Pulled,
+            false => RepairKind::Nullified,
         };
         match scope.change(edge.holder, filter, change).await {
             Ok(changed) => {
@@ -464,7 +464,7 @@ impl Repaired {
                 .collect();
             let mut update = doc! { "$set": { &edge.path: once } };
             pairs::raise_version(edge.holder, &mut update);
-            write.owe(scope.odm.graph(), edge, None, &mut update);
+            write.record(scope.odm.graph(), edge, None, &mut update);
             statements.push(Statement {
                 filter: doc! { "_id": document_id(&document), &edge.path: { "$eq": items } },
                 update,
@@ -473,7 +473,7 @@ impl Repaired {
         }
         match scope.update(edge.holder, &statements).await {
             Ok(changed) => {
-                self.count(edge, Mend::Deduplicated, changed);
+                self.count(edge, RepairKind::Deduplicated, changed);
                 Ok(Vec::new())
             }
             Err(error) => refused(scope, error, faults).await,
@@ -504,23 +504,23 @@ impl Repaired {
                 let (gone, faults): (Vec<_>, Vec<_>) = faults
                     .into_iter()
                     .partition(|fault| matches!(fault.kind, Kind::Dangling { .. }));
-                let mut settled = self.settle(scope, faults, write).await?;
-                left.extend(settled.stuck);
+                let mut matched = self.match_sides(scope, faults, write).await?;
+                left.extend(matched.stuck);
                 if !gone.is_empty() {
                     let refused = self.detach(scope, 0, gone.clone(), write).await?;
                     if refused.is_empty() {
                         changed += gone.len() as u64;
-                        settled.mended.extend(gone);
+                        matched.written.extend(gone);
                     }
                     left.extend(refused);
                 }
-                let (again, never): (Vec<_>, Vec<_>) = again(scope, settled.mended)
+                let (again, never): (Vec<_>, Vec<_>) = again(scope, matched.written)
                     .await?
                     .into_iter()
                     .partition(|fault| matches!(fault.kind, Kind::OneSided { .. }) || detaches(fault));
                 open.extend(again);
                 left.extend(never);
-                changed += settled.changed;
+                changed += matched.changed;
             }
             // The arrays that are to be changed are full.
             if changed == 0 {
@@ -532,19 +532,19 @@ impl Repaired {
     }
 
     /// Follows the side that is believed, for links of one edge.
-    async fn settle<'g>(
+    async fn match_sides<'g>(
         &mut self,
         scope: &Scope<'g>,
         faults: Vec<Fault<'g>>,
         write: &mut Writing<'_>,
-    ) -> Result<Settled<'g>> {
+    ) -> Result<Matched<'g>> {
         let graph = scope.odm.graph();
         let Some((edge, back)) = faults
             .first()
             .and_then(|fault| Some((fault.edge, graph.inverse(fault.edge)?)))
         else {
-            return Ok(Settled {
-                mended: Vec::new(),
+            return Ok(Matched {
+                written: Vec::new(),
                 stuck: faults,
                 changed: 0,
             });
@@ -581,7 +581,7 @@ impl Repaired {
         let mut changed = 0;
         match scope.update(edge.holder, &statements).await {
             Ok(n) => {
-                self.count(edge, Mend::Unlinked, n);
+                self.count(edge, RepairKind::Unlinked, n);
                 changed += n;
             }
             Err(error) => stuck.extend(refused(scope, error, std::mem::take(&mut losses)).await?),
@@ -597,7 +597,7 @@ impl Repaired {
             false => {
                 let singles = single(scope, edge, back, gains, &mut stuck, is_open).await?;
                 write.leave(scope, back, singles.previous).await?;
-                (singles.statements, singles.mended)
+                (singles.statements, singles.written)
             }
         };
         write.note(
@@ -608,14 +608,14 @@ impl Repaired {
         );
         match scope.update(back.holder, &statements).await {
             Ok(n) => {
-                self.count(back, Mend::Linked, n);
+                self.count(back, RepairKind::Linked, n);
                 changed += n;
             }
             Err(error) => stuck.extend(refused(scope, error, std::mem::take(&mut gains)).await?),
         }
         losses.extend(gains);
-        Ok(Settled {
-            mended: losses,
+        Ok(Matched {
+            written: losses,
             stuck,
             changed,
         })
@@ -643,11 +643,11 @@ pub(super) enum Belief<'b> {
     These(&'b HashSet<Named>),
 }
 
-/// What repairs leave to be done after them.
+/// The work that repairs leave to be done after them.
 struct Writing<'m> {
     /// The token of pending work for fields that other documents derive from the references.
     token: Token,
-    left: Left,
+    deferred: DeferredWork,
     belief: Belief<'m>,
 }
 
@@ -664,21 +664,21 @@ impl Writing<'_> {
             if edge.is_two_way() {
                 pairs::raise_version(edge.holder, update);
             }
-            self.owe(graph, edge, but, update);
+            self.record(graph, edge, but, update);
         }
     }
 
     /// Records that these parents lose children.
     async fn leave(&mut self, scope: &Scope<'_>, edge: &Edge, parents: Vec<Key>) -> Result<()> {
         match scope.odm.graph().is_parent_edge(edge) {
-            true => self.left.note_parents(scope, edge, parents).await,
+            true => self.deferred.note_parents(scope, edge, parents).await,
             false => Ok(()),
         }
     }
 
-    fn owe(&mut self, graph: &Graph, edge: &Edge, but: Option<&Edge>, update: &mut Fields) {
+    fn record(&mut self, graph: &Graph, edge: &Edge, but: Option<&Edge>, update: &mut Fields) {
         if graph.note(edge.holder, update, but, self.token.into()) {
-            self.left.add(edge.holder, self.token);
+            self.deferred.add(edge.holder, self.token);
         }
     }
 }
@@ -692,16 +692,16 @@ fn other_of(fault: &Fault<'_>) -> Option<Key> {
 }
 
 /// The result of matching one side of links to the other.
-struct Settled<'g> {
+struct Matched<'g> {
     /// Links whose other side was written, if nothing came in between.
-    mended: Vec<Fault<'g>>,
+    written: Vec<Fault<'g>>,
     /// Those for which there is no right answer.
     stuck: Vec<Fault<'g>>,
     /// How many documents were changed.
     changed: u64,
 }
 
-/// The document loses what it refers to.
+/// Removes the reference from the document.
 fn loss(fault: &Fault<'_>) -> Option<Statement> {
     let Kind::OneSided { other } = &fault.kind else {
         return None;
@@ -777,7 +777,7 @@ async fn single<'g>(
         }
         singles.previous.extend(by.map(Key::of_bson));
         singles.statements.extend(gains_of(back, &fault, by.cloned()));
-        singles.mended.push(fault);
+        singles.written.push(fault);
     }
     Ok(singles)
 }
@@ -786,7 +786,7 @@ async fn single<'g>(
 #[derive(Default)]
 struct Singles<'g> {
     statements: Vec<Statement>,
-    mended: Vec<Fault<'g>>,
+    written: Vec<Fault<'g>>,
     /// Their previous targets.
     previous: Vec<Key>,
 }
@@ -814,9 +814,9 @@ fn detaches(fault: &Fault<'_>) -> bool {
 
 /// Links that are on one side only after their repair, or refer to missing documents: the other side was full, or another
 /// client changed or deleted one of the documents meanwhile.
-async fn again<'g>(scope: &Scope<'g>, mended: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+async fn again<'g>(scope: &Scope<'g>, written: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
     let graph: &'g Graph = scope.odm.graph();
-    let Some((edge, back)) = mended
+    let Some((edge, back)) = written
         .first()
         .and_then(|fault| Some((fault.edge, graph.inverse(fault.edge)?)))
     else {
@@ -828,7 +828,7 @@ async fn again<'g>(scope: &Scope<'g>, mended: Vec<Fault<'g>>) -> Result<Vec<Faul
         Kind::OneSided { other: key } | Kind::Dangling { key, .. } => Some(key.clone()),
         _ => None,
     };
-    for fault in &mended {
+    for fault in &written {
         if let Some(other) = named(fault) {
             pairs.insert((Key::of_bson(&fault.holder), Key::of_bson(&other)));
             holders.push(fault.holder.clone());
@@ -862,29 +862,29 @@ async fn refused<'g>(scope: &Scope<'g>, error: Error, faults: Vec<Fault<'g>>) ->
     }
 }
 
-impl Mend {
+impl RepairKind {
     /// One of them, and several.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Mend::Nullified => ("dangling reference removed", "dangling references removed"),
-            Mend::Pulled => (
+            RepairKind::Nullified => ("dangling reference removed", "dangling references removed"),
+            RepairKind::Pulled => (
                 "document with dangling references removed from an array",
                 "documents with dangling references removed from an array",
             ),
-            Mend::Linked => (
+            RepairKind::Linked => (
                 "reference added to match the other side",
                 "references added to match the other side",
             ),
-            Mend::Unlinked => (
+            RepairKind::Unlinked => (
                 "reference removed to match the other side",
                 "references removed to match the other side",
             ),
-            Mend::Copied => ("document with copies updated", "documents with copies updated"),
-            Mend::Summed => (
+            RepairKind::Copied => ("document with copies updated", "documents with copies updated"),
+            RepairKind::Summed => (
                 "bucket with its count and sums computed again",
                 "buckets with their count and sums computed again",
             ),
-            Mend::Deduplicated => (
+            RepairKind::Deduplicated => (
                 "array with duplicate references removed",
                 "arrays with duplicate references removed",
             ),
@@ -892,13 +892,13 @@ impl Mend {
     }
 }
 
-impl fmt::Display for Mend {
+impl fmt::Display for RepairKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.words().1)
     }
 }
 
-impl fmt::Display for Mended {
+impl fmt::Display for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (one, several) = self.what.words();
         let what = if self.count == 1 { one } else { several };
@@ -909,14 +909,14 @@ impl fmt::Display for Mended {
 /// The repairs and the findings that are left, a line each.
 impl fmt::Display for Repaired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for mended in &self.mended {
-            writeln!(f, "{mended}")?;
+        for repair in &self.repairs {
+            writeln!(f, "{repair}")?;
         }
         if !self.left.is_clean() {
             for line in self.left.to_string().lines() {
                 writeln!(f, "left: {line}")?;
             }
-        } else if self.mended.is_empty() {
+        } else if self.repairs.is_empty() {
             return self.left.fmt(f);
         }
         match self.left.documents {

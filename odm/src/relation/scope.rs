@@ -189,7 +189,7 @@ impl Scope<'_> {
             let send = async |command: RawDocumentBuf| {
                 let action = self.odm.database().run_raw_command(command);
                 self.trip();
-                crate::collection::act!(self.session, action)
+                crate::store::core::act!(self.session, action)
             };
             let reply = match past {
                 true => {

@@ -13,9 +13,9 @@ use super::derived::{self, Concern, Token};
 use super::effects::{self, by_ids, id};
 use super::graph::{Edge, Graph};
 use super::links::{self, Diff, Effect, Node};
-use super::outcome::Outcome;
 use super::raw;
 use super::scope::Scope;
+use crate::engine::Outcome;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::operators::Built;
@@ -30,6 +30,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// One write of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write<'a> {
+    /// Its position, by which the outcome names it.
+    pub(crate) at: usize,
     pub(crate) meta: &'static DocumentMeta,
     pub(crate) what: What<'a>,
 }
@@ -85,7 +87,7 @@ pub(crate) const IN_ONE: usize = 1_000;
 pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Result<Outcome>> + Send + Sync);
 
 /// The work of an operation beside its writes.
-pub(crate) struct Duties<'a> {
+pub(crate) struct Obligations<'a> {
     odm: &'a Odm,
     writes: Vec<Write<'a>>,
     brought: Vec<Brought>,
@@ -125,7 +127,11 @@ pub(crate) fn prepare_upsert(
 
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
 /// two of them, which is refused where both are seen.
-pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[RawDocumentBuf]) -> bool {
+pub(crate) fn belong_together<'d>(
+    odm: &Odm,
+    meta: &DocumentMeta,
+    documents: impl Iterator<Item = &'d RawDocumentBuf> + Clone,
+) -> bool {
     let graph = odm.graph();
     refers_to_its_kind(odm, meta)
         || graph.outgoing(meta).any(|edge| {
@@ -135,7 +141,7 @@ pub(crate) fn belong_together(odm: &Odm, meta: &DocumentMeta, documents: &[RawDo
                 let keys: HashSet<Key> = edge.keys(0, document).into_iter().collect();
                 keys.into_iter().any(|key| !claimed.insert(key))
             };
-            claims && documents.iter().any(&mut is_claimed)
+            claims && documents.clone().any(&mut is_claimed)
         })
 }
 
@@ -147,7 +153,7 @@ pub(crate) fn refers_to_its_kind(odm: &Odm, meta: &DocumentMeta) -> bool {
 /// Whether nothing refers to documents of this type, and they refer to nothing: a write of them is never more than itself.
 ///
 /// # Errors
-/// As [`Duties::of`].
+/// As [`Obligations::of`].
 pub(crate) fn is_unrelated(odm: &Odm, meta: &'static DocumentMeta) -> Result<bool> {
     let graph = odm.graph();
     graph.is_registered(meta)?;
@@ -155,7 +161,7 @@ pub(crate) fn is_unrelated(odm: &Odm, meta: &'static DocumentMeta) -> Result<boo
     Ok(graph.outgoing(meta).next().is_none() && !graph.takes_part(meta))
 }
 
-impl<'a> Duties<'a> {
+impl<'a> Obligations<'a> {
     /// `None` where the writes touch no reference, which is decided without a question to the server.
     ///
     /// # Errors
@@ -164,7 +170,7 @@ impl<'a> Duties<'a> {
         odm: &'a Odm,
         writes: impl Iterator<Item = Write<'a>> + Clone,
         token: Option<Token>,
-    ) -> Result<Option<Duties<'a>>> {
+    ) -> Result<Option<Obligations<'a>>> {
         let graph = odm.graph();
         let mut known = None;
         let mut related = false;
@@ -196,7 +202,7 @@ impl<'a> Duties<'a> {
             return Ok(None);
         }
         let brought = checks::brought(graph, all.iter());
-        Ok(Some(Duties {
+        Ok(Some(Obligations {
             odm,
             writes: all,
             brought,
@@ -272,11 +278,12 @@ impl<'a> Duties<'a> {
     async fn settled(&self, scope: &Scope<'_>, done: Result<Outcome>) -> Result<Outcome> {
         let Some(token) = self.token else { return done };
         let mut done = match done {
+            Ok(done) if done.is_nothing() => return Ok(done),
             Ok(done) => done,
             // A part of the writes may have been made.
             Err(error) => {
                 if scope.session.is_none() {
-                    derived::leave_unpaid(derived::settle_all(scope, self.owing(token)).await);
+                    derived::log_undrained(derived::drain_all(scope, self.owing(token)).await);
                 }
                 return Err(error);
             }
@@ -285,9 +292,9 @@ impl<'a> Duties<'a> {
         match scope.session {
             Some(session) => owing
                 .into_iter()
-                .for_each(|(meta, token)| session.owe(meta, token)),
+                .for_each(|(meta, token)| session.add_pending(meta, token)),
             None => {
-                let settled = derived::settle_all(scope, owing).await;
+                let settled = derived::drain_all(scope, owing).await;
                 let collection = self.writes.first().map_or("", |write| write.meta.collection);
                 done.copies += settled.map_err(|error| error.after_a_part(collection))?;
             }
@@ -323,6 +330,9 @@ impl<'a> Duties<'a> {
             return Ok(Outcome::too_many());
         };
         let done = send(scope.session.cloned()).await?;
+        if done.is_nothing() {
+            return Ok(done);
+        }
         let made = |error| self.made(scope, error);
         let recheck = self.recheck(scope, before, &done).await.map_err(made)?;
         match (recheck, scope.session) {
@@ -379,14 +389,10 @@ impl<'a> Duties<'a> {
     /// The checks after the write, with the data that is needed to undo it.
     async fn recheck(&self, scope: &Scope<'_>, before: Images, done: &Outcome) -> Result<Option<Recheck>> {
         let graph = self.graph();
-        let made =
-            |(at, write): &(usize, &Write<'_>)| !matches!(write.what, What::Insert(_)) || done.is_made(*at);
-        let mut brought = match self.writes.iter().enumerate().all(|write| made(&write)) {
+        let made = |write: &&Write<'_>| !matches!(write.what, What::Insert(_)) || done.is_made(write.at);
+        let mut brought = match self.writes.iter().all(|write| made(&write)) {
             true => self.brought.clone(),
-            false => {
-                let made = self.writes.iter().enumerate().filter(made);
-                checks::brought(graph, made.map(|(_, write)| write))
-            }
+            false => checks::brought(graph, self.writes.iter().filter(made)),
         };
         let mut inserted: Vec<(&'static DocumentMeta, Vec<Bson>)> = Vec::new();
         let mut insert = |meta: &'static DocumentMeta, id: Bson| match inserted
@@ -396,11 +402,11 @@ impl<'a> Duties<'a> {
             Some((_, ids)) => ids.push(id),
             None => inserted.push((meta, vec![id])),
         };
-        for (at, write) in self.writes.iter().enumerate() {
+        for write in &self.writes {
             let What::Insert(document) = write.what else {
                 continue;
             };
-            if let Some(id) = value(document, "_id").filter(|_| done.is_made(at)) {
+            if let Some(id) = value(document, "_id").filter(|_| done.is_made(write.at)) {
                 insert(write.meta, id);
             }
         }
@@ -415,6 +421,7 @@ impl<'a> Duties<'a> {
             let key = Key::of_bson(id);
             for document in by_ids(scope, write.meta, [&key].into_iter(), names).await? {
                 let insert = Write {
+                    at: write.at,
                     meta: write.meta,
                     what: What::Insert(&document),
                 };
@@ -538,13 +545,13 @@ impl<'a> Duties<'a> {
         most: Option<usize>,
     ) -> Result<Within> {
         let Some(before) = self.look(scope, most).await? else {
-            return Ok(Within::too_many());
+            return Ok(Within::nothing(Outcome::too_many()));
         };
         let pays = self.concern.atomic && scope.session.is_some() || self.relinks();
         let images = match pays {
             true => match derived::Before::read(scope, &self.writes, most).await? {
                 Some(images) => Some(images),
-                None => return Ok(Within::too_many()),
+                None => return Ok(Within::nothing(Outcome::too_many())),
             },
             false => None,
         };
@@ -552,6 +559,9 @@ impl<'a> Duties<'a> {
             self.foresee(scope, &before).await?;
         }
         let mut done = send(scope.session.cloned()).await?;
+        if done.is_nothing() {
+            return Ok(Within::nothing(done));
+        }
         let beside = self.beside(scope, &before, images, &mut done).await;
         if let (Err(error), Some(session)) = (&beside, scope.session) {
             // One side is written and the other is not: whatever the caller does with the error, that is not committed.
@@ -607,8 +617,8 @@ impl<'a> Duties<'a> {
         before: &Images,
         images: Option<derived::Before>,
         done: &mut Outcome,
-    ) -> Result<derived::Left> {
-        let mut within = derived::Within::new(scope);
+    ) -> Result<derived::DeferredWork> {
+        let mut within = derived::Propagation::new(scope);
         let mut other = derived::Beside::default();
         if self.is_linked() {
             other = self
@@ -629,7 +639,7 @@ impl<'a> Duties<'a> {
         before: &Images,
         images: Option<&derived::Before>,
         done: &Outcome,
-        within: &mut derived::Within,
+        within: &mut derived::Propagation,
     ) -> Result<derived::Beside> {
         let foreseen = self
             .after(before, |at| done.is_made(at))
@@ -709,12 +719,12 @@ impl<'a> Duties<'a> {
             return None;
         }
         let mut after = After::default();
-        for (at, write) in self.writes.iter().enumerate() {
+        for write in &self.writes {
             let edges = || {
                 self.edges()
                     .filter(|edge| edge.holder.collection == write.meta.collection)
             };
-            if !made(at) {
+            if !made(write.at) {
                 // All is as it was.
                 for document in before.of(write.meta) {
                     let holder = node(document)?;
@@ -782,16 +792,16 @@ struct Within {
     done: Outcome,
     recheck: Option<Recheck>,
     /// The work that is left after the commit.
-    left: derived::Left,
+    left: derived::DeferredWork,
 }
 
 impl Within {
     /// Nothing was written.
-    fn too_many() -> Within {
+    fn nothing(done: Outcome) -> Within {
         Within {
-            done: Outcome::too_many(),
+            done,
             recheck: None,
-            left: derived::Left::default(),
+            left: derived::DeferredWork::default(),
         }
     }
 
@@ -802,7 +812,7 @@ impl Within {
             Some(recheck) => checks::after(scope, &[recheck]).await,
             None => Ok(()),
         };
-        let paid = self.left.pay(scope).await;
+        let paid = self.left.drain(scope).await;
         checked?;
         done.copies += paid?;
         Ok(done)
@@ -895,16 +905,20 @@ pub(super) fn remove<'s>(
             }
             false => unlink(scope, meta, ids).await?,
         };
-        left.pay(scope).await.map(drop)
+        left.drain(scope).await.map(drop)
     }
     .boxed()
 }
 
 /// Returns what is to be done after the commit.
-async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<derived::Left> {
+async fn unlink(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: &[Bson],
+) -> Result<derived::DeferredWork> {
     let graph = scope.odm.graph();
     let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
-    let mut left = derived::Left::default();
+    let mut left = derived::DeferredWork::default();
     let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
     if graph.is_linked(meta) {
         let mut diff = Diff::default();
@@ -916,7 +930,7 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
         }
         let answers = effects::answer(scope, graph, links::questions(graph, &diff)).await?;
         let effects = links::effects(graph, &diff, &answers)?;
-        let mut within = derived::Within::new(scope);
+        let mut within = derived::Propagation::new(scope);
         let other = within.apply(scope, None, &effects).await?;
         within.written(scope, None, other).await?;
         (_, left) = within.end(scope).await?;

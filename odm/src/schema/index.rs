@@ -256,7 +256,7 @@ impl Index {
     }
 
     /// The index that finds documents with pending work for copies, or for the other side of a two-way reference.
-    pub fn of_debts(field: &str) -> Index {
+    pub fn of_pending_work(field: &str) -> Index {
         let mut index = Index::on([(field.to_owned(), IndexKind::Ascending)].into_iter());
         index.implied = true;
         index.sparse = true;

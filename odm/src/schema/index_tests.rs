@@ -17,7 +17,7 @@ macro_rules! on {
 
 use IndexKind::{Ascending, Descending, Geo, Hashed, Text};
 
-/// What a `mongod` printed, of an index by name.
+/// An index by name, as a `mongod` printed it.
 fn listed(name: &str) -> Document {
     let indexes = [
         doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" },
@@ -328,7 +328,7 @@ fn one_index_may_do_for_another() {
     }
 }
 
-/// What no declared index serves is read from the other end of one that stands beside it.
+/// A sort that no declared index serves is read from the other end of one beside it.
 #[test]
 fn an_index_in_the_way_is_gone_round() {
     let order = |at: IndexKind, id: IndexKind| {

@@ -793,9 +793,9 @@ impl Look {
             }
         }
         let copies = graph.outgoing(meta).filter(|edge| !edge.reference.one);
-        let debts = graph.takes_part(meta).then_some(crate::own_fields::OPERATION);
-        let owed = debts.map(Index::of_debts);
-        for index in copies.filter_map(Index::of_copies).chain(owed) {
+        let operation = graph.takes_part(meta).then_some(crate::own_fields::OPERATION);
+        let pending = operation.map(Index::of_pending_work);
+        for index in copies.filter_map(Index::of_copies).chain(pending) {
             if !declared.iter().any(|other| other.is_on_the_fields_of(&index)) {
                 declared.push(index);
             }

@@ -4,8 +4,11 @@
 
 pub mod action;
 pub(crate) mod batches;
+pub(crate) mod core;
 pub(crate) mod decode;
 pub(crate) mod fan_out;
 pub(crate) mod map;
+pub(crate) mod packed;
+pub(crate) mod results;
 pub mod server;
 pub(crate) mod trace;

@@ -1,4 +1,4 @@
-//! What the derive costs the compiler: a crate of 100 structs with serde's derives alone, and with `Document` on top.
+//! The time that the derive costs the compiler: a crate of 100 structs with serde's derives alone, and with `Document` on top.
 //!
 //! A third crate has the same dependencies and no struct: its time is what any crate takes, and is subtracted from both.
 //! All three share one target directory, so that the dependencies are built once, and only the crate itself is compiled

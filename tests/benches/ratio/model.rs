@@ -32,7 +32,7 @@ pub struct Order {
     pub lines: Vec<Line>,
 }
 
-/// What was ordered.
+/// A product that was ordered.
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Line {
     #[field(max_len = 20)]

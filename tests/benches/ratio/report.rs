@@ -6,11 +6,11 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What came out of a scenario.
+/// The result of a scenario.
 #[derive(Debug, Serialize)]
 pub struct Measured {
     pub scenario: String,
-    /// What it is compared with.
+    /// The operation that it is compared with.
     pub baseline: String,
     /// `None` where it could not be measured.
     pub ratio: Option<f64>,
@@ -68,7 +68,7 @@ impl Calls {
     }
 }
 
-/// What an operation needs of memory.
+/// The memory that an operation needs.
 #[derive(Debug, Serialize)]
 pub struct Memory {
     /// In MiB; `None` where the system does not tell.
@@ -89,7 +89,7 @@ impl Measured {
         self.is_fast_enough() && self.fits_in_memory()
     }
 
-    /// What was not measured has met no target.
+    /// A scenario that was not measured has met no target.
     fn is_fast_enough(&self) -> bool {
         self.target
             .is_none_or(|target| self.ratio.is_some_and(|ratio| ratio <= target))

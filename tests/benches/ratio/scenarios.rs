@@ -24,7 +24,7 @@ pub const NAMES: [&str; 9] = [
     "push, bound by hand",
 ];
 
-/// What the names of the databases end with that are written to.
+/// The suffixes of the databases that are written to.
 pub const INSERT: &str = "_insert";
 pub const INSERT_MANY: &str = "_insert_many";
 
@@ -134,7 +134,7 @@ impl Bench {
             "push" => (
                 self.push(options.rounds(300), false).await?,
                 "driver: update_one with $push, no bound",
-                // What the bound costs: not the same work.
+                // The cost of the bound: not the same work.
                 None,
             ),
             "push, bound by hand" => (

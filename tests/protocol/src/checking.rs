@@ -8,13 +8,13 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Mutex;
 
-/// What one check found.
+/// The result of one check.
 struct Found<A> {
     states: usize,
     depth: usize,
     /// The properties that are violated, each with the steps that lead there.
     violated: Vec<(&'static str, Vec<A>)>,
-    /// What should be possible and never was.
+    /// The properties that should hold in some state, and did in none.
     never: Vec<&'static str>,
 }
 
@@ -225,7 +225,7 @@ fn numbers_are_written_as_on_the_page() {
     let numbers = ["2,000".to_owned(), "4".to_owned()];
     assert_eq!(with_numbers(row, &numbers), "| copies: two inserts | 2,000 | 4 |");
     assert_eq!(
-        with_numbers("| a debt | it stays | 3 |", &["12".to_owned()]),
-        "| a debt | it stays | 12 |"
+        with_numbers("| a mark | it stays | 3 |", &["12".to_owned()]),
+        "| a mark | it stays | 12 |"
     );
 }

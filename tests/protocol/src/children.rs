@@ -1,19 +1,19 @@
 //! Fields derived from children that are eventual: every write is a step of its own, except the move of a child to another parent,
 //! which is a transaction.
 //!
-//! What is derived of a child is its value, so a parent's field is a subset and a number at once: a value for each of its
-//! children. A query of the children is one step for each of them.
+//! A parent's field holds the value of each of its children, so it is a subset and a computed field at once. A query of the
+//! children is one step for each of them.
 //!
 //! Two inserts, two updates and a recovery are checked together, and so are an insert, a deletion, two updates and a recovery,
-//! since states that nobody can tell from each other any more are one there. All six kinds of processes together, with a child
-//! that moves or a parent that goes, would be too many: these are checked by two or three at a time.
+//! since states that no process can tell from each other any more are merged there. All six kinds of processes together, with a
+//! child that moves or a parent that is deleted, would be too many: these are checked by two or three at a time.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
 
 type Token = u8;
 
-/// No debt.
+/// No pending work.
 const NONE: Token = 0;
 const CHILDREN: usize = 2;
 const PARENTS: usize = 2;
@@ -25,36 +25,36 @@ struct Child {
     value: u8,
     parent: u8,
     gone: bool,
-    owed: Token,
+    pending: Token,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Parent {
-    stamp: u8,
+    revision: u8,
     derived: Values,
-    owed: Token,
+    pending: Token,
 }
 
 /// A part of the protocol that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Safeguard {
-    DebtOfInsert,
-    DebtWithTheChange,
-    TokenInStrikeOut,
+    PendingWorkOfInsert,
+    PendingWorkWithTheChange,
+    TokenInClear,
     TokenOfEachWrite,
-    StampInRefresh,
-    StampBeforeChildren,
+    RevisionInRefresh,
+    RevisionBeforeChildren,
     Tombstone,
     TombstoneInDelete,
     TokenInDelete,
     PreviousParent,
     RevisionOfMove,
-    DebtOfParent,
-    NewStamps,
+    PendingWorkOfParent,
+    NewRevisions,
     Recovery,
 }
 
-/// What a process does, before it pays.
+/// The operation of a process, before it applies pending work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Insert {
@@ -89,9 +89,9 @@ enum Work {
     Recover,
 }
 
-/// A document that owes something, as it was read.
+/// A document with pending work, as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Debtor {
+enum Marked {
     Child(u8, Child),
     Parent(u8, Parent),
 }
@@ -100,7 +100,7 @@ enum Debtor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Refresh {
     parent: u8,
-    stamp: Option<u8>,
+    revision: Option<u8>,
     seen: Values,
     /// How many of the children have been read.
     read: u8,
@@ -114,16 +114,16 @@ enum At {
     Start,
     /// The second write of one operation.
     Again,
-    /// The debt as a write of its own.
-    Owes,
+    /// Records the pending work in a write of its own.
+    Marks,
     /// Has read the child that it deletes without a mark.
-    Deletes(Debtor),
+    Deletes(Marked),
     /// Reads the document under its token.
-    Settles,
-    Refreshes(Debtor, Refresh),
+    Drains,
+    Refreshes(Marked, Refresh),
     /// Deletes the document, if that was marked.
-    Ends(Debtor),
-    StrikesOut(Debtor),
+    Ends(Marked),
+    Clears(Marked),
     Done,
 }
 
@@ -135,8 +135,8 @@ struct State {
     /// How far each recovery has come in the documents.
     looked: Vec<u8>,
     // What follows is no part of the database; the invariants need it.
-    /// The greatest stamp that each parent has had.
-    stamps: [u8; PARENTS],
+    /// The greatest revision that each parent has had.
+    revisions: [u8; PARENTS],
     /// The values that the application wrote last, of children that it has not deleted.
     written: Values,
 }
@@ -151,9 +151,9 @@ struct Children {
     without: Option<Safeguard>,
 }
 
-/// A debt by which nobody looks for its document any more, as long as nobody has written that.
+/// The token of pending work for which no writer will look any more: all such tokens are alike.
 const SOMEBODY: Token = 100;
-/// One that was read, and is not that of the document any more.
+/// A token that was read, and that the document does not have any more.
 const OVER: Token = 101;
 
 impl Children {
@@ -170,41 +170,41 @@ impl Children {
         process as u8 * 2 + nth + 1
     }
 
-    /// The first step of paying.
-    fn pay(&self, debtor: Debtor) -> At {
-        let parents = match debtor {
-            Debtor::Child(_, child) => 1 << child.parent,
-            Debtor::Parent(at, _) => 1 << at,
+    /// The first step of applying its pending work.
+    fn apply(&self, marked: Marked) -> At {
+        let parents = match marked {
+            Marked::Child(_, child) => 1 << child.parent,
+            Marked::Parent(at, _) => 1 << at,
         };
-        refresh(debtor, parents)
+        refresh(marked, parents)
     }
 
     /// One step of deriving a parent anew.
-    fn refresh(&self, next: &mut State, debtor: Debtor, mut refresh: Refresh) -> At {
+    fn refresh(&self, next: &mut State, marked: Marked, mut refresh: Refresh) -> At {
         let Some(parent) = &mut next.parents[refresh.parent as usize] else {
-            return self::refresh(debtor, refresh.others);
+            return self::refresh(marked, refresh.others);
         };
-        let before = if self.lacks(Safeguard::StampBeforeChildren) {
+        let before = if self.lacks(Safeguard::RevisionBeforeChildren) {
             CHILDREN as u8
         } else {
             0
         };
-        if refresh.stamp.is_none() && refresh.read == before {
-            refresh.stamp = Some(parent.stamp);
+        if refresh.revision.is_none() && refresh.read == before {
+            refresh.revision = Some(parent.revision);
         } else if let Some(child) = next.children.get(refresh.read as usize) {
             let child = child.filter(|child| child.parent == refresh.parent && !child.gone);
             refresh.seen[refresh.read as usize] = child.map_or(0, |child| child.value);
             refresh.read += 1;
-        } else if refresh.stamp == Some(parent.stamp) || self.lacks(Safeguard::StampInRefresh) {
+        } else if refresh.revision == Some(parent.revision) || self.lacks(Safeguard::RevisionInRefresh) {
             parent.derived = refresh.seen;
-            parent.stamp += 1;
-            let greatest = &mut next.stamps[refresh.parent as usize];
-            *greatest = parent.stamp.max(*greatest);
-            return self::refresh(debtor, refresh.others);
+            parent.revision += 1;
+            let greatest = &mut next.revisions[refresh.parent as usize];
+            *greatest = parent.revision.max(*greatest);
+            return self::refresh(marked, refresh.others);
         } else {
-            return self::refresh(debtor, refresh.others | 1 << refresh.parent);
+            return self::refresh(marked, refresh.others | 1 << refresh.parent);
         }
-        At::Refreshes(debtor, refresh)
+        At::Refreshes(marked, refresh)
     }
 
     /// Derives a parent anew within a transaction: no other write of the parent comes in between.
@@ -216,9 +216,9 @@ impl Children {
         let of_this = |child: &Child| child.parent == parent && !child.gone;
         there.derived = children.map(|child| child.filter(of_this).map_or(0, |child| child.value));
         if !self.lacks(Safeguard::RevisionOfMove) {
-            there.stamp += 1;
-            let greatest = &mut next.stamps[parent as usize];
-            *greatest = there.stamp.max(*greatest);
+            there.revision += 1;
+            let greatest = &mut next.revisions[parent as usize];
+            *greatest = there.revision.max(*greatest);
         }
     }
 
@@ -232,7 +232,7 @@ impl Children {
                 // There is one with this id already.
                 Some(_) => At::Done,
                 None => {
-                    let owed = if self.lacks(Safeguard::DebtOfInsert) {
+                    let pending = if self.lacks(Safeguard::PendingWorkOfInsert) {
                         NONE
                     } else {
                         first
@@ -241,11 +241,11 @@ impl Children {
                         value,
                         parent,
                         gone: false,
-                        owed,
+                        pending,
                     };
                     next.children[child as usize] = Some(new);
                     next.written[child as usize] = value;
-                    At::Settles
+                    At::Drains
                 }
             },
             (At::Start, Work::Update { child, value })
@@ -256,12 +256,12 @@ impl Children {
                     values: [value, _],
                 },
             ) => {
-                let late = self.lacks(Safeguard::DebtWithTheChange);
+                let late = self.lacks(Safeguard::PendingWorkWithTheChange);
                 match update(&mut next, child, value, (!late).then_some(first)) {
                     false => At::Done,
-                    true if late => At::Owes,
+                    true if late => At::Marks,
                     true if matches!(work, Work::UpdateTwice { .. }) => At::Again,
-                    true => At::Settles,
+                    true => At::Drains,
                 }
             }
             (
@@ -272,38 +272,38 @@ impl Children {
                 },
             ) => {
                 update(&mut next, child, value, Some(second));
-                At::Settles
+                At::Drains
             }
-            (At::Owes, Work::Update { child, .. }) => {
+            (At::Marks, Work::Update { child, .. }) => {
                 if let Some(there) = &mut next.children[child as usize] {
-                    there.owed = first;
+                    there.pending = first;
                 }
-                At::Settles
+                At::Drains
             }
             (At::Start, Work::Move { child, parent }) => match &mut next.children[child as usize] {
                 None => At::Done,
                 Some(there) => {
                     let previous = there.parent;
-                    (there.parent, there.owed) = (parent, first);
+                    (there.parent, there.pending) = (parent, first);
                     if !self.lacks(Safeguard::PreviousParent) {
                         self.derive(&mut next, previous);
                     }
-                    At::Settles
+                    At::Drains
                 }
             },
             (At::Start, Work::Delete { child }) => match &mut next.children[child as usize] {
                 None => At::Done,
-                Some(there) if self.lacks(Safeguard::Tombstone) => At::Deletes(Debtor::Child(child, *there)),
+                Some(there) if self.lacks(Safeguard::Tombstone) => At::Deletes(Marked::Child(child, *there)),
                 Some(there) => {
-                    (there.gone, there.owed) = (true, first);
+                    (there.gone, there.pending) = (true, first);
                     next.written[child as usize] = 0;
-                    At::Settles
+                    At::Drains
                 }
             },
-            (At::Deletes(debtor), Work::Delete { child }) => {
+            (At::Deletes(marked), Work::Delete { child }) => {
                 next.children[child as usize] = None;
                 next.written[child as usize] = 0;
-                self.pay(debtor)
+                self.apply(marked)
             }
             (At::Start, Work::Drop { parent }) => {
                 next.parents[parent as usize] = None;
@@ -312,34 +312,34 @@ impl Children {
             (At::Start, Work::Reinsert { parent }) => match state.parents[parent as usize] {
                 Some(_) => At::Done,
                 None => {
-                    let owed = if self.lacks(Safeguard::DebtOfParent) {
+                    let pending = if self.lacks(Safeguard::PendingWorkOfParent) {
                         NONE
                     } else {
                         first
                     };
                     // Taken of the clock: greater than all that there were.
-                    let greatest = &mut next.stamps[parent as usize];
-                    let stamp = if self.lacks(Safeguard::NewStamps) {
+                    let greatest = &mut next.revisions[parent as usize];
+                    let revision = if self.lacks(Safeguard::NewRevisions) {
                         0
                     } else {
                         *greatest + 1
                     };
-                    *greatest = stamp.max(*greatest);
+                    *greatest = revision.max(*greatest);
                     next.parents[parent as usize] = Some(Parent {
-                        stamp,
+                        revision,
                         derived: [0; CHILDREN],
-                        owed,
+                        pending,
                     });
-                    At::Settles
+                    At::Drains
                 }
             },
             (At::Start, Work::Recover) => {
                 let looked = state.looked[process] as usize;
                 next.looked[process] += 1;
-                let debtor = match looked.checked_sub(CHILDREN) {
-                    None => state.children[looked].map(|child| Debtor::Child(looked as u8, child)),
+                let marked = match looked.checked_sub(CHILDREN) {
+                    None => state.children[looked].map(|child| Marked::Child(looked as u8, child)),
                     Some(at) if at < PARENTS => {
-                        state.parents[at].map(|parent| Debtor::Parent(at as u8, parent))
+                        state.parents[at].map(|parent| Marked::Parent(at as u8, parent))
                     }
                     Some(_) => {
                         next.looked[process] = 0;
@@ -347,47 +347,48 @@ impl Children {
                         return Some(next);
                     }
                 };
-                debtor
-                    .filter(|debtor| debtor.owed() != NONE)
-                    .map_or(At::Start, |debtor| self.pay(debtor))
+                marked
+                    .filter(|marked| marked.pending() != NONE)
+                    .map_or(At::Start, |marked| self.apply(marked))
             }
-            (At::Settles, _) => {
-                let is_own = |debtor: &Debtor| [first, second].contains(&debtor.owed());
+            (At::Drains, _) => {
+                let is_own = |marked: &Marked| [first, second].contains(&marked.pending());
                 work.writes(state)
                     .filter(is_own)
-                    .map_or(At::Done, |debtor| self.pay(debtor))
+                    .map_or(At::Done, |marked| self.apply(marked))
             }
-            (At::Refreshes(debtor, refresh), _) => self.refresh(&mut next, debtor, refresh),
-            (At::Ends(debtor), _) => {
-                if let Debtor::Child(at, was) = debtor
+            (At::Refreshes(marked, refresh), _) => self.refresh(&mut next, marked, refresh),
+            (At::Ends(marked), _) => {
+                if let Marked::Child(at, was) = marked
                     && was.gone
                     && let Some(there) = next.children[at as usize]
                     && (there.gone || self.lacks(Safeguard::TombstoneInDelete))
-                    && (there.owed == was.owed
+                    && (there.pending == was.pending
                         || self.lacks(Safeguard::TokenInDelete)
                         || self.lacks(Safeguard::TombstoneInDelete))
                 {
                     next.children[at as usize] = None;
                 }
-                At::StrikesOut(debtor)
+                At::Clears(marked)
             }
-            (At::StrikesOut(debtor), _) => {
-                let fits = |owed: Token| owed == debtor.owed() || self.lacks(Safeguard::TokenInStrikeOut);
-                match debtor {
-                    Debtor::Child(at, _) => {
+            (At::Clears(marked), _) => {
+                let is_same =
+                    |pending: Token| pending == marked.pending() || self.lacks(Safeguard::TokenInClear);
+                match marked {
+                    Marked::Child(at, _) => {
                         if let Some(there) = next.children[at as usize]
                             .as_mut()
-                            .filter(|there| fits(there.owed))
+                            .filter(|there| is_same(there.pending))
                         {
-                            there.owed = NONE;
+                            there.pending = NONE;
                         }
                     }
-                    Debtor::Parent(at, _) => {
+                    Marked::Parent(at, _) => {
                         if let Some(there) = next.parents[at as usize]
                             .as_mut()
-                            .filter(|there| fits(there.owed))
+                            .filter(|there| is_same(there.pending))
                         {
-                            there.owed = NONE;
+                            there.pending = NONE;
                         }
                     }
                 }
@@ -397,7 +398,7 @@ impl Children {
                     At::Done
                 }
             }
-            (At::Again | At::Owes | At::Deletes(_), _) => return None,
+            (At::Again | At::Marks | At::Deletes(_), _) => return None,
         };
         next.at[process] = at;
         if self.alike {
@@ -406,30 +407,30 @@ impl Children {
         Some(next)
     }
 
-    /// Makes those states one that differ in nothing that anybody will ever do, so that more processes can be checked. It is
-    /// for models in which no parent goes, no child moves, and nothing is left out of a refresh, a deletion that was marked
-    /// or a debt that is struck out. A test compares what the invariants see of smaller models with and without it.
+    /// Merges states that differ in nothing that a process will ever do, so that more processes can be checked. It is for models
+    /// in which no parent is deleted, no child moves, and no safeguard of a refresh, of the deletion of a tombstone or of
+    /// clearing pending work is left out. A test compares what the invariants see of smaller models with and without it.
     ///
-    /// - Stamps and tokens are only compared. So of a stamp that was read it is known whether it is that of the parent; of
-    ///   the token of a debt whether it was left by one who will look for it, and of one that was read whether it is that of
-    ///   the document. None comes again once it has gone.
-    /// - Of the document whose debt is paid nothing else is looked at than whether it is to be deleted.
-    /// - Who can't do anything but begin again, since the stamp is another one, has begun again; and one whose debt is not
-    ///   that of the document any more has deleted and struck out nothing. In between they would only have read.
+    /// - Revisions and tokens are only compared. So of a revision that was read, only whether the parent still has it is kept;
+    ///   of a document's token, only whether its writer will look for it; of a token that was read, only whether the document
+    ///   still has it. None is used again.
+    /// - Of a document whose pending work is applied, only whether it is to be deleted is looked at.
+    /// - A process that can only begin again, since the revision has changed, has begun again; one whose document has another
+    ///   token by now has deleted and cleared nothing. In between they would only have read.
     fn as_one(&self, state: &mut State) {
         let children = state.children;
-        let debts = children.map(|child| child.map_or(NONE, |child| child.owed));
-        let stamps = state.parents.map(|parent| parent.map(|parent| parent.stamp));
-        let as_read = |debtor: Debtor| match debtor {
-            Debtor::Child(at, read) => {
-                let is_same = read.owed == debts[at as usize] && read.owed != NONE;
+        let tokens = children.map(|child| child.map_or(NONE, |child| child.pending));
+        let revisions = state.parents.map(|parent| parent.map(|parent| parent.revision));
+        let as_read = |marked: Marked| match marked {
+            Marked::Child(at, read) => {
+                let is_same = read.pending == tokens[at as usize] && read.pending != NONE;
                 let child = Child {
                     value: 0,
                     parent: 0,
                     gone: read.gone,
-                    owed: if is_same { read.owed } else { OVER },
+                    pending: if is_same { read.pending } else { OVER },
                 };
-                Debtor::Child(at, child)
+                Marked::Child(at, child)
             }
             parent => parent,
         };
@@ -441,61 +442,61 @@ impl Children {
                 _ => At::Done,
             };
             *at = match *at {
-                At::Settles => {
+                At::Drains => {
                     let own = [self.token(process, 0), self.token(process, 1)];
-                    let document = work.child().map_or(NONE, |child| debts[child as usize]);
+                    let document = work.child().map_or(NONE, |child| tokens[child as usize]);
                     looks[document as usize] |= own.contains(&document);
                     if own.contains(&document) {
-                        At::Settles
+                        At::Drains
                     } else {
                         At::Done
                     }
                 }
-                At::Refreshes(debtor, mut next) => {
-                    let debtor = as_read(debtor);
-                    match next.stamp {
-                        Some(stamp) if stamps[next.parent as usize] != Some(stamp) => {
-                            refresh(debtor, next.others | 1 << next.parent)
+                At::Refreshes(marked, mut next) => {
+                    let marked = as_read(marked);
+                    match next.revision {
+                        Some(revision) if revisions[next.parent as usize] != Some(revision) => {
+                            refresh(marked, next.others | 1 << next.parent)
                         }
-                        stamp => {
-                            next.stamp = stamp.map(|_| 1);
-                            At::Refreshes(debtor, next)
+                        revision => {
+                            next.revision = revision.map(|_| 1);
+                            At::Refreshes(marked, next)
                         }
                     }
                 }
-                At::Ends(debtor) | At::StrikesOut(debtor) if as_read(debtor).owed() == OVER => returned,
-                At::Ends(debtor) => match as_read(debtor) {
-                    debtor @ Debtor::Child(_, Child { gone: true, .. }) => At::Ends(debtor),
-                    debtor => At::StrikesOut(debtor),
+                At::Ends(marked) | At::Clears(marked) if as_read(marked).pending() == OVER => returned,
+                At::Ends(marked) => match as_read(marked) {
+                    marked @ Marked::Child(_, Child { gone: true, .. }) => At::Ends(marked),
+                    marked => At::Clears(marked),
                 },
-                At::StrikesOut(debtor) => At::StrikesOut(as_read(debtor)),
+                At::Clears(marked) => At::Clears(as_read(marked)),
                 at => at,
             };
         }
-        let named = |owed: &mut Token| {
-            if ![NONE, OVER].contains(owed) && !looks[*owed as usize] {
-                *owed = SOMEBODY;
+        let named = |pending: &mut Token| {
+            if ![NONE, OVER].contains(pending) && !looks[*pending as usize] {
+                *pending = SOMEBODY;
             }
         };
         state
             .children
             .iter_mut()
             .flatten()
-            .for_each(|child| named(&mut child.owed));
+            .for_each(|child| named(&mut child.pending));
         for at in &mut state.at {
-            if let At::Refreshes(Debtor::Child(_, read), _)
-            | At::Ends(Debtor::Child(_, read))
-            | At::StrikesOut(Debtor::Child(_, read)) = at
+            if let At::Refreshes(Marked::Child(_, read), _)
+            | At::Ends(Marked::Child(_, read))
+            | At::Clears(Marked::Child(_, read)) = at
             {
-                named(&mut read.owed);
+                named(&mut read.pending);
             }
         }
         state
             .parents
             .iter_mut()
             .flatten()
-            .for_each(|parent| parent.stamp = 1);
-        state.stamps = [1; PARENTS];
+            .for_each(|parent| parent.revision = 1);
+        state.revisions = [1; PARENTS];
     }
 
     /// Runs a recovery alone, from its beginning to its end.
@@ -514,12 +515,12 @@ impl Children {
     }
 }
 
-fn update(state: &mut State, child: u8, value: u8, owed: Option<Token>) -> bool {
+fn update(state: &mut State, child: u8, value: u8, pending: Option<Token>) -> bool {
     let Some(there) = &mut state.children[child as usize] else {
         return false;
     };
     there.value = value;
-    there.owed = owed.unwrap_or(there.owed);
+    there.pending = pending.unwrap_or(there.pending);
     if !there.gone {
         state.written[child as usize] = value;
     }
@@ -527,17 +528,17 @@ fn update(state: &mut State, child: u8, value: u8, owed: Option<Token>) -> bool 
 }
 
 /// Goes on to the next of these parents, or behind them.
-fn refresh(debtor: Debtor, parents: u8) -> At {
+fn refresh(marked: Marked, parents: u8) -> At {
     if parents == 0 {
-        return At::Ends(debtor);
+        return At::Ends(marked);
     }
     let parent = parents.trailing_zeros() as u8;
     let others = parents & !(1 << parent);
     At::Refreshes(
-        debtor,
+        marked,
         Refresh {
             parent,
-            stamp: None,
+            revision: None,
             seen: [0; CHILDREN],
             read: 0,
             others,
@@ -559,34 +560,34 @@ impl Work {
     }
 
     /// The document that it writes, as it is.
-    fn writes(self, state: &State) -> Option<Debtor> {
+    fn writes(self, state: &State) -> Option<Marked> {
         match self {
             Work::Insert { child, .. }
             | Work::Update { child, .. }
             | Work::UpdateTwice { child, .. }
             | Work::Move { child, .. }
             | Work::Delete { child } => {
-                state.children[child as usize].map(|there| Debtor::Child(child, there))
+                state.children[child as usize].map(|there| Marked::Child(child, there))
             }
             Work::Drop { parent } | Work::Reinsert { parent } => {
-                state.parents[parent as usize].map(|there| Debtor::Parent(parent, there))
+                state.parents[parent as usize].map(|there| Marked::Parent(parent, there))
             }
             Work::Recover => None,
         }
     }
 }
 
-impl Debtor {
-    fn owed(&self) -> Token {
+impl Marked {
+    fn pending(&self) -> Token {
         match self {
-            Debtor::Child(_, child) => child.owed,
-            Debtor::Parent(_, parent) => parent.owed,
+            Marked::Child(_, child) => child.pending,
+            Marked::Parent(_, parent) => parent.pending,
         }
     }
 }
 
 impl State {
-    /// Whether every parent has what its children say, nothing is owed and nothing is still to be deleted.
+    /// Whether every parent's field equals the values of its children, no work is pending and no document is still to be deleted.
     fn is_true(&self) -> bool {
         let of = |parent: usize| {
             self.children.map(|child| {
@@ -598,17 +599,17 @@ impl State {
         let parents = self.parents.iter().enumerate();
         parents
             .filter_map(|(at, parent)| Some((at, (*parent)?)))
-            .all(|(at, parent)| parent.derived == of(at) && parent.owed == NONE)
+            .all(|(at, parent)| parent.derived == of(at) && parent.pending == NONE)
             && self
                 .children
                 .iter()
                 .flatten()
-                .all(|child| child.owed == NONE && !child.gone)
+                .all(|child| child.pending == NONE && !child.gone)
     }
 }
 
-const AT_THE_END: &str = "after a crash and a recovery, parents have what their children say";
-const RETURNED: &str = "when all have returned, parents have what their children say";
+const AT_THE_END: &str = "after a crash and a recovery, the fields of parents equal their children";
+const RETURNED: &str = "when all have returned, the fields of parents equal their children";
 const ALL_RETURN: &str = "all processes return";
 const NOTHING_LOST: &str = "nothing that the application wrote is lost";
 
@@ -622,25 +623,25 @@ impl Model for Children {
             value: 1,
             parent: 0,
             gone: false,
-            owed: NONE,
+            pending: NONE,
         };
         vec![State {
             children: self.children.map(|there| there.then_some(child)),
             parents: [
                 Some(Parent {
-                    stamp: 1,
+                    revision: 1,
                     derived,
-                    owed: NONE,
+                    pending: NONE,
                 }),
                 Some(Parent {
-                    stamp: 1,
+                    revision: 1,
                     derived: [0; CHILDREN],
-                    owed: NONE,
+                    pending: NONE,
                 }),
             ],
             at: vec![At::Start; self.processes.len()],
             looked: vec![0; self.processes.len()],
-            stamps: [1; PARENTS],
+            revisions: [1; PARENTS],
             written: derived,
         }]
     }
@@ -777,7 +778,7 @@ fn insert(child: u8) -> Work {
     }
 }
 
-/// Two who insert children, two who change them, and a recovery.
+/// Two inserts of children, two updates of them, and a recovery.
 fn two_and_two() -> Children {
     let update = |child: u8| Work::Update { child, value: 3 };
     alike(model(
@@ -786,7 +787,7 @@ fn two_and_two() -> Children {
     ))
 }
 
-/// One who inserts a child, one who deletes another, two who change that, and a recovery.
+/// An insert of a child, a deletion of another one, two updates of that, and a recovery.
 fn all_kinds() -> Children {
     let update = |value: u8| Work::Update { child: 0, value };
     alike(model(
@@ -800,8 +801,8 @@ fn alike(model: Children) -> Children {
     Children { alike, ..model }
 }
 
-/// What the invariants ask of a state: the values, whether they are deleted and owed, what is derived, who has returned, and
-/// what comes of a recovery.
+/// The parts of a state that the invariants read: the values, whether they are deleted and have pending work; the derived
+/// values; whether all processes have returned; whether a recovery makes everything right.
 type Asked = ([Option<(u8, bool, bool)>; CHILDREN], Vec<Values>, bool, bool);
 
 /// All that the invariants may ask, of every state that can be reached.
@@ -824,7 +825,7 @@ fn asked(model: &Children) -> std::collections::HashSet<Asked> {
         (
             state
                 .children
-                .map(|child| child.map(|child| (child.value, child.gone, child.owed != NONE))),
+                .map(|child| child.map(|child| (child.value, child.gone, child.pending != NONE))),
             state
                 .parents
                 .iter()
@@ -882,21 +883,21 @@ fn derived_fields_stay_true_with_all_processes() {
 fn each_safeguard_of_derived_fields_is_needed() {
     let cases = [
         (
-            "the debt of a child's insert",
+            "the pending work of a child's insert",
             inserts(),
-            Safeguard::DebtOfInsert,
+            Safeguard::PendingWorkOfInsert,
             AT_THE_END,
         ),
         (
-            "the debt in the write that changes a child",
+            "the pending work in the write that changes a child",
             updates(),
-            Safeguard::DebtWithTheChange,
+            Safeguard::PendingWorkWithTheChange,
             AT_THE_END,
         ),
         (
-            "the token when a child's debt is struck out",
+            "the token when a child's pending work is cleared",
             updates(),
-            Safeguard::TokenInStrikeOut,
+            Safeguard::TokenInClear,
             AT_THE_END,
         ),
         (
@@ -906,15 +907,15 @@ fn each_safeguard_of_derived_fields_is_needed() {
             AT_THE_END,
         ),
         (
-            "the stamp in a refresh's filter",
+            "the revision in a refresh's filter",
             updates(),
-            Safeguard::StampInRefresh,
+            Safeguard::RevisionInRefresh,
             AT_THE_END,
         ),
         (
-            "the stamp before the children",
+            "the revision before the children",
             updates(),
-            Safeguard::StampBeforeChildren,
+            Safeguard::RevisionBeforeChildren,
             AT_THE_END,
         ),
         (
@@ -948,15 +949,15 @@ fn each_safeguard_of_derived_fields_is_needed() {
             AT_THE_END,
         ),
         (
-            "the debt of a parent that comes back",
+            "the pending work of a parent that comes back",
             parent_comes_back(),
-            Safeguard::DebtOfParent,
+            Safeguard::PendingWorkOfParent,
             AT_THE_END,
         ),
         (
-            "a greater stamp for a parent that comes back",
+            "a greater revision for a parent that comes back",
             parent_comes_back(),
-            Safeguard::NewStamps,
+            Safeguard::NewRevisions,
             AT_THE_END,
         ),
         (
@@ -966,15 +967,15 @@ fn each_safeguard_of_derived_fields_is_needed() {
             AT_THE_END,
         ),
         (
-            "the debt of a child's insert, among all processes",
+            "the pending work of a child's insert, among all processes",
             two_and_two(),
-            Safeguard::DebtOfInsert,
+            Safeguard::PendingWorkOfInsert,
             AT_THE_END,
         ),
         (
-            "the debt in the write that changes a child, among all processes",
+            "the pending work in the write that changes a child, among all processes",
             two_and_two(),
-            Safeguard::DebtWithTheChange,
+            Safeguard::PendingWorkWithTheChange,
             AT_THE_END,
         ),
         (

@@ -1,23 +1,23 @@
-//! Copies in a deployment with transactions: of few holders, of many, and beside writes that are made without a transaction.
+//! Copies in a deployment with transactions: of few holders, of many, and beside writes without a transaction.
 //!
-//! A change of a source and its delivery to few holders are one transaction. Where there are more, the change is committed with
-//! a debt, and the copies follow in batches; so what a batch writes, how far a delivery has come, and a debt that is struck out
-//! are writes without a transaction, beside which others insert holders in transactions that lock the source. The library also
-//! writes without one where it puts a document back that was not to be deleted, where copies are declared `eventual`, and
-//! wherever a recovery is at work.
+//! A change of a source and its delivery to few holders are one transaction. With more holders, the transaction holds the change
+//! and its pending work, and the copies are updated in batches after the commit. A batch, the note of how far a delivery has
+//! come, and the clearing of pending work are writes without a transaction, while other processes insert holders in transactions
+//! that lock the source. The library also writes without one where it puts a document back that was not to be deleted, where
+//! copies are declared `eventual`, and in a recovery.
 //!
-//! A transaction is two steps: all that it reads and writes, and its commit. What is between its first read and its last write
-//! makes no difference, since whoever else writes one of its documents meanwhile lets it begin again, and the others are read
-//! as they were at its beginning. So a transaction that would write what another one has written waits here, and so does a
-//! write without a transaction, while a read sees what was committed. (In `transactions.rs` each read and write is a step.) A
-//! crash undoes what is not committed. A batch is one holder.
+//! A transaction is two steps: all that it reads and writes, and its commit. The order of its reads and writes makes no
+//! difference: another write of one of its documents makes it begin again, and the others are read as they were at its
+//! beginning. So a transaction that would write what another one has written waits here, and so does a write without a
+//! transaction, while a read sees what was committed. (In `transactions.rs` each read and write is a step.) A crash undoes what
+//! is not committed. A batch is one holder.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
 
 type Token = u8;
 
-/// No debt.
+/// No pending work.
 const NONE: Token = 0;
 const SOURCES: usize = 2;
 const HOLDERS: usize = 3;
@@ -29,10 +29,10 @@ const EDGES: usize = 2;
 struct Source {
     version: u8,
     fields: [u8; EDGES],
-    owed: Token,
+    pending: Token,
     /// How far a delivery of which version has come, for each reference.
     notes: [Option<(u8, u8)>; EDGES],
-    /// How often a document with this id was inserted before: nobody but the invariants knows it.
+    /// How often a document with this id was inserted before: only the invariants know it.
     life: u8,
 }
 
@@ -43,7 +43,7 @@ struct Holder {
     /// The version that the copy was taken of.
     version: u8,
     copy: u8,
-    owed: Token,
+    pending: Token,
     /// That of the source that was copied.
     life: u8,
 }
@@ -53,12 +53,12 @@ struct Holder {
 enum Safeguard {
     Lock,
     VersionInLock,
-    DebtInTransaction,
+    PendingWorkInTransaction,
     VersionInDelivery,
     ReferenceInDelivery,
-    TokenInStrikeOut,
+    TokenInClear,
     VersionInNote,
-    OwedWhenOvertaken,
+    PendingWhenOvertaken,
     NewVersions,
     LookBehindDeletion,
     Recovery,
@@ -67,7 +67,7 @@ enum Safeguard {
     LateHolders,
 }
 
-/// What a process does, before it pays; `alone` is without a transaction.
+/// The operation of a process, before it applies pending work; `alone` is without a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Insert {
@@ -102,24 +102,24 @@ enum Work {
     Recover,
 }
 
-/// A document that owes something, as it was read.
+/// A document with pending work, as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Debtor {
-    /// With whether a part of its delivery was left to who had changed it.
+enum Marked {
+    /// With whether a part of its delivery was left to the process that had changed it.
     Source(u8, Source, bool),
     Holder(u8, Holder),
 }
 
-/// A transaction that is open: what it has written, which nobody else changes before its end.
+/// An open transaction: the documents that it has written, which no other process changes before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Transaction {
     source: Option<u8>,
     /// A bit for each.
     holders: u8,
-    /// What is copied into a holder.
+    /// The source that is copied into a holder.
     from: Option<Source>,
-    /// Whether the source has more holders than it delivers to.
-    owes: bool,
+    /// Whether the source has too many holders, so that it leaves pending work for them.
+    leaves_work: bool,
 }
 
 /// Where a process stands: what it does next, with what it knows.
@@ -129,31 +129,31 @@ enum At {
     /// Has read the source that it will copy from.
     Copies(Source),
     Commits(Transaction),
-    /// The debt as a write of its own.
-    Owes,
+    /// Records the pending work in a write of its own.
+    Marks,
     /// Reads the document under its token.
-    Settles,
+    Drains,
     /// Reads the source of a holder.
-    Pulls(Debtor),
-    Pulled(Debtor, Source),
-    /// Reads who refers to the source by this reference.
-    Lists(Debtor, u8),
+    Pulls(Marked),
+    Pulled(Marked, Source),
+    /// Reads the holders that refer to the source by this reference.
+    Lists(Marked, u8),
     /// Delivers to these holders, a bit for each.
-    Delivers(Debtor, u8, u8),
+    Delivers(Marked, u8, u8),
     /// Notes that it has come to this holder, before it goes on with the others.
-    Notes(Debtor, u8, u8, u8),
+    Notes(Marked, u8, u8, u8),
     /// Reads a source that has changed while it was delivered.
-    Again(Debtor),
-    StrikesOut(Debtor),
+    Again(Marked),
+    Clears(Marked),
     /// Takes the source out of those that refer to it, from this holder on.
     Detaches(u8),
     /// Deletes the source.
     Deletes,
     /// Looks whether it is there again, if any refers to it.
     Looks,
-    /// The same from this holder on: takes it out, or notes what is owed where it is there again.
+    /// The same from this holder on: empties its reference, or records pending work where the source is there again.
     Treats(bool, u8),
-    /// Pays for those, one after the other.
+    /// Applies their pending work, one after the other.
     Renews,
     Done,
 }
@@ -181,7 +181,7 @@ struct Commits {
     holders: [Option<u8>; HOLDERS],
     /// The reference by which each of them copies.
     edges: [u8; HOLDERS],
-    /// A transaction delivers to so many holders at most.
+    /// The maximum number of holders that a transaction delivers to.
     most: u32,
     /// Whether a change is compared with how the source was, and is delivered only by the references that copy the field.
     compares: bool,
@@ -203,12 +203,12 @@ impl State {
         })
     }
 
-    /// Whether somebody else's transaction has written the source.
+    /// Whether another process's transaction has written the source.
     fn holds_source(&self, process: usize, source: u8) -> bool {
         self.open(process).any(|open| open.source == Some(source))
     }
 
-    /// Whether somebody else's transaction has written one of these holders.
+    /// Whether another process's transaction has written one of these holders.
     fn holds_holder(&self, process: usize, holders: u8) -> bool {
         self.open(process).any(|open| open.holders & holders != 0)
     }
@@ -219,7 +219,7 @@ impl Commits {
         self.without.contains(&safeguard)
     }
 
-    /// So many references are there by which something is copied.
+    /// The last of the references by which something is copied.
     fn last_edge(&self) -> u8 {
         self.edges.iter().copied().max().unwrap_or_default()
     }
@@ -243,12 +243,12 @@ impl Commits {
         holder.life = from.life;
     }
 
-    fn new_holder(&self, at: u8, to: u8, from: &Source, owed: Token) -> Holder {
+    fn new_holder(&self, at: u8, to: u8, from: &Source, pending: Token) -> Holder {
         Holder {
             to: Some(to),
             version: from.version,
             copy: from.fields[usize::from(self.edges[at as usize])],
-            owed,
+            pending,
             life: from.life,
         }
     }
@@ -286,7 +286,7 @@ impl Commits {
                         version + 1
                     },
                     fields: [value; EDGES],
-                    owed: NONE,
+                    pending: NONE,
                     notes: [None; EDGES],
                     life: life + 1,
                 };
@@ -311,18 +311,18 @@ impl Commits {
             source: Some(source),
             holders: 0,
             from: None,
-            owes: false,
+            leaves_work: false,
         };
         for edge in 0..=self.last_edge() {
             let is_changed = match work {
                 Work::Update { field, .. } => !self.compares || field == edge,
-                // By references that are emptied nobody can have copied from it before it was there, but for those that the
-                // deletion finds when it looks again.
+                // With references that are emptied, no holder can have copied from it before it was there, but for those that
+                // the deletion finds when it looks again.
                 _ => self.keeps,
             };
             let all = self.holders_of(state, source, edge);
             match is_changed {
-                true if all.count_ones() > self.most => open.owes = true,
+                true if all.count_ones() > self.most => open.leaves_work = true,
                 true => open.holders |= all,
                 false => {}
             }
@@ -365,7 +365,7 @@ impl Commits {
             source: locks.then_some(to),
             holders: 1 << holder,
             from: Some(from),
-            owes: false,
+            leaves_work: false,
         }))
     }
 
@@ -381,17 +381,17 @@ impl Commits {
                 let Some((source, mut new)) = self.changed(next, work) else {
                     return At::Done;
                 };
-                let late = self.lacks(Safeguard::DebtInTransaction);
-                if open.owes && !late {
-                    new.owed = token(process);
+                let late = self.lacks(Safeguard::PendingWorkInTransaction);
+                if open.leaves_work && !late {
+                    new.pending = token(process);
                 }
                 self.put_source(next, source, new);
                 for holder in bits(open.holders) {
                     self.write(next, holder, source, &new);
                 }
-                match open.owes {
-                    true if late => At::Owes,
-                    true => At::Settles,
+                match open.leaves_work {
+                    true if late => At::Marks,
+                    true => At::Drains,
                     false => At::Done,
                 }
             }
@@ -399,22 +399,22 @@ impl Commits {
     }
 
     /// Behind the holders of one reference.
-    fn next_edge(&self, debtor: Debtor, edge: u8, work: Work) -> At {
-        match debtor {
-            Debtor::Source(..) if edge < self.last_edge() => At::Lists(debtor, edge + 1),
-            Debtor::Source(_, _, true) if self.lacks(Safeguard::OwedWhenOvertaken) => At::StrikesOut(debtor),
-            Debtor::Source(_, _, true) if self.lacks(Safeguard::GoingOn) => returned(work),
-            Debtor::Source(_, _, true) => At::Again(debtor),
-            _ => At::StrikesOut(debtor),
+    fn next_edge(&self, marked: Marked, edge: u8, work: Work) -> At {
+        match marked {
+            Marked::Source(..) if edge < self.last_edge() => At::Lists(marked, edge + 1),
+            Marked::Source(_, _, true) if self.lacks(Safeguard::PendingWhenOvertaken) => At::Clears(marked),
+            Marked::Source(_, _, true) if self.lacks(Safeguard::GoingOn) => returned(work),
+            Marked::Source(_, _, true) => At::Again(marked),
+            _ => At::Clears(marked),
         }
     }
 
-    /// Empties a reference to the source, of the first of the holders from this one on that has one; or leaves a debt there.
+    /// Empties a reference to the source, of the first of the holders from this one on that has one; or records pending work there.
     fn detach(
         &self,
         next: &mut State,
         process: usize,
-        (source, owes): (u8, bool),
+        (source, leaves_work): (u8, bool),
         from: u8,
     ) -> Option<Option<u8>> {
         let is_one = |at: &u8| next.holders[*at as usize].is_some_and(|holder| holder.to == Some(source));
@@ -425,14 +425,14 @@ impl Commits {
             return None;
         }
         match &mut next.holders[at as usize] {
-            Some(holder) if owes => holder.owed = token(process),
+            Some(holder) if leaves_work => holder.pending = token(process),
             Some(holder) => (holder.to, holder.version, holder.copy, holder.life) = (None, 0, 0, 0),
             None => {}
         }
         Some(Some(at + 1))
     }
 
-    /// The next step of a process; `None` where it has returned, or waits for somebody's transaction.
+    /// The next step of a process; `None` where it has returned, or waits for another transaction.
     fn step(&self, state: &State, process: usize, work: Work) -> Option<State> {
         let mut next = state.clone();
         let own = token(process);
@@ -454,7 +454,7 @@ impl Commits {
                 None if state.holds_holder(process, 1 << holder) => return None,
                 None => {
                     next.holders[holder as usize] = Some(self.new_holder(holder, to, &from, own));
-                    At::Settles
+                    At::Drains
                 }
             },
             (
@@ -472,22 +472,22 @@ impl Commits {
                 None => At::Done,
                 Some((source, _)) if state.holds_source(process, source) => return None,
                 Some((source, new)) => {
-                    self.put_source(&mut next, source, Source { owed: own, ..new });
-                    At::Settles
+                    self.put_source(&mut next, source, Source { pending: own, ..new });
+                    At::Drains
                 }
             },
             (At::Start, Work::Update { alone: false, .. } | Work::Reinsert { .. }) => {
                 self.change(state, process, work)?
             }
             (At::Commits(open), _) => self.commit(&mut next, process, &open, work),
-            (At::Owes, Work::Update { source, .. } | Work::Reinsert { source, .. }) => {
+            (At::Marks, Work::Update { source, .. } | Work::Reinsert { source, .. }) => {
                 if state.holds_source(process, source) {
                     return None;
                 }
                 if let Some(source) = &mut next.sources[source as usize] {
-                    source.owed = own;
+                    source.pending = own;
                 }
-                At::Settles
+                At::Drains
             }
             (At::Start, Work::Remove { holder }) => {
                 if state.holds_holder(process, 1 << holder) {
@@ -528,17 +528,17 @@ impl Commits {
                 further.map_or(At::Renews, |from| At::Treats(again, from))
             }
             (At::Renews, Work::Delete { .. }) => {
-                let all = (0..HOLDERS).filter_map(|at| state.debtor((SOURCES + at) as u8).flatten());
-                let own = all.into_iter().find(|debtor| debtor.owed() == own);
-                own.map_or(At::Done, pay)
+                let all = (0..HOLDERS).filter_map(|at| state.marked((SOURCES + at) as u8).flatten());
+                let own = all.into_iter().find(|marked| marked.pending() == own);
+                own.map_or(At::Done, apply)
             }
             (At::Start, Work::Recover) => {
-                let owing = (state.looked[process]..).map_while(|at| Some((at, state.debtor(at)?)));
-                let found = owing.into_iter().find_map(|(at, debtor)| Some((at, debtor?)));
+                let with_work = (state.looked[process]..).map_while(|at| Some((at, state.marked(at)?)));
+                let found = with_work.into_iter().find_map(|(at, marked)| Some((at, marked?)));
                 match found {
-                    Some((at, debtor)) => {
+                    Some((at, marked)) => {
                         next.looked[process] = at + 1;
-                        pay(debtor)
+                        apply(marked)
                     }
                     None => {
                         next.looked[process] = 0;
@@ -546,13 +546,13 @@ impl Commits {
                     }
                 }
             }
-            (At::Settles, _) => {
-                let is_own = |debtor: &Debtor| debtor.owed() == own;
-                let debtor = work.writes().and_then(|at| state.debtor(at).flatten());
-                debtor.filter(is_own).map_or(At::Done, pay)
+            (At::Drains, _) => {
+                let is_own = |marked: &Marked| marked.pending() == own;
+                let marked = work.writes().and_then(|at| state.marked(at).flatten());
+                marked.filter(is_own).map_or(At::Done, apply)
             }
-            (At::Pulls(debtor), _) => {
-                let Debtor::Holder(_, holder) = debtor else {
+            (At::Pulls(marked), _) => {
+                let Marked::Holder(_, holder) = marked else {
                     return None;
                 };
                 if let Some(to) = holder.to
@@ -562,12 +562,12 @@ impl Commits {
                     return None;
                 }
                 match holder.to.and_then(|to| state.sources[to as usize]) {
-                    Some(from) if from.version > holder.version => At::Pulled(debtor, from),
-                    _ => At::StrikesOut(debtor),
+                    Some(from) if from.version > holder.version => At::Pulled(marked, from),
+                    _ => At::Clears(marked),
                 }
             }
-            (At::Pulled(debtor, from), _) => {
-                if let Debtor::Holder(at, holder) = debtor
+            (At::Pulled(marked, from), _) => {
+                if let Marked::Holder(at, holder) = marked
                     && let Some(to) = holder.to
                 {
                     if state.holds_holder(process, 1 << at) {
@@ -575,10 +575,10 @@ impl Commits {
                     }
                     self.write(&mut next, at, to, &from);
                 }
-                At::StrikesOut(debtor)
+                At::Clears(marked)
             }
-            (At::Lists(debtor, edge), _) => {
-                let Debtor::Source(source, read, _) = debtor else {
+            (At::Lists(marked, edge), _) => {
+                let Marked::Source(source, read, _) = marked else {
                     return None;
                 };
                 let all = self.holders_of(state, source, edge);
@@ -591,12 +591,12 @@ impl Commits {
                     _ => 0,
                 };
                 match all & !done {
-                    0 => self.next_edge(debtor, edge, work),
-                    open => At::Delivers(debtor, edge, open),
+                    0 => self.next_edge(marked, edge, work),
+                    open => At::Delivers(marked, edge, open),
                 }
             }
-            (At::Delivers(debtor, edge, open), _) => {
-                let Debtor::Source(source, read, _) = debtor else {
+            (At::Delivers(marked, edge, open), _) => {
+                let Marked::Source(source, read, _) = marked else {
                     return None;
                 };
                 let holder = open.trailing_zeros() as u8;
@@ -605,12 +605,12 @@ impl Commits {
                 }
                 self.write(&mut next, holder, source, &read);
                 match open & (open - 1) {
-                    0 => self.next_edge(debtor, edge, work),
-                    open => At::Notes(debtor, edge, open, holder),
+                    0 => self.next_edge(marked, edge, work),
+                    open => At::Notes(marked, edge, open, holder),
                 }
             }
-            (At::Notes(debtor, edge, open, last), _) => {
-                let Debtor::Source(source, read, _) = debtor else {
+            (At::Notes(marked, edge, open, last), _) => {
+                let Marked::Source(source, read, _) = marked else {
                     return None;
                 };
                 if state.holds_source(process, source) {
@@ -619,40 +619,41 @@ impl Commits {
                 match &mut next.sources[source as usize] {
                     Some(there) if there.version == read.version => {
                         there.notes[edge as usize] = Some((read.version, last));
-                        At::Delivers(debtor, edge, open)
+                        At::Delivers(marked, edge, open)
                     }
-                    _ => self.next_edge(Debtor::Source(source, read, true), edge, work),
+                    _ => self.next_edge(Marked::Source(source, read, true), edge, work),
                 }
             }
-            (At::Again(debtor), _) => {
-                let Debtor::Source(source, ..) = debtor else {
+            (At::Again(marked), _) => {
+                let Marked::Source(source, ..) = marked else {
                     return None;
                 };
-                let again = state.debtor(source).flatten();
-                let again = again.filter(|again| again.owed() == debtor.owed());
-                again.map_or(returned(work), pay)
+                let again = state.marked(source).flatten();
+                let again = again.filter(|again| again.pending() == marked.pending());
+                again.map_or(returned(work), apply)
             }
-            (At::StrikesOut(debtor), _) => {
-                let fits = |owed: Token| owed == debtor.owed() || self.lacks(Safeguard::TokenInStrikeOut);
-                match debtor {
-                    Debtor::Source(at, ..) => {
+            (At::Clears(marked), _) => {
+                let is_same =
+                    |pending: Token| pending == marked.pending() || self.lacks(Safeguard::TokenInClear);
+                match marked {
+                    Marked::Source(at, ..) => {
                         if state.holds_source(process, at) {
                             return None;
                         }
                         if let Some(there) = &mut next.sources[at as usize]
-                            && fits(there.owed)
+                            && is_same(there.pending)
                         {
-                            (there.owed, there.notes) = (NONE, [None; EDGES]);
+                            (there.pending, there.notes) = (NONE, [None; EDGES]);
                         }
                     }
-                    Debtor::Holder(at, _) => {
+                    Marked::Holder(at, _) => {
                         if state.holds_holder(process, 1 << at) {
                             return None;
                         }
                         if let Some(there) = &mut next.holders[at as usize]
-                            && fits(there.owed)
+                            && is_same(there.pending)
                         {
-                            there.owed = NONE;
+                            there.pending = NONE;
                         }
                     }
                 }
@@ -660,7 +661,7 @@ impl Commits {
             }
             (
                 At::Copies(_)
-                | At::Owes
+                | At::Marks
                 | At::Detaches(_)
                 | At::Deletes
                 | At::Looks
@@ -673,8 +674,8 @@ impl Commits {
         Some(next)
     }
 
-    /// Whether a source may come back while its deletion has still to look who has come to refer to it. If that one dies there,
-    /// what it would have found names nothing, which only an audit finds; and then it has a copy of what was there before.
+    /// Whether a source may come back while its deletion has still to look for new references to it. If the process of the
+    /// deletion dies there, such a reference dangles, which only an audit finds; and then it has a copy of the deleted source.
     fn is_between_looks(&self, state: &State) -> bool {
         let comes_back = |work: &Work| matches!(work, Work::Reinsert { .. });
         let looks = |at: &At| matches!(at, At::Looks | At::Treats(..));
@@ -706,11 +707,11 @@ fn bits(of: u8) -> impl Iterator<Item = u8> {
     (0..HOLDERS as u8).filter(move |at| of & 1 << at != 0)
 }
 
-/// The first step of paying.
-fn pay(debtor: Debtor) -> At {
-    match debtor {
-        Debtor::Source(..) => At::Lists(debtor, 0),
-        Debtor::Holder(..) => At::Pulls(debtor),
+/// The first step of applying its pending work.
+fn apply(marked: Marked) -> At {
+    match marked {
+        Marked::Source(..) => At::Lists(marked, 0),
+        Marked::Holder(..) => At::Pulls(marked),
     }
 }
 
@@ -737,27 +738,27 @@ impl Work {
     }
 }
 
-impl Debtor {
-    fn owed(&self) -> Token {
+impl Marked {
+    fn pending(&self) -> Token {
         match self {
-            Debtor::Source(_, source, _) => source.owed,
-            Debtor::Holder(_, holder) => holder.owed,
+            Marked::Source(_, source, _) => source.pending,
+            Marked::Holder(_, holder) => holder.pending,
         }
     }
 }
 
 impl State {
-    /// The document at this place, if it owes something; the outer `None` behind the last of them.
-    fn debtor(&self, at: u8) -> Option<Option<Debtor>> {
+    /// The document at this place, if it has pending work; the outer `None` behind the last of them.
+    fn marked(&self, at: u8) -> Option<Option<Marked>> {
         let place = usize::from(at);
-        let debtor = match place.checked_sub(SOURCES) {
-            None => self.sources[place].map(|source| Debtor::Source(at, source, false)),
+        let marked = match place.checked_sub(SOURCES) {
+            None => self.sources[place].map(|source| Marked::Source(at, source, false)),
             Some(holder) => {
                 let there = *self.holders.get(holder)?;
-                there.map(|there| Debtor::Holder(holder as u8, there))
+                there.map(|there| Marked::Holder(holder as u8, there))
             }
         };
-        Some(debtor.filter(|debtor| debtor.owed() != NONE))
+        Some(marked.filter(|marked| marked.pending() != NONE))
     }
 
     fn has_returned(&self) -> bool {
@@ -776,15 +777,15 @@ impl State {
     }
 
     fn is_quiet(&self) -> bool {
-        let sources = self.sources.iter().flatten().map(|source| source.owed);
-        let mut owed = sources.chain(self.holders.iter().flatten().map(|holder| holder.owed));
-        owed.all(|owed| owed == NONE)
+        let sources = self.sources.iter().flatten().map(|source| source.pending);
+        let mut pending = sources.chain(self.holders.iter().flatten().map(|holder| holder.pending));
+        pending.all(|pending| pending == NONE)
     }
 }
 
 const AT_THE_END: &str = "after a crash and a recovery, every copy equals its source";
 const RETURNED: &str = "when all have returned, every copy equals its source";
-const QUIET: &str = "when all have returned, nothing is owed";
+const QUIET: &str = "when all have returned, no work is pending";
 const NEVER_OLDER: &str = "an older copy never replaces a newer one";
 const NEVER_BACK: &str = "a copy of what was deleted never comes back";
 const NOTHING_DANGLES: &str = "when all have returned, no emptied reference names what is gone";
@@ -798,7 +799,7 @@ impl Model for Commits {
         let source = |at: u8| Source {
             version: 1,
             fields: [at + 1; EDGES],
-            owed: NONE,
+            pending: NONE,
             notes: [None; EDGES],
             life: 0,
         };
@@ -1051,9 +1052,9 @@ fn copies_that_follow_a_commit_are_true() {
 fn each_safeguard_of_what_follows_a_commit_is_needed() {
     let cases = [
         (
-            "the debt in the transaction whose copies follow it",
+            "the pending work in the transaction whose copies follow it",
             many(),
-            Safeguard::DebtInTransaction,
+            Safeguard::PendingWorkInTransaction,
             AT_THE_END,
         ),
         (
@@ -1087,9 +1088,9 @@ fn each_safeguard_of_what_follows_a_commit_is_needed() {
             AT_THE_END,
         ),
         (
-            "the token when what followed a commit is struck out",
+            "the token when the pending work of a commit is cleared",
             many(),
-            Safeguard::TokenInStrikeOut,
+            Safeguard::TokenInClear,
             AT_THE_END,
         ),
         (
@@ -1099,9 +1100,9 @@ fn each_safeguard_of_what_follows_a_commit_is_needed() {
             AT_THE_END,
         ),
         (
-            "leaving owed what a delivery has left to others",
+            "leaving work pending that a delivery has left to another process",
             two_fields(),
-            Safeguard::OwedWhenOvertaken,
+            Safeguard::PendingWhenOvertaken,
             AT_THE_END,
         ),
         (
@@ -1117,7 +1118,7 @@ fn each_safeguard_of_what_follows_a_commit_is_needed() {
             AT_THE_END,
         ),
         (
-            "a debt of those who came between the looks of a deletion, where the source is there again",
+            "pending work in holders that were written between the looks of a deletion, where the source is there again",
             emptied_and_back(),
             Safeguard::LateHolders,
             RETURNED,

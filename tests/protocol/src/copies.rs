@@ -8,7 +8,7 @@ use stateright::{Model, Property};
 
 type Token = u8;
 
-/// No debt.
+/// No pending work.
 const NONE: Token = 0;
 const SOURCES: usize = 2;
 const HOLDERS: usize = 2;
@@ -19,7 +19,7 @@ const VERSIONS: usize = 8;
 struct Source {
     version: u8,
     fields: [u8; 2],
-    owed: Token,
+    pending: Token,
 }
 
 /// A document with a reference and the copies beside it.
@@ -31,27 +31,27 @@ struct Holder {
     /// The version that the copies were taken of.
     version: u8,
     copies: [u8; 2],
-    owed: Token,
+    pending: Token,
 }
 
 /// A part of the protocol that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Safeguard {
-    DebtOfInsert,
+    PendingWorkOfInsert,
     VersionInDelivery,
     ReferenceInDelivery,
-    DebtWithTheChange,
-    TokenInStrikeOut,
+    PendingWorkWithTheChange,
+    TokenInClear,
     TokenOfEachWrite,
     FieldsTogether,
     FieldsAlone,
     VersionInPointing,
     NewVersions,
-    DebtOfReinsert,
+    PendingWorkOfReinsert,
     Recovery,
 }
 
-/// What a process does, before it pays.
+/// The operation of a process, before it applies pending work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Insert {
@@ -87,9 +87,9 @@ enum Work {
     Recover,
 }
 
-/// A document that owes something, as it was read.
+/// A document with pending work, as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Debtor {
+enum Marked {
     Source(u8, Source),
     Holder(u8, Holder),
 }
@@ -102,20 +102,20 @@ enum At {
     Copies(Source),
     /// The second write of one operation.
     Again,
-    /// The debt as a write of its own.
-    Owes,
+    /// Records the pending work in a write of its own.
+    Marks,
     /// Reads the document under its token.
-    Settles,
+    Drains,
     /// Reads the source of a holder.
-    Pulls(Debtor),
-    Pulled(Debtor, Source),
+    Pulls(Marked),
+    Pulled(Marked, Source),
     /// Delivers to this holder.
-    Delivers(Debtor, u8),
-    /// What it delivers to was found by another step than the one that writes.
-    Found(Debtor, u8, Holder),
+    Delivers(Marked, u8),
+    /// The holder was found by another step than the one that writes.
+    Found(Marked, u8, Holder),
     /// The other field of a delivery in two writes.
-    Half(Debtor, u8, Source, bool),
-    StrikesOut(Debtor),
+    Half(Marked, u8, Source, bool),
+    Clears(Marked),
     Done,
 }
 
@@ -129,7 +129,7 @@ struct State {
     // What follows is no part of the database; the invariants need it.
     /// The fields of each version of each source.
     history: [[Option<[u8; 2]>; VERSIONS]; SOURCES],
-    /// What the application wrote last into each holder.
+    /// The values that the application wrote last into each holder.
     written: [Option<(u8, u8)>; HOLDERS],
     /// Whether a copy was ever replaced by an older one of the same source.
     fell: bool,
@@ -179,7 +179,7 @@ impl Copies {
         }
     }
 
-    fn insert_source(&self, state: &mut State, at: u8, value: u8, owed: Token) {
+    fn insert_source(&self, state: &mut State, at: u8, value: u8, pending: Token) {
         // Taken of the clock: greater than all that there were.
         let next = state.history[at as usize]
             .iter()
@@ -193,19 +193,19 @@ impl Copies {
         let source = Source {
             version,
             fields: [value; 2],
-            owed,
+            pending,
         };
         state.history[at as usize][version as usize] = Some(source.fields);
         state.sources[at as usize] = Some(source);
     }
 
-    fn update_source(&self, state: &mut State, at: u8, field: u8, value: u8, owed: Option<Token>) -> bool {
+    fn update_source(&self, state: &mut State, at: u8, field: u8, value: u8, pending: Option<Token>) -> bool {
         let Some(source) = &mut state.sources[at as usize] else {
             return false;
         };
         source.fields[field as usize] = value;
         source.version += 1;
-        source.owed = owed.unwrap_or(source.owed);
+        source.pending = pending.unwrap_or(source.pending);
         state.history[at as usize][source.version as usize] = Some(source.fields);
         true
     }
@@ -221,7 +221,7 @@ impl Copies {
                 state.sources[to as usize].map_or(At::Done, At::Copies)
             }
             (At::Copies(from), Work::Insert { holder, to }) => {
-                let owed = if self.lacks(Safeguard::DebtOfInsert) {
+                let pending = if self.lacks(Safeguard::PendingWorkOfInsert) {
                     NONE
                 } else {
                     first
@@ -232,9 +232,9 @@ impl Copies {
                     to,
                     version: from.version,
                     copies: from.fields,
-                    owed,
+                    pending,
                 });
-                if owed == NONE { At::Done } else { At::Settles }
+                if pending == NONE { At::Done } else { At::Drains }
             }
             (At::Copies(from), Work::Point { holder, to, own }) => match &mut next.holders[holder as usize] {
                 None => At::Done,
@@ -244,25 +244,25 @@ impl Copies {
                         (there.version, there.copies) = (from.version, from.fields);
                         next.fell |= older;
                     }
-                    (there.own, there.to, there.owed) = (own, to, first);
+                    (there.own, there.to, there.pending) = (own, to, first);
                     next.written[holder as usize] = Some((own, to));
-                    At::Settles
+                    At::Drains
                 }
             },
             (At::Start, Work::Update { source, field, value }) => {
-                let late = self.lacks(Safeguard::DebtWithTheChange);
-                let owed = (!late).then_some(first);
-                match self.update_source(&mut next, source, field, value, owed) {
+                let late = self.lacks(Safeguard::PendingWorkWithTheChange);
+                let pending = (!late).then_some(first);
+                match self.update_source(&mut next, source, field, value, pending) {
                     false => At::Done,
-                    true if late => At::Owes,
-                    true => At::Settles,
+                    true if late => At::Marks,
+                    true => At::Drains,
                 }
             }
-            (At::Owes, Work::Update { source, .. }) => {
+            (At::Marks, Work::Update { source, .. }) => {
                 if let Some(source) = &mut next.sources[source as usize] {
-                    source.owed = first;
+                    source.pending = first;
                 }
-                At::Settles
+                At::Drains
             }
             (
                 At::Start,
@@ -284,7 +284,7 @@ impl Copies {
                 },
             ) => {
                 self.update_source(&mut next, source, field, values[1], Some(second));
-                At::Settles
+                At::Drains
             }
             (At::Start, Work::Delete { source }) => {
                 next.sources[source as usize] = None;
@@ -293,22 +293,22 @@ impl Copies {
             (At::Start, Work::Reinsert { source, value }) => match state.sources[source as usize] {
                 Some(_) => At::Done,
                 None => {
-                    let owed = if self.lacks(Safeguard::DebtOfReinsert) {
+                    let pending = if self.lacks(Safeguard::PendingWorkOfReinsert) {
                         NONE
                     } else {
                         first
                     };
-                    self.insert_source(&mut next, source, value, owed);
-                    if owed == NONE { At::Done } else { At::Settles }
+                    self.insert_source(&mut next, source, value, pending);
+                    if pending == NONE { At::Done } else { At::Drains }
                 }
             },
             (At::Start, Work::Recover) => {
                 let looked = state.looked[process] as usize;
                 next.looked[process] += 1;
-                let debtor = match looked.checked_sub(SOURCES) {
-                    None => state.sources[looked].map(|source| Debtor::Source(looked as u8, source)),
+                let marked = match looked.checked_sub(SOURCES) {
+                    None => state.sources[looked].map(|source| Marked::Source(looked as u8, source)),
                     Some(at) if at < HOLDERS => {
-                        state.holders[at].map(|holder| Debtor::Holder(at as u8, holder))
+                        state.holders[at].map(|holder| Marked::Holder(at as u8, holder))
                     }
                     Some(_) => {
                         next.looked[process] = 0;
@@ -316,29 +316,29 @@ impl Copies {
                         return Some(next);
                     }
                 };
-                debtor
-                    .filter(|debtor| debtor.owed() != NONE)
-                    .map_or(At::Start, pay)
+                marked
+                    .filter(|marked| marked.pending() != NONE)
+                    .map_or(At::Start, apply)
             }
-            (At::Settles, _) => {
-                let is_own = |debtor: &Debtor| [first, second].contains(&debtor.owed());
-                work.writes(state).filter(is_own).map_or(At::Done, pay)
+            (At::Drains, _) => {
+                let is_own = |marked: &Marked| [first, second].contains(&marked.pending());
+                work.writes(state).filter(is_own).map_or(At::Done, apply)
             }
-            (At::Pulls(debtor), _) => match debtor {
-                Debtor::Holder(_, holder) => match state.sources[holder.to as usize] {
-                    Some(from) if from.version > holder.version => At::Pulled(debtor, from),
-                    _ => At::StrikesOut(debtor),
+            (At::Pulls(marked), _) => match marked {
+                Marked::Holder(_, holder) => match state.sources[holder.to as usize] {
+                    Some(from) if from.version > holder.version => At::Pulled(marked, from),
+                    _ => At::Clears(marked),
                 },
-                Debtor::Source(..) => At::Delivers(debtor, 0),
+                Marked::Source(..) => At::Delivers(marked, 0),
             },
-            (At::Pulled(debtor, from), _) => {
-                if let Debtor::Holder(at, holder) = debtor {
+            (At::Pulled(marked, from), _) => {
+                if let Marked::Holder(at, holder) = marked {
                     self.write(&mut next, at, holder.to, &from, Some(&holder));
                 }
-                At::StrikesOut(debtor)
+                At::Clears(marked)
             }
-            (At::Delivers(debtor, at), _) => {
-                let Debtor::Source(to, from) = debtor else {
+            (At::Delivers(marked, at), _) => {
+                let Marked::Source(to, from) = marked else {
                     return None;
                 };
                 let one_step = ![
@@ -349,46 +349,50 @@ impl Copies {
                 .map(Some)
                 .contains(&self.without);
                 match state.holders.get(at as usize) {
-                    None => At::StrikesOut(debtor),
+                    None => At::Clears(marked),
                     Some(Some(there)) if !one_step && there.to == to && there.version < from.version => {
-                        At::Found(debtor, at, *there)
+                        At::Found(marked, at, *there)
                     }
                     Some(_) => {
                         if one_step {
                             self.write(&mut next, at, to, &from, None);
                         }
-                        At::Delivers(debtor, at + 1)
+                        At::Delivers(marked, at + 1)
                     }
                 }
             }
-            (At::Found(debtor, at, seen), _) => {
-                let Debtor::Source(to, from) = debtor else {
+            (At::Found(marked, at, seen), _) => {
+                let Marked::Source(to, from) = marked else {
                     return None;
                 };
                 self.write(&mut next, at, to, &from, Some(&seen));
                 match self.lacks(Safeguard::FieldsTogether) {
-                    true => At::Half(debtor, at, from, true),
-                    false => At::Delivers(debtor, at + 1),
+                    true => At::Half(marked, at, from, true),
+                    false => At::Delivers(marked, at + 1),
                 }
             }
-            (At::Half(debtor, at, from, _), _) => {
-                if let (Debtor::Source(to, _), Some(there)) = (debtor, &mut next.holders[at as usize])
+            (At::Half(marked, at, from, _), _) => {
+                if let (Marked::Source(to, _), Some(there)) = (marked, &mut next.holders[at as usize])
                     && there.to == to
                     && there.version <= from.version
                 {
                     there.copies[1] = from.fields[1];
                 }
-                At::Delivers(debtor, at + 1)
+                At::Delivers(marked, at + 1)
             }
-            (At::StrikesOut(debtor), _) => {
-                let owed = match debtor {
-                    Debtor::Source(at, _) => next.sources[at as usize].as_mut().map(|there| &mut there.owed),
-                    Debtor::Holder(at, _) => next.holders[at as usize].as_mut().map(|there| &mut there.owed),
+            (At::Clears(marked), _) => {
+                let pending = match marked {
+                    Marked::Source(at, _) => {
+                        next.sources[at as usize].as_mut().map(|there| &mut there.pending)
+                    }
+                    Marked::Holder(at, _) => {
+                        next.holders[at as usize].as_mut().map(|there| &mut there.pending)
+                    }
                 };
-                if let Some(owed) = owed
-                    && (*owed == debtor.owed() || self.lacks(Safeguard::TokenInStrikeOut))
+                if let Some(pending) = pending
+                    && (*pending == marked.pending() || self.lacks(Safeguard::TokenInClear))
                 {
-                    *owed = NONE;
+                    *pending = NONE;
                 }
                 if matches!(work, Work::Recover) {
                     At::Start
@@ -396,7 +400,7 @@ impl Copies {
                     At::Done
                 }
             }
-            (At::Copies(_) | At::Again | At::Owes, _) => return None,
+            (At::Copies(_) | At::Again | At::Marks, _) => return None,
         };
         next.at[process] = at;
         Some(next)
@@ -420,48 +424,48 @@ impl Copies {
 
 impl Work {
     /// The document that it writes, as it is.
-    fn writes(self, state: &State) -> Option<Debtor> {
+    fn writes(self, state: &State) -> Option<Marked> {
         match self {
             Work::Insert { holder, .. } | Work::Point { holder, .. } => {
-                state.holders[holder as usize].map(|there| Debtor::Holder(holder, there))
+                state.holders[holder as usize].map(|there| Marked::Holder(holder, there))
             }
             Work::Update { source, .. }
             | Work::UpdateTwice { source, .. }
             | Work::Delete { source }
             | Work::Reinsert { source, .. } => {
-                state.sources[source as usize].map(|there| Debtor::Source(source, there))
+                state.sources[source as usize].map(|there| Marked::Source(source, there))
             }
             Work::Recover => None,
         }
     }
 }
 
-impl Debtor {
-    fn owed(&self) -> Token {
+impl Marked {
+    fn pending(&self) -> Token {
         match self {
-            Debtor::Source(_, source) => source.owed,
-            Debtor::Holder(_, holder) => holder.owed,
+            Marked::Source(_, source) => source.pending,
+            Marked::Holder(_, holder) => holder.pending,
         }
     }
 }
 
-/// The first step of paying.
-fn pay(debtor: Debtor) -> At {
-    match debtor {
-        Debtor::Source(..) => At::Delivers(debtor, 0),
-        Debtor::Holder(..) => At::Pulls(debtor),
+/// The first step of applying its pending work.
+fn apply(marked: Marked) -> At {
+    match marked {
+        Marked::Source(..) => At::Delivers(marked, 0),
+        Marked::Holder(..) => At::Pulls(marked),
     }
 }
 
 impl State {
-    /// Whether every copy equals its source, and nothing is owed.
+    /// Whether every copy equals its source, and no work is pending.
     fn is_true(&self) -> bool {
         let copies = self.holders.iter().flatten().all(|holder| {
             self.sources[holder.to as usize].is_none_or(|source| holder.copies == source.fields)
         });
-        let sources = self.sources.iter().flatten().map(|source| source.owed);
-        let mut owed = sources.chain(self.holders.iter().flatten().map(|holder| holder.owed));
-        copies && owed.all(|owed| owed == NONE)
+        let sources = self.sources.iter().flatten().map(|source| source.pending);
+        let mut pending = sources.chain(self.holders.iter().flatten().map(|holder| holder.pending));
+        copies && pending.all(|pending| pending == NONE)
     }
 }
 
@@ -480,7 +484,7 @@ impl Model for Copies {
         let source = |at: u8| Source {
             version: 0,
             fields: [at; 2],
-            owed: NONE,
+            pending: NONE,
         };
         let mut history = [[None; VERSIONS]; SOURCES];
         for (at, of) in history.iter_mut().enumerate() {
@@ -491,7 +495,7 @@ impl Model for Copies {
             to,
             version: 0,
             copies: [to; 2],
-            owed: NONE,
+            pending: NONE,
         };
         vec![State {
             sources: [Some(source(0)), Some(source(1))],
@@ -540,7 +544,7 @@ impl Model for Copies {
     }
 }
 
-/// Two who insert holders, two who change their source, and a recovery.
+/// Two inserts of holders, two updates of their source, and a recovery.
 fn inserts() -> Copies {
     Copies {
         processes: vec![
@@ -563,7 +567,7 @@ fn inserts() -> Copies {
     }
 }
 
-/// Two who set references, two who change the sources, and a recovery.
+/// Two updates of a reference, two of the sources, and a recovery.
 fn pointing() -> Copies {
     Copies {
         processes: vec![
@@ -656,15 +660,15 @@ fn copies_stay_true() {
 fn each_safeguard_of_copies_is_needed() {
     let cases = [
         (
-            "the debt of an insert",
+            "the pending work of an insert",
             inserts(),
-            Safeguard::DebtOfInsert,
+            Safeguard::PendingWorkOfInsert,
             AT_THE_END,
         ),
         (
-            "the debt in the write that changes (but after it)",
+            "the pending work in the write that changes (but after it)",
             inserts(),
-            Safeguard::DebtWithTheChange,
+            Safeguard::PendingWorkWithTheChange,
             AT_THE_END,
         ),
         (
@@ -686,9 +690,9 @@ fn each_safeguard_of_copies_is_needed() {
             AT_THE_END,
         ),
         (
-            "the token when a debt is struck out",
+            "the token when pending work is cleared",
             inserts(),
-            Safeguard::TokenInStrikeOut,
+            Safeguard::TokenInClear,
             AT_THE_END,
         ),
         (
@@ -722,9 +726,9 @@ fn each_safeguard_of_copies_is_needed() {
             AT_THE_END,
         ),
         (
-            "the debt of a source that comes back",
+            "the pending work of a source that comes back",
             reinserts(),
-            Safeguard::DebtOfReinsert,
+            Safeguard::PendingWorkOfReinsert,
             AT_THE_END,
         ),
         ("the recovery", inserts(), Safeguard::Recovery, AT_THE_END),

@@ -1,12 +1,12 @@
-//! Two-way references where there are transactions, others who write one side past the library, and reconcilers that follow
-//! the change stream.
+//! Two-way references where there are transactions, out-of-band writes of one side, and reconcilers that follow the change
+//! stream.
 //!
 //! One link between two documents. Transactions make it or take it away from either side: each takes its view, writes its own
-//! document, then the other one, and commits; a document that was written since the view lets it begin again, and one that it
-//! has written is not written by others before it ends. Whoever else writes does so to one side at a time, and so does a
-//! reconciler that mends. Each of these writes is a change in the stream. A reconciler takes up what is there, reads the one
-//! document, then the other one, writes the side that is not believed where they differ, and stores its place, which is that
-//! of all reconcilers that begin later. It does not look again behind its write, as `odm` does: its write is a change.
+//! document, then the other one, and commits; a document that was written since the view makes it begin again, and one that it
+//! has written is written by no other process before it ends. An out-of-band write changes one side, and so does a repair by a
+//! reconciler. Each of these writes is a change in the stream. A reconciler takes up the changes, reads the one document, then
+//! the other one, repairs the side that is not believed where they differ, and stores its place, at which all reconcilers that
+//! begin later go on. It does not read again after its write, as `odm` does: its write is a change.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -21,8 +21,8 @@ const OTHER: usize = 1;
 enum Safeguard {
     /// A transaction writes also a document that is right already.
     WriteAll,
-    /// What a reconciler mends is taken up as the change of somebody else.
-    MendIsAChange,
+    /// A reconciler's repair is taken up as any other change.
+    RepairIsAChange,
     /// The place is stored behind what was applied.
     PlaceBehind,
     /// The changes of other writers are taken up at all.
@@ -36,7 +36,7 @@ enum Work {
         side: usize,
         link: bool,
     },
-    /// Somebody who writes one side.
+    /// An out-of-band write of one side.
     Other {
         side: usize,
         link: bool,
@@ -50,14 +50,14 @@ type Documents = [(bool, u8); SIDES];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum At {
     Start,
-    /// Within a transaction with this view: so many documents were written.
+    /// In a transaction with this view, and the number of documents that it has written.
     Within(Documents, u8),
     /// The changes up to this one are taken up.
     Takes(u8),
     /// The owner's side was read.
     Reads(u8, bool),
     /// The other side is to become this.
-    Mends(u8, bool),
+    Repairs(u8, bool),
     Stores(u8),
     Done,
 }
@@ -142,10 +142,10 @@ impl Followed {
             (At::Takes(to), _) => At::Reads(to, state.documents[OWNER].0),
             (At::Reads(to, owner), _) => match state.documents[OTHER].0 == owner {
                 true => At::Stores(to),
-                false => At::Mends(to, owner),
+                false => At::Repairs(to, owner),
             },
-            (At::Mends(to, link), _) => {
-                next.write(OTHER, link, !self.lacks(Safeguard::MendIsAChange))?;
+            (At::Repairs(to, link), _) => {
+                next.write(OTHER, link, !self.lacks(Safeguard::RepairIsAChange))?;
                 At::Stores(to)
             }
             (At::Stores(to), _) => {
@@ -206,7 +206,7 @@ impl Model for Followed {
 
     fn init_states(&self) -> Vec<State> {
         let processes = self.processes.len();
-        // What one side lacks from the beginning, somebody has just written.
+        // A difference that is there at the beginning is the change of an out-of-band write.
         let changes = u8::from(self.documents[OWNER] != self.documents[OTHER]);
         vec![State {
             documents: self.documents.map(|names| (names, 0)),
@@ -247,7 +247,7 @@ fn other(side: usize, link: bool) -> Work {
     Work::Other { side, link }
 }
 
-/// These beside so many reconcilers, of a link that is there, on both sides or on one.
+/// These processes beside a number of reconcilers; the link is there on both sides or on one.
 fn beside(reconcilers: usize, documents: [bool; SIDES], processes: &[Work]) -> Followed {
     let reconcilers = std::iter::repeat_n(Work::Reconciler, reconcilers);
     Followed {
@@ -271,13 +271,13 @@ fn crossed() -> Followed {
 }
 
 #[test]
-fn what_others_link_is_followed() {
+fn out_of_band_links_are_followed() {
     holds(
-        "followed: others write both sides of a link, a transaction unlinks it",
+        "followed: out-of-band writes of both sides of a link, a transaction unlinks it",
         crossed(),
     );
     holds(
-        "followed: others unlink it on each side, a transaction links it",
+        "followed: out-of-band writes unlink it on each side, a transaction links it",
         beside(
             2,
             [true, true],
@@ -289,7 +289,7 @@ fn what_others_link_is_followed() {
         ),
     );
     holds(
-        "followed: two transactions, two others, one reconciler",
+        "followed: two transactions, two out-of-band writes, one reconciler",
         beside(
             1,
             [false, true],
@@ -304,9 +304,9 @@ fn what_others_link_is_followed() {
 }
 
 #[test]
-fn each_rule_for_what_others_link_is_needed() {
+fn each_rule_for_out_of_band_links_is_needed() {
     let cases = [
-        ("taking up what others write", Safeguard::Follow),
+        ("taking up out-of-band writes", Safeguard::Follow),
         (
             "storing the place behind what was applied",
             Safeguard::PlaceBehind,
@@ -315,7 +315,7 @@ fn each_rule_for_what_others_link_is_needed() {
             "writing also what is right already, in a transaction",
             Safeguard::WriteAll,
         ),
-        ("taking up what a reconciler has mended", Safeguard::MendIsAChange),
+        ("taking up a reconciler's repairs", Safeguard::RepairIsAChange),
     ];
     for (name, safeguard) in cases {
         let without = Some(safeguard);

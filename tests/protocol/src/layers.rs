@@ -1,21 +1,23 @@
-//! What is passed on within one transaction: copies of copies, and fields that are derived of copies.
+//! Changes that one transaction passes on: copies of copies, and fields that are derived of copies.
 //!
 //! A holder copies `c` of its source, and has a field `b` of its own. Followers copy both of a holder, and a last document copies
 //! `c` of a follower. A holder is also the child of a parent, which sums up `c`, and a report copies that sum. So a change of a
 //! source is passed on in three layers: to holders, to followers and parents, to the last document and the report.
 //!
-//! A transaction is two steps: all that it reads and writes, and its commit. What is between its first read and its last write
-//! makes no difference, as in `commits.rs`; so a transaction that would write what another one has written waits here, and so
-//! does a write without a transaction. What it copies into a new document it has read before it begins. Before the commit it
-//! can't be seen, so what readers see is asked of the committed documents, in every state. What has to be true at the end
-//! is asked in every state, too, after a recovery that runs there alone: each process may have died between two of its steps.
+//! A transaction is two steps: all that it reads and writes, and its commit. The order of its reads and writes makes no
+//! difference, as in `commits.rs`; so a transaction that would write what another one has written waits here, and so does a
+//! write without a transaction. It reads the values that it copies into a new document before it begins. Before the commit
+//! readers can't see it, so the properties for readers are checked on the committed documents, in every state. The properties
+//! of the end are checked in every state, too, after a recovery that runs there alone: each process may have died between two
+//! of its steps.
 //!
-//! Left out: a child that leaves a parent which is not there (`parents.rs` has it), and what a document pulls whose own write left
-//! pending work (`commits.rs`).
+//! Left out: a child that leaves a parent which is not there (`parents.rs` has it), and the pull of a document whose own write
+//! left pending work (`commits.rs`).
 //!
-//! The steps in the code: `fill::read` (what is copied, before the transaction), `pay::Within::pay_for` (the documents of the
-//! write) with `pay::hold`, `pay::Within::deliver` and `children::follow`, `pay::Within::end` with `pay::Within::pay_further` (a layer), the
-//! commit, `pay::settle` and `pay::pay_once` (what follows the commit, or is left by a dead process).
+//! The steps in the code: `fill::read` (the copied values, before the transaction), `apply::Propagation::propagate` (the documents
+//! of the write) with `apply::hold`, `apply::Propagation::deliver` and `children::update_parents`, `apply::Propagation::end` with
+//! `apply::Propagation::next_layer` (a layer), the commit, `apply::drain` and `apply::apply_once` (the work that follows the commit, or
+//! that a dead process has left).
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -36,11 +38,11 @@ const B: u8 = 2;
 const CHILDREN: u8 = 4;
 const KINDS: usize = 3;
 
-/// The work of an operation that is pending in a document, by its kinds: each with the number of the write that left it.
+/// The pending work of a document: its operation, and for each kind the number of the write that left it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Pending {
     by: Token,
-    due: [u8; KINDS],
+    kinds: [u8; KINDS],
     /// The number of the last write that has left some in this document.
     last: u8,
 }
@@ -125,9 +127,9 @@ struct Transaction {
 /// A part of the protocol that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Safeguard {
-    /// `pay::Within::end`: what a delivery has changed is passed on.
+    /// `apply::Propagation::end`: the changes of a delivery are passed on.
     PassingOn,
-    /// `pay::Within::pay_further` reads the documents of a layer within the transaction, as it has changed them.
+    /// `apply::Propagation::next_layer` reads the documents of a layer within the transaction, as it has changed them.
     ReadInTransaction,
     /// All layers are one transaction.
     OneTransaction,
@@ -135,23 +137,23 @@ enum Safeguard {
     VersionOfTheCopied,
     /// The same of a parent whose derived field is copied.
     VersionOfTheDerived,
-    /// `pay::hold` modifies what is copied.
+    /// `apply::hold` modifies the copied documents.
     Lock,
-    /// `pay::hold` does so on the condition that it has the version that was read.
+    /// `apply::hold` does so on the condition that it has the version that was read.
     VersionInLock,
-    /// `pay::pay_for` passes on what `pay::hold` has taken again.
+    /// `apply::Propagation::propagate` passes on the copies that `apply::hold` has read again.
     TakenAgain,
-    /// `debt::Due::with_noted`: what was pending in a document is delivered and passed on with a new change.
+    /// `pending::ChangedFields::with_pending`: earlier pending work of a document is applied together with a new change.
     NotedBefore,
-    /// `pay::Within::deliver` leaves pending work in the transaction where the copies are too many for it.
+    /// `apply::Propagation::deliver` leaves pending work in the transaction where the copies are too many for it.
     TooMany,
-    /// `pay::Within::pay_further` leaves pending work in children whose parent is not there.
+    /// `apply::Propagation::next_layer` leaves pending work in children whose parent is not there.
     AbsentParent,
     /// `deliver::is_behind`: a delivery after the commit goes to older copies alone.
     VersionInDelivery,
     /// `Graph::passed_on` leaves pending work in what a delivery after the commit changes.
     PassingOnAfterCommit,
-    /// `debt::strike_out` clears what was read, by the writes that left it.
+    /// `pending::clear` clears the work that was read, by the writes that left it.
     WriteInClear,
     /// `children::guarded`.
     RevisionInFilter,
@@ -232,7 +234,7 @@ enum At {
     /// The next layers as transactions of their own.
     Further([u8; HOLDERS + FOLLOWERS + PARENTS]),
     /// Looks for documents with its pending work.
-    Settles,
+    Drains,
     /// Delivers to the documents from this one on.
     Delivers(Read, u8),
     Refreshes(Read, Refresh),
@@ -291,26 +293,26 @@ impl Pending {
     /// Leaves work of these kinds.
     fn leave(&mut self, by: Token, kinds: u8) {
         (self.by, self.last) = (by, self.last + 1);
-        for (at, due) in self.due.iter_mut().enumerate() {
+        for (at, kind) in self.kinds.iter_mut().enumerate() {
             if kinds & 1 << at != 0 {
-                *due = self.last;
+                *kind = self.last;
             }
         }
     }
 
     fn kinds(&self) -> u8 {
-        let due = self.due.iter().enumerate().filter(|(_, due)| **due != 0);
-        due.map(|(at, _)| 1 << at).sum()
+        let kinds = self.kinds.iter().enumerate().filter(|(_, kind)| **kind != 0);
+        kinds.map(|(at, _)| 1 << at).sum()
     }
 
-    /// `debt::strike_out`: clears what was read, and leaves what came since.
+    /// `pending::clear`: clears the work that was read, and keeps that of later writes.
     fn clear(&mut self, read: &Pending, any: bool) {
-        for (due, read) in self.due.iter_mut().zip(&read.due) {
-            if *read != 0 && (due == read || any) {
-                *due = 0;
+        for (kind, read) in self.kinds.iter_mut().zip(&read.kinds) {
+            if *read != 0 && (kind == read || any) {
+                *kind = 0;
             }
         }
-        if self.due == [0; KINDS] {
+        if self.kinds == [0; KINDS] {
             self.by = NONE;
         }
     }
@@ -345,7 +347,7 @@ impl Documents {
         (0..FOLLOWERS as u8).filter(is_one).collect()
     }
 
-    /// What the holders say of a parent.
+    /// The sum of a parent's holders.
     fn sum(&self, parent: u8) -> u8 {
         let of = self
             .holders
@@ -361,7 +363,7 @@ impl Transaction {
         self.written |= name.bit();
     }
 
-    /// `pay::Within::pass_on`
+    /// `apply::Propagation::pass_on`
     fn pass_on(&mut self, place: usize, changed: u8) {
         self.passed_on[place] |= changed;
     }
@@ -438,7 +440,7 @@ impl Layers {
         }
     }
 
-    /// `pay::Within::deliver`, of sources.
+    /// `apply::Propagation::deliver`, of sources.
     fn deliver_source(&self, open: &mut Transaction, process: usize, at: u8) {
         let Some(from) = open.sees.sources[at as usize] else {
             return;
@@ -500,7 +502,7 @@ impl Layers {
         true
     }
 
-    /// `children::follow`, of one holder: what is added to its parents, or derived anew in them.
+    /// `children::update_parents`, of one holder: what is added to its parents, or derived anew in them.
     fn follow(
         &self,
         open: &mut Transaction,
@@ -535,8 +537,8 @@ impl Layers {
         }
     }
 
-    /// `pay::Within::pay_for`, of one holder before and after the write; with the version that it has copied, if it has.
-    fn pay_for_holder(
+    /// `apply::Propagation::propagate`, of one holder before and after the write; with the version that it has copied, if it has.
+    fn propagate_holder(
         &self,
         open: &mut Transaction,
         process: usize,
@@ -570,7 +572,7 @@ impl Layers {
         self.follow(open, process, at, (before, after));
     }
 
-    /// `pay::Within::end`: the layers, the nearest first.
+    /// `apply::Propagation::end`: the layers, the nearest first.
     fn end(&self, open: &mut Transaction, process: usize, outside: &Documents) {
         let layer = |open: &Transaction| match self.lacks(Safeguard::ReadInTransaction) {
             true => *outside,
@@ -647,21 +649,21 @@ impl Layers {
                 let before = *there;
                 (there.b, there.version) = (value, there.version + 1);
                 open.write(Name::Holder(holder));
-                self.pay_for_holder(&mut open, process, holder, Some(before), None);
+                self.propagate_holder(&mut open, process, holder, Some(before), None);
             }
             Work::Point { holder, to } => {
                 let there = open.sees.holders[holder as usize].as_mut()?;
                 let before = *there;
                 (there.to, there.c, there.copied, there.version) = (to, c, copied, there.version + 1);
                 open.write(Name::Holder(holder));
-                self.pay_for_holder(&mut open, process, holder, Some(before), Some(copied));
+                self.propagate_holder(&mut open, process, holder, Some(before), Some(copied));
             }
             Work::Move { holder, parent } => {
                 let there = open.sees.holders[holder as usize].as_mut()?;
                 let before = *there;
                 there.parent = parent;
                 open.write(Name::Holder(holder));
-                self.pay_for_holder(&mut open, process, holder, Some(before), None);
+                self.propagate_holder(&mut open, process, holder, Some(before), None);
             }
             Work::InsertHolder { holder, to, parent } => {
                 let new = Holder {
@@ -675,7 +677,7 @@ impl Layers {
                 };
                 open.sees.holders[holder as usize] = Some(new);
                 open.write(Name::Holder(holder));
-                self.pay_for_holder(&mut open, process, holder, None, Some(copied));
+                self.propagate_holder(&mut open, process, holder, None, Some(copied));
             }
             Work::DeleteHolder { holder } => {
                 let before = open.sees.holders[holder as usize].take()?;
@@ -809,7 +811,7 @@ impl Layers {
         At::Refreshes(read, refresh)
     }
 
-    /// `pay::pay_once`: a delivery to one document; `None` where it waits.
+    /// `apply::apply_once`: a delivery to one document; `None` where it waits.
     fn deliver(&self, state: &State, next: &mut State, process: usize, read: Read, to: u8) -> Option<At> {
         let by = Self::token(process);
         let documents = &mut next.documents;
@@ -910,7 +912,7 @@ impl Layers {
                     let name = Name::Parent(parent);
                     next.documents.leave(name, Self::token(process), CHILDREN);
                 }
-                At::Settles
+                At::Drains
             }
             (At::Start, _) => match self.read(&state.documents, work) {
                 Some((copied, c, b)) => At::Copies(copied, c, b),
@@ -940,10 +942,10 @@ impl Layers {
                 commit(&mut next.documents, &open);
                 match open.passed_on.iter().any(|changed| *changed != 0) {
                     true if self.lacks(Safeguard::OneTransaction) => At::Further(open.passed_on),
-                    _ => At::Settles,
+                    _ => At::Drains,
                 }
             }
-            (At::Settles, _) => match Self::next_pending(&state.documents, Some(Self::token(process))) {
+            (At::Drains, _) => match Self::next_pending(&state.documents, Some(Self::token(process))) {
                 Some(read) => At::Delivers(read, 0),
                 None if work == Work::Recover => At::Start,
                 None => At::Done,
@@ -964,7 +966,7 @@ impl Layers {
                 if let Some(pending) = next.documents.pending(name) {
                     pending.clear(&was, any);
                 }
-                At::Settles
+                At::Drains
             }
         };
         next.at[process] = at;
@@ -1040,7 +1042,7 @@ fn are_right(documents: &Documents) -> bool {
             .flatten()
             .filter(|there| there.parent == at);
         parent.is_none_or(|parent| {
-            parent.pending.due[2] != 0
+            parent.pending.kinds[2] != 0
                 || children.any(|there| there.pending.by != NONE)
                 || parent.sum == documents.sum(at)
         })

@@ -1,29 +1,30 @@
-//! Leases, by which a worker leaves a debt to who is at it: that they save work, and that nothing else depends on them.
+//! Leases, by which workers leave pending work to the process that applies it already: that they save work, and that nothing
+//! else depends on them.
 //!
-//! A source with two holders and a debt of a process that has died, two who change it, and two workers. A worker finds the debt if it is free, takes the lease if it is
-//! still free then, and pays what it has read: each of these is a step, and so is each holder that it writes. Where the clock
-//! runs, a lease may run out at any time, and so may the time for which a debt is left to who made it: clocks that differ, a
-//! process that is suspended in the middle of its delivery and goes on when others have paid, and a clock that says one thing to
-//! one worker and another to the next are all among that.
+//! A source with two holders and the pending work of a process that has died, two updates of it, and two workers. A worker finds
+//! the work if it is free, takes the lease if the work is still free then, and applies the work that it has read: each of these is
+//! a step, and so is each holder that it writes. Where the clock runs, a lease may run out at any time, and so may the time for
+//! which work is left to its writer. That includes clocks that differ, also between two workers, and a process that is suspended
+//! in the middle of its delivery and goes on when another one has applied the work.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
 
 type Token = u8;
 
-/// No debt, and no lease.
+/// No pending work, and no lease.
 const NONE: Token = 0;
-/// The debt of a process that has died.
+/// The pending work of a process that has died.
 const DEAD: Token = 100;
 const HOLDERS: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Source {
     version: u8,
-    owed: Token,
-    /// Whether the debt is left to who made it still.
+    pending: Token,
+    /// Whether the pending work is still left to its writer.
     young: bool,
-    /// Which worker has it.
+    /// The worker that has taken the work.
     lease: Token,
 }
 
@@ -32,12 +33,12 @@ struct Source {
 enum Safeguard {
     /// Taking the lease at all.
     Lease,
-    /// The condition that nobody has it, when it is taken.
+    /// The condition that no other worker has it, when it is taken.
     FreeWhenTaken,
-    /// Leaving a young debt to who made it.
+    /// Leaving young pending work to its writer.
     Young,
     VersionInDelivery,
-    TokenInStrikeOut,
+    TokenInClear,
     /// That a lease runs out.
     End,
 }
@@ -53,11 +54,11 @@ enum Work {
 enum At {
     Start,
     /// Reads the source under its token.
-    Settles,
-    /// Has found that the source owes something.
+    Drains,
+    /// Has found pending work in the source.
     Takes(Source),
     Delivers(Source, u8),
-    StrikesOut(Source),
+    Clears(Source),
     Done,
 }
 
@@ -69,7 +70,7 @@ struct State {
     at: Vec<At>,
     /// Whether an older copy ever replaced a newer one.
     fell: bool,
-    /// Whether a worker ever paid what somebody else was at.
+    /// Whether a worker ever applied work while another process was applying it.
     twice: bool,
 }
 
@@ -84,10 +85,10 @@ impl Leases {
         self.without.contains(&safeguard)
     }
 
-    /// Whether a worker believes that nobody is at the debt.
+    /// Whether a worker finds that no other process is applying the pending work.
     fn is_free(&self, source: &Source) -> bool {
         let young = source.young && !self.lacks(Safeguard::Young);
-        source.owed != NONE && !young && (source.lease == NONE || self.lacks(Safeguard::Lease))
+        source.pending != NONE && !young && (source.lease == NONE || self.lacks(Safeguard::Lease))
     }
 
     /// The next step of a process; `None` where it has returned, or does nothing.
@@ -107,12 +108,12 @@ impl Leases {
                 At::Start
             }
             (At::Start, Work::Update) => {
-                (next.source.version, next.source.owed) = (state.source.version + 1, own);
+                (next.source.version, next.source.pending) = (state.source.version + 1, own);
                 next.source.young = true;
-                At::Settles
+                At::Drains
             }
-            (At::Settles, _) if state.source.owed == own => At::Delivers(state.source, 0),
-            (At::Settles, _) => At::Done,
+            (At::Drains, _) if state.source.pending == own => At::Delivers(state.source, 0),
+            (At::Drains, _) => At::Done,
             (At::Start, Work::Worker) if self.is_free(&state.source) => At::Takes(state.source),
             (At::Start, Work::Worker) => At::Done,
             (At::Takes(read), _) => {
@@ -123,7 +124,7 @@ impl Leases {
                         }
                         let others = state.at.iter().enumerate().filter(|(other, _)| *other != process);
                         next.twice |= others.map(|(_, at)| at).any(|at| match at {
-                            At::Delivers(of, _) | At::StrikesOut(of) => of.owed == state.source.owed,
+                            At::Delivers(of, _) | At::Clears(of) => of.pending == state.source.pending,
                             _ => false,
                         });
                         At::Delivers(read, 0)
@@ -132,7 +133,7 @@ impl Leases {
                 }
             }
             (At::Delivers(read, holder), _) => match next.copies.get_mut(holder as usize) {
-                None => At::StrikesOut(read),
+                None => At::Clears(read),
                 Some(copy) => {
                     if *copy < read.version || self.lacks(Safeguard::VersionInDelivery) {
                         next.fell |= *copy > read.version;
@@ -141,10 +142,10 @@ impl Leases {
                     At::Delivers(read, holder + 1)
                 }
             },
-            (At::StrikesOut(read), _) => {
-                if state.source.owed == read.owed || self.lacks(Safeguard::TokenInStrikeOut) {
+            (At::Clears(read), _) => {
+                if state.source.pending == read.pending || self.lacks(Safeguard::TokenInClear) {
                     let there = &mut next.source;
-                    (there.owed, there.young, there.lease) = (NONE, false, NONE);
+                    (there.pending, there.young, there.lease) = (NONE, false, NONE);
                 }
                 At::Done
             }
@@ -172,14 +173,14 @@ impl Leases {
 
 impl State {
     fn is_true(&self) -> bool {
-        self.source.owed == NONE && self.copies.iter().all(|copy| *copy == self.source.version)
+        self.source.pending == NONE && self.copies.iter().all(|copy| *copy == self.source.version)
     }
 }
 
 const AT_THE_END: &str = "after a crash and a recovery, every copy equals its source";
 const BY_A_WORKER: &str = "after a crash, and the time of the leases, a worker brings every copy up to date";
 const NEVER_OLDER: &str = "an older copy never replaces a newer one";
-const ONCE: &str = "nobody pays what another one is at";
+const ONCE: &str = "no two processes apply the same work";
 
 impl Model for Leases {
     type State = State;
@@ -187,10 +188,10 @@ impl Model for Leases {
 
     fn init_states(&self) -> Vec<State> {
         vec![State {
-            // One that has died has left a debt, a while ago.
+            // A process that has died has left pending work, a while ago.
             source: Source {
                 version: 2,
-                owed: DEAD,
+                pending: DEAD,
                 young: false,
                 lease: NONE,
             },
@@ -230,7 +231,7 @@ impl Model for Leases {
     }
 }
 
-/// Two who change a source, and two workers; the clock runs.
+/// Two updates of a source, and two workers; the clock runs.
 fn clock_runs() -> Leases {
     let processes = [[Work::Update; 2].as_slice(), &[Work::Worker; 2], &[Work::Clock]];
     Leases {
@@ -276,13 +277,13 @@ fn each_part_of_a_lease_saves_work_and_each_fence_is_needed() {
     let cases = [
         ("the lease of a worker", clock_stands(), Safeguard::Lease, ONCE),
         (
-            "the condition that nobody has the lease",
+            "the condition that no other worker has the lease",
             clock_stands(),
             Safeguard::FreeWhenTaken,
             ONCE,
         ),
         (
-            "leaving a young debt to who made it",
+            "leaving young pending work to its writer",
             clock_stands(),
             Safeguard::Young,
             ONCE,
@@ -297,7 +298,7 @@ fn each_part_of_a_lease_saves_work_and_each_fence_is_needed() {
         (
             "the token, which fences off a worker whose lease has run out",
             clock_runs(),
-            Safeguard::TokenInStrikeOut,
+            Safeguard::TokenInClear,
             AT_THE_END,
         ),
     ];

@@ -5,14 +5,15 @@
 //! so it may be inserted after them.
 //!
 //! A transaction sees the snapshot of its first read, with its own writes. It is rolled back and run again at its first write of
-//! a document that another open transaction has written, or that somebody has committed since. A write without a transaction
-//! (pending work, an out-of-band write, the insertion of a parent) waits while a transaction has the document. Before its
-//! commit a transaction can't be seen, so what readers see is asked of the committed documents, in every state. What
-//! has to be true at the end is asked in every state too, after a recovery that runs there alone: a transaction that was open is
-//! rolled back then.
+//! a document that another open transaction has written, or that another process has committed since. A write without a
+//! transaction (pending work, an out-of-band write, the insertion of a parent) waits while a transaction has the document. Before
+//! its commit readers can't see a transaction, so the properties for readers are checked on the committed documents, in every
+//! state. The properties of the end are checked in every state too, after a recovery that runs there alone: a transaction that
+//! was open is rolled back then.
 //!
-//! The steps in the code: `images::Before::read` (the children before the write), the write itself, `children::follow` and
-//! `children::carry_out` (the parents), `pay::Within::pay_for` (parents that are not there), the commit, `pay::Left::pay`.
+//! The steps in the code: `images::Before::read` (the children before the write), the write itself, `children::update_parents` and
+//! `children::write_parents` (the parents), `apply::Propagation::propagate` (parents that are not there), the commit,
+//! `apply::DeferredWork::drain`.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -43,7 +44,7 @@ struct Derived {
 struct Parent {
     revision: u8,
     derived: Derived,
-    /// What is derived in it of children that were there before it.
+    /// The work of deriving its fields from children that were there before it.
     pending: Token,
 }
 
@@ -79,34 +80,34 @@ struct Transaction {
 enum Safeguard {
     /// `Odm::transaction`: the read concern `snapshot`. Without it, each command reads what is committed by then.
     Snapshot,
-    /// `write::Duties::in_transaction`: the write and its parents in one transaction.
+    /// `relation::write`, `in_transaction`: the write and its parents in one transaction.
     OneTransaction,
     /// `Odm::transaction` runs all of it again, also the read of the children before the write.
     ReadWhenRunAgain,
     /// `remove::erase` reads in the transaction what the deletion has found before it.
     ReadOfTheDeleted,
-    /// `children::follow` changes also the parent that a child leaves.
+    /// `children::update_parents` changes also the parent that a child leaves.
     PreviousParent,
-    /// `children::carry_out` raises the revision of each parent that it touches, so the parent is modified whatever its fields
+    /// `children::write_parents` raises the revision of each parent that it touches, so the parent is modified whatever its fields
     /// come to.
     RevisionRaised,
     /// `children::one` derives anew where the child has pending work: its parent may not know its value.
     AnewWherePending,
-    /// `children::carry_out` derives anew behind what it adds, and `children::without` adds nothing to that.
+    /// `children::write_parents` derives anew behind what it adds, and `children::without` adds nothing to that.
     AnewAfterAdding,
     /// `children::guarded`: pending work writes a parent on the condition that it has the revision that was read.
     RevisionInFilter,
     /// `children::refresh` reads the revision before the children.
     RevisionBeforeChildren,
-    /// `debt::strike_out` clears pending work if it is that which was read.
+    /// `pending::clear` clears pending work if it is that which was read.
     TokenInClear,
-    /// `pay::Within::pay_for` leaves pending work in children whose parent is not there.
+    /// `apply::Propagation::propagate` leaves pending work in children whose parent is not there.
     AbsentParent,
     /// `orphans::note`: the parents that children leave and that are not there.
     Note,
-    /// `pay::Left::pay` clears the note behind the derivation.
+    /// `apply::DeferredWork::drain` clears the note after the parents are derived.
     NoteUntilDerived,
-    /// `pay::Left::pay` derives after the commit what is derived in parents that were not there.
+    /// `apply::DeferredWork::drain` derives, after the commit, the fields of parents that were not there.
     AfterCommit,
     /// `fill::amend_insert` leaves pending work in a parent that may have children before it (`CHILDREN`).
     PendingParent,
@@ -116,7 +117,7 @@ enum Safeguard {
     HoldsLast,
     /// `fill::first_version`: a parent that comes back has a greater revision than before.
     NewRevisions,
-    /// `reconcile::mend`: derives what follows from out-of-band writes.
+    /// `reconcile::repair`: derives the fields that out-of-band writes affect.
     Reconciler,
 }
 
@@ -166,7 +167,7 @@ enum Work {
     Recover,
 }
 
-/// What is being drained, as it was read.
+/// The pending work that is being drained, as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Pending {
     /// With the parents that are derived afterwards.
@@ -204,7 +205,7 @@ enum At {
     Derives(Transaction),
     Commits(Transaction),
     /// Looks for its own pending work, and derives these parents afterwards.
-    Settles(u8),
+    Drains(u8),
     /// Has asked whether this parent has children, and whether it holds something.
     Adopts(Pending, Option<bool>, Option<bool>),
     Refreshes(Pending, Refresh),
@@ -218,9 +219,9 @@ struct State {
     at: Vec<At>,
     /// How far each recovery has come in the documents.
     looked: Vec<u8>,
-    /// What the change stream tells and no reconciler has taken up: children, and parents that children have left.
+    /// The changes in the stream that no reconciler has taken up: children, and parents that children have left.
     changes: [u8; 2],
-    /// What one has taken up and not ended.
+    /// The changes that a reconciler has taken up, and not ended.
     taken: [u8; 2],
     /// The greatest revision that each parent has had, which the clock and the invariants know.
     revisions: [u8; PARENTS],
@@ -382,13 +383,13 @@ impl Parents {
         derived
     }
 
-    /// What the children that are stored say of a parent.
+    /// The derived fields of a parent, as its stored children have them.
     fn said(&self, children: &Images, parent: u8) -> Derived {
         let of = children.iter().flatten().filter(|child| child.parent == parent);
         self.derived(of.map(|child| child.value))
     }
 
-    /// `children::follow` and `children::one`, for one parent.
+    /// `children::update_parents` and `children::one`, for one parent.
     fn change(&self, open: &Transaction, own: u8, parent: u8) -> Change {
         let mut change = Change::default();
         for at in bits(own) {
@@ -586,7 +587,7 @@ impl Parents {
                 match open.absent {
                     0 => At::Done,
                     _ if self.lacks(Safeguard::AfterCommit) => At::Done,
-                    absent => At::Settles(absent),
+                    absent => At::Drains(absent),
                 }
             }
             _ => return None,
@@ -595,7 +596,7 @@ impl Parents {
         Some(next)
     }
 
-    /// `pay::Within::pay_for`: what is left for the time behind the commit, where parents are not there.
+    /// `apply::Propagation::propagate`: the work that is left for the time after the commit, where parents are not there.
     fn leave(&self, process: usize, own: u8, open: &mut Transaction) {
         let mut named = 0;
         for at in bits(own) {
@@ -710,7 +711,7 @@ impl Parents {
                     (Some(there), Work::Eventual { .. }) => {
                         (there.value, there.pending) = (value, token);
                         next.committed(child_bit(child));
-                        At::Settles(0)
+                        At::Drains(0)
                     }
                     (Some(there), _) => {
                         there.value = value;
@@ -748,7 +749,7 @@ impl Parents {
                         pending,
                     });
                     next.committed(parent_bit(parent));
-                    At::Settles(0)
+                    At::Drains(0)
                 }
             },
             (At::Start, Work::Recover) => self.look(state, &mut next, process),
@@ -771,7 +772,7 @@ impl Parents {
                     }
                 }
             }
-            (At::Settles(absent), _) => {
+            (At::Drains(absent), _) => {
                 let documents = &state.documents;
                 let children = documents.children.iter().zip(0_u8..);
                 let mut children = children.filter_map(|(child, at)| Some((at, (*child)?)));
@@ -833,7 +834,7 @@ impl Parents {
                             there.pending = NONE;
                             next.committed(child_bit(at));
                         }
-                        ends = At::Settles(absent);
+                        ends = At::Drains(absent);
                     }
                     Pending::Parent(at, read) => {
                         if state.is_held(process, parent_bit(at)) {

@@ -1,4 +1,4 @@
-//! Copies of copies that are eventual: what a document owes by name, and how it comes to rest.
+//! Copies of copies that are eventual: the pending work of a document by the names of its fields, and how it comes to an end.
 //!
 //! Documents of one kind refer to each other, maybe in a circle: `b` is copied of the `a` of the document that one refers to,
 //! and `c` of its `b`. Every step of a process is one read or one atomic write of one document.
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 const DOCUMENTS: usize = 3;
-/// What is owed: all of a document, or what is derived of its `b`.
+/// The kinds of pending work: for everything that is derived of a document, or for its `b` alone.
 const ALL: usize = 0;
 const B: usize = 1;
 
@@ -25,10 +25,10 @@ struct Doc {
     version: u8,
     /// The version that the copies were taken of.
     copied: u8,
-    /// The operation of the last debt.
-    owed: Name,
-    /// The writes that left a debt of either kind.
-    due: [Name; 2],
+    /// The last operation that left pending work.
+    operation: Name,
+    /// The writes that left pending work of either kind.
+    pending: [Name; 2],
 }
 
 /// A part of the protocol that is left out.
@@ -50,9 +50,9 @@ enum Work {
     Recover,
 }
 
-/// A document that owes something, as it was read, and the operation that pays.
+/// A document with pending work, as it was read, and the operation that applies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Debtor {
+struct Marked {
     at: u8,
     read: Doc,
     by: Name,
@@ -63,19 +63,19 @@ enum At {
     Start,
     /// Has read the document that it will refer to.
     Copies(Doc),
-    /// Reads the documents that owe something by the last of its operations that are open.
-    Settles,
-    /// Looks for debts of anybody from this document on.
+    /// Reads the documents with pending work of the last of its open operations.
+    Drains,
+    /// Looks for pending work of any operation from this document on.
     Looks(u8),
-    Pulls(Debtor),
-    Pulled(Debtor, Doc),
+    Pulls(Marked),
+    Pulled(Marked, Doc),
     /// Others have written the copies that it found behind.
-    Again(Debtor),
+    Again(Marked),
     /// Delivers to this document.
-    Delivers(Debtor, u8),
-    StrikesOut(Debtor),
-    /// Strikes out what it has read, one kind after the other, and then a debt of nothing.
-    Parts(Debtor, usize),
+    Delivers(Marked, u8),
+    Clears(Marked),
+    /// Clears the work that it has read, one kind after the other, and then an empty mark.
+    Parts(Marked, usize),
     Done,
 }
 
@@ -85,7 +85,7 @@ struct State {
     at: Vec<At>,
     /// How many names each process has given.
     names: Vec<u8>,
-    /// The operations of each process by which something may be owed still, and from which document on: each is read once.
+    /// The operations of each process that may still have pending work, and from which document on: each is read once.
     open: Vec<Vec<(Name, u8)>>,
     /// How far each recovery has come.
     looked: Vec<u8>,
@@ -127,19 +127,19 @@ impl Passing {
         (there.b, there.c, there.copied) = (from.a, from.b, from.version);
         if !self.lacks(Safeguard::PassingOn) && (all || self.lacks(Safeguard::Names)) {
             there.version += 1;
-            there.owed = by;
+            there.operation = by;
             let kind = if self.lacks(Safeguard::Names) { ALL } else { B };
-            there.due[kind] = write;
+            there.pending[kind] = write;
         }
     }
 
-    fn pay(&self, state: &mut State, process: usize, at: u8) -> At {
+    fn apply(&self, state: &mut State, process: usize, at: u8) -> At {
         let by = self.name(state, process);
         let read = state.documents[at as usize];
-        let debtor = Debtor { at, read, by };
-        match read.due[ALL] != 0 && !self.lacks(Safeguard::PullOfTheWritten) {
-            true => At::Pulls(debtor),
-            false => At::Delivers(debtor, 0),
+        let marked = Marked { at, read, by };
+        match read.pending[ALL] != 0 && !self.lacks(Safeguard::PullOfTheWritten) {
+            true => At::Pulls(marked),
+            false => At::Delivers(marked, 0),
         }
     }
 
@@ -152,10 +152,10 @@ impl Passing {
                 let by = self.name(&mut next, process);
                 let write = self.name(&mut next, process);
                 let there = &mut next.documents[document as usize];
-                (there.a, there.version, there.owed) = (value, there.version + 1, by);
-                there.due[ALL] = write;
+                (there.a, there.version, there.operation) = (value, there.version + 1, by);
+                there.pending[ALL] = write;
                 next.open[process].push((by, 0));
-                At::Settles
+                At::Drains
             }
             (At::Start, Work::Point { to, .. }) => At::Copies(state.documents[to as usize]),
             (At::Copies(from), Work::Point { document, to }) => {
@@ -164,12 +164,12 @@ impl Passing {
                 let there = &mut next.documents[document as usize];
                 (there.to, there.b, there.c, there.copied) = (to, from.a, from.b, from.version);
                 // `b` is copied by others.
-                (there.version, there.owed) = (there.version + 1, by);
-                there.due[ALL] = write;
+                (there.version, there.operation) = (there.version + 1, by);
+                there.pending[ALL] = write;
                 next.open[process].push((by, 0));
-                At::Settles
+                At::Drains
             }
-            (At::Settles, _) => {
+            (At::Drains, _) => {
                 let Some((by, from)) = next.open[process].last_mut() else {
                     next.at[process] = match work {
                         Work::Recover => At::Looks(state.looked[process]),
@@ -177,99 +177,101 @@ impl Passing {
                     };
                     return Some(next);
                 };
-                let mut owing = (usize::from(*from)..DOCUMENTS).filter(|at| state.documents[*at].owed == *by);
-                match owing.next() {
+                let mut with_work =
+                    (usize::from(*from)..DOCUMENTS).filter(|at| state.documents[*at].operation == *by);
+                match with_work.next() {
                     Some(at) => {
                         *from = at as u8 + 1;
-                        self.pay(&mut next, process, at as u8)
+                        self.apply(&mut next, process, at as u8)
                     }
                     None => {
                         next.open[process].pop();
-                        At::Settles
+                        At::Drains
                     }
                 }
             }
             (At::Looks(from), _) => {
-                let mut owing = (usize::from(from)..DOCUMENTS).filter(|at| state.documents[*at].owed != 0);
-                match owing.next() {
+                let mut with_work =
+                    (usize::from(from)..DOCUMENTS).filter(|at| state.documents[*at].operation != 0);
+                match with_work.next() {
                     Some(at) => {
                         next.looked[process] = at as u8 + 1;
-                        self.pay(&mut next, process, at as u8)
+                        self.apply(&mut next, process, at as u8)
                     }
                     None => At::Done,
                 }
             }
-            (At::Pulls(debtor), _) => At::Pulled(debtor, state.documents[debtor.read.to as usize]),
-            (At::Pulled(debtor, from), _) => {
-                let (at, read) = (usize::from(debtor.at), debtor.read);
+            (At::Pulls(marked), _) => At::Pulled(marked, state.documents[marked.read.to as usize]),
+            (At::Pulled(marked, from), _) => {
+                let (at, read) = (usize::from(marked.at), marked.read);
                 let there = state.documents[at];
                 let is_same = (read.b, read.c) == (from.a, from.b);
-                let fits = match is_same {
+                let is_matched = match is_same {
                     true => there.copied == read.copied,
                     false => there.copied < from.version,
                 };
-                let fits = there.to == read.to && fits;
+                let is_matched = there.to == read.to && is_matched;
                 match (read.copied < from.version, is_same) {
                     (false, _) => {}
-                    (true, true) if fits && !self.lacks(Safeguard::VersionOfTheSame) => {
+                    (true, true) if is_matched && !self.lacks(Safeguard::VersionOfTheSame) => {
                         next.documents[at].copied = from.version;
                     }
                     (true, true) => {}
                     (true, false) => {
                         let source = (read.to, &from);
-                        self.write(&mut next, process, debtor.at, source, true, debtor.by);
+                        self.write(&mut next, process, marked.at, source, true, marked.by);
                     }
                 }
-                match read.copied < from.version && !fits && !self.lacks(Safeguard::SecondLook) {
-                    true => At::Again(debtor),
-                    false => At::Delivers(debtor, 0),
+                match read.copied < from.version && !is_matched && !self.lacks(Safeguard::SecondLook) {
+                    true => At::Again(marked),
+                    false => At::Delivers(marked, 0),
                 }
             }
-            (At::Again(debtor), _) => {
-                let read = state.documents[usize::from(debtor.at)];
-                let debtor = Debtor { read, ..debtor };
-                match (read.owed != 0, read.due[ALL] != 0) {
-                    (false, _) => At::Settles,
-                    (true, true) => At::Pulls(debtor),
-                    (true, false) => At::Delivers(debtor, 0),
+            (At::Again(marked), _) => {
+                let read = state.documents[usize::from(marked.at)];
+                let marked = Marked { read, ..marked };
+                match (read.operation != 0, read.pending[ALL] != 0) {
+                    (false, _) => At::Drains,
+                    (true, true) => At::Pulls(marked),
+                    (true, false) => At::Delivers(marked, 0),
                 }
             }
-            (At::Delivers(debtor, to), _) => match usize::from(to) < DOCUMENTS {
+            (At::Delivers(marked, to), _) => match usize::from(to) < DOCUMENTS {
                 true => {
-                    let all = debtor.read.due[ALL] != 0;
-                    let source = (debtor.at, &debtor.read);
-                    self.write(&mut next, process, to, source, all, debtor.by);
-                    At::Delivers(debtor, to + 1)
+                    let all = marked.read.pending[ALL] != 0;
+                    let source = (marked.at, &marked.read);
+                    self.write(&mut next, process, to, source, all, marked.by);
+                    At::Delivers(marked, to + 1)
                 }
-                false => At::StrikesOut(debtor),
+                false => At::Clears(marked),
             },
-            (At::StrikesOut(debtor), _) => {
-                let there = &mut next.documents[debtor.at as usize];
-                match (there.owed, there.due) == (debtor.read.owed, debtor.read.due) {
+            (At::Clears(marked), _) => {
+                let there = &mut next.documents[marked.at as usize];
+                match (there.operation, there.pending) == (marked.read.operation, marked.read.pending) {
                     true => {
-                        (there.owed, there.due) = (0, [0; 2]);
-                        next.open[process].push((debtor.by, 0));
-                        At::Settles
+                        (there.operation, there.pending) = (0, [0; 2]);
+                        next.open[process].push((marked.by, 0));
+                        At::Drains
                     }
-                    false => At::Parts(debtor, 0),
+                    false => At::Parts(marked, 0),
                 }
             }
-            (At::Parts(debtor, kind), _) => {
-                let there = &mut next.documents[debtor.at as usize];
-                match debtor.read.due.get(kind) {
+            (At::Parts(marked, kind), _) => {
+                let there = &mut next.documents[marked.at as usize];
+                match marked.read.pending.get(kind) {
                     Some(read) => {
-                        let is_same = there.due[kind] == *read || self.lacks(Safeguard::WriteInPart);
+                        let is_same = there.pending[kind] == *read || self.lacks(Safeguard::WriteInPart);
                         if *read != 0 && is_same {
-                            there.due[kind] = 0;
+                            there.pending[kind] = 0;
                         }
-                        At::Parts(debtor, kind + 1)
+                        At::Parts(marked, kind + 1)
                     }
                     None => {
-                        if there.due == [0; 2] && !self.lacks(Safeguard::LastPart) {
-                            there.owed = 0;
+                        if there.pending == [0; 2] && !self.lacks(Safeguard::LastPart) {
+                            there.operation = 0;
                         }
-                        next.open[process].push((debtor.by, 0));
-                        At::Settles
+                        next.open[process].push((marked.by, 0));
+                        At::Drains
                     }
                 }
             }
@@ -317,8 +319,8 @@ fn are_true(documents: &[Doc; DOCUMENTS]) -> bool {
 }
 
 const RIGHT: &str = "after a recovery all copies of copies are right";
-const REST: &str = "a recovery comes to an end, and nothing is owed";
-const QUIET: &str = "when all processes have returned nothing is owed";
+const REST: &str = "a recovery comes to an end, and no work is pending";
+const QUIET: &str = "when all processes have returned, no work is pending";
 const ALL_RETURN: &str = "all processes return";
 
 impl Model for Passing {
@@ -336,8 +338,8 @@ impl Model for Passing {
                 c: a(self.to[to as usize]),
                 version: 0,
                 copied: 0,
-                owed: 0,
-                due: [0; 2],
+                operation: 0,
+                pending: [0; 2],
             }
         };
         vec![State {
@@ -368,11 +370,12 @@ impl Model for Passing {
             }),
             Property::always(REST, |model: &Passing, state: &State| {
                 let recovered = model.recovered(state);
-                recovered.is_some_and(|documents| documents.iter().all(|document| document.owed == 0))
+                recovered.is_some_and(|documents| documents.iter().all(|document| document.operation == 0))
             }),
             Property::always(QUIET, |_, state: &State| {
                 state.at.iter().any(|at| *at != At::Done)
-                    || state.documents.iter().all(|document| document.owed == 0) && are_true(&state.documents)
+                    || state.documents.iter().all(|document| document.operation == 0)
+                        && are_true(&state.documents)
             }),
             Property::sometimes(ALL_RETURN, |_, state: &State| {
                 state.at.iter().all(|at| *at == At::Done)
@@ -474,17 +477,12 @@ fn each_safeguard_of_passing_on_is_needed() {
         ),
         ("passing on", circle(), Safeguard::PassingOn, RIGHT),
         (
-            "the write's id in the part that is struck out",
+            "the write's id in the part that is cleared",
             itself(),
             Safeguard::WriteInPart,
             RIGHT,
         ),
-        (
-            "the end of a debt of nothing",
-            circle(),
-            Safeguard::LastPart,
-            QUIET,
-        ),
+        ("clearing an empty mark", circle(), Safeguard::LastPart, QUIET),
         (
             "the second look where others have pulled meanwhile",
             pointing(),

@@ -34,7 +34,7 @@ struct Documents {
 /// A transaction that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Transaction {
-    /// What it sees: the snapshot with its own writes.
+    /// The snapshot with its own writes.
     sees: Documents,
     written: [bool; SOURCES + HOLDERS],
 }

@@ -183,7 +183,7 @@ fn every_operation_is_as_many_round_trips_as_it_says() {
         assert_eq!(
             sent(),
             ["findAndModify", "find", "insert"],
-            "nobody asks for the parent"
+            "no check asks for the parent"
         );
 
         let comments = odm.buckets::<Comment>();

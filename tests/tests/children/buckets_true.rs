@@ -1,11 +1,11 @@
-//! What a bucket says of its items is true: after a write that is taken back, beside writes of the library's own, and after
-//! others have written to it, which `audit` finds and `repair` mends.
+//! Summaries of buckets agree with their items: after a write that is undone, beside writes of the library's own, and after
+//! out-of-band writes, which `audit` finds and `repair` corrects.
 
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
 use odm::buckets::Buckets;
 use odm::prelude::*;
-use odm::upkeep::Mend;
+use odm::upkeep::RepairKind;
 use odm_tests::fixtures::interleaved::{Step, another, meddled_in};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub struct Reader {
     pub name: String,
 }
 
-/// What others derive of, with everything that a bucket says.
+/// A bucket with every kind of summary, from which other documents derive.
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[bucket(of = Shelf, size = 5, time = at, sum(stars, weight = total_weight))]
 pub struct Slip {
@@ -301,7 +301,7 @@ fn undoing_a_page_keeps_the_items_of_other_writers() {
             assert_eq!(
                 leaves(&odm, shelf).await,
                 [],
-                "{mode}: nobody else has written to it"
+                "{mode}: no other process has written to it"
             );
 
             let beside = async move |others: &Odm| {
@@ -362,7 +362,7 @@ fn items_that_the_library_changes_meanwhile_are_counted_again() {
                 .buckets::<Line>()
                 .delete(shelf, |l| l.by_name.eq("reader 10"))
                 .await;
-            assert_eq!(deleted.unwrap(), 0, "{mode}: nobody has that name any more");
+            assert_eq!(deleted.unwrap(), 0, "{mode}: no host has that name any more");
             assert_eq!(taken.load(Ordering::SeqCst), 1, "{mode}");
             assert_eq!(told().await, (4, vec![1, 2, 3, 4]), "{mode}: renamed");
 
@@ -372,7 +372,7 @@ fn items_that_the_library_changes_meanwhile_are_counted_again() {
             let (own, taken) = gone.await;
             let own = own.buckets::<Line>();
             let deleted = own.delete(shelf, |l| l.by.eq(Ref::new(11))).await;
-            assert_eq!(deleted.unwrap(), 0, "{mode}: nobody names it any more");
+            assert_eq!(deleted.unwrap(), 0, "{mode}: no bucket names it any more");
             assert_eq!(taken.load(Ordering::SeqCst), 1, "{mode}");
             assert_eq!(told().await, (4, vec![1, 2, 3, 4]), "{mode}: gone");
 
@@ -443,14 +443,17 @@ fn an_audit_compares_buckets_with_their_items_and_a_repair_corrects_them() {
                     .contains("5 of 5 differ from the source (slip_buckets.slips)"),
                 "{audit}"
             );
-            // What others derive of the buckets agrees with what they say, and a change of that has not reached it.
+            // The fields that others derive of the buckets agree with their stored summaries; the out-of-band change has not reached them.
             let version = |bucket: Doc| bucket.get_i64("version").unwrap();
             let third = async || raw.find_one(of(3)).await.unwrap().unwrap();
             let was = version(third().await);
             let repaired = odm.repair(&audit).await.unwrap();
-            let mended = repaired.mended.iter().find(|mended| mended.what == Mend::Summed);
-            assert_eq!(mended.map(|mended| mended.count), Some(5), "{mode}: {repaired}");
-            assert_eq!(mended.unwrap().collection, "slip_buckets");
+            let summed = repaired
+                .repairs
+                .iter()
+                .find(|repair| repair.what == RepairKind::Summed);
+            assert_eq!(summed.map(|repair| repair.count), Some(5), "{mode}: {repaired}");
+            assert_eq!(summed.unwrap().collection, "slip_buckets");
             assert!(
                 repaired
                     .to_string()

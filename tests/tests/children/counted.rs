@@ -1,7 +1,7 @@
-//! What is derived of children, when others come between or an operation is given up.
+//! Fields derived of children, with concurrent writes of others, and with operations that are given up.
 
 use crate::copying::auto::{Author, Book, book, models, stocked};
-use crate::copying::{assert_true, owing, raw, watched};
+use crate::copying::{assert_true, raw, watched, with_pending_work};
 use futures::future::{Either, select};
 use odm::Error;
 use odm::bson::{Document as Doc, doc, oid::ObjectId};
@@ -14,7 +14,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A deletion reads what it deletes, and then begins a transaction. What others do in between counts once.
+/// A deletion reads what it deletes, and then begins a transaction. A write of another process in between counts once.
 #[odm_tests::test]
 fn deleting_a_child_subtracts_the_value_that_was_deleted() {
     with_db(async |t| {
@@ -44,7 +44,7 @@ fn deleting_a_child_subtracts_the_value_that_was_deleted() {
                 odm.collection::<Book>().get(id).await.unwrap().is_none(),
                 "{between}"
             );
-            assert!(owing(&odm).await.is_empty(), "{between}");
+            assert!(with_pending_work(&odm).await.is_empty(), "{between}");
             assert_clean(&odm).await;
         }
         let author = odm.collection::<Author>().get(1).await.unwrap().unwrap();
@@ -169,7 +169,7 @@ fn a_transaction_with_a_cancelled_operation_is_not_committed() {
 fn a_parent_that_a_child_has_left_is_derived_by_a_recovery() {
     with_db(async |t| {
         let odm = stocked(&t).await;
-        let note = doc! { "_id": ObjectId::new(), "owed": "authors.books", "keys": [1_i64] };
+        let note = doc! { "_id": ObjectId::new(), "derived": "authors.books", "parents": [1_i64] };
         let edges = t.db.collection::<Doc>("_odm_edges");
         edges.insert_one(note.clone()).await.unwrap();
         let authors = t.db.collection::<Doc>("authors");
@@ -390,7 +390,7 @@ mod tools {
     }
 }
 
-/// What is in a document already is not taken anew by a write that leaves it there.
+/// A write that leaves a snapshot in a document does not take it anew.
 #[odm_tests::test]
 fn a_dangling_reference_does_not_block_other_writes_of_its_document() {
     use tools::{Box, Maker, NewBox, NewTool, Tool};
@@ -423,7 +423,7 @@ fn a_dangling_reference_does_not_block_other_writes_of_its_document() {
         let names: Vec<&str> = stored.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["tool 1", "new"]);
         assert_eq!(tools.get(3).await.unwrap().unwrap().made_by, "Acme");
-        // Only what is brought is looked for.
+        // Only added references are looked for.
         let missing = boxes.update(1).push(|b| b.tools, Ref::new(9)).await.unwrap_err();
         assert!(
             matches!(&missing, Error::MissingReference { ids, .. } if *ids == [9.into()]),

@@ -1,13 +1,13 @@
 //! Values derived of children and of the items of buckets: subsets, computed fields, summaries.
 #![allow(missing_docs)]
 
+mod blocked;
 mod buckets;
 mod buckets_beside;
 mod buckets_true;
 mod counted;
 mod late_parents;
 mod subsets;
-mod unpaid;
 
 use odm_tests::fixtures::copying;
 

@@ -83,8 +83,7 @@ async fn all(t: &TestDb, name: &str) -> Vec<Doc> {
     found.try_collect().await.unwrap()
 }
 
-/// Parents and children as others write them, so that no subset is right: the days are few, and of three films nobody says
-/// anything.
+/// Parents and children by out-of-band writes, so that no subset is right: the days are few, and three films have no review.
 async fn written_by_others(t: &TestDb, films: i32) {
     written_with_codes(t, films, |id| format!("${id}")).await;
 }
@@ -121,7 +120,7 @@ async fn written_with_codes(t: &TestDb, films: i32, code: fn(i32) -> String) {
         .unwrap();
 }
 
-/// What a subset holds of these children of each parent: sorted by the field and the id, the first ones or the last.
+/// The subsets of these children, by parent: sorted by the field and the id, the first ones or the last.
 fn of_each(
     children: &[Doc],
     parent: impl Fn(&Doc) -> Option<Bson>,
@@ -286,7 +285,7 @@ fn the_subsets_of_fifty_parents_are_one_query_for_each_subset() {
                     };
                     audit.copies.iter().find(one).unwrap().stale.count
                 };
-                // Of three nobody says anything.
+                // Three films have no review.
                 assert_eq!(OF_FILMS.map(stale), [films as u64 - 3; 5], "{mode}: {audit}");
 
                 odm.backfill().all().await.unwrap();
@@ -371,7 +370,7 @@ fn a_transaction_sees_its_own_children_and_no_others() {
                 let film = |id: i32| Ref::<Film>::new(id);
                 reviews.update_where(|r| r.day.lte(1)).inc(|r| r.day, 7).await?;
                 reviews.delete_where(|r| r.stars.eq(5)).await?;
-                // To those of which nobody had said anything.
+                // To the films without a review.
                 reviews
                     .update_where(|r| r.film.eq(film(2)))
                     .set(|r| r.film, film(19))

@@ -1,6 +1,6 @@
-//! Copies that stay true: what each mode promises, whoever else writes, dies or recovers meanwhile.
+//! Copies that stay true: the promises of each mode, while other processes write, die and recover.
 
-use super::copying::{assert_true, atomic, auto, eventual, mortal, mortal_in, owing, raw};
+use super::copying::{assert_true, atomic, auto, eventual, mortal, mortal_in, raw, with_pending_work};
 use futures::TryStreamExt;
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
@@ -105,7 +105,10 @@ macro_rules! conflict {
         let stored = odm.collection::<$mode::Book>().find_all().count().await.unwrap();
         assert_eq!(stored as i64, inserted, "nothing is lost");
         assert!(written.iter().all(|n| *n > 0), "{written:?}");
-        assert!(owing(&odm).await.is_empty(), "every writer has paid for its own");
+        assert!(
+            with_pending_work(&odm).await.is_empty(),
+            "every writer has applied its own pending work"
+        );
         assert_true(&odm).await;
         looks
     }};
@@ -255,7 +258,10 @@ fn an_atomic_copy_changes_with_its_source_or_not_at_all() {
             raw(&odm, "books", 1).await.get_str("author_name").unwrap(),
             "author 1"
         );
-        assert!(owing(&odm).await.is_empty(), "an atomic copy is owed nothing");
+        assert!(
+            with_pending_work(&odm).await.is_empty(),
+            "an atomic copy leaves no pending work"
+        );
         assert_true(&odm).await;
     });
 }
@@ -265,7 +271,7 @@ fn an_eventual_copy_is_pending_in_the_same_write_as_the_change() {
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
         let dead = mortal(&t, eventual::models()).await;
-        // Dead after one command: the source is changed, and knows what it owes.
+        // Dead after one command: the source is changed, and holds the pending work.
         let died = dead
             .dies_after(1, async |odm| {
                 let authors = odm.collection::<eventual::Author>();
@@ -318,7 +324,7 @@ fn several_processes_can_recover_at_once_and_a_worker_recovers_by_itself() {
                     .await;
                 assert!(died);
             }
-            assert_eq!(owing(&odm).await.len(), 2);
+            assert_eq!(with_pending_work(&odm).await.len(), 2);
             if by_worker {
                 // The worker leaves alone what may have been made by the living.
                 let old = odm::bson::oid::ObjectId::from_bytes([1; 12]);
@@ -328,7 +334,7 @@ fn several_processes_can_recover_at_once_and_a_worker_recovers_by_itself() {
                 authors.update_many(indebted, aged).await.unwrap();
                 let worker = odm.worker(Duration::from_millis(20));
                 let until = Instant::now() + Duration::from_secs(20);
-                while !owing(&odm).await.is_empty() && Instant::now() < until {
+                while !with_pending_work(&odm).await.is_empty() && Instant::now() < until {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
                 worker.stop().await;
@@ -339,7 +345,7 @@ fn several_processes_can_recover_at_once_and_a_worker_recovers_by_itself() {
                 all.into_iter()
                     .for_each(|one| assert!(one.join().unwrap().is_ok()));
             }
-            assert!(owing(&odm).await.is_empty());
+            assert!(with_pending_work(&odm).await.is_empty());
             assert_clean(&odm).await;
         }
     });
@@ -455,7 +461,7 @@ fn a_snapshot_is_never_updated() {
                     (1, "part 1", 1.0)
                 ]
             );
-            // What is set anew is taken anew.
+            // A reference that is set again gets its copies again.
             orders
                 .update(1)
                 .set(|o| o.lines, vec![Ref::new(2)])
@@ -567,7 +573,7 @@ fn a_struct_that_is_set_again_keeps_its_snapshots() {
             };
             assert_eq!(prices().await, (vec![(1, 1.0), (1, 2.0)], Some((1, 1.0))));
 
-            // What was read, with other pieces, in another order, and a line more.
+            // The document that was read, with other pieces, in another order, and a line more.
             let read = bills.get(id).await.unwrap().unwrap();
             let mut lines = read.lines.clone();
             lines.iter_mut().for_each(|line| line.pieces = 5);
@@ -619,7 +625,7 @@ fn a_struct_that_is_set_again_keeps_its_snapshots() {
     });
 }
 
-/// What is copied and derived beside what a condition may ask for.
+/// Copied and derived fields beside fields that a condition may ask for.
 mod asked {
     use odm::prelude::*;
     use serde::{Deserialize, Serialize};
@@ -991,7 +997,7 @@ fn a_large_fan_out_reports_progress_and_resumes() {
             .await
             .unwrap();
         assert!((600..2_001).contains(&before), "{before}");
-        // What is there is not looked at again.
+        // A copy that is there is not looked at again.
         told.lock().unwrap().clear();
         slow.recover().await.unwrap();
         let after = told.lock().unwrap().clone();
@@ -1119,7 +1125,7 @@ fn a_process_that_does_not_know_a_copy_is_warned_and_leaves_it_to_others() {
             raw(&full, "books", 1).await.get_str("author_name").unwrap(),
             "unseen"
         );
-        // What is not declared any more can be forgotten.
+        // A copy that is not declared any more can be forgotten.
         let odm = Odm::new(t.db.clone(), models![Author]).unwrap();
         assert!(odm.forget_copies().await.unwrap() > 0);
         odm.sync().await.unwrap();
@@ -1135,9 +1141,9 @@ fn a_process_that_does_not_know_a_copy_is_warned_and_leaves_it_to_others() {
 fn copies_that_are_declared_later_are_filled_while_others_write() {
     with_db(async |t| {
         let now = odm::bson::DateTime::now();
-        let stamps = doc! { "created_at": now, "updated_at": now, "version": 1_i64 };
+        let times = doc! { "created_at": now, "updated_at": now, "version": 1_i64 };
         let with = |mut document: Doc| {
-            document.extend(stamps.clone());
+            document.extend(times.clone());
             document
         };
         let authors =
@@ -1379,7 +1385,7 @@ fn a_document_without_copies_costs_nothing_more() {
         assert_eq!(t.commands.take(), ["insert", "delete"]);
         let stored = auto::stocked(&t).await;
         t.commands.clear();
-        // Nobody copies the remark.
+        // The remark is not copied.
         stored
             .collection::<auto::Author>()
             .update(1)
@@ -1564,9 +1570,9 @@ fn a_copy_that_must_be_there_is_null_without_its_reference() {
             .unwrap();
         assert_eq!(name(2).await.as_deref(), Some("Ada"));
         assert_clean(&odm).await;
-        // What the application brings is no copy of anything.
+        // The application's own value is no copy of anything.
         let whole = Poem {
-            poet_name: Some("nobody".into()),
+            poet_name: Some("no poet".into()),
             ..anonymous
         };
         poems.replace(whole).await.unwrap();

@@ -1,4 +1,4 @@
-//! What the declarations of copies, subsets and computed fields say: types, constants, conditions, indexes.
+//! Declarations of copies, subsets and computed fields: types, constants, conditions, indexes.
 
 mod one_to_many {
     use odm::prelude::*;
@@ -162,7 +162,7 @@ mod subset {
     }
 }
 
-/// What else can be declared.
+/// Further declarations.
 mod forms {
     use odm::prelude::*;
     use serde::{Deserialize, Serialize};
@@ -816,7 +816,7 @@ mod indexed {
     }
 }
 
-/// A delivery finds its holders by their reference and goes on by their ids; who pays for the dead finds what is owed.
+/// A delivery finds its holders by their reference and goes on by their ids; a recovery finds pending work.
 #[odm_tests::test]
 fn the_index_that_a_delivery_needs_is_declared_by_its_edge() {
     use indexed::{Cover, List, Note, Play, Sale, Song};

@@ -121,7 +121,7 @@ async fn refer(odm: &Odm, kind: &str) {
 }
 
 /// A document comes between the two looks of a deletion, and a third client inserts the target again before the second one.
-/// It has copied from the former one, and the new one has not counted it.
+/// It has copied from the previous target, and the new one has not counted it.
 #[odm_tests::test]
 fn a_holder_inserted_during_a_deletion_is_in_sync_with_a_target_that_was_reinserted() {
     with_db(async |t| {
@@ -451,7 +451,7 @@ fn restoring_a_document_waits_for_open_transactions() {
                     Err(Error::StillReferenced { .. }) => put_back += 1,
                     Err(error) => panic!("{name}: {error}"),
                 }
-                // Where a server does not let a write wait for a transaction, it is still owed.
+                // On a server that does not let a write wait for a transaction, the work is still pending.
                 other.recover().await.unwrap();
                 assert_clean_after(&other, &name).await;
             }
@@ -491,7 +491,7 @@ fn a_fan_out_continues_after_a_change_of_another_field() {
                     break;
                 }
             };
-            // What the transaction of the first one has written can't be changed before its end.
+            // Documents that the first one's transaction has written can't be changed before its end.
             let hosts = other.collection::<Host>();
             let place = format!("place {at}");
             let change = async { hosts.update(1).set(|h| h.place, place).await };

@@ -117,10 +117,10 @@ fn every_holder_is_reached_whatever_the_size_of_the_batches() {
                 assert_eq!(told.last(), Some(&(batches, holders, 1.into())), "{name}");
                 let counts: Vec<u64> = told.iter().map(|(batches, ..)| *batches).collect();
                 assert_eq!(counts, (1..=batches).collect::<Vec<_>>(), "{name}");
-                // In the transaction the source, the document as it is then, whether it has few holders, and what is owed.
+                // In the transaction the source, the document as it is then, whether it has few holders, and the mark of pending work.
                 // Behind it, or without one behind the update of the source, the source once more. Then the replies, the
                 // batches, after each two of them the note how far they have come (with a pause after each one), and that
-                // nothing is owed.
+                // no work is pending.
                 let count =
                     |names: &[&str]| sent.iter().filter(|sent| names.contains(&sent.as_str())).count() as u64;
                 let (before, looks, replies) = match transactions {
@@ -138,7 +138,7 @@ fn every_holder_is_reached_whatever_the_size_of_the_batches() {
                 );
             }
         }
-        assert_eq!(odm.recover().await.unwrap().documents, 0, "nothing is owed");
+        assert_eq!(odm.recover().await.unwrap().documents, 0, "no work is pending");
         assert_eq!(named(&odm, "old").await, HOLDERS as u64 * 10 / 9 + 1 - holders);
     });
 }
@@ -150,7 +150,7 @@ fn an_interrupted_fan_out_resumes_where_it_stopped() {
         let devices = t.db.collection::<Doc>("devices");
         let version = devices.find_one(doc! { "_id": 1 }).await.unwrap().unwrap();
         let version = version.get_document("_odm").unwrap().get_i64("version").unwrap() + 1;
-        // A process has changed the name, has delivered it up to an id, and has died. What is before that is left out, to
+        // A process has changed the name, has delivered it up to an id, and has died. Copies before that id are left out, to
         // be seen here.
         let changed = doc! {
             "name": "new",
@@ -215,14 +215,14 @@ fn atomic_copies_follow_in_the_transaction_however_many_there_are() {
             .unwrap();
         assert_eq!(there(odm.collection()).await.unwrap(), HOLDERS as u64);
         assert_eq!(within, HOLDERS as u64);
-        let owed = doc! { "_odm.pending.operation": { "$exists": true } };
+        let pending = doc! { "_odm.pending.operation": { "$exists": true } };
         let devices = t.db.collection::<Doc>("devices");
-        let owed = devices.count_documents(owed);
-        assert_eq!(owed.await.unwrap(), 0);
+        let pending = devices.count_documents(pending);
+        assert_eq!(pending.await.unwrap(), 0);
     });
 }
 
-/// A delivery that takes its time holds nobody back, and what is written meanwhile is right at the end. It waits after its
+/// A slow delivery holds up no other write, and documents written meanwhile are right at the end. It waits after its
 /// second batch until the others have done what they do.
 #[odm_tests::test]
 fn other_clients_can_write_while_a_fan_out_pauses() {
@@ -276,7 +276,7 @@ fn other_clients_can_write_while_a_fan_out_pauses() {
     });
 }
 
-/// Who no longer waits for a delivery leaves the rest of it to a recovery.
+/// A caller that stops waiting for a delivery leaves the rest of it to a recovery.
 #[odm_tests::test]
 fn a_fan_out_that_is_cancelled_in_a_pause_is_finished_by_recover() {
     with_db(async |t| {
@@ -305,7 +305,7 @@ fn a_fan_out_that_is_cancelled_in_a_pause_is_finished_by_recover() {
     });
 }
 
-/// One holder that nobody can write does not keep the others from their copies, and is not forgotten.
+/// One holder that can't be written does not keep the others from their copies, and is not forgotten.
 #[odm_tests::test]
 fn a_holder_whose_update_fails_does_not_block_the_others() {
     with_db(async |t| {
@@ -329,7 +329,7 @@ fn a_holder_whose_update_fails_does_not_block_the_others() {
             let refused = few.collection::<Device>().update(1).set(|d| d.name, &name).await;
             assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
             assert_eq!(named(&odm, &name).await, holders - 2);
-            // It is owed until it can be paid.
+            // The work stays pending until it can be applied.
             for _ in 0..2 {
                 let refused = few.recover().await;
                 assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
@@ -373,7 +373,7 @@ fn a_fan_out_orders_ids_of_every_type() {
     }
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Plant, Pot]).unwrap();
-        // What others write is no id of this type.
+        // The out-of-band id is not of this type.
         let raw = t.db.collection::<odm::bson::Document>("pots");
         let pot = |id: Bson| doc! { "_id": id, "plant": 1, "name": "" };
         let ids = [Bson::MinKey, 1.into(), "x".into(), true.into(), Bson::MaxKey];
@@ -408,7 +408,7 @@ fn a_fan_out_orders_ids_of_every_type() {
     });
 }
 
-/// A source with more holders than that is committed before they follow, and one without holders owes nothing.
+/// A source with more holders than that is committed before its copies are updated, and one without holders leaves no pending work.
 #[odm_tests::test]
 fn the_number_of_holders_updated_in_the_transaction_is_configurable() {
     with_db(async |t| {

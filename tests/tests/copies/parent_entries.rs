@@ -17,7 +17,7 @@ pub struct Host {
     pub id: i32,
     pub name: String,
     pub ipaddr: String,
-    /// Nobody copies it.
+    /// No document copies it.
     pub rack: i32,
     #[computed(count = LogMsg)]
     pub messages: i64,
@@ -69,7 +69,7 @@ pub struct Sender {
     pub name: String,
 }
 
-/// Of a user there is one at most, and one may belong to nobody.
+/// A user has one at most, and one may have no user.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "badges")]
 pub struct Badge {
@@ -160,7 +160,7 @@ async fn emptied(t: &TestDb) {
     }
 }
 
-/// What is stored, seen past the library: each copy is what its source says, and each parent knows the children that name it.
+/// The stored documents, read with the driver: each copy equals its source, and each parent knows the children that name it.
 async fn assert_right(t: &TestDb, odm: &Odm, what: &str) {
     let (hosts, users, messages) = (
         all(t, "hosts").await,
@@ -271,7 +271,7 @@ fn each_write_of_a_child_or_its_parent_keeps_both() {
             users.update(1).set(|u| u.name, "Kate").await.unwrap();
             right("updates of all parents").await;
             let done = hosts.update(1).inc(|h| h.rack, 1).await.unwrap();
-            assert_eq!(done.copies_updated, 0, "{mode}: nobody copies the rack");
+            assert_eq!(done.copies_updated, 0, "{mode}: the rack is not copied");
 
             // A child moves: both parents count it anew, and its copies are the new parent's.
             log.update(1).set(|l| l.host, Ref::new(3)).await.unwrap();
@@ -328,7 +328,7 @@ fn each_write_of_a_child_or_its_parent_keeps_both() {
             assert_eq!(log.get(21).await.unwrap().unwrap().host.name, "host 2");
             right("an upsert whose condition says the parent").await;
 
-            // What the application says of a copy is passed over.
+            // The application's own values of copies are ignored.
             let mut replaced = log.get(6).await.unwrap().unwrap();
             replaced.host = HostEntry {
                 id: Ref::new(2),
@@ -389,7 +389,7 @@ fn each_write_of_a_child_or_its_parent_keeps_both() {
             assert_eq!(
                 odm.recover().await.unwrap().documents,
                 0,
-                "{mode}: nothing was owed"
+                "{mode}: no work was pending"
             );
         }
     });
@@ -584,7 +584,7 @@ fn a_parent_has_one_child_at_most() {
                 matches!(second, Err(Error::DuplicateKey { .. })),
                 "{mode}: {second:?}"
             );
-            // Those that belong to nobody may be many.
+            // Any number of them may have no user.
             badges
                 .insert_many([badge(3, None), badge(4, None)])
                 .await
@@ -677,7 +677,7 @@ fn two_references_to_one_type_are_told_apart_by_the_field() {
     });
 }
 
-/// What others have written is taken up: copies and counts by a backfill, a parent that is gone by a repair.
+/// Out-of-band writes are taken up: copies and counts by a backfill, a deleted parent by a repair.
 #[odm_tests::test]
 fn an_audit_finds_and_a_repair_corrects_out_of_band_writes_of_parent_entries() {
     with_db(async |t| {
@@ -851,7 +851,7 @@ fn a_parent_inserted_after_its_children_counts_them() {
             inns.delete(1).await.unwrap();
             let kept = guests.get(1).await.unwrap().unwrap();
             assert_eq!(kept.inn.name, "The Prancing Pony", "{mode}");
-            // What it refers to already may be gone.
+            // A document that it refers to already may have been deleted.
             guests.replace(kept).await.unwrap();
             assert_eq!(guests.of(Ref::<Inn>::new(1)).count().await.unwrap(), 3, "{mode}");
 

@@ -521,7 +521,7 @@ const IN_TRANSACTIONS: [&str; 3] = [
     "insert what is linked, link it with another one",
 ];
 
-/// What one deployment measures: kind, write, commands, documents.
+/// The measurements of one deployment: kind, write, commands, documents.
 type Row = (&'static str, &'static str, Vec<String>, i64);
 
 async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! What a deletion means for the documents that refer to what is deleted.
+//! Deletions, and the documents that refer to the deleted ones.
 
 use odm::Error;
 use odm::bson::{Bson, Document as Bsons, doc};
@@ -41,7 +41,7 @@ fn references_are_taken_out_wherever_they_stand() {
             let found = read(&t, "freed", n as i64).await.unwrap();
             assert_eq!(found, freed(n as i64, place), "{place}");
         }
-        // Neither version nor time stamp is touched: the whole documents were compared.
+        // Neither version nor timestamp is touched: the whole documents were compared.
         assert_eq!(
             odm.collection::<Freed>().find_all().all().await.unwrap().len(),
             PLACES.len()
@@ -740,7 +740,7 @@ fn in_a_transaction_the_second_check_for_holders_follows_the_commit() {
         let done = odm
             .transaction(async |tx| {
                 let done = tx.collection::<Host>().delete(1).await?;
-                // Somebody else, who can't see the deletion yet.
+                // Another client, which can't see the deletion yet.
                 freed_ones.insert_one(holder(100, "list", true)).await?;
                 Ok(done)
             })
@@ -769,7 +769,7 @@ fn in_a_transaction_the_second_check_for_holders_follows_the_commit() {
             "it is put back"
         );
 
-        // What is rolled back leaves nothing to look for.
+        // After a rollback there is nothing to look for.
         let error = odm
             .transaction(async |tx| {
                 tx.collection::<Host>().delete(2).await?;

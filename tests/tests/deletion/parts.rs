@@ -155,7 +155,7 @@ fn inserts_of_thousands_are_transactions_of_a_thousand() {
         assert_eq!(things.find_all().count().await.unwrap(), 3_300);
         assert_clean(&odm).await;
 
-        // Nor does one whose parent is missing; what stands behind is inserted where nobody asks for the order.
+        // Nor does one whose parent is missing; the documents after it are inserted where the order doesn't matter.
         let alone = |id| NewThing {
             maker: Ref::new(if id == 6_100 { 99 } else { 1 }),
             ..thing(id)
@@ -208,7 +208,7 @@ fn updates_of_thousands_are_transactions_of_a_thousand() {
         let things = odm.collection::<Thing>();
         things.insert_many((0..2_300).map(thing)).await.unwrap();
 
-        // What they change may be what they are found by.
+        // They may change the field by which they are found.
         t.commands.take();
         let done = things
             .update_where(|thing| thing.price.lt(3))
@@ -252,7 +252,7 @@ fn updates_of_thousands_are_transactions_of_a_thousand() {
             .unwrap();
         assert_eq!((commits(&t), done.matched), (1, 1_000));
 
-        // What a bound holds back is counted over all parts.
+        // Documents that a bound holds back are counted over all parts.
         let done = things
             .update_where(|thing| thing.id.gte(0))
             .inc(|thing| thing.price, -2)
@@ -367,7 +367,7 @@ fn what_is_derived_in_many_parents_is_derived_at_once() {
             t.commands.take();
             things.insert_many(one_each).await.unwrap();
             let sent = t.commands.take();
-            // What is owed is paid for 200 of them at a time.
+            // Pending work is applied for 200 of them at a time.
             assert!(sent.len() < 16, "{sent:?}");
             // The greatest of them is found anew where one goes.
             things
@@ -393,7 +393,7 @@ fn what_is_derived_in_many_parents_is_derived_at_once() {
     });
 }
 
-/// What a part changes may be what the others were found by.
+/// A part may change the field by which the other ones were found.
 #[odm_tests::test]
 fn the_documents_that_fit_at_first_are_changed_and_no_others() {
     with_db(async |t| {
@@ -409,7 +409,7 @@ fn the_documents_that_fit_at_first_are_changed_and_no_others() {
             stem: Ref::new(0),
         };
         branches.insert_many((0..2_200).map(branch)).await.unwrap();
-        // After the first thousand has left, nobody has so many siblings any more.
+        // After the first thousand has left, no document has that many siblings any more.
         let done = branches
             .update_where(|branch| branch.siblings.gt(1_500) & branch.id.lt(2_100))
             .set(|branch| branch.stem, Ref::new(1))

@@ -1,5 +1,5 @@
-//! What the library sends where the application's client asks for less than it needs: `w: 1`, the read concern `available`,
-//! and secondaries to read from.
+//! The concerns that the library sends where the application's client asks for less than it needs: `w: 1`, the read concern
+//! `available`, and secondaries to read from.
 
 use super::copying::{assert_true, atomic, eventual};
 use odm::__private::SwitchBulk as _;
@@ -152,7 +152,7 @@ fn transactions_that_touch_copies_are_committed_with_majority() {
     });
 }
 
-/// Whoever pays for a dead process does so, too.
+/// A recovery after a dead process does so, too.
 #[odm_tests::test]
 fn recover_and_repair_write_with_majority() {
     with_db(async |t| {
@@ -167,11 +167,11 @@ fn recover_and_repair_write_with_majority() {
             .await
             .unwrap();
         let raw = t.db.collection::<Doc>("authors");
-        let owed = odm::bson::doc! {
+        let marked = odm::bson::doc! {
             "$set": { "name": "new", "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields": { "*": ObjectId::new() } },
             "$inc": { "_odm.version": 1_i64 },
         };
-        raw.update_one(odm::bson::doc! { "_id": 1_i64 }, owed)
+        raw.update_one(odm::bson::doc! { "_id": 1_i64 }, marked)
             .await
             .unwrap();
         sent.take();

@@ -101,7 +101,7 @@ fn insert_many_says_which_and_why() {
         };
         assert!(matches!(&errors[..], [(1, Error::Invalid { .. })]), "{error}");
         assert!(t.commands.take().is_empty());
-        // Unordered, it holds up nobody: the errors are in the order of the documents, whoever found them.
+        // Unordered, it holds up no other document: the errors are in the order of the documents, whether the library or the server found them.
         shops.delete_where(|s| s.stars.gte(0)).await.unwrap();
         let mixed = [
             shop("x", 9),

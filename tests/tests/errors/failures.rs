@@ -2,7 +2,9 @@
 //!
 //! Each quotes the row of the list that it stands for: the failure, and where it was seen.
 
-use super::copying::{assert_true, atomic, auto, eventual, mortal, mortal_in, owing, raw, watched};
+use super::copying::{
+    assert_true, atomic, auto, eventual, mortal, mortal_in, raw, watched, with_pending_work,
+};
 use futures::FutureExt;
 use odm::__private::SwitchBulk as _;
 use odm::Error;
@@ -29,7 +31,7 @@ fn a_crash_between_source_and_copies_leaves_nothing_stale() {
         };
         for alone in modes.iter().copied() {
             let dead = mortal_in(alone, &t, auto::models()).await;
-            let (mut cuts, mut owed) = (0, 0);
+            let (mut cuts, mut pending) = (0, 0);
             loop {
                 let name = format!("after {cuts} commands, {alone}");
                 let new = name.clone();
@@ -39,7 +41,7 @@ fn a_crash_between_source_and_copies_leaves_nothing_stale() {
                         authors.update(1).set(|a| a.name, new).await.unwrap();
                     })
                     .await;
-                owed += owing(&odm).await.len();
+                pending += with_pending_work(&odm).await.len();
                 assert_true(&odm).await;
                 let author = odm.collection::<auto::Author>().get(1).await.unwrap().unwrap();
                 let right = books.find(|b| b.author_name.eq(author.name.clone())).count();
@@ -52,7 +54,7 @@ fn a_crash_between_source_and_copies_leaves_nothing_stale() {
             }
             assert!(cuts >= 4, "a write with copies is several commands, not {cuts}");
             // In a transaction nothing is in between, also not in a chain.
-            assert_eq!(owed > 0, alone, "{owed} owed");
+            assert_eq!(pending > 0, alone, "{pending} documents have pending work");
         }
     });
 }
@@ -104,7 +106,7 @@ async fn place(t: &odm_tests::TestDb) -> Doc {
     found.unwrap().expect("a place is stored")
 }
 
-/// What a reconciler sees until now is taken up.
+/// The changes that a reconciler sees until now are taken up.
 async fn reconcile(odm: &Odm) {
     let reconciler = odm.reconciler().start().await.unwrap();
     reconciler.caught_up().await.unwrap();
@@ -519,9 +521,9 @@ fn a_reference_that_is_not_loaded_is_not_left_dangling() {
         );
         let bulk = small.bulk().insert(Room { id: 9 }).delete::<Room>(1);
         told(bulk.await.unwrap_err(), "rooms", of_rooms);
-        let in_one = small.transaction(async |tx| tx.collection::<Room>().delete(1).await);
+        let in_transaction = small.transaction(async |tx| tx.collection::<Room>().delete(1).await);
         if small.server().await.unwrap().has_transactions() {
-            told(in_one.await.unwrap_err(), "rooms", of_rooms);
+            told(in_transaction.await.unwrap_err(), "rooms", of_rooms);
         }
         told(
             middle.collection::<Room>().delete(1).await.unwrap_err(),
@@ -543,7 +545,7 @@ fn a_reference_that_is_not_loaded_is_not_left_dangling() {
             .await
             .unwrap();
 
-        // Who says that it is meant leaves what a program with all models finds.
+        // A caller that allows it leaves faults that a program with all models finds.
         let free = small.clone().allow_unknown_copies();
         assert_eq!(free.collection::<Room>().delete(2).await.unwrap().deleted, 1);
         let audit = full.audit().await.unwrap();
@@ -567,19 +569,19 @@ fn an_update_of_copies_does_not_change_the_version_of_the_holder() {
         let odm = auto::stocked(&t).await;
         for odm in [odm.clone(), t.standalone_of(&odm).await] {
             let (authors, books) = (odm.collection::<auto::Author>(), odm.collection::<auto::Book>());
-            let stamps = async || {
+            let versions = async || {
                 let (book, shelf) = (raw(&odm, "books", 3).await, raw(&odm, "shelves", 1).await);
                 [book, shelf].map(|holder| {
                     let at = holder.get_datetime("updated_at").unwrap().timestamp_millis();
                     (at, holder.get_i64("version").unwrap())
                 })
             };
-            let before = stamps().await;
+            let before = versions().await;
             let parent = authors.get(2).await.unwrap().unwrap();
             tokio::time::sleep(std::time::Duration::from_millis(3)).await;
-            authors.update(1).set(|a| a.name, "somebody else").await.unwrap();
+            authors.update(1).set(|a| a.name, "another name").await.unwrap();
             authors.update(1).set(|a| a.name, "author 1").await.unwrap();
-            assert_eq!(stamps().await, before);
+            assert_eq!(versions().await, before);
             // And what a child changes in its parent is none of the parent's own.
             books.insert(auto::book(50, 2)).await.unwrap();
             let now = authors.get(2).await.unwrap().unwrap();
@@ -871,7 +873,7 @@ fn nested_and_parallel_loads_are_part_of_the_transaction() {
                     books: vec![Ref::new(90), Ref::new(1)],
                 };
                 let shelf = tx.collection::<auto::Shelf>().insert(shelf).await?;
-                // Nobody else sees them yet, and two hops behind a reference they are seen.
+                // No other client sees them yet; in the transaction, a join finds them two hops away.
                 assert!(outside.collection::<auto::Book>().get(90).await?.is_none());
                 let nested = tx
                     .collection::<auto::Shelf>()
@@ -919,7 +921,7 @@ fn an_array_has_a_bound_and_its_document_stays_writable() {
             .await
             .unwrap();
         assert_eq!((skipped.modified, skipped.refused), (0, 1));
-        // What is derived has its bound too: the subset holds three of any number.
+        // A derived field has its bound too: the subset holds three of any number.
         books
             .insert_many((100..400).map(|id| auto::book(id, 1)))
             .await

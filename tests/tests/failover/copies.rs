@@ -92,7 +92,7 @@ fn number(name: &str) -> u64 {
         .unwrap_or_else(|_| panic!("`{name}` was never written"))
 }
 
-/// What one who renames a device was told.
+/// The results that a writer got which renames a device.
 struct Renamed {
     device: i32,
     /// The number of the last name that was confirmed, and that of the last that was asked for.
@@ -101,7 +101,7 @@ struct Renamed {
     failed: u64,
 }
 
-/// Renames a device, whose only writer it is, until it is told to stop.
+/// Renames a device, whose only writer it is, until it is to stop.
 async fn rename(odm: Odm, device: i32, stop: Stop) -> Renamed {
     let devices = odm.collection::<Device>();
     let mut told = Renamed {
@@ -156,7 +156,7 @@ fn fan_outs_reach_every_holder_although_the_primary_died() {
     });
 }
 
-/// What one who writes transactions was told.
+/// The results that a writer of transactions got.
 struct Wrote {
     device: i32,
     confirmed: HashSet<i64>,
@@ -213,7 +213,7 @@ fn transactions_are_whole_although_the_primary_died() {
             .map(|device| tokio::spawn(write(odm.clone(), device, stop.clone())))
             .collect();
         let told = while_primaries_die(&nodes, &stop, writers).await;
-        // They were kept in the transactions: nothing is owed.
+        // They were updated in the transactions: no work is pending.
         assert_clean(&odm).await;
         for Wrote {
             device,

@@ -20,8 +20,8 @@ impl Stop {
     }
 }
 
-/// Kills the primary again and again while these write, and has them stop when all nodes are there again. Gives what they
-/// were told.
+/// Kills the primary again and again while these write, and has them stop when all nodes are there again. Returns their
+/// results.
 pub async fn while_primaries_die<T>(nodes: &Nodes, stop: &Stop, writers: Vec<JoinHandle<T>>) -> Vec<T> {
     let mut killed = Vec::new();
     for _ in 0..KILLS {

@@ -1,4 +1,4 @@
-//! Two-way references under failover: whatever a write was told, both sides agree in the end.
+//! Two-way references under failover: whatever the result of a write, both sides agree in the end.
 
 use super::control::Nodes;
 use super::scenario::{Stop, while_primaries_die};
@@ -27,7 +27,7 @@ struct Task {
     owner: Ref<Person>,
 }
 
-/// What a writer was told.
+/// The results that a writer got.
 #[derive(Default)]
 struct Told {
     inserted: Vec<ObjectId>,
@@ -35,7 +35,7 @@ struct Told {
     failed: u64,
 }
 
-/// Inserts tasks and moves them from one owner to another, until it is told to stop.
+/// Inserts tasks and moves them from one owner to another, until it is to stop.
 async fn write(odm: Odm, owners: Vec<Ref<Person>>, stop: Stop) -> Told {
     let tasks = odm.collection::<Task>();
     let mut told = Told::default();
@@ -86,7 +86,7 @@ fn both_sides_agree_after_the_primary_died() {
         }
         println!("{} inserted, {moved} moved, {failed} refused", inserted.len());
         assert!(!inserted.is_empty() && moved > 0, "something happened");
-        // What was confirmed is there, whoever was the primary then.
+        // A confirmed write is there, whichever node was the primary then.
         let there: HashSet<ObjectId> = odm
             .collection::<Task>()
             .find(|_| odm::Filter::all())

@@ -43,7 +43,7 @@ struct Visit {
     at: i32,
 }
 
-/// So many places are referred to: with 11 ids of a mebibyte in 12 MiB that is two queries.
+/// The number of places that are referred to: with 11 ids of a mebibyte in 12 MiB that is two queries.
 const PLACES: usize = 14;
 
 /// The id of a place: its number, and a mebibyte behind it.
@@ -60,7 +60,7 @@ fn refs(numbers: &[usize]) -> Vec<Ref<Place>> {
     numbers.iter().map(|n| Ref::new(id(*n))).collect()
 }
 
-/// What the routes lead to: together every place, some of them twice, in no order.
+/// The places that the routes lead to: together every place, some of them twice, in no order.
 fn routes() -> [Vec<usize>; 3] {
     let down: Vec<usize> = (0..PLACES).rev().step_by(2).chain([13]).collect();
     let up: Vec<usize> = (0..PLACES).step_by(2).chain([2]).collect();
@@ -102,7 +102,7 @@ fn finds(sent: &[String]) -> usize {
     sent.iter().filter(|name| *name == "find").count()
 }
 
-/// What is asked in chunks that are in flight together. On a busy machine the first may be back before the second goes: then
+/// The queries of chunks that are in flight together. On a busy machine the first may be back before the second goes: then
 /// it is asked again.
 async fn in_flight<T>(t: &TestDb, ask: impl AsyncFn() -> T) -> T {
     for _ in 0..5 {

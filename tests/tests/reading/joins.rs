@@ -643,7 +643,7 @@ fn a_lossy_join_gives_the_good_and_collects_the_bad() {
             "4 with [4]",
         ];
         assert_eq!(streamed(2).await, [one, two, three, four, "missing: [Int64(77)]"]);
-        // The errors of the documents that don't fit are told, whether the others can be joined or not.
+        // The errors of the documents that can't be decoded are reported, whether the others can be joined or not.
         assert_eq!(streamed(10).await, [two, "missing: [Int64(77)]"]);
         let stream = products
             .find_all()
@@ -1076,7 +1076,7 @@ fn what_is_joined_through_a_flattened_option_is_there_if_the_reference_is() {
 }
 
 #[odm_tests::test]
-fn a_reference_in_what_is_read_from_a_former_name_too_is_refused() {
+fn a_reference_that_is_also_read_from_a_previous_name_is_refused() {
     #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
     #[document(collection = "crates")]
     struct Crate {

@@ -1,5 +1,5 @@
-//! Every loader against the join that anybody would write first: one query for each reference. The data are random, with
-//! duplicates, missing targets and empty arrays, and each join is carried out in every way that there is.
+//! Every loader against the most obvious join: one query for each reference. The data are random, with
+//! duplicates, missing targets and empty arrays, and each join is executed in every way that there is.
 
 use futures::TryStreamExt;
 use odm::Error;
@@ -181,8 +181,8 @@ impl Asked for Part {
     }
 }
 
-/// A reference without its target. What a query reports are those of the lowest place: what is at an earlier hop before
-/// what is behind it, and of one hop the join that is named first.
+/// A reference without its target. A query reports those of the lowest place: those at an earlier hop before
+/// those behind it, and of one hop the join that is named first.
 #[derive(Clone, Debug, PartialEq)]
 struct Lost {
     place: u8,
@@ -192,7 +192,7 @@ struct Lost {
     id: Bson,
 }
 
-/// What is joined to one document, or why nothing is.
+/// The documents that are joined to one document, or why none is.
 type Expected<O> = Result<O, Vec<Lost>>;
 
 /// The collection, field, target and ids of the error.
@@ -451,7 +451,7 @@ impl Naive<'_> {
         found
     }
 
-    /// The documents that fit, in an order, at most so many.
+    /// The matching documents, sorted, at most a number of them.
     async fn children<C: odm::Document>(&self, filter: Raw, sort: Raw, limit: Option<u32>) -> Vec<C> {
         if limit == Some(0) {
             return Vec::new(); // MongoDB takes it as no limit
@@ -591,8 +591,8 @@ impl Data {
             makers: Vec::new(),
         };
         let (maker_ids, part_ids) = (dice.some_of(MAKERS, 70), dice.some_of(PARTS, 70));
-        let nobody = whole && (maker_ids.is_empty() || part_ids.is_empty());
-        assert!(!nobody, "seed {seed} has nothing to refer to");
+        let is_impossible = whole && (maker_ids.is_empty() || part_ids.is_empty());
+        assert!(!is_impossible, "seed {seed} has nothing to refer to");
         (dice.makers, dice.parts) = match whole {
             true => (maker_ids.clone(), part_ids.clone()),
             false => ((1..=MAKERS).collect(), (1..=PARTS).collect()),
@@ -1512,7 +1512,7 @@ fn a_document_without_its_reference_is_named_and_left_out() {
         );
         let second = query().and(|p| p.id.eq(1)).include(main).one().await;
         assert_eq!(bad(&second.unwrap_err()), *first);
-        // What may be missing is nothing that does not fit.
+        // A document that can't be decoded is not a missing one.
         let chosen = |p: ProductFields| (p.main.leave_out_missing(), p.second);
         assert_eq!(query().include(chosen).all().await.unwrap().len(), 5);
     });

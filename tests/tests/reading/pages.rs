@@ -114,8 +114,8 @@ fn pages_together_are_the_query() {
     });
 }
 
-/// What is inserted behind the mark comes in its place, what is inserted before it does not come, and whatever comes is in
-/// order across all pages; equals are told apart by their ids.
+/// Documents inserted behind the mark come in their place, those inserted before it don't come, and all are in order across
+/// all pages; equal ones are ordered by their ids.
 #[odm_tests::test]
 fn pages_keep_their_order_while_rows_are_inserted_on_both_sides_of_the_mark() {
     with_db(async |t| {

@@ -1,8 +1,8 @@
 //! Text search: the index that is declared, and the filter on it.
 //!
-//! Not every server that the tests run on has text indexes: MongoDB's does, the stand-in refuses them. What the library
-//! itself does is tested on each, by the plan and by the commands that are sent; what the words find, where they can be looked
-//! for.
+//! Not every server that the tests run on has text indexes: MongoDB's does, the stand-in refuses them. The library's part
+//! is tested on each, by the plan and by the commands that are sent; the results of a search, on servers that have such an
+//! index.
 
 use odm::Error;
 use odm::bson::{Document as Doc, doc};
@@ -130,7 +130,7 @@ fn the_words_are_a_value_in_every_command() {
             "$where",
             r#"", "$caseSensitive": true, "x": ""#,
         ] {
-            // What came of it is not looked at: without the index the server refuses it.
+            // Its result is not looked at: without the index the server refuses it.
             let filter = doc! { "$text": { "$search": words } };
             all.find(|_| text(words)).all().await.ok();
             assert_eq!(last().get_document("filter").unwrap(), &filter);

@@ -109,17 +109,17 @@ mod clubs {
     }
 }
 
-/// What was written with the copies of a target that has vanished is given back with those of the one before, whatever others
-/// have made of it meanwhile.
+/// A reference to a target that has vanished is undone together with its copies: it gets its previous target and that one's
+/// copies, whatever other processes have written meanwhile.
 #[odm_tests::test]
 fn undoing_a_write_restores_a_reference_with_its_copies() {
     use clubs::*;
     with_db(async |t| {
         let odm = stocked(&t).await;
         let name = t.db.name().to_owned();
-        let (to_renamer, to_payer) = (name.clone(), name);
+        let (to_renamer, to_recoverer) = (name.clone(), name);
         let steps = |id: i32| -> Vec<Step> {
-            let (renamer, payer) = (to_renamer.clone(), to_payer.clone());
+            let (renamer, recoverer) = (to_renamer.clone(), to_recoverer.clone());
             let is_write: fn(&str, &Doc) -> bool = |name, command| {
                 let command = command.to_string();
                 let sets = command.contains("\"$set\"") || command.contains("\"$push\"");
@@ -143,12 +143,12 @@ fn undoing_a_write_restores_a_reference_with_its_copies() {
                         });
                     }),
                 ),
-                // Somebody pays what the write owes, before it is taken back.
+                // Another process applies the pending work of the write, before it is undone.
                 (
                     |name, _| name == "find",
                     Box::new(move |runtime| {
                         runtime.block_on(async {
-                            another(&payer, models()).await.recover().await.unwrap();
+                            another(&recoverer, models()).await.recover().await.unwrap();
                         });
                     }),
                 ),
@@ -203,7 +203,7 @@ fn an_undone_insert_leaves_no_document() {
         let odm = stocked(&t).await;
         for (at, (mode, _)) in both(&t, &odm).await.into_iter().enumerate() {
             odm.collection::<Club>().insert(club(100)).await.unwrap();
-            let (deleter, payer) = (t.db.name().to_owned(), t.db.name().to_owned());
+            let (deleter, recoverer) = (t.db.name().to_owned(), t.db.name().to_owned());
             let steps: Vec<Step> = vec![
                 (
                     |name, _| name == "insert",
@@ -219,7 +219,7 @@ fn an_undone_insert_leaves_no_document() {
                     |name, _| name == "find",
                     Box::new(move |runtime| {
                         runtime.block_on(async {
-                            another(&payer, models()).await.recover().await.unwrap();
+                            another(&recoverer, models()).await.recover().await.unwrap();
                         });
                     }),
                 ),
@@ -247,7 +247,7 @@ fn an_undone_insert_leaves_no_document() {
     });
 }
 
-/// A document whose deletion is held back by what has come meanwhile is brought back, with what its copies have missed.
+/// A document whose deletion is refused by a concurrent reference is inserted again, with the changes that its copies have missed.
 #[odm_tests::test]
 fn a_restored_document_has_the_changes_that_its_copies_missed() {
     use clubs::*;
@@ -444,7 +444,7 @@ fn what_is_derived_of_two_way_references_follows_both_sides() {
             assert_eq!((state(1).await, state(2).await), ((2, 207), (1, 101)), "{mode}");
             assert_eq!(read().await, Some(2), "{mode}");
 
-            // What is inserted and linked by one operation.
+            // A document that one operation inserts and links.
             odm.bulk()
                 .without_bulk_write_command()
                 .insert::<Work>(work(5, Some(1)))
@@ -471,7 +471,7 @@ fn what_is_derived_of_two_way_references_follows_both_sides() {
             assert_eq!(firsts().await, 0, "{mode}");
             assert_eq!(read().await, None, "{mode}");
 
-            // Somebody else writes one side alone.
+            // An out-of-band write of one side alone.
             let raw = odm.database().collection::<Doc>("works");
             let set = doc! { "$set": { "writer": 2 } };
             raw.update_one(doc! { "_id": 3 }, set).await.unwrap();
@@ -841,7 +841,7 @@ mod pets {
     }
 }
 
-/// What a write changes on both sides of a link meets in one parent, and is counted there once.
+/// The changes of a write on both sides of a link affect one parent, which counts them once.
 #[odm_tests::test]
 fn an_update_that_adds_and_removes_children_changes_their_parent_once() {
     use pets::*;
@@ -1046,7 +1046,7 @@ fn a_child_without_a_value_needs_its_parent_too() {
     });
 }
 
-/// What fits a condition on a number of children goes, though the number falls while they go.
+/// Documents that match a condition on a number of children are deleted, though the number falls meanwhile.
 #[odm_tests::test]
 fn documents_are_deleted_by_what_is_derived_in_them() {
     use orders::*;
@@ -1083,7 +1083,7 @@ fn documents_are_deleted_by_what_is_derived_in_them() {
 }
 
 /// A child goes, or goes elsewhere, in a transaction in which its parent is not there; meanwhile the parent is inserted and
-/// counts it. The process of the first one dies behind its commit: a recovery knows what it owed.
+/// counts it. The process of the first one dies behind its commit: a recovery finds its pending work.
 #[odm_tests::test]
 fn a_child_goes_while_its_parent_comes_and_its_process_dies() {
     use logs::*;
@@ -1142,13 +1142,13 @@ fn a_child_goes_while_its_parent_comes_and_its_process_dies() {
             odm.recover().await.unwrap();
             assert_eq!(counted().await, (0, None, 0), "{what}");
             clean(&odm, what).await;
-            let owed = doc! { "owed": { "$exists": true } };
-            let owed =
+            let notes = doc! { "parents": { "$exists": true } };
+            let notes =
                 t.db.collection::<Doc>("_odm_edges")
-                    .count_documents(owed)
+                    .count_documents(notes)
                     .await
                     .unwrap();
-            assert_eq!(owed, 0, "{what}");
+            assert_eq!(notes, 0, "{what}");
         }
         assert_eq!(stations.get(0).await.unwrap().unwrap().readings, 2);
     });

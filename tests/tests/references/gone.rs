@@ -97,13 +97,13 @@ fn a_document_can_be_replaced_that_refers_to_what_is_gone() {
         t.commands.clear();
         message.text = "replaced".into();
         messages.replace(message.clone()).await.unwrap();
-        // What it refers to, what it was; once more, since a deletion of host 2 would have taken that out; the write.
+        // The target, the document as it was; once more, since a deletion of host 2 would have taken that out; the write.
         let sent = t.commands.take();
         assert_eq!(sent, ["find", "find", "find", "update"], "{sent:?}");
         let mut kept = message.clone();
         kept.main = None;
         messages.replace(kept).await.unwrap();
-        // What is kept nobody takes out.
+        // No deletion takes out a reference with `keep`.
         assert_eq!(t.commands.take(), ["find", "find", "update"]);
         let back = doc! { "$set": { "main": 2 } };
         let raw = messages.driver::<Raw>();
@@ -203,7 +203,7 @@ fn a_dangling_reference_cannot_be_added_to_another_document() {
             matches!(&bulk, Err(Error::MissingReference { .. } | Error::Bulk { .. })),
             "{bulk:?}"
         );
-        // What is to be inserted had nothing.
+        // An insert has no document before it.
         let upserted = messages
             .update(3)
             .set(|m| m.text, "new")
@@ -317,7 +317,7 @@ macro_rules! a_kept_copy_stays {
                     first.with[1].name = "renamed".into();
                     assert_eq!(orders.get(1).await.unwrap().unwrap(), first);
 
-                    // Whoever did not have it does not come to have it.
+                    // A document that did not have it does not get it.
                     let second = orders.get(2).await.unwrap().unwrap();
                     let set = orders.update(2).set(|o| o.by, Ref::new(1)).await;
                     assert_eq!(lacks(set), ("by.id".to_owned(), vec![1]));

@@ -141,7 +141,7 @@ async fn odm(test: &TestDb) -> Odm {
     odm
 }
 
-/// What a write was refused with: the field, the target's collection and the ids.
+/// The contents of a refusal: the field, the target's collection and the ids.
 fn missing<T: std::fmt::Debug>(result: odm::Result<T>) -> (String, &'static str, Vec<Bson>) {
     match result {
         Err(Error::MissingReference {
@@ -220,7 +220,7 @@ fn an_insert_needs_its_targets() {
             messages.insert(new).await.unwrap();
             messages.delete(2).await.unwrap();
         }
-        // What is not checked.
+        // References that are not checked.
         let free = NewMessage {
             author: Some(Ref::new(404)),
             ..message(3, 1)
@@ -615,7 +615,7 @@ fn checking_references_takes_a_known_number_of_queries() {
     });
 }
 
-/// Somebody else's commands, from within a callback of the driver's.
+/// Commands of another client, from within a callback of the driver's.
 fn run_beside(database: &str, commands: Vec<Raw>) {
     let database = database.to_owned();
     let work = move || {
@@ -792,7 +792,7 @@ fn a_write_is_undone_if_its_target_is_deleted_meanwhile() {
     });
 }
 
-/// What a write has brought is taken back, and what others have brought to the same array meanwhile stays.
+/// The references that a write has added are undone; those that others have added to the same array meanwhile stay.
 #[odm_tests::test]
 fn undoing_a_write_keeps_what_others_added_to_the_same_array() {
     with_db(async |t| {
@@ -842,7 +842,7 @@ fn in_a_transaction_the_second_check_of_targets_follows_the_commit() {
                     .set(|m| m.text, "stays")
                     .set(|m| m.host, Ref::new(10))
                     .await?;
-                // Somebody else deletes it, out of the transaction.
+                // Another client deletes it, outside the transaction.
                 raw.delete_one(doc! { "_id": 10 }).await?;
                 Ok(())
             })
@@ -853,7 +853,7 @@ fn in_a_transaction_the_second_check_of_targets_follows_the_commit() {
         let one = messages.get(1).await.unwrap().unwrap();
         assert_eq!((one.host, one.text.as_str()), (Ref::new(1), "stays"));
 
-        // What the transaction itself inserts is there for it.
+        // The transaction sees its own inserts.
         odm.transaction(async |tx| {
             tx.collection::<Host>().insert(host(11)).await?;
             tx.collection::<Message>().insert(message(4, 11)).await?;

@@ -586,7 +586,7 @@ fn a_reference_of_another_program_is_read_whatever_the_order_of_its_fields() {
         posts.update(1).pull_all(|p| p.more, both).await.unwrap();
         assert_eq!(stored(&t, "posts", 1).await.get_array("more").unwrap(), &[]);
 
-        // What is no document of the list is refused by the server, and by the reader.
+        // A value that is not in the list is refused by the server, and by the reader.
         let unknown = doc! { "_id": 2, "about": { "type": "Task", "id": 1_i64 }, "more": [], "cover": {} };
         assert!(raw.insert_one(&unknown).await.is_err());
         raw.insert_one(unknown)

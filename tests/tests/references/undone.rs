@@ -1,4 +1,4 @@
-//! What a write did is taken back, and nothing of what others have done since.
+//! The changes of a write are undone, and no change that other processes have made since.
 
 use odm::__private::SwitchBulk as _;
 use odm::Error;
@@ -73,7 +73,7 @@ fn is(command: &Doc, name: &str, collection: &str) -> bool {
     command.get_str(name).is_ok_and(|of| of == collection)
 }
 
-/// One write, what somebody else writes behind it before its target goes, and what is left in the end.
+/// One write, another process's write after it and before its target is deleted, and the document that is left in the end.
 struct Case {
     write: fn(Changes<Trip>) -> Changes<Trip>,
     others: Doc,
@@ -84,7 +84,7 @@ fn cases() -> Vec<(&'static str, Case)> {
     let case = |write, others, left| Case { write, others, left };
     vec![
         (
-            "nobody",
+            "no other write",
             case(
                 |t| t.set(|t| t.to, Ref::new(100)),
                 doc! {},
@@ -140,7 +140,7 @@ fn cases() -> Vec<(&'static str, Case)> {
             ),
         ),
         (
-            "nothing but what was brought",
+            "nothing but the added references",
             case(
                 |t| t.push(|t| t.stops, Ref::new(100)),
                 doc! { "$pull": { "stops": { "$in": [1, 2] } } },

@@ -1,7 +1,7 @@
-//! What is declared over documents that are there already: summaries of buckets, and the other side of a reference.
+//! Declarations over documents that are there already: summaries of buckets, and the other side of a reference.
 //!
 //! Each is filled by a backfill, which goes on where it was interrupted, and not by a `repair`, which would believe a side that
-//! nobody has written yet.
+//! no write has filled yet.
 
 use super::stopped::Process;
 use odm::Error;
@@ -315,7 +315,7 @@ fn a_program_that_lacks_a_sum_does_not_write_its_buckets() {
             assert!(matches!(refused, Err(Error::UnknownCopies { .. })), "{refused:?}");
         }
         assert_clean(&new).await;
-        // What the newer one has declared is as it was.
+        // The declarations of the newer one are as they were.
         assert!(new.sync().await.unwrap().backfills().is_empty());
         // The sum is gone for good.
         assert!(old.forget_copies().await.unwrap() > 0);
@@ -332,7 +332,7 @@ async fn owned_tasks(t: &TestDb, many: i32) {
     odm.collection::<Person>().insert_many(people).await.unwrap();
     let tasks = (0..many).map(|id| Task {
         id,
-        // The last of the people has none, and some tasks belong to nobody.
+        // The last of the people has none, and some tasks have no owner.
         owner: (id % 4 < 3).then(|| Ref::new(id % 4)),
     });
     odm.collection::<Task>().insert_many(tasks).await.unwrap();
@@ -355,7 +355,7 @@ fn an_other_side_that_is_declared_later_is_filled() {
             found.get_array("tasks").map_or(0, Vec::len)
         };
         assert!((1..750).contains(&person(0).await), "{}", person(0).await);
-        // Meanwhile a task goes to somebody else.
+        // Meanwhile a task gets another owner.
         let tasks = odm.collection::<tasks::Task>();
         tasks.update(2_996).set(|t| t.owner, Ref::new(2)).await.unwrap();
         let filled = odm.backfill().await.unwrap();
@@ -365,7 +365,7 @@ fn an_other_side_that_is_declared_later_is_filled() {
             (person(0).await, person(1).await, person(2).await),
             (749, 750, 751)
         );
-        // Whoever is named by nobody has an empty list, and is as declared.
+        // A person whom no task names has an empty list, and is as declared.
         let last = odm.collection::<tasks::Person>().get(3).await.unwrap().unwrap();
         assert!(last.tasks.is_empty());
         assert!(odm.plan().await.unwrap().backfills().is_empty());
@@ -373,7 +373,7 @@ fn an_other_side_that_is_declared_later_is_filled() {
     });
 }
 
-/// What was there before is not taken out because the side that is believed is the new one.
+/// Earlier links are not removed because the side that is believed is the new one.
 #[odm_tests::test]
 fn nothing_is_lost_where_the_new_side_is_the_one_that_is_believed() {
     with_db(async |t| {
@@ -404,7 +404,7 @@ fn nothing_is_lost_where_the_new_side_is_the_one_that_is_believed() {
             };
             let odm = || Odm::new(db.clone(), models()).unwrap();
             assert_eq!(synced(&odm()).await, ["authors.books", "books.authors"]);
-            // Who has not been told of it by a `sync` looks, too.
+            // A process that has not learned of it by a `sync` looks, too.
             let repaired = odm().repair_all().await.unwrap();
             assert_eq!((named().await, repaired.repaired), (2_202, 0), "{repaired}");
             assert_eq!(repaired.left.wrong(), 2_202);
@@ -424,9 +424,9 @@ fn nothing_is_lost_where_the_new_side_is_the_one_that_is_believed() {
             odm().repair_all().await.unwrap();
             assert_eq!(named().await, 1_468);
             // And the same once more, as if the authors had never known them.
-            let nobody = doc! { "$unset": { "books": "", "_odm": "" } };
+            let unfilled = doc! { "$unset": { "books": "", "_odm": "" } };
             raw(&t, "authors")
-                .update_many(doc! {}, nobody)
+                .update_many(doc! {}, unfilled)
                 .bypass_document_validation(true)
                 .await
                 .unwrap();
@@ -451,7 +451,7 @@ fn a_reconciler_fills_the_other_side_and_takes_nothing_out() {
         owned_tasks(&t, 40).await;
         let odm = Odm::new(t.db.clone(), task_models()).unwrap();
         odm_tests::require_transactions(&odm).await;
-        // An entry of a list that the task does not know; of a task that belongs to nobody, and of one of somebody else.
+        // An entry of a list that the task does not know: of a task without an owner, and of one with another owner.
         raw(&t, "people")
             .update_one(doc! { "_id": 3 }, doc! { "$set": { "tasks": [3, 1] } })
             .await

@@ -133,7 +133,7 @@ fn an_older_program_is_told_and_leaves_what_a_newer_one_has_declared() {
         newer.recover().await.unwrap();
         assert_clean(&newer).await;
 
-        // What is owed it leaves to the newer one.
+        // It leaves pending work to the newer one.
         t.db.collection::<Raw>("hosts")
             .update_one(
                 doc! { "_id": 1 },
@@ -204,8 +204,8 @@ fn the_newer_declaration_stays_when_several_processes_start_at_once() {
             new::odm(&t.db).check_models().await.unwrap();
             is_told(old::odm(&t.db).check_models().await, &ALL);
             for edge in declared(&t).await {
-                let former = edge.get_array("former").map(Vec::len);
-                assert_eq!(former.unwrap_or(0), 1, "{edge}");
+                let earlier = edge.get_array("earlier").map(Vec::len);
+                assert_eq!(earlier.unwrap_or(0), 1, "{edge}");
             }
             t.db.drop().await.unwrap();
         }
@@ -280,7 +280,7 @@ fn a_program_without_a_snapshot_leaves_the_declaration_with_it() {
         let newer = Odm::new(t.db.clone(), models![Article, Order]).unwrap();
         newer.sync().await.unwrap();
         let stored = declared(&t).await;
-        // What is taken once follows nothing, so the older one leaves nothing stale.
+        // A snapshot is never updated, so the older one leaves nothing stale.
         older.sync().await.unwrap();
         assert_eq!(declared(&t).await, stored);
         let articles = older.collection::<Article>();

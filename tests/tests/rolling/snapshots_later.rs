@@ -134,7 +134,7 @@ async fn ordered(t: &TestDb) {
     ];
     orders.extend((10..1_110).map(|id| order(id, Some(1), &[])));
     odm.collection::<Order>().insert_many(orders).await.unwrap();
-    // Of this one nobody knows any more what it cost.
+    // The price of this one is not known any more.
     odm.collection::<Article>().delete(4).await.unwrap();
 }
 
@@ -223,10 +223,10 @@ fn a_backfill_takes_snapshots_where_it_is_asked_to() {
         assert_eq!(lines(1).await, of_first);
         assert_eq!(lines(3).await, [line("article 3", Some(30))]);
         assert_eq!(lines(5).await, [line("", None)], "the article is gone");
-        // What was taken when it was ordered stays.
+        // A snapshot that was taken with the order stays.
         assert_eq!(get(6).await.price, Some(10));
         assert_eq!(lines(6).await, [line("article 1", Some(10))]);
-        // Nothing else of the document is written, but for what it owes: a sum is derived of it.
+        // Nothing else of the document is written but its pending work: a sum is derived of it.
         let mut after = stored(&t, 10).await;
         assert_eq!(after.remove("price"), Some(Bson::Int64(11)));
         after.remove("_odm");
@@ -239,7 +239,7 @@ fn a_backfill_takes_snapshots_where_it_is_asked_to() {
         };
         assert_eq!((spent(1).await, spent(2).await), (11 + 30 + 10, 1_100 * 11));
         assert_clean(&odm).await;
-        // What has no price to be taken is looked at again, and the rest is not.
+        // A line whose product has no price is looked at again, and the rest is not.
         t.commands.clear();
         let again = odm.backfill().snapshots().await.unwrap();
         assert_eq!(again.documents, 0);
@@ -308,13 +308,13 @@ fn a_snapshot_that_others_take_meanwhile_stays() {
     });
 }
 
-/// The next one takes the rest, and somebody pays what was owed for the first batch.
+/// The next one takes the rest, and a recovery applies the pending work of the first batch.
 #[odm_tests::test]
 fn a_backfill_of_snapshots_that_died_is_made_again() {
     with_db(async |t| {
         ordered(&t).await;
         let odm = synced(&t).await;
-        // Its first batch is written, and what is derived of it is still owed.
+        // Its first batch is written, and the fields that are derived of it are still pending.
         let stopped = until(&t, 4).await;
         stopped.dies().await;
         let left = lacking(&t).await;

@@ -95,7 +95,7 @@ impl Sent {
     }
 }
 
-/// What is looked at after each operation of a transaction.
+/// The checks after each operation of a transaction.
 struct Steps<'a> {
     sent: &'a Sent,
     /// The transaction: its session and number.
@@ -388,7 +388,7 @@ fn every_operation_takes_the_transaction_and_leaves_nothing_when_it_is_rolled_ba
                     done: Vec::new(),
                 };
                 every_operation(&tx, &mut steps).await?;
-                // Nobody else has seen any of it.
+                // No other client has seen any of it.
                 assert_eq!(stored(&t).await, before);
                 // The server refuses to explain here, which ends the transaction; it is asked within it all the same.
                 let explained = tx.collection::<Writer>().find_all().explain().await;
@@ -421,7 +421,7 @@ fn what_the_library_writes_itself_is_of_the_transaction_too() {
     with_db(async |t| {
         let direct = auto::stocked(&t).await;
         require_transactions(&direct).await;
-        // What the handle has to know of the database, it asks for outside of any transaction.
+        // The handle reads its facts about the database outside of any transaction.
         let (odm, sent) = Sent::by(&t, auto::models()).await;
         let authors = odm.collection::<auto::Author>();
         authors.update(1).set(|a| a.remark, "known").await.unwrap();

@@ -542,7 +542,11 @@ fn documents_that_refer_to_each_other_in_a_circle_come_to_rest() {
                     assert_eq!((&leaf.above, leaf.below), (&above, below as i64), "{leaf:?}");
                 }
                 assert_clean(&odm).await;
-                assert_eq!(odm.recover().await.unwrap().documents, 0, "nothing is left owed");
+                assert_eq!(
+                    odm.recover().await.unwrap().documents,
+                    0,
+                    "no work is left pending"
+                );
             };
             let up = async |id: i32, to: Option<i32>| {
                 nodes.update(id).set(|n| n.up, to.map(Ref::new)).await.unwrap();
@@ -706,7 +710,7 @@ mod left {
     }
 }
 
-/// Somebody else empties references past the library, and leaves the copies.
+/// An out-of-band write empties references, and leaves the copies.
 #[odm_tests::test]
 fn copies_that_others_left_beside_an_empty_reference_are_found_and_taken_away() {
     use left::{Gift, Label, Loan, NewLabel, NewThing, Owner, Place, Sale, State, Thing};
@@ -939,7 +943,7 @@ mod nullified {
     }
 }
 
-/// What is derived under a condition on a reference is brought up to date when a deletion empties the reference.
+/// A field that is derived under a condition on a reference is updated when a deletion empties the reference.
 #[odm_tests::test]
 fn a_deletion_that_empties_a_reference_is_passed_on() {
     use nullified::{Machine, NewMachine, NewSite, Site, User};
@@ -1156,7 +1160,7 @@ fn an_older_program_leaves_what_it_does_not_know_to_others() {
         odm.collection::<roads::Road>().insert(road).await.unwrap();
 
         let older = || Odm::new(t.db.clone(), roads_before::models()).unwrap();
-        // A process of the new program has died: an older one finds what it owes, before it has called `sync`.
+        // A process of the new program has died: an older one finds its pending work, before it has called `sync`.
         let changed = doc! {
             "$set": { "code": "x", "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields.*": ObjectId::new() },
             "$inc": { "_odm.version": 1_i64 },
@@ -1167,7 +1171,11 @@ fn an_older_program_leaves_what_it_does_not_know_to_others() {
         assert!(matches!(refused, Error::UnknownCopies { .. }), "{refused}");
         assert_eq!(odm.recover().await.unwrap().documents, 1);
         assert_clean(&odm).await;
-        assert_eq!(older().recover().await.unwrap().documents, 0, "nothing is owed");
+        assert_eq!(
+            older().recover().await.unwrap().documents,
+            0,
+            "no work is pending"
+        );
 
         let before = older();
         let told = before.sync().await.unwrap_err();
@@ -1211,8 +1219,8 @@ fn an_older_program_leaves_what_it_does_not_know_to_others() {
         }
         odm.recover().await.unwrap();
         assert_clean(&odm).await;
-        // Nor does it mend: of copies with one version some would be new then, and the others never be told. That it may write
-        // them does not change that.
+        // Nor does it repair: of copies with one version some would be new then, and the others would never be updated. That it may
+        // write them does not change that.
         let land = doc! { "_id": 1 };
         let change = doc! {
             "$set": { "name": "n", "code": "c", "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields.*": ObjectId::new() },
@@ -1221,18 +1229,18 @@ fn an_older_program_leaves_what_it_does_not_know_to_others() {
         lands.update_one(land, change).await.unwrap();
         let allowed = older().allow_unknown_copies();
         for older in [older(), allowed] {
-            let mended = [
+            let all = [
                 older.repair_all().await.map(drop),
                 older.backfill().all().await.map(drop),
                 older.recover().await.map(drop),
             ];
-            for refused in mended {
+            for refused in all {
                 assert!(matches!(refused, Err(Error::UnknownCopies { .. })), "{refused:?}");
             }
         }
         assert_eq!(odm.recover().await.unwrap().documents, 1);
         assert_clean(&odm).await;
-        // What the new program has declared is as it was: nothing waits for a backfill.
+        // The declarations of the new program are as they were: nothing waits for a backfill.
         assert_eq!(odm.backfill().await.unwrap().edges, Vec::<String>::new());
         assert_clean(&odm).await;
 
@@ -1365,19 +1373,19 @@ fn a_change_of_what_has_its_old_name_is_refused_until_it_is_set() {
         let new = doc! { "_id": 2, "score": 5, "tags": ["a"], "lines": [{ "sku": "x", "quantity": 1 }] };
         raw.insert_many([&old, &new]).await.unwrap();
         let carts = odm.collection::<Cart>();
-        let former = |error: odm::Error, name: &str| {
+        let names_previous = |error: odm::Error, name: &str| {
             let message = error.to_string();
             assert!(message.contains(&format!("previous name `{name}`")), "{message}");
         };
-        former(carts.update(1).inc(|c| c.score, 1).await.unwrap_err(), "points");
-        former(carts.update(1).max(|c| c.score, 9).await.unwrap_err(), "points");
-        former(carts.update(1).push(|c| c.tags, "d").await.unwrap_err(), "labels");
-        former(carts.update(1).pull(|c| c.tags, "a").await.unwrap_err(), "labels");
-        former(
+        names_previous(carts.update(1).inc(|c| c.score, 1).await.unwrap_err(), "points");
+        names_previous(carts.update(1).max(|c| c.score, 9).await.unwrap_err(), "points");
+        names_previous(carts.update(1).push(|c| c.tags, "d").await.unwrap_err(), "labels");
+        names_previous(carts.update(1).pull(|c| c.tags, "a").await.unwrap_err(), "labels");
+        names_previous(
             carts.update(1).add_to_set(|c| c.tags, "a").await.unwrap_err(),
             "labels",
         );
-        former(
+        names_previous(
             carts.update(1).inc(|c| c.score, 1).upsert().await.unwrap_err(),
             "points",
         );
@@ -1385,7 +1393,7 @@ fn a_change_of_what_has_its_old_name_is_refused_until_it_is_set() {
         let one_more = carts
             .update(1)
             .elem(of_x, |l| l.sku.eq("x"), |l| l.inc(|l| l.quantity, 1));
-        former(one_more.await.unwrap_err(), "lines.count");
+        names_previous(one_more.await.unwrap_err(), "lines.count");
         let many = carts
             .update_where(|c| c.id.gte(1))
             .inc(|c| c.score, 1)
@@ -1405,7 +1413,7 @@ fn a_change_of_what_has_its_old_name_is_refused_until_it_is_set() {
             .update(1)
             .elem(of_x, |l| l.sku.eq("y"), |l| l.inc(|l| l.quantity, 1));
         one_more.await.unwrap();
-        // What the message advises.
+        // The advice of the message.
         let set = carts
             .update(1)
             .set(|c| c.score, 5)
@@ -1554,7 +1562,7 @@ fn a_circle_of_copies_is_refused() {
     });
 }
 
-/// The join that the server carries out finds what the query alone would find.
+/// A join on the server finds the same as the query alone would.
 #[odm_tests::test]
 fn a_lookup_compares_as_the_query_says() {
     use roads::{Land, NewTown, Town};
@@ -1619,7 +1627,7 @@ mod codes_before {
     }
 }
 
-/// What a newer program has declared is filled by a program that has all of it, and its holders are written by such.
+/// The declarations of a newer program are filled by a program that has all of them, which alone writes their holders.
 #[odm_tests::test]
 fn an_older_program_does_not_fill_what_a_newer_one_has_declared() {
     use roads::Land;

@@ -63,7 +63,7 @@ fn a_transaction_is_all_or_nothing() {
     });
 }
 
-/// What the closure may pass over, as the guide says, and what it may not.
+/// Errors that the closure may ignore, as the guide says, and those that it may not.
 #[odm_tests::test]
 fn an_error_that_is_passed_over_ends_it_where_the_server_refused() {
     with_db(async |t| {

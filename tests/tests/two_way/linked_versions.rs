@@ -112,7 +112,7 @@ fn book(id: i32, authors: &[i32]) -> NewBook {
     }
 }
 
-/// Kate (1), who has task 10 and is a friend of Ann (3); Rod (2), who has none; and task 20, which is nobody's.
+/// Kate (1) with task 10, a friend of Ann (3); Rod (2) without a task; and task 20 without a person.
 async fn some(t: &TestDb) -> Odm {
     let models = models![Person, Task, Place, Badge, Author, Book, Shelf];
     let odm = Odm::new(t.db.clone(), models).unwrap();
@@ -175,17 +175,17 @@ impl Read {
 }
 
 /// Of every document the version and the time of the last update.
-async fn stamps(t: &TestDb) -> Vec<((&'static str, i32), (i64, DateTime))> {
+async fn versions(t: &TestDb) -> Vec<((&'static str, i32), (i64, DateTime))> {
     let mut all = Vec::new();
     for name in ["people", "tasks", "authors", "books", "shelves"] {
         let mut found = t.db.collection::<Raw>(name).find(doc! {}).await.unwrap();
         while found.advance().await.unwrap() {
             let one = Raw::try_from(found.current()).unwrap();
-            let stamps = (
+            let versions = (
                 one.get_i64("version").unwrap(),
                 *one.get_datetime("updated_at").unwrap(),
             );
-            all.push(((name, one.get_i32("_id").unwrap()), stamps));
+            all.push(((name, one.get_i32("_id").unwrap()), versions));
         }
     }
     all
@@ -198,15 +198,15 @@ async fn protects(t: &TestDb, odm: &Odm, linked: &[(&'static str, i32)], write: 
     for (collection, id) in linked {
         read.push(Read::of(odm, collection, *id).await);
     }
-    let before = stamps(t).await;
+    let before = versions(t).await;
     tokio::time::sleep(Duration::from_millis(3)).await;
     write.await;
-    let after = stamps(t).await;
+    let after = versions(t).await;
     let now = |which| {
         after
             .iter()
             .find(|(other, _)| *other == which)
-            .map(|(_, stamps)| *stamps)
+            .map(|(_, versions)| *versions)
     };
     for (which, (version, time)) in before {
         match now(which) {

@@ -8,12 +8,12 @@ use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm_tests::{TestDb, assert_clean_after, with_db};
 
-/// Who writes in the first place, and what others do meanwhile.
+/// The first write, and the writes of other processes meanwhile.
 const MEETINGS: [(&[&str], &[&str]); 3] = [
     (
         &[
             "book 1 is by 2",
-            "book 1 is by nobody",
+            "book 1 has no author",
             "book 1 is also by 2",
             "book 1 is not by 1",
             "book 1 is by 2, and given",
@@ -27,7 +27,7 @@ const MEETINGS: [(&[&str], &[&str]); 3] = [
         ],
         &[
             "book 1 is by 2 and 3",
-            "book 1 is by nobody",
+            "book 1 has no author",
             "book 1 is not by 2",
             "author 2 has book 1",
             "author 1 has no book",
@@ -42,7 +42,7 @@ const MEETINGS: [(&[&str], &[&str]); 3] = [
             "member 1 is in no team",
             "the members are in b",
             "team a is 1",
-            "team b is nobody",
+            "team b has no leader",
             "team b is 1 and 3",
         ],
         &[
@@ -71,7 +71,7 @@ const MEETINGS: [(&[&str], &[&str]); 3] = [
     ),
 ];
 
-/// Another process carries out a write of two-way references between any two commands of a write.
+/// Another process executes a write of two-way references between any two commands of a write.
 #[odm_tests::test]
 fn writes_of_links_meet() {
     with_db(async |t| {
@@ -134,7 +134,7 @@ async fn carry_out(odm: &Odm, what: &str) -> odm::Result<()> {
 
         "book 1 is by 2" => books.update(1).set(|b| b.authors, refs(&[2])).await.map(drop),
         "book 1 is by 2 and 3" => books.update(1).set(|b| b.authors, refs(&[2, 3])).await.map(drop),
-        "book 1 is by nobody" => books.update(1).set(|b| b.authors, vec![]).await.map(drop),
+        "book 1 has no author" => books.update(1).set(|b| b.authors, vec![]).await.map(drop),
         "book 1 is also by 2" => books.update(1).push(|b| b.authors, Ref::new(2)).await.map(drop),
         "book 1 is not by 2" => books.update(1).pull(|b| b.authors, Ref::new(2)).await.map(drop),
         "book 1 is not by 1" => books.update(1).pull(|b| b.authors, Ref::new(1)).await.map(drop),
@@ -212,7 +212,7 @@ async fn carry_out(odm: &Odm, what: &str) -> odm::Result<()> {
                 .await
                 .map(drop)
         }
-        "team b is nobody" => teams
+        "team b has no leader" => teams
             .update("b".to_owned())
             .set(|t| t.members, vec![])
             .await
@@ -250,7 +250,7 @@ impl Meeting {
             other: handle(t.standalone().await),
             process,
         };
-        // What is asked once in the life of a handle.
+        // Commands that are sent once in the life of a handle.
         meeting.first.server().await.unwrap();
         meeting
     }

@@ -1,4 +1,4 @@
-//! Two-way references that others write past the library, and the reconciler that lets both sides agree again.
+//! Out-of-band writes of two-way references, and the reconciler that makes both sides agree again.
 
 use super::links::*;
 use futures::future::join_all;
@@ -96,7 +96,7 @@ fn the_reconciler_follows_the_authoritative_side() {
         soon(&reconciler).await;
         assert_eq!(names(&odm, "books", "authors", 1).await, ["2"]);
 
-        // Who writes both sides is not disturbed, in whichever order; what is named twice is named once.
+        // An out-of-band write of both sides is not disturbed, in whichever order; a document that is listed twice is listed once.
         written(&t, "books", 3, doc! { "$push": { "authors": 2 } }).await;
         written(&t, "authors", 2, doc! { "$push": { "books": 3 } }).await;
         soon(&reconciler).await;
@@ -136,7 +136,7 @@ fn the_reconciler_links_documents_that_others_insert_and_replace() {
         some(&odm).await;
         let reconciler = odm.reconciler().start().await.unwrap();
         let (books, authors) = (raw(&t, "books"), raw(&t, "authors"));
-        // One collection after the other, as an import does it. What is named before it is there is left alone.
+        // One collection after the other, as an import does it. A reference to a document that is not there yet is left alone.
         authors
             .insert_one(doc! { "_id": 5, "name": "five", "books": [1, 7] })
             .await
@@ -230,7 +230,7 @@ fn the_reconciler_finds_writes_made_while_none_ran() {
     });
 }
 
-/// The library's own writes are right already, and cost the reconciler nothing; what others write costs it less
+/// The library's own writes are right already, and cost the reconciler nothing; out-of-band writes cost it less
 /// than a query for each document, where they are many.
 #[odm_tests::test]
 fn the_reconciler_skips_links_that_the_library_writes() {
@@ -299,8 +299,8 @@ fn the_reconciler_skips_links_that_the_library_writes() {
     });
 }
 
-/// Without a validator others may make a list longer than it may be: who stands in it stays, nobody comes to it, and what
-/// others write elsewhere is mended all the same.
+/// Without a validator an out-of-band write may make a list longer than its bound: its entries stay, none is added, and other
+/// out-of-band writes are repaired all the same.
 #[odm_tests::test]
 fn an_array_that_others_have_overfilled_does_not_block_the_reconciler() {
     with_transactions(async |t| {
@@ -442,7 +442,7 @@ async fn of_the_library(odm: &Odm, state: &mut u64) -> odm::Result<()> {
     }
 }
 
-/// One write of somebody else's, who looks after one side.
+/// One out-of-band write, of one side.
 async fn of_somebody_else(t: &TestDb, state: &mut u64) {
     let (post, tag, writer) = (roll(state, 8), roll(state, 4), roll(state, 3));
     let (name, id, update) = match roll(state, 8) {
@@ -474,7 +474,7 @@ async fn stopped(reconcilers: impl IntoIterator<Item = Reconciler>) {
     }
 }
 
-/// Eight tasks of the library's and two of somebody else's write the same documents, for ten seconds, or for as many as
+/// Eight tasks that use the library and two with out-of-band writes change the same documents, for ten seconds, or for as many as
 /// `ODM_SECONDS` says, beside two reconcilers (which come afterwards where the server would stand still). When these have caught
 /// up, both sides agree.
 #[odm_tests::test]

@@ -87,7 +87,7 @@ fn a_task_and_its_owner_agree() {
         assert_eq!(owner_of(&odm, 10).await, 1);
         agree(&odm).await;
 
-        // The other side was written with its version, and without its time stamp.
+        // The other side was written with its version, and without its timestamp.
         let stored = people.get(2).await.unwrap().unwrap();
         assert_eq!(
             (stored.version, stored.updated_at),
@@ -520,7 +520,7 @@ fn a_one_to_one_link_moves_with_every_write() {
             .await
             .unwrap();
         agree(&odm).await;
-        // Both have one: the former holder has none then, and the former passport none.
+        // Both have one: the previous holder has none then, and the previous passport none.
         citizens
             .update(1)
             .set(|c| c.passport, blue.to_ref())
@@ -796,7 +796,11 @@ fn the_number_of_commands_does_not_grow_with_the_documents() {
         assert_eq!(sent(), reassigned, "so they are for many");
         people.update(4).push(|p| p.tasks, Ref::new(1)).await.unwrap();
         let taken = ["find", "update", "find", "update", "update", "commitTransaction"];
-        assert_eq!(sent(), taken, "whose it was, whose it is, and the former list");
+        assert_eq!(
+            sent(),
+            taken,
+            "the previous owner, the new one, and the previous list"
+        );
         people
             .update(5)
             .push_all(|p| p.tasks, refs(&(2..300).collect::<Vec<_>>()))
@@ -1018,14 +1022,14 @@ impl Dice {
     }
 }
 
-/// A delete; in a transaction where the server is the stand-in (`in_one`): there a delete of its own that meets an open
+/// A delete; in a transaction where the server is the stand-in (`in_transaction`): there a delete of its own that meets an open
 /// transaction's write stops it for ever, while a `mongod` lets it wait.
 async fn deleted<T: Document>(
     odm: &Odm,
-    in_one: bool,
+    in_transaction: bool,
     id: impl Target<T> + Clone + Send + Sync,
 ) -> odm::Result<()> {
-    if !in_one {
+    if !in_transaction {
         return odm.collection::<T>().delete(id).await.map(drop);
     }
     odm.transaction(|tx| {
@@ -1036,7 +1040,7 @@ async fn deleted<T: Document>(
 }
 
 /// One random write.
-async fn anything(odm: &Odm, in_one: bool, dice: &mut Dice) -> odm::Result<()> {
+async fn anything(odm: &Odm, in_transaction: bool, dice: &mut Dice) -> odm::Result<()> {
     let (people, tasks) = (odm.collection::<Person>(), odm.collection::<Task>());
     let (teams, members) = (odm.collection::<Team>(), odm.collection::<Member>());
     let (authors, books) = (odm.collection::<Author>(), odm.collection::<Book>());
@@ -1061,8 +1065,8 @@ async fn anything(odm: &Odm, in_one: bool, dice: &mut Dice) -> odm::Result<()> {
             .set(|t| t.owner, Ref::new(b))
             .await
             .map(drop),
-        7 => deleted::<Task>(odm, in_one, c).await,
-        8 => deleted::<Person>(odm, in_one, a).await,
+        7 => deleted::<Task>(odm, in_transaction, c).await,
+        8 => deleted::<Person>(odm, in_transaction, a).await,
         9 => members
             .insert(member(c.into(), Some(&format!("team {a}"))))
             .await
@@ -1083,12 +1087,12 @@ async fn anything(odm: &Odm, in_one: bool, dice: &mut Dice) -> odm::Result<()> {
             .pop_first(|t| t.members)
             .await
             .map(drop),
-        14 => deleted::<Team>(odm, in_one, format!("team {a}")).await,
+        14 => deleted::<Team>(odm, in_transaction, format!("team {a}")).await,
         15 => teams
             .insert(team(&format!("team {a}"), &[c.into()]))
             .await
             .map(drop),
-        16 => deleted::<Member>(odm, in_one, i64::from(c)).await,
+        16 => deleted::<Member>(odm, in_transaction, i64::from(c)).await,
         17 => books.insert(book(c, &[a, b])).await.map(drop),
         18 => authors.insert(author(a, &[])).await.map(drop),
         19 => books
@@ -1099,8 +1103,8 @@ async fn anything(odm: &Odm, in_one: bool, dice: &mut Dice) -> odm::Result<()> {
         20 => authors.update(a).set(|x| x.books, refs(&[c])).await.map(drop),
         21 => books.update(c).pull(|x| x.authors, Ref::new(a)).await.map(drop),
         22 => match dice.roll(2) {
-            0 => deleted::<Book>(odm, in_one, c).await,
-            _ => deleted::<Author>(odm, in_one, a).await,
+            0 => deleted::<Book>(odm, in_transaction, c).await,
+            _ => deleted::<Author>(odm, in_transaction, a).await,
         },
         23 => nodes
             .update(a)
@@ -1156,7 +1160,7 @@ fn whatever_happens_at_once_both_sides_agree() {
             .insert_many((1..=6).map(node))
             .await
             .unwrap();
-        let in_one = is_the_stand_in(&t.db).await;
+        let in_transaction = is_the_stand_in(&t.db).await;
         let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
         let workers = (1..=16_u64).map(|seed| {
             let odm = odm.clone();
@@ -1164,7 +1168,7 @@ fn whatever_happens_at_once_both_sides_agree() {
                 let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
                 let (mut done, mut refused) = (0, 0);
                 while std::time::Instant::now() < end {
-                    match anything(&odm, in_one, &mut dice).await {
+                    match anything(&odm, in_transaction, &mut dice).await {
                         Ok(()) => done += 1,
                         Err(error) if is_refusal(&error) => refused += 1,
                         Err(other) => panic!("{other}"),
@@ -1240,7 +1244,7 @@ fn an_older_program_does_not_write_one_side_alone() {
         assert!(matches!(refused, Error::UnknownCopies { .. }), "{refused}");
         assert_clean(&odm).await;
 
-        // Who says that it is meant leaves the other side, which the whole program finds.
+        // A caller that allows it leaves the other side, which the whole program finds.
         let older = Odm::new(t.db.clone(), odm::models![before::Member])
             .unwrap()
             .allow_unknown_copies();
@@ -1259,7 +1263,7 @@ fn an_older_program_does_not_write_one_side_alone() {
 
 /// Of a field that is its own other side both documents lead to the same link.
 #[odm_tests::test]
-fn a_link_within_one_collection_is_mended_whichever_side_is_left() {
+fn a_link_within_one_collection_is_repaired_whichever_side_is_left() {
     with_db(async |t| {
         let odm = odm(&t).await;
         let nodes = odm.collection::<Node>();

@@ -3,7 +3,7 @@
 use odm::Error;
 use odm::bson::{Bson, Document as Bsons, doc};
 use odm::prelude::*;
-use odm::upkeep::{Audit, Findings, Mend};
+use odm::upkeep::{Audit, Findings, RepairKind};
 use odm_tests::fixtures::deletion::{
     Bound, Desk, Following, Freed, Host, Kept, PLACES, Person, Task, freed, holder, host, raw, read,
 };
@@ -105,24 +105,24 @@ fn references_without_a_target_are_found_wherever_they_stand() {
                 );
             }
         }
-        assert_eq!(repaired.mended.len(), PLACES.len());
+        assert_eq!(repaired.repairs.len(), PLACES.len());
         assert!(
             repaired
-                .mended
+                .repairs
                 .iter()
                 .all(|m| m.collection == "freed" && m.count == 1)
         );
         assert!(
             repaired
-                .mended
+                .repairs
                 .iter()
-                .any(|m| m.field == "list" && m.what == Mend::Pulled)
+                .any(|m| m.field == "list" && m.what == RepairKind::Pulled)
         );
         assert!(
             repaired
-                .mended
+                .repairs
                 .iter()
-                .any(|m| m.field == "code" && m.what == Mend::Nullified)
+                .any(|m| m.field == "code" && m.what == RepairKind::Nullified)
         );
         assert!(
             !repaired.left.is_clean(),
@@ -133,7 +133,7 @@ fn references_without_a_target_are_found_wherever_they_stand() {
         assert_eq!(of(&repaired.left, "following", "list").dangling.count, 2);
 
         let again = odm.repair_all().await.unwrap();
-        assert!(again.mended.is_empty());
+        assert!(again.repairs.is_empty());
         assert!(
             again.to_string().starts_with("left: `bound`.`top`: 1 of"),
             "{again}"
@@ -187,7 +187,7 @@ fn a_part_or_a_sample_is_looked_at_if_that_is_asked_for() {
                 .edge::<Freed, _>(|f| f.top)
                 .await
                 .unwrap()
-                .mended
+                .repairs
                 .len()
                 == 1
         );
@@ -384,21 +384,21 @@ fn a_repair_restores_one_sided_links_by_the_authoritative_side() {
                 (1, vec![(300_i64.into(), 3_i64.into())])
             );
             assert_eq!(of(left, "authors", "books").over_bound.count, 1);
-            let mended = |collection: &str, field: &str, what: Mend| {
+            let count_of = |collection: &str, field: &str, what: RepairKind| {
                 let one = repaired
-                    .mended
+                    .repairs
                     .iter()
                     .find(|m| (m.collection, m.field.as_str(), m.what) == (collection, field, what));
                 one.map_or(0, |m| m.count)
             };
-            assert_eq!(mended("people", "tasks", Mend::Deduplicated), 1);
-            assert_eq!(mended("people", "tasks", Mend::Pulled), 1);
-            assert_eq!(mended("people", "tasks", Mend::Unlinked), 1);
-            assert_eq!(mended("people", "tasks", Mend::Linked), 2);
+            assert_eq!(count_of("people", "tasks", RepairKind::Deduplicated), 1);
+            assert_eq!(count_of("people", "tasks", RepairKind::Pulled), 1);
+            assert_eq!(count_of("people", "tasks", RepairKind::Unlinked), 1);
+            assert_eq!(count_of("people", "tasks", RepairKind::Linked), 2);
 
             let again = odm.repair_all().await.unwrap();
             let third = odm.repair_all().await.unwrap();
-            assert!(third.mended.is_empty(), "{again}\n--\n{third}");
+            assert!(third.repairs.is_empty(), "{again}\n--\n{third}");
             let audit = odm.audit().await.unwrap();
             assert_eq!(audit, third.left);
             let lines = audit.to_string();
@@ -435,7 +435,7 @@ fn parents_with_several_children_are_found_where_no_index_rules_them_out() {
             )
         );
         let repaired = odm.repair_all().await.unwrap();
-        assert!(repaired.mended.is_empty());
+        assert!(repaired.repairs.is_empty());
         assert_eq!(repaired.left, audit, "which of them is right is not known");
 
         raw(&t, "profiles")
@@ -699,7 +699,7 @@ fn references_of_a_union_are_looked_for_by_their_type() {
         assert_eq!(of(&repaired.left, "remarks", "on").dangling.count, 1);
         let show = read(&t, "shows", 1).await.unwrap();
         assert_eq!(show.get_array("items").unwrap().len(), 2);
-        assert!(odm.repair_all().await.unwrap().mended.is_empty());
+        assert!(odm.repair_all().await.unwrap().repairs.is_empty());
     });
 }
 
@@ -828,13 +828,13 @@ fn items_with_copies_are_counted_and_pulled_as_references_are() {
         assert_eq!(found(&gears.dangling), (1, vec![(2.into(), 9_i64.into())]));
 
         let repaired = odm.repair_all().await.unwrap();
-        let mended: Vec<_> = repaired
-            .mended
+        let repairs: Vec<_> = repaired
+            .repairs
             .iter()
-            .filter(|mended| mended.field == "gears.id")
-            .map(|mended| (mended.what, mended.count))
+            .filter(|repair| repair.field == "gears.id")
+            .map(|repair| (repair.what, repair.count))
             .collect();
-        assert_eq!(mended, [(Mend::Pulled, 1)]);
+        assert_eq!(repairs, [(RepairKind::Pulled, 1)]);
         let left = of(&repaired.left, "boxes", "gears.id");
         assert_eq!((left.over_bound.count, left.dangling.count), (1, 0));
     });

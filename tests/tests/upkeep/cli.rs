@@ -246,9 +246,9 @@ fn a_repair_asks_before_it_changes_anything() {
             let kate = odm(&t).collection::<Person>().get(kate.id).await.unwrap();
             kate.unwrap().tasks
         };
-        let nobody = run(&t, &["repair"], None).await;
-        assert_eq!((nobody.code, nobody.out.as_str()), (2, ""));
-        assert!(nobody.err.contains("--yes"), "{}", nobody.err);
+        let unattended = run(&t, &["repair"], None).await;
+        assert_eq!((unattended.code, unattended.out.as_str()), (2, ""));
+        assert!(unattended.err.contains("--yes"), "{}", unattended.err);
         let no = run(&t, &["repair"], Some("n\n")).await;
         assert_eq!((no.code, no.out.as_str()), (1, ""));
         assert!(
@@ -272,7 +272,7 @@ fn a_repair_asks_before_it_changes_anything() {
         let again = run(&t, &["repair", "--yes", "--json"], None).await;
         let json = again.json();
         assert_eq!(
-            (again.code, &json["mended"], &json["left"]["wrong"]),
+            (again.code, &json["repairs"], &json["left"]["wrong"]),
             (1, &json!([]), &1.into())
         );
         t.db.collection::<Doc>("tasks")
@@ -290,8 +290,8 @@ fn the_repair_command_reports_its_repairs() {
     with_db(async |t| {
         damage(&t).await;
         let ran = run(&t, &["--json", "repair", "-y", "--only", "tasks.owner"], None).await;
-        let mended = json!([{ "collection": "people", "field": "tasks", "what": "linked", "count": 1 }]);
-        assert_eq!((ran.code, &ran.json()["mended"]), (1, &mended), "{}", ran.out);
+        let repairs = json!([{ "collection": "people", "field": "tasks", "what": "linked", "count": 1 }]);
+        assert_eq!((ran.code, &ran.json()["repairs"]), (1, &repairs), "{}", ran.out);
     });
 }
 
@@ -391,10 +391,10 @@ fn stale_copies_are_found_and_taken_again() {
         assert_eq!((&only["wrong"], &only["references"]), (&1.into(), &json!([])));
 
         let repaired = run_on(odm(), &["repair", "--yes", "--json", "--only", "messages"], None).await;
-        let mended = json!([{ "collection": "messages", "field": "address", "what": "copied", "count": 1 }]);
+        let repairs = json!([{ "collection": "messages", "field": "address", "what": "copied", "count": 1 }]);
         assert_eq!(
-            (repaired.code, &repaired.json()["mended"]),
-            (0, &mended),
+            (repaired.code, &repaired.json()["repairs"]),
+            (0, &repairs),
             "{}",
             repaired.out
         );
@@ -598,9 +598,9 @@ fn a_program_that_lacks_copies_is_told_before_it_changes_the_schema() {
         assert_eq!(run_on(allowed, &["plan", "--check"], None).await.code, 0);
 
         // The messages are gone for good.
-        let nobody = run_on(fewer(), &["forget"], None).await;
-        assert_eq!((nobody.code, nobody.out.as_str()), (2, ""));
-        assert!(nobody.err.contains("--yes"), "{}", nobody.err);
+        let unattended = run_on(fewer(), &["forget"], None).await;
+        assert_eq!((unattended.code, unattended.out.as_str()), (2, ""));
+        assert!(unattended.err.contains("--yes"), "{}", unattended.err);
         let no = run_on(fewer(), &["forget"], Some("n\n")).await;
         assert_eq!((no.code, no.out.as_str()), (1, ""));
         assert!(

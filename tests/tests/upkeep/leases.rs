@@ -1,7 +1,7 @@
-//! Workers that leave to others what they are at.
+//! Workers that leave pending work to the process that applies it already.
 
 use crate::copying::eventual::{Author, Book, book, models, stocked};
-use crate::copying::{mortal, owing, raw, watched};
+use crate::copying::{mortal, raw, watched, with_pending_work};
 use odm::bson::{DateTime, Document as Doc, doc, oid::ObjectId};
 use odm::copies::FanOut;
 use odm::mongodb::event::command::CommandEvent;
@@ -27,7 +27,7 @@ async fn set(odm: &Odm, made: SystemTime, lease: Option<SystemTime>) {
     if let Some(until) = lease {
         set.insert("_odm.pending.lease.until", DateTime::from_system_time(until));
     }
-    let owing = doc! { "_odm.pending.operation": { "$exists": true } };
+    let pending = doc! { "_odm.pending.operation": { "$exists": true } };
     // The pending work of the books is as old.
     for (name, set) in [
         ("books", doc! { "_odm.pending.operation": token(made) }),
@@ -35,12 +35,12 @@ async fn set(odm: &Odm, made: SystemTime, lease: Option<SystemTime>) {
     ] {
         let all = odm.database().collection::<Doc>(name);
         let done = all
-            .update_many(owing.clone(), doc! { "$set": set })
+            .update_many(pending.clone(), doc! { "$set": set })
             .await
             .unwrap();
         assert!(
             name == "books" || done.matched_count == 1,
-            "the author owes something"
+            "the author has pending work"
         );
     }
 }
@@ -60,10 +60,10 @@ async fn left_by_a_dead_process(t: &TestDb, name: &str, commands: usize, batch: 
 }
 
 /// Waits until no work is pending.
-async fn paid(odm: &Odm) -> bool {
+async fn is_drained(odm: &Odm) -> bool {
     let end = Instant::now() + Duration::from_secs(20);
     while Instant::now() < end {
-        if owing(odm).await.is_empty() {
+        if with_pending_work(odm).await.is_empty() {
             return true;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -76,19 +76,19 @@ fn a_worker_skips_pending_work_that_another_worker_has_leased() {
     with_db(async |t| {
         let odm = stocked(&t).await;
         let now = SystemTime::now();
-        for (what, made, lease, pays) in [
-            ("who made it may be alive", now, None, false),
-            ("nobody is at it", now - HOUR, None, true),
-            ("another worker is at it", now - HOUR, Some(now + HOUR), false),
-            ("another worker was at it", now - HOUR, Some(now - HOUR), true),
+        for (what, made, lease, applies) in [
+            ("the writer may be alive", now, None, false),
+            ("no other worker has it", now - HOUR, None, true),
+            ("another worker has it", now - HOUR, Some(now + HOUR), false),
+            ("another worker had it", now - HOUR, Some(now - HOUR), true),
             ("made by a clock that runs ahead", now + 24 * HOUR, None, true),
         ] {
             left_by_a_dead_process(&t, what, 0, 10).await;
             set(&odm, made, lease).await;
             t.commands.clear();
             let worker = odm.worker(Duration::from_millis(5));
-            if pays {
-                assert!(paid(&odm).await, "{what}");
+            if applies {
+                assert!(is_drained(&odm).await, "{what}");
                 worker.stop().await;
             } else {
                 // Each round asks all collections.
@@ -101,11 +101,11 @@ fn a_worker_skips_pending_work_that_another_worker_has_leased() {
                 worker.stop().await;
                 assert!(sent.len() >= 50, "{what}: {sent:?}");
                 assert!(!sent.iter().any(|name| name == "update"), "{what}: {sent:?}");
-                assert_eq!(owing(&odm).await.len(), 1, "{what}");
+                assert_eq!(with_pending_work(&odm).await.len(), 1, "{what}");
                 // An explicit `recover` applies it.
                 assert_eq!(odm.recover().await.unwrap().documents, 1, "{what}");
             }
-            assert!(owing(&odm).await.is_empty(), "{what}");
+            assert!(with_pending_work(&odm).await.is_empty(), "{what}");
             let author = raw(&odm, "authors", 1).await;
             let own = author.get_document("_odm").unwrap();
             assert!(!own.contains_key("pending"), "{what}: {own}");
@@ -145,7 +145,7 @@ fn one_of_several_workers_applies_pending_work() {
                 let (odm, count) = counted(&t).await;
                 running.push((odm.worker(Duration::from_millis(5)), count));
             }
-            assert!(paid(&odm).await);
+            assert!(is_drained(&odm).await);
             let mut sent = 0;
             for (worker, count) in running {
                 worker.stop().await;
@@ -188,7 +188,7 @@ fn a_worker_waits_while_the_lease_of_a_fan_out_is_current() {
             "{author}"
         );
         set(&odm, SystemTime::now() - HOUR, Some(SystemTime::now() - HOUR)).await;
-        assert!(paid(&odm).await);
+        assert!(is_drained(&odm).await);
         worker.stop().await;
         assert_clean(&odm).await;
     });
@@ -223,7 +223,7 @@ fn a_worker_is_stopped_in_the_middle_of_a_delivery() {
         assert!(waited < Duration::from_secs(5), "{waited:?}");
         let some = told().await;
         assert!((1..100).contains(&some), "{some}");
-        assert!(!owing(&odm).await.is_empty(), "the rest is owed");
+        assert!(!with_pending_work(&odm).await.is_empty(), "the rest is pending");
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!(told().await, some, "it has ended");
         // The next recovery continues where it stopped.
@@ -232,7 +232,7 @@ fn a_worker_is_stopped_in_the_middle_of_a_delivery() {
         let most = (105 - some).div_ceil(5) as usize;
         let sent = count.load(Ordering::Relaxed);
         assert!(sent <= most + 5, "{sent} commands for {most} batches");
-        assert!(owing(&odm).await.is_empty());
+        assert!(with_pending_work(&odm).await.is_empty());
         assert_clean(&odm).await;
     });
 }

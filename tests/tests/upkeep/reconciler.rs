@@ -249,7 +249,7 @@ fn a_lost_resume_token_makes_the_reconciler_compare_everything() {
     });
 }
 
-/// What nobody followed from the beginning is compared once: there is no place before which it was taken up.
+/// Copies that no reconciler has followed from the beginning are compared once: there is no place before which they were taken up.
 #[odm_tests::test]
 fn the_first_reconciler_compares_everything() {
     with_transactions(async |t| {
@@ -280,7 +280,7 @@ fn a_comparison_that_fails_is_made_again() {
             let command = doc! { "collMod": "_odm_edges", "validator": validator };
             t.db.run_command(command).await.unwrap();
         };
-        validated(doc! { "nobody": { "$exists": true } }).await;
+        validated(doc! { "missing": { "$exists": true } }).await;
         let reconciler = odm.reconciler().start().await.unwrap();
         let waited = tokio::time::timeout(Duration::from_millis(500), reconciler.caught_up()).await;
         assert!(waited.is_err(), "it can't have compared everything");

@@ -1,6 +1,6 @@
 //! The span of an operation in `tracing`: collection, operation, round trips, documents, time; and no value.
 
-use super::copying::{eventual, mortal, owing};
+use super::copying::{eventual, mortal, with_pending_work};
 use super::models::*;
 use odm::Error;
 use odm::copies::FanOut;
@@ -356,9 +356,9 @@ fn recover_logs_how_long_work_was_pending() {
         assert_eq!(
             (recovered.oldest, told.len()),
             (None, 0),
-            "nothing was owed: {told:?}"
+            "no work was pending: {told:?}"
         );
-        // Somebody dies behind his write, and before its copies.
+        // A process dies after its write, and before its copies are updated.
         let dead = mortal(&t, eventual::models()).await;
         for commands in 0.. {
             let name = format!("name {commands}");
@@ -368,8 +368,8 @@ fn recover_logs_how_long_work_was_pending() {
                     drop(authors.update(1).set(|a| a.name, name).await);
                 })
                 .await;
-            assert!(died, "it is done, and has owed nothing on the way");
-            if !owing(&odm).await.is_empty() {
+            assert!(died, "it is done, and has left no pending work on the way");
+            if !with_pending_work(&odm).await.is_empty() {
                 break;
             }
         }

@@ -380,7 +380,7 @@ fn a_document_of_more_than_16_mib_is_refused_with_its_largest_fields() {
         assert!(*size > 17 << 20);
         assert_eq!((largest[0].0.as_str(), largest[0].1), ("text", (17 << 20) + 11));
         assert!(t.commands.take().is_empty());
-        // What an update makes too large, the server refuses.
+        // The server refuses a document that an update makes too large.
         let big = notes
             .insert(NewNote {
                 text: "x".repeat(9 << 20),
@@ -418,7 +418,7 @@ fn a_document_of_more_than_16_mib_is_refused_with_its_largest_fields() {
     });
 }
 
-/// One more round trip says what is in the document, and where that can't be asked, what the update brings is known.
+/// One more round trip reads the document; where it can't be read, the update's own part is known.
 #[odm_tests::test]
 fn an_update_past_16_mib_says_what_makes_the_document_so_large() {
     with_db(async |t| {
@@ -477,7 +477,7 @@ fn an_update_past_16_mib_says_what_makes_the_document_so_large() {
         assert_eq!((errors.len(), errors[0].0, done.modified), (1, 1, 1));
         assert_eq!(told(&errors[0].1), (None, lines_are.clone(), true));
         t.commands.clear();
-        // What no document can hold is not sent.
+        // A value that no document can hold is not sent.
         let large = notes.update(1).set(|n| n.text, "x".repeat(17 << 20)).await;
         let bulk = odm
             .bulk()
@@ -630,7 +630,7 @@ fn adding_to_null_is_refused() {
         assert_eq!(labels(1).await, None);
         assert_eq!(labels(2).await, Some(vec!["z".to_owned()]));
         assert_eq!(labels(3).await, Some(vec![]));
-        // What is missing counts as 0, and a value is a value.
+        // A missing number counts as 0, and a stored one as itself.
         parcels.update(1).set(|p| p.weight, 1).await.unwrap();
         parcels
             .update(1)
@@ -719,7 +719,7 @@ fn a_sum_of_what_is_missing_keeps_its_bound() {
             .unwrap();
         assert_eq!((done.matched, done.refused), (0, 1));
         assert_eq!(parcels.find_all().count().await.unwrap(), 1);
-        // What is there may be enough, of an upsert too.
+        // The stored value may be enough, of an upsert too.
         parcels.update(1).inc(|p| p.cents, 700).await.unwrap();
         let done = parcels.update(1).inc(|p| p.cents, -500).upsert().await.unwrap();
         assert_eq!(done.modified, 1);
@@ -847,7 +847,7 @@ fn game(id: i32, level: Option<i32>) -> NewGame {
     }
 }
 
-/// What is added to a missing number is all there is then: it may lie before the bound that the sum moves away from.
+/// A number that is added to a missing one is the whole value then: it may lie before the bound that the sum moves away from.
 #[odm_tests::test]
 fn a_sum_of_what_is_missing_keeps_its_other_bound() {
     with_db(async |t| {

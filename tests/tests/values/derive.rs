@@ -1,4 +1,4 @@
-//! What the derives say of a type, against what serde and BSON make of its values.
+//! The constants of the derives, against the values that serde and BSON make.
 
 use mongodb::bson::{self, DateTime, oid::ObjectId};
 use odm::__private::{Body, Codec, Fielded, Managed, Shape, Value, Varied};

@@ -152,7 +152,7 @@ fn many_near_documents_are_changed_within_their_bounds() {
             .await
             .unwrap();
         assert_eq!((done.modified, done.refused), (1, 0));
-        // What a server's pipeline refuses is not sent to it.
+        // A value that the server refuses in a pipeline is not sent.
         assert_eq!(t.commands.take(), ["insert", "update"]);
     });
 }

@@ -262,7 +262,7 @@ struct ManagedDoc {
     body: Option<Leaf>,
 }
 
-/// Numbers and dates that serde is told to store as texts.
+/// Numbers and dates that a serde attribute stores as texts.
 #[derive(Document, Serialize, Deserialize, Clone, Debug)]
 #[document(collection = "coded", index(fields(-amount)))]
 struct Coded {

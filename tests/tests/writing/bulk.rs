@@ -272,7 +272,7 @@ fn a_command_of_a_bulk_is_no_larger_than_a_document() {
     });
 }
 
-/// What was done before a part of a bulk that fails is told with the failure.
+/// The error of a part of a bulk says what was done before it.
 #[odm_tests::test]
 fn a_bulk_tells_what_was_done_before_a_missing_reference() {
     use crate::copying::auto::{Author, book, stocked};
@@ -317,7 +317,7 @@ mod cats {
     }
 }
 
-/// What is updated in a bulk may copy from what is inserted in it, of its own kind too.
+/// A document that a bulk updates may copy from one that it inserts, of its own kind too.
 #[odm_tests::test]
 fn what_is_updated_copies_from_what_is_inserted_beside_it() {
     use cats::*;

@@ -1,4 +1,4 @@
-//! What a user sends is a value and stays one.
+//! A value that a user sends stays a value.
 
 use super::models::*;
 use odm::Error;
@@ -8,7 +8,7 @@ use odm_tests::with_db;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// What a program takes as it comes.
+/// Input that a program takes as it comes.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "visits")]
 struct Visit {
@@ -97,7 +97,7 @@ fn user_input_is_never_an_operator() {
                 1,
                 "{sent}"
             );
-            // As a map's key it is refused or stored, never carried out.
+            // As a map's key it is refused or stored, never executed.
             let before = shops.get(ada.id).await.unwrap().unwrap();
             if shops.update(&ada).set_key(|s| s.hours, &sent, 1).await.is_ok() {
                 assert_eq!(

@@ -107,7 +107,7 @@ fn one_item_of_a_plain_array_fits_a_whole_condition() {
         );
         assert_eq!(found(e.scores.elem(|_| Filter::all())).await, [1, 2]);
         assert_eq!(found(!e.scores.elem(|s| s.lt(20))).await, [3]);
-        // What the server takes nowhere is refused here, and what is of another form than serde's where copies are kept.
+        // A value that the server accepts nowhere is refused here; one of another form than serde's, where copies are kept.
         let part = || Part {
             name: "a".into(),
             points: 1,
@@ -162,7 +162,7 @@ fn plain_items_that_fit_are_pulled_and_changed() {
             .await
             .unwrap();
         assert_eq!(stored().await.tags, [""; 0]);
-        // As MongoDB's manual has it: whoever has more than 92 has 92.
+        // As in MongoDB's manual: a grade above 92 becomes 92.
         exams
             .update(1)
             .elem(|e| e.scores, |s| s.gte(92), |s| s.set(|s| s, 92))

@@ -620,7 +620,7 @@ fn a_lossy_query_gives_the_good_and_collects_the_bad() {
         let odm = odm(&t).await;
         let shops = odm.collection::<Shop>();
         let made = three(&shops).await;
-        // Somebody writes past the library, where no validator is.
+        // An out-of-band write, where no validator is.
         t.db.run_command(doc! { "collMod": "shops", "validationLevel": "off" })
             .await
             .unwrap();
@@ -848,10 +848,10 @@ fn each_way_to_carry_out_a_query_keeps_what_it_was_told() {
         assert!(by("name_1").exists().await.unwrap());
         assert_eq!(by("name_1").count().await.unwrap(), 1);
         let refused = |error: Error| assert!(error.to_string().contains("hint"), "{error}");
-        refused(by("nobody").one().await.unwrap_err());
-        refused(by("nobody").exists().await.unwrap_err());
-        refused(by("nobody").all().await.unwrap_err());
-        refused(by("nobody").count().await.unwrap_err());
-        refused(by("nobody").explain().await.unwrap_err());
+        refused(by("no_such_index").one().await.unwrap_err());
+        refused(by("no_such_index").exists().await.unwrap_err());
+        refused(by("no_such_index").all().await.unwrap_err());
+        refused(by("no_such_index").count().await.unwrap_err());
+        refused(by("no_such_index").explain().await.unwrap_err());
     });
 }

@@ -1,4 +1,4 @@
-//! Time stamps and optimistic locking.
+//! Timestamps and optimistic locking.
 
 use super::models::*;
 use futures::future::join_all;
@@ -168,7 +168,7 @@ fn no_concurrent_change_is_lost() {
     });
 }
 
-/// What changes nothing leaves the version and the time stamps as they are.
+/// An update that changes nothing leaves the version and the timestamps as they are.
 #[odm_tests::test]
 fn an_update_without_a_change_changes_no_version() {
     with_db(async |t| {
@@ -189,7 +189,7 @@ fn an_update_without_a_change_changes_no_version() {
         let done = notes.update_where(|n| n.id.eq(1)).upsert().await.unwrap();
         assert_eq!((done.matched, done.modified, done.upserted), (1, 0, None));
         assert_eq!(notes.get(1).await.unwrap(), Some(first));
-        // Neither has a time stamp, or a version, and there is nothing to set.
+        // Neither has a timestamp, or a version, and there is nothing to set.
         let ada = shops.insert(shop("Ada", 1)).await.unwrap();
         let done = shops.update_where(|s| s.name.eq("Ada")).upsert().await.unwrap();
         assert_eq!((done.matched, done.modified, done.upserted), (1, 0, None));

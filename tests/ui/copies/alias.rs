@@ -1,4 +1,4 @@
-//! What the library writes itself it writes under one name.
+//! The library writes its own fields under one name.
 
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};

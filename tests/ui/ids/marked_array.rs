@@ -1,4 +1,4 @@
-//! What an id holds must be an id too.
+//! The content of an id must be an id too.
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

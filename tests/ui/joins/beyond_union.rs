@@ -1,4 +1,4 @@
-//! What is joined to the targets of a reference to one of several documents.
+//! Joins beyond the targets of a reference to one of several documents.
 
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};

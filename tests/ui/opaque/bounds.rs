@@ -1,4 +1,4 @@
-//! What is not looked into has no bound.
+//! An opaque value has no bound.
 use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What the messages on arrays, opaque values and recursion offer.
+//! The fixes that the messages on arrays, opaque values and recursion offer.
 use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -50,7 +50,7 @@ struct View {
     r#type: String,
 }
 
-/// What an application reads, and deletes, as of any document.
+/// Reads and deletions by an application, as of any document.
 #[allow(dead_code)]
 async fn read(buckets: odm::Collection<Votes>, id: ObjectId) -> odm::Result<()> {
     buckets

@@ -1,4 +1,4 @@
-//! What the documentation of `Document` shows of copies.
+//! The copies in the documentation of `Document`.
 
 #![allow(dead_code)]
 
@@ -35,7 +35,7 @@ pub struct Product {
     pub rating: Average,
 }
 
-/// What the library keeps beside the copies stands within the reference here, so the struct may know all of its fields.
+/// The library's own fields stand within the reference here, so the struct may declare all of its fields.
 #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Fitting {
@@ -45,7 +45,7 @@ pub struct Fitting {
     pub torque: f64,
 }
 
-/// What a product page shows of a review.
+/// The part of a review that a product page shows.
 #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
 #[denormalize(from = Review)]
 pub struct RecentReview {

@@ -1,4 +1,4 @@
-//! What the messages on documents, ids, indexes, serde attributes and projections offer.
+//! The fixes that the messages on documents, ids, indexes, serde attributes and projections offer.
 use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What the messages on types that odm does not know offer.
+//! The fixes that the messages on types that odm does not know offer.
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};

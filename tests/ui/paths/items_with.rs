@@ -1,4 +1,4 @@
-//! What a function makes of the whole field says nothing of one item.
+//! A function for the whole field says nothing of one item.
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A time stamp is the library's to write.
+//! Only the library writes a timestamp.
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

@@ -26,7 +26,11 @@ const ACTIONS: [&str; 12] = [
 ];
 
 /// The functions by which the front ends hand a write to what executes it: the last two names of the path.
-const ENTRIES: [(&str, &str); 3] = [("Duties", "of"), ("relation", "remove"), ("engine", "execute")];
+const ENTRIES: [(&str, &str); 3] = [
+    ("Obligations", "of"),
+    ("relation", "remove"),
+    ("engine", "execute"),
+];
 
 /// Ways to the database for a write: in the files of the room `api`, the calls of the driver's methods that write, and of what
 /// executes a write.

@@ -1,4 +1,4 @@
-//! Copies, subsets and computed fields: shown step by step, spoilt from outside, found and mended.
+//! Copies, subsets and computed fields: shown step by step, spoilt from outside, found and repaired.
 
 use crate::Databases;
 use crate::designs::program;

@@ -3,7 +3,6 @@
 use super::hop::{Fetch, embedded};
 use super::include::{Beyond, To};
 use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
-use crate::collection::Core;
 use crate::model::document::DocumentMeta;
 use crate::model::key::{Key, Places, chunks};
 use crate::model::path::{Path, Step};
@@ -11,6 +10,7 @@ use crate::model::reference::{ChildOf, OnlyChildOf, Pointer, PointsTo, Ref, Refe
 use crate::query::filter::{IntoSort, has_near};
 use crate::query::find::{Query, hand_out};
 use crate::store::batches::Take;
+use crate::store::core::Core;
 use crate::{Document, Error, Filter, Odm, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};

@@ -1,11 +1,11 @@
 //! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
 
 use super::{Slot, Tree};
-use crate::collection::Core;
 use crate::model::document::DocumentMeta;
 use crate::model::key::{Key, Places, chunks};
 use crate::query::find::Query;
 use crate::session::Shared;
+use crate::store::core::Core;
 use crate::{Collection, Document, Filter, Odm, Result, Tx};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};

@@ -1,11 +1,11 @@
 //! Streams that go on where a cursor or a connection was lost: from the last document that came, by the order of a page.
 
 use super::{Key, behind, holds_text, keep_keys, refuse_several, total_order, twins, value_at};
-use crate::collection::Core;
 use crate::query::find::{JOINED_AT_ONCE, Options, Query, Rows};
 use crate::query::join::Join;
 use crate::store::action::Action;
 use crate::store::batches::Batch;
+use crate::store::core::Core;
 use crate::{Document, Error, Filter, Find, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt};

@@ -344,15 +344,15 @@ async fn fill(
             .edge(&edge.id)
             .and_then(|known| known.get("at").cloned())
             .filter(|_| !all);
-        let mut mended = Written::default();
+        let mut written = Written::default();
         let mut source = Source::from(lacking.holder(), lacking.projection(), at);
         while let Some(documents) = source.next(scope).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             let last = documents.last().map(document_id);
-            mended.add(lacking.fill(scope, documents, &unlinked).await)?;
+            written.add(lacking.fill(scope, documents, &unlinked).await)?;
             // Where something is refused the others are filled, and the next backfill goes on here.
             if let Some(last) = last
-                && mended.refused.is_none()
+                && written.refused.is_none()
             {
                 scope.trip();
                 edges
@@ -360,15 +360,15 @@ async fn fill(
                     .await?;
             }
         }
-        filled.documents += mended.documents;
-        if let Some(error) = mended.refused {
+        filled.documents += written.documents;
+        if let Some(error) = written.refused {
             failed.refuse(error);
             continue;
         }
         scope.trip();
         let update = doc! { "$set": { "filled": true }, "$unset": { "at": "", EARLY: "" } };
         edges.update_one(as_declared, update).await?;
-        if !is_early || all || mended.documents > 0 {
+        if !is_early || all || written.documents > 0 {
             filled.edges.push(edge.id);
         }
     }

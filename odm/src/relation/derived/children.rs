@@ -13,7 +13,7 @@ use super::fill::{nothing, whole};
 use super::images::Image;
 use super::newest::{newest, order};
 use super::recover::but_for_the_deployment;
-use super::{Debt, at, is_atomic, is_number, number, put};
+use super::{PendingWork, at, is_atomic, is_number, number, put};
 use crate::model::copy::{Operation, Subset};
 use crate::model::default;
 use crate::model::document::DocumentMeta;
@@ -59,7 +59,7 @@ fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key>
 }
 
 /// What following children came to.
-pub(super) struct Followed {
+pub(super) struct UpdatedParents {
     /// How many parents were changed.
     pub(super) parents: u64,
     /// Those from whose derived fields others derive something: their collection, a field with its value in them, and the
@@ -71,12 +71,12 @@ pub(super) struct Followed {
 }
 
 /// Applies changes of children to their parents, in a transaction.
-pub(super) async fn follow(
+pub(super) async fn update_parents(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     images: &[Image],
-    debt: Debt,
-) -> Result<Followed> {
+    pending: PendingWork,
+) -> Result<UpdatedParents> {
     let graph = scope.odm.graph();
     let mut parents = Parents::new();
     for derived in graph.derived_from(meta) {
@@ -125,7 +125,7 @@ pub(super) async fn follow(
             }
         }
     }
-    carry_out(scope, parents, debt).await
+    write_parents(scope, parents, pending).await
 }
 
 /// Whether what a child was before took something from a sum.
@@ -494,7 +494,7 @@ fn without(update: &mut Document, names: &[&str]) {
 
 /// Writes the changes to the parents: those that follow in one command for each collection, which also locks the parents
 /// whose fields are derived anew then.
-async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Followed> {
+async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork) -> Result<UpdatedParents> {
     let graph = scope.odm.graph();
     let mut collections: Vec<InCollection> = Vec::new();
     let mut anew: Vec<Anew<'_>> = Vec::new();
@@ -512,7 +512,7 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
         without(&mut change.update, &names);
         put(&mut change.update, "$inc", REVISION, 1_i64.into());
         for derived in touched {
-            if graph.passed_on(meta, derived.field.name, debt, &mut change.update) {
+            if graph.passed_on(meta, derived.field.name, pending, &mut change.update) {
                 passed_on.push((meta, edge.by(), key.to_bson(), derived.field.name));
             }
         }
@@ -573,7 +573,7 @@ async fn carry_out(scope: &Scope<'_>, parents: Parents, debt: Debt) -> Result<Fo
             .collect();
         scope.update(meta, &statements).await?;
     }
-    Ok(Followed {
+    Ok(UpdatedParents {
         parents: written,
         passed_on,
         alone,
@@ -918,7 +918,7 @@ pub(super) async fn adopt(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: &[&RawDocumentBuf],
-    debt: Debt,
+    pending: PendingWork,
 ) -> Result<Written> {
     if documents.is_empty() {
         return Ok(Written::default());
@@ -975,7 +975,7 @@ pub(super) async fn adopt(
             named.extend(found.iter().filter_map(|one| at(one, edge.by())).map(Key::of));
         }
         if !named.is_empty() {
-            written.add(refresh(scope, edge, &list, named, debt).await)?;
+            written.add(refresh(scope, edge, &list, named, pending).await)?;
         }
     }
     Ok(written)
@@ -994,18 +994,18 @@ fn guarded(
     graph: &Graph,
     meta: &DocumentMeta,
     edge: &Edge,
-    (key, stamp): (&Key, i64),
+    (key, revision): (&Key, i64),
     values: Values,
-    debt: Debt,
+    pending: PendingWork,
 ) -> Statement {
     let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
     let mut update = as_update(values);
     put(&mut update, "$inc", REVISION, 1_i64.into());
     for name in names {
-        graph.passed_on(meta, name, debt, &mut update);
+        graph.passed_on(meta, name, pending, &mut update);
     }
     Statement {
-        filter: doc! { edge.by(): key.to_bson(), REVISION: is_number(stamp) },
+        filter: doc! { edge.by(): key.to_bson(), REVISION: is_number(revision) },
         update,
         array_filters: Vec::new(),
     }
@@ -1018,7 +1018,7 @@ pub(super) async fn refresh(
     edge: &Edge,
     list: &[&Derived],
     keys: HashSet<Key>,
-    debt: Debt,
+    pending: PendingWork,
 ) -> Result<Written> {
     let Some(meta) = list.first().map(|derived| derived.parent) else {
         return Ok(Written::default());
@@ -1029,7 +1029,7 @@ pub(super) async fn refresh(
     // Of each parent what was said of it at last: what did not fit may do so when it is derived again.
     let mut refused: BTreeMap<Key, Error> = BTreeMap::new();
     for attempt in 0..ATTEMPTS {
-        let mut stamps: HashMap<Key, i64> = HashMap::new();
+        let mut revisions: HashMap<Key, i64> = HashMap::new();
         for ids in crate::model::key::chunks(&open) {
             let filter = doc! { edge.by(): { "$in": ids } };
             for parent in scope
@@ -1037,21 +1037,21 @@ pub(super) async fn refresh(
                 .await?
             {
                 if let Some(key) = at(&parent, edge.by()) {
-                    stamps.insert(Key::of(key), number(&parent, REVISION));
+                    revisions.insert(Key::of(key), number(&parent, REVISION));
                 }
             }
         }
         for key in open.drain(..) {
             refused.remove(&key);
         }
-        let keys: Vec<Key> = stamps.keys().cloned().collect();
+        let keys: Vec<Key> = revisions.keys().cloned().collect();
         let mut values = derive(scope, edge, list, &keys).await?;
         refused.extend(fitting(edge, list, &mut values));
         let statements: Vec<(Key, Statement)> = values
             .into_iter()
             .map(|(key, values)| {
-                let stamp = stamps.get(&key).copied().unwrap_or_default();
-                let statement = guarded(graph, meta, edge, (&key, stamp), values, debt);
+                let revision = revisions.get(&key).copied().unwrap_or_default();
+                let statement = guarded(graph, meta, edge, (&key, revision), values, pending);
                 (key, statement)
             })
             .collect();

@@ -1,8 +1,8 @@
 //! A declared edge as it is stored: all that decides what its copies are.
 
 use super::super::graph::{Edge, Graph, What};
-use super::debt::escaped;
 use super::inspect::{Kept, buckets};
+use super::pending::escaped;
 use crate::model::copy::SyncMode;
 use crate::model::default;
 use crate::model::reference::OnDelete;
@@ -247,20 +247,20 @@ pub(super) fn is_more(stored: &Document, own: &Document) -> bool {
     rest(stored) == rest(own) && listed(own).all(has) && listed(stored).count() > listed(own).count()
 }
 
-/// The field of a stored edge with what it was declared as before.
-pub(super) const FORMER: &str = "former";
+/// The field of a stored edge with its earlier declarations.
+pub(super) const EARLIER: &str = "earlier";
 
-/// Maximum number of previous declarations of an edge that are remembered.
-pub(super) const MOST_FORMER: i32 = 20;
+/// Maximum number of earlier declarations of an edge that are remembered.
+pub(super) const MOST_EARLIER: i32 = 20;
 
 /// Whether an edge has been declared as here once, and in another way since.
-pub(super) fn is_former(edge: &Document, own: &Document) -> bool {
+pub(super) fn was_declared(edge: &Document, own: &Document) -> bool {
     let is_now = |now: &Document| now == own || is_more(now, own);
     if is_rule(own) || edge.get_document("declaration").is_ok_and(is_now) {
         return false;
     }
-    let former = edge.get_array(FORMER).into_iter().flatten();
-    former.filter_map(Bson::as_document).any(is_now)
+    let earlier = edge.get_array(EARLIER).into_iter().flatten();
+    earlier.filter_map(Bson::as_document).any(is_now)
 }
 
 /// A declaration with what another one copies besides.
@@ -322,18 +322,18 @@ mod tests {
         assert!(!is_more(&ip, &named) && !is_more(&ip, &ip));
         // It copies more, and one of them in another way.
         assert!(!is_more(&named, &later));
-        let paid = copies(&[("ip", "ip", "auto"), ("paid", "price", "snapshot")]);
-        assert!(is_more(&paid, &ip));
+        let priced = copies(&[("ip", "ip", "auto"), ("price", "price", "snapshot")]);
+        assert!(is_more(&priced, &ip));
 
-        let edge = doc! { "declaration": &later, FORMER: [&ip] };
-        assert!(is_former(&edge, &ip));
-        assert!(!is_former(&edge, &later));
+        let edge = doc! { "declaration": &later, EARLIER: [&ip] };
+        assert!(was_declared(&edge, &ip));
+        assert!(!was_declared(&edge, &later));
         // It was not declared before.
-        assert!(!is_former(&edge, &named));
-        let edge = doc! { "declaration": &later, FORMER: [&named] };
-        assert!(is_former(&edge, &ip), "it is a part of a former one");
-        let edge = doc! { "declaration": &paid, FORMER: [&named] };
-        assert!(!is_former(&edge, &ip), "it is a part of the present one");
+        assert!(!was_declared(&edge, &named));
+        let edge = doc! { "declaration": &later, EARLIER: [&named] };
+        assert!(was_declared(&edge, &ip), "it is a part of an earlier one");
+        let edge = doc! { "declaration": &priced, EARLIER: [&named] };
+        assert!(!was_declared(&edge, &ip), "it is a part of the present one");
 
         let first = |limit: i64, fields: &[&str]| {
             let fields = fields
@@ -344,8 +344,8 @@ mod tests {
         assert!(is_more(&first(3, &["a", "b"]), &first(3, &["a"])));
         assert!(!is_more(&first(5, &["a", "b"]), &first(3, &["a"])));
         let rule = doc! { RULE: "cascade", "to": "hosts" };
-        let edge = doc! { "declaration": { RULE: "restrict", "to": "hosts" }, FORMER: [&rule] };
-        assert!(!is_former(&edge, &rule));
+        let edge = doc! { "declaration": { RULE: "restrict", "to": "hosts" }, EARLIER: [&rule] };
+        assert!(!was_declared(&edge, &rule));
     }
 
     #[test]

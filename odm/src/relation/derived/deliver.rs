@@ -7,12 +7,12 @@ use super::super::batch::{self, Ids};
 use super::super::effects::id;
 use super::super::graph::{Edge, Graph, dotted};
 use super::super::scope::{Scope, Statement};
-use super::debt::{Due, below, owe};
 use super::each::{self, Written};
 use super::fill::{first_version, needed};
 use super::lease;
 use super::looked::Which;
-use super::{Debt, Token, at, followed, number, put};
+use super::pending::{ChangedFields, below, record};
+use super::{PendingWork, Token, at, kept_in_sync, number, put};
 use crate::model::copy::SyncMode;
 use crate::model::default;
 use crate::model::document::DocumentMeta;
@@ -33,7 +33,7 @@ pub(super) struct Source {
     /// In the order of the edge's copies; `None` where the source has no such field.
     pub(super) values: Vec<Option<Bson>>,
     /// The fields that may be new to the holders.
-    pub(super) due: Due,
+    pub(super) changed: ChangedFields,
 }
 
 impl Source {
@@ -47,7 +47,7 @@ impl Source {
                 .iter()
                 .map(|copy| default::read(shape, document, copy.source))
                 .collect(),
-            due: Due::All,
+            changed: ChangedFields::All,
         })
     }
 }
@@ -135,7 +135,7 @@ pub(super) fn statement(
     source: &Source,
     to: To,
     restriction: Document,
-    debt: Debt,
+    pending: PendingWork,
 ) -> Statement {
     let behind = is_behind(source.version, to);
     let Place { array, below } = Place::of(edge);
@@ -184,8 +184,8 @@ pub(super) fn statement(
             None if copy.required => put(&mut update, "$set", &name, Bson::Null),
             None => put(&mut update, "$unset", &name, "".into()),
         }
-        if source.due.is_of(copy.source) {
-            graph.passed_on(edge.holder, &edge.copy_path(copy), debt, &mut update);
+        if source.changed.is_of(copy.source) {
+            graph.passed_on(edge.holder, &edge.copy_path(copy), pending, &mut update);
         }
     }
     put(
@@ -202,10 +202,10 @@ pub(super) fn statement(
 }
 
 /// Of the copies that a delivery of these fields may change, those from which others are derived in turn.
-pub(super) fn passed_on(scope: &Scope<'_>, edge: &Edge, due: &Due) -> Vec<String> {
+pub(super) fn passed_on(scope: &Scope<'_>, edge: &Edge, changed: &ChangedFields) -> Vec<String> {
     let graph = scope.odm.graph();
-    followed(edge)
-        .filter(|copy| due.is_of(copy.source))
+    kept_in_sync(edge)
+        .filter(|copy| changed.is_of(copy.source))
         .map(|copy| edge.copy_path(copy))
         .filter(|path| graph.is_read(edge.holder, path))
         .collect()
@@ -251,7 +251,7 @@ impl Delivered {
 }
 
 /// A document that others copy, and the fields that may be new to them.
-pub(super) type Changed = (RawDocumentBuf, Due);
+pub(super) type Changed = (RawDocumentBuf, ChangedFields);
 
 /// Updates the copies of these documents of `meta` by one reference. In a transaction only where there are few holders, unless
 /// the copies are declared atomic; sources with more holders are left.
@@ -260,12 +260,12 @@ pub(super) async fn deliver(
     meta: &'static DocumentMeta,
     edge: &Edge,
     documents: &[Changed],
-    debt: Debt,
+    pending: PendingWork,
 ) -> Result<Delivered> {
     let mut sources: Vec<(&RawDocumentBuf, Source)> = Vec::new();
-    for (document, due) in documents.iter().filter(|(_, due)| due.is_copied(edge)) {
+    for (document, changed) in documents.iter().filter(|(_, changed)| changed.is_copied(edge)) {
         let source = Source::of(edge, document).map(|source| Source {
-            due: due.clone(),
+            changed: changed.clone(),
             ..source
         });
         sources.extend(source.map(|source| (document, source)));
@@ -275,7 +275,7 @@ pub(super) async fn deliver(
         return Ok(delivered);
     }
     if let ([(document, source)], None) = (sources.as_slice(), scope.session) {
-        let to = fan_out(scope, meta, edge, document, source, debt).await?;
+        let to = fan_out(scope, meta, edge, document, source, pending).await?;
         delivered.add(document, to);
         return Ok(delivered);
     }
@@ -314,7 +314,7 @@ pub(super) async fn deliver(
         // newest values, and it does no harm to update them twice.
         let statements: Vec<Statement> = sources
             .iter()
-            .map(|(_, source)| statement(scope, edge, source, To::Older, Document::new(), debt))
+            .map(|(_, source)| statement(scope, edge, source, To::Older, Document::new(), pending))
             .collect();
         let written = each::update(scope, edge.holder, &statements).await?;
         delivered.documents += written.documents;
@@ -337,8 +337,8 @@ pub(super) async fn deliver(
     }
     // Together the sources have many holders; a part of them may have few.
     let (first, second) = documents.split_at(documents.len() / 2);
-    let first = Box::pin(deliver(scope, meta, edge, first, debt)).await?;
-    let second = Box::pin(deliver(scope, meta, edge, second, debt)).await?;
+    let first = Box::pin(deliver(scope, meta, edge, first, pending)).await?;
+    let second = Box::pin(deliver(scope, meta, edge, second, pending)).await?;
     Ok(first.and(second))
 }
 
@@ -362,7 +362,7 @@ async fn fan_out(
     edge: &Edge,
     document: &RawDocumentBuf,
     source: &Source,
-    debt: Debt,
+    pending: PendingWork,
 ) -> Result<(Written, bool)> {
     let options = scope.odm.fan_out_options().clone();
     let own = batch::document_id(document);
@@ -403,7 +403,7 @@ async fn fan_out(
                 };
                 let restriction = batch::all(but_itself.into_iter().chain([restriction]));
                 from = Some(end.clone());
-                let one = statement(scope, edge, source, To::Older, restriction, debt);
+                let one = statement(scope, edge, source, To::Older, restriction, pending);
                 async move { each::update(scope, edge.holder, std::slice::from_ref(&one)).await }
             })
             .collect();
@@ -457,7 +457,7 @@ async fn fan_out(
         }
     }
     if to_all && itself_is_left {
-        let one = statement(scope, edge, source, To::Older, doc! { "_id": &own }, debt);
+        let one = statement(scope, edge, source, To::Older, doc! { "_id": &own }, pending);
         written.add(each::update(scope, edge.holder, std::slice::from_ref(&one)).await)?;
     }
     Ok((written, to_all))
@@ -501,7 +501,7 @@ pub(super) async fn pull<'d>(
     edge: &Edge,
     documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
     to: To,
-    debt: Debt,
+    pending: PendingWork,
 ) -> Result<Pulled> {
     let mut wanted: HashMap<Key, Vec<(&RawDocumentBuf, i64)>> = HashMap::new();
     for document in documents {
@@ -540,12 +540,12 @@ pub(super) async fn pull<'d>(
             if !ids.is_empty() {
                 expected += ids.len() as u64;
                 let restriction = doc! { "_id": { "$in": ids } };
-                statements.push(statement(scope, edge, source, to, restriction, debt));
+                statements.push(statement(scope, edge, source, to, restriction, pending));
             }
         };
         for (seen, ids) in same {
             let unchanged = Source {
-                due: Due::Of(Vec::new()),
+                changed: ChangedFields::Of(Vec::new()),
                 ..source.clone()
             };
             add(&unchanged, To::Seen(seen), ids);
@@ -562,7 +562,7 @@ pub(super) async fn pull<'d>(
 
 /// Whether other fields are derived from the copies beside a reference.
 pub(super) fn is_read_on(graph: &Graph, edge: &Edge) -> bool {
-    followed(edge).any(|copy| graph.is_read(edge.holder, &edge.copy_path(copy)))
+    kept_in_sync(edge).any(|copy| graph.is_read(edge.holder, &edge.copy_path(copy)))
 }
 
 /// Whether all copies of a source in a document have its values.
@@ -589,7 +589,12 @@ fn is_same(edge: &Edge, document: &RawDocument, source: &Source) -> bool {
 }
 
 /// Empties the copies of these holders that stand beside an empty reference.
-pub(super) async fn clear(scope: &Scope<'_>, edge: &Edge, ids: &[Bson], debt: Debt) -> Result<Written> {
+pub(super) async fn empty_copies(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    ids: &[Bson],
+    pending: PendingWork,
+) -> Result<Written> {
     let copies = || edge.bare_copies();
     if copies().next().is_none() {
         return Ok(Written::default());
@@ -626,7 +631,10 @@ pub(super) async fn clear(scope: &Scope<'_>, edge: &Edge, ids: &[Bson], debt: De
             false => put(&mut update, "$unset", &name, "".into()),
         }
         let path = edge.copy_path(copy);
-        scope.odm.graph().passed_on(edge.holder, &path, debt, &mut update);
+        scope
+            .odm
+            .graph()
+            .passed_on(edge.holder, &path, pending, &mut update);
     }
     let statement = Statement {
         filter: batch::all([which, filter]),
@@ -649,7 +657,7 @@ pub(super) async fn raise(
 ) -> Result<Written> {
     let statement = |version: Document, operator: &str, by: i64| {
         let mut update = doc! { operator: { VERSION: by } };
-        owe(&mut update, token);
+        record(&mut update, token);
         Statement {
             filter: batch::all([
                 filter.clone(),
@@ -672,7 +680,7 @@ const COUNTED: i64 = 1_000_000_000_000_000;
 
 /// The result of raising versions.
 #[derive(Debug, Default)]
-pub(super) struct Lifted {
+pub(super) struct Raised {
     /// All documents as they are then, if a version had to be raised.
     pub(super) documents: Option<Vec<Changed>>,
     /// The server's error for the first document that it refused.
@@ -682,20 +690,20 @@ pub(super) struct Lifted {
 /// Raises versions that were counted up from zero. Such sources were inserted by an upsert, which increments the version of a
 /// found document and so can't choose that of a new one, or out of band. Copies may be from a time when another document had
 /// the id, with a newer version than that.
-pub(super) async fn lift(
+pub(super) async fn raise_counted(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: &[Changed],
-) -> Result<Lifted> {
+) -> Result<Raised> {
     let (low, high): (Vec<_>, Vec<_>) = documents
         .iter()
         .partition(|(document, _)| number(document, VERSION) < COUNTED);
     if low.is_empty() {
-        return Ok(Lifted::default());
+        return Ok(Raised::default());
     }
-    let low: HashMap<Key, &Due> = low
+    let low: HashMap<Key, &ChangedFields> = low
         .into_iter()
-        .map(|(document, due)| (id(document), due))
+        .map(|(document, changed)| (id(document), changed))
         .collect();
     let above = first_version();
     let statements: Vec<Statement> = low
@@ -707,20 +715,20 @@ pub(super) async fn lift(
         })
         .collect();
     let written = each::update(scope, meta, &statements).await?;
-    let mut lifted: Vec<Changed> = high.into_iter().cloned().collect();
+    let mut raised: Vec<Changed> = high.into_iter().cloned().collect();
     for ids in key::chunks(low.keys()) {
         let fields = needed(scope.odm.graph(), meta);
         for document in scope.every(meta, doc! { "_id": { "$in": ids } }, fields).await? {
             // Another writer may have changed it since it was read.
-            let due = match low.get(&id(&document)) {
-                Some(due) => (*due).clone().with_noted(&document),
-                None => Due::All,
+            let changed = match low.get(&id(&document)) {
+                Some(changed) => (*changed).clone().with_pending(&document),
+                None => ChangedFields::All,
             };
-            lifted.push((document, due));
+            raised.push((document, changed));
         }
     }
-    Ok(Lifted {
-        documents: Some(lifted),
+    Ok(Raised {
+        documents: Some(raised),
         refused: written.refused,
     })
 }

@@ -6,8 +6,8 @@ use super::super::graph::{CopyField, Derived, Edge, Graph, Segment, What as Deri
 use super::super::pairs;
 use super::super::scope::Scope;
 use super::concern::{is_source_of, of_any, of_insert, of_update};
-use super::debt::{CHILDREN, Due, all_due, due_of, owe, pending, pending_too};
 use super::deliver::{Source, is_read_on, sources, structs};
+use super::pending::{CHILDREN, ChangedFields, all_fields, mark, merged_mark, path_for, record};
 use super::{Token, at, number, put};
 use crate::model::copy::{Operation, SyncMode};
 use crate::model::document::DocumentMeta;
@@ -165,7 +165,7 @@ async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMa
                 let source = Source {
                     version: number(within, &version),
                     values: edge.copies.iter().map(|copy| value(copy.name)).collect(),
-                    due: Due::All,
+                    changed: ChangedFields::All,
                     key,
                 };
                 taken.insert(Key::of_bson(&source.key), source);
@@ -252,7 +252,7 @@ pub(super) fn first_version() -> i64 {
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
-pub(crate) async fn amend_insert(
+pub(crate) async fn fill_insert(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: &mut [RawDocumentBuf],
@@ -265,15 +265,15 @@ pub(crate) async fn amend_insert(
     }
     let transactions = transactions(scope, meta).await?;
     let concern = of_insert(graph, meta, transactions);
-    let mut due = match concern.eventual {
-        true => all_due(),
+    let mut pending = match concern.eventual {
+        true => all_fields(),
         false => Document::new(),
     };
     if graph.may_have_children(meta) {
         // After a commit too: within a transaction those that come at the same time can't be seen.
-        due.insert(CHILDREN, Token::new());
+        pending.insert(CHILDREN, Token::new());
     }
-    let token = (!due.is_empty()).then(|| *token.get_or_insert_with(Token::new));
+    let token = (!pending.is_empty()).then(|| *token.get_or_insert_with(Token::new));
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
         .filter(|edge| !edge.copies.is_empty())
@@ -315,7 +315,7 @@ pub(crate) async fn amend_insert(
             own.insert(name_of(REVISION), first_version());
         }
         if let Some(token) = token {
-            own.insert(name_of(PENDING), pending(token, due.clone()));
+            own.insert(name_of(PENDING), mark(token, pending.clone()));
         }
         document.remove(OWN);
         if !own.is_empty() {
@@ -342,10 +342,10 @@ pub(in super::super) fn again(
     if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
         own.insert(name_of(VERSION), first_version());
     }
-    let mut due = all_due();
+    let mut pending = all_fields();
     // Its children may have changed while it was not there.
     if graph.derived_in(meta).next().is_some() {
-        due.insert(CHILDREN, Token::new());
+        pending.insert(CHILDREN, Token::new());
         own.insert(name_of(REVISION), first_version());
     }
     for derived in graph.derived_in(meta) {
@@ -355,7 +355,7 @@ pub(in super::super) fn again(
         }
     }
     // In the place of what was pending in it: another process that deletes it finds other work than that which it was deleted with.
-    own.insert(name_of(PENDING), pending(token, due));
+    own.insert(name_of(PENDING), mark(token, pending));
     document.insert(OWN, own);
     encoded(&document)
 }
@@ -375,7 +375,7 @@ pub(in super::super) fn given_back(
     if !of_update(graph, meta, update, false).is_any() {
         return false;
     }
-    owe(update, token);
+    record(update, token);
     true
 }
 
@@ -578,7 +578,7 @@ pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bs
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
-pub(crate) async fn amend_update(
+pub(crate) async fn fill_update(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     one: Option<&Bson>,
@@ -694,7 +694,7 @@ pub(crate) async fn amend_update(
     }
     if concern.eventual {
         let token = *token.get_or_insert_with(Token::new);
-        owe(&mut built.update, token);
+        record(&mut built.update, token);
     }
     if children {
         let token = *token.get_or_insert_with(Token::new);
@@ -704,7 +704,7 @@ pub(crate) async fn amend_update(
         put(
             &mut built.update,
             "$setOnInsert",
-            &due_of(CHILDREN),
+            &path_for(CHILDREN),
             Token::new().into(),
         );
     }
@@ -868,7 +868,7 @@ impl Kept {
 
 /// A replacement that keeps what the library has in the document.
 #[derive(Clone, Debug)]
-pub(crate) struct Amended {
+pub(crate) struct Filled {
     /// The application's fields that it stores, with their copies.
     pub(crate) document: RawDocumentBuf,
     /// The same.
@@ -884,13 +884,13 @@ pub(crate) struct Amended {
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
-pub(crate) async fn amend_replace(
+pub(crate) async fn fill_replace(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     raw: &RawDocumentBuf,
     beside: &[Inserts],
     token: &mut Option<Token>,
-) -> Result<Option<Amended>> {
+) -> Result<Option<Filled>> {
     let graph = scope.odm.graph();
     if !graph.is_depended_on(meta) {
         return Ok(None);
@@ -965,19 +965,19 @@ pub(crate) async fn amend_replace(
         own.insert(name_of(VERSION), doc! { "$add": [before, 1_i64] });
     }
     if let Some(token) = token {
-        let mut due = all_due();
+        let mut pending = all_fields();
         // A field that others derive of its children may be lost by this.
         if graph.is_parent_of_others(meta) {
-            due.insert(CHILDREN, Token::new());
+            pending.insert(CHILDREN, Token::new());
         }
-        own.insert(name_of(PENDING), pending_too(token, due));
+        own.insert(name_of(PENDING), merged_mark(token, pending));
     }
     if graph.is_linked(meta) {
         pairs::count_replaced(&mut own);
     }
     kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
     let stored = encoded(&document)?;
-    Ok(Some(Amended {
+    Ok(Some(Filled {
         document: stored,
         fields: document,
         computed: kept,

@@ -3,14 +3,14 @@
 use super::super::changes::touches;
 use super::super::effects::{by_ids, id as id_of};
 use super::super::graph::is;
-use super::super::outcome::Outcome;
 use super::super::scope::Scope;
 use super::super::write::{What, Write};
+use super::apply::is_kept;
 use super::concern::{Concern, changed_with_copies, of_any, of_delete, of_insert, of_update};
-use super::debt::Due;
 use super::fill::needed;
-use super::pay::is_kept;
+use super::pending::ChangedFields;
 use crate::Result;
+use crate::engine::Outcome;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
@@ -84,17 +84,18 @@ pub(super) struct Image {
     /// Whether it is new.
     pub(super) inserted: bool,
     /// The fields that the writes may have changed, used where there is no before-image.
-    pub(super) written: Due,
+    pub(super) written: ChangedFields,
 }
 
 /// What these writes may change in documents of a collection.
-fn written(graph: &super::Graph, meta: &DocumentMeta, writes: &[Write<'_>]) -> Due {
+fn written(graph: &super::Graph, meta: &DocumentMeta, writes: &[Write<'_>]) -> ChangedFields {
     let of_one = |write: &Write<'_>| match &write.what {
-        What::Update { built, .. } => Due::Of(changed_with_copies(graph, meta, &built.update)),
-        _ => Due::All,
+        What::Update { built, .. } => ChangedFields::Of(changed_with_copies(graph, meta, &built.update)),
+        _ => ChangedFields::All,
     };
     let own = writes.iter().filter(|write| is(write.meta, meta)).map(of_one);
-    own.reduce(|all, one| all.and(Some(&one))).unwrap_or(Due::All)
+    own.reduce(|all, one| all.and(Some(&one)))
+        .unwrap_or(ChangedFields::All)
 }
 
 /// Whether a write gives a reference another value, whatever it was.
@@ -213,9 +214,9 @@ impl Before {
         let graph = scope.odm.graph();
         let mut all: Vec<(&'static DocumentMeta, Vec<Image>)> = Vec::new();
         let mut inserted: Vec<(&'static DocumentMeta, &RawDocument)> = Vec::new();
-        for (at, write) in writes.iter().enumerate() {
+        for write in writes {
             if let What::Insert(document) = write.what
-                && done.is_made(at)
+                && done.is_made(write.at)
                 && concern(graph, write, true).is_any()
             {
                 inserted.push((write.meta, document));
@@ -265,7 +266,7 @@ impl Before {
                 before: None,
                 after: Some(RawDocument::to_owned(document)),
                 inserted: true,
-                written: Due::All,
+                written: ChangedFields::All,
             };
             match all
                 .iter_mut()

@@ -4,12 +4,12 @@ use super::super::batch;
 use super::super::effects::id;
 use super::super::graph::{CopyField, Derived, Edge, Graph, What};
 use super::super::scope::Scope;
+use super::apply::drain;
 use super::children::{derive, is_whole, refresh};
-use super::debt::owing_all;
-use super::deliver::{To, clear, held, named, passed_on, pull, raise, sources, structs};
+use super::deliver::{To, empty_copies, held, named, passed_on, pull, raise, sources, structs};
 use super::each::Written;
-use super::pay::settle;
-use super::{Due, Token, at};
+use super::pending::recorded_in_pipeline;
+use super::{ChangedFields, Token, at};
 use crate::Result;
 use crate::bucket::BucketMeta;
 use crate::model::copy::{Operation, SyncMode};
@@ -177,36 +177,36 @@ impl<'g> Kept<'g> {
         let (_, stale) = self.compare(scope, documents).await?;
         match stale.is_empty() {
             true => Ok(Written::default()),
-            false => self.mend(scope, &stale).await,
+            false => self.rewrite(scope, &stale).await,
         }
     }
 
     /// Takes the copies of these holders again, of all that are not refused.
-    pub(in super::super) async fn mend(&self, scope: &Scope<'_>, ids: &[Bson]) -> Result<Written> {
+    pub(in super::super) async fn rewrite(&self, scope: &Scope<'_>, ids: &[Bson]) -> Result<Written> {
         let token = Token::new();
         let scope = &scope.unvalidated();
         let graph = scope.odm.graph();
-        let mut mended = Written::default();
+        let mut written = Written::default();
         match self {
             Kept::Beside(edge) => {
                 let filter = doc! { "_id": { "$in": ids } };
                 let documents = scope.every(edge.holder, filter, self.projection()).await?;
-                mended.add(raise_above(scope, edge, &documents, token).await)?;
+                written.add(raise_above(scope, edge, &documents, token).await)?;
                 let pulled = pull(scope, edge, &documents, To::NoNewer, token.into()).await;
-                mended.add(pulled.map(|pulled| Written {
+                written.add(pulled.map(|pulled| Written {
                     documents: pulled.documents,
                     refused: pulled.refused,
                 }))?;
-                mended.add(clear(scope, edge, ids, token.into()).await)?;
-                if mended.is_any() && !passed_on(scope, edge, &Due::All).is_empty() {
-                    mended.and(settle(*scope, edge.holder, token).await)?;
+                written.add(empty_copies(scope, edge, ids, token.into()).await)?;
+                if written.is_any() && !passed_on(scope, edge, &ChangedFields::All).is_empty() {
+                    written.and(drain(*scope, edge.holder, token).await)?;
                 }
                 // One document may hold several sources, of which each is a statement of its own.
-                mended.documents = mended.documents.min(documents.len() as u64);
+                written.documents = written.documents.min(documents.len() as u64);
             }
             Kept::Derived(derived) => {
                 let Some(edge) = graph.parent_edge(derived) else {
-                    return Ok(mended);
+                    return Ok(written);
                 };
                 let filter = doc! { "_id": { "$in": ids } };
                 let fields = doc! { "_id": 1, edge.by(): 1 };
@@ -216,9 +216,9 @@ impl<'g> Kept<'g> {
                     .filter_map(|parent| at(parent, edge.by()))
                     .map(Key::of)
                     .collect();
-                mended.add(refresh(scope, edge, &[derived], keys, token.into()).await)?;
+                written.add(refresh(scope, edge, &[derived], keys, token.into()).await)?;
                 if graph.is_read(derived.parent, derived.field.name) {
-                    mended.and(settle(*scope, derived.parent, token).await)?;
+                    written.and(drain(*scope, derived.parent, token).await)?;
                 }
             }
             Kept::Bucket(meta, bucket) => {
@@ -226,19 +226,19 @@ impl<'g> Kept<'g> {
                 // The fields that others derive from it are updated.
                 let is_read = bucket.told().any(|name| graph.is_read(meta, name));
                 if is_read {
-                    set.extend(owing_all(token));
+                    set.extend(recorded_in_pipeline(token));
                     let version = doc! { "$ifNull": [format!("${VERSION}"), 0_i64] };
                     set.insert(VERSION, doc! { "$add": [version, 1_i64] });
                 }
                 let filter = doc! { "_id": { "$in": ids } };
                 let told = scope.compute(meta, filter, vec![doc! { "$set": set }]).await;
-                mended.add(told.map(Written::of))?;
+                written.add(told.map(Written::of))?;
                 if is_read {
-                    mended.and(settle(*scope, meta, token).await)?;
+                    written.and(drain(*scope, meta, token).await)?;
                 }
             }
         }
-        Ok(mended)
+        Ok(written)
     }
 }
 
@@ -283,7 +283,7 @@ async fn raise_above(
         let filter = doc! { edge.by(): { "$in": keys } };
         done.add(raise(scope, meta, filter, most.saturating_add(1), token).await)?;
     }
-    done.and(settle(*scope, meta, token).await)?;
+    done.and(drain(*scope, meta, token).await)?;
     done.documents = 0;
     Ok(done)
 }

@@ -18,10 +18,10 @@
 //! but what it modifies: it locks the sources that it copies from and the parents that it changes by modifying them, so that of
 //! two writers that could miss each other one waits.
 
+mod apply;
 pub(crate) mod backfill;
 mod children;
 mod concern;
-mod debt;
 mod declaration;
 mod deliver;
 mod each;
@@ -33,20 +33,20 @@ mod looked;
 mod newest;
 mod orphans;
 mod others;
-mod pay;
+mod pending;
 mod place;
 pub(crate) mod reconcile;
 pub(crate) mod recover;
 mod snapshots;
 pub(crate) mod stored;
 
+pub(super) use apply::{Beside, Own, Propagation, delete_after_draining, mark_gone, record_all};
+pub(crate) use apply::{DeferredWork, drain};
+pub(super) use apply::{drain_all, drained_or_logged, log_undrained};
 pub(crate) use concern::Concern;
 use concern::changed;
-use debt::{Due, owe_of};
 pub(super) use each::{Written, update as update_each};
-pub(crate) use fill::{
-    Amended, Inserts, amend_insert, amend_replace, amend_update, demanded, from_condition,
-};
+pub(crate) use fill::{Filled, Inserts, demanded, fill_insert, fill_replace, fill_update, from_condition};
 pub(super) use fill::{again, beside, given_back, is_gone, needed};
 pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::{Kept, buckets};
@@ -54,9 +54,7 @@ pub(crate) use looked::Looked;
 pub(crate) use newest::order as order_of;
 pub use others::backfill_at_once;
 pub(crate) use others::{Age, Known as KnownOthers};
-pub(super) use pay::{Beside, Own, Within, delete_with_debts, mark_gone, owe_all};
-pub(crate) use pay::{Left, settle};
-pub(super) use pay::{leave_owed, leave_unpaid, settle_all};
+use pending::{ChangedFields, record_for};
 pub(super) use recover::but_for_the_deployment;
 pub(crate) use stored::Unknown;
 
@@ -73,31 +71,31 @@ use mongodb::bson::{Bson, Document, RawDocument, doc};
 pub(crate) type Token = ObjectId;
 
 /// The copies beside a reference that follow their source.
-pub(super) fn followed(edge: &Edge) -> impl Iterator<Item = &CopyField> {
+pub(super) fn kept_in_sync(edge: &Edge) -> impl Iterator<Item = &CopyField> {
     edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot)
 }
 
 /// The pending work that is recorded in a document whose change is passed on to others.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) enum Debt {
+pub(in super::super) enum PendingWork {
     /// Everything is applied after the write.
     All(Token),
     /// The write is in a transaction, which applies everything but the eventual part.
     Later(Token),
 }
 
-impl Debt {
+impl PendingWork {
     fn of(self, graph: &Graph, meta: &DocumentMeta) -> Option<Token> {
         match self {
-            Debt::All(token) => Some(token),
-            Debt::Later(token) => graph.is_followed_later(meta).then_some(token),
+            PendingWork::All(token) => Some(token),
+            PendingWork::Later(token) => graph.is_derived_later(meta).then_some(token),
         }
     }
 }
 
-impl From<Token> for Debt {
-    fn from(token: Token) -> Debt {
-        Debt::All(token)
+impl From<Token> for PendingWork {
+    fn from(token: Token) -> PendingWork {
+        PendingWork::All(token)
     }
 }
 
@@ -173,7 +171,7 @@ impl Graph {
     /// Whether something is derived from this field of a document, in other documents than those that this reference names.
     fn is_read_but(&self, meta: &DocumentMeta, field: &str, but: Option<&Edge>) -> bool {
         self.copied(meta)
-            .flat_map(followed)
+            .flat_map(kept_in_sync)
             .any(|copy| meet(copy.source, field))
             || self
                 .derived_from(meta)
@@ -190,7 +188,7 @@ impl Graph {
         meta: &DocumentMeta,
         update: &mut Document,
         but: Option<&Edge>,
-        debt: Debt,
+        pending: PendingWork,
     ) -> bool {
         let mut names = changed(update);
         names.retain(|name| self.is_read_but(meta, name, but));
@@ -198,8 +196,8 @@ impl Graph {
             return false;
         }
         put(update, "$inc", VERSION, 1_i64.into());
-        if let Some(token) = debt.of(self, meta) {
-            names.iter().for_each(|name| owe_of(update, token, name));
+        if let Some(token) = pending.of(self, meta) {
+            names.iter().for_each(|name| record_for(update, token, name));
         }
         true
     }
@@ -226,19 +224,25 @@ impl Graph {
 
     /// The update's part that passes a change of a derived field on, where others are derived from it: it raises its version,
     /// and records pending work for the fields that are derived from it.
-    fn passed_on(&self, meta: &DocumentMeta, field: &str, debt: Debt, update: &mut Document) -> bool {
+    fn passed_on(
+        &self,
+        meta: &DocumentMeta,
+        field: &str,
+        pending: PendingWork,
+        update: &mut Document,
+    ) -> bool {
         if !self.is_read(meta, field) {
             return false;
         }
         put(update, "$inc", VERSION, 1_i64.into());
-        if let Some(token) = debt.of(self, meta) {
-            owe_of(update, token, field);
+        if let Some(token) = pending.of(self, meta) {
+            record_for(update, token, field);
         }
         true
     }
 
     /// Whether something of such a document is derived elsewhere that follows it after a transaction.
-    pub(super) fn is_followed_later(&self, meta: &DocumentMeta) -> bool {
+    pub(super) fn is_derived_later(&self, meta: &DocumentMeta) -> bool {
         let later = |sync: SyncMode| !is_atomic(sync, true);
         self.copied(meta).any(|edge| edge.sync().is_some_and(later))
             || self.derived_from(meta).any(|derived| later(derived.sync))

@@ -8,18 +8,21 @@
 use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::Scope;
 use super::Token;
+use super::apply::drain;
 use super::children::refresh;
 use super::each::Written;
 use super::images::Image;
-use super::pay::settle;
 use super::stored::{EDGES, Known};
 use crate::Result;
 use crate::model::key::Key;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 
-/// In such a document: the derived field that the reference to the parents is found by. Beside it the parents.
-const OWED: &str = "owed";
+/// In such a document: the name of a derived field of the parents.
+pub(super) const DERIVED: &str = "derived";
+
+/// Beside it: the keys of the parents.
+const PARENTS: &str = "parents";
 
 /// Those of these parents, by the references to them, that no child names any more.
 pub(super) fn left_behind(
@@ -57,23 +60,23 @@ pub(super) async fn insert(scope: &Scope<'_>, parents: Vec<(String, Vec<Bson>)>)
     let mut tokens = Vec::new();
     for (derived, keys) in parents {
         let token = Token::new();
-        notes.push(doc! { "_id": token, OWED: derived, "keys": keys });
+        notes.push(doc! { "_id": token, DERIVED: derived, PARENTS: keys });
         tokens.push(token);
     }
     if !notes.is_empty() {
         let edges = scope.odm.database().collection::<Document>(EDGES);
         scope.trip();
-        crate::collection::act!(scope.session, edges.insert_many(notes))?;
+        crate::store::core::act!(scope.session, edges.insert_many(notes))?;
     }
     Ok(tokens)
 }
 
 /// Removes the notes of applied work.
-pub(super) async fn strike_out(scope: &Scope<'_>, notes: Vec<Token>) -> Result<()> {
+pub(super) async fn clear_notes(scope: &Scope<'_>, notes: Vec<Token>) -> Result<()> {
     if !notes.is_empty() {
         scope.trip();
-        let paid = doc! { "_id": { "$in": notes } };
-        scope.odm.stored_edges().delete_many(paid).await?;
+        let applied = doc! { "_id": { "$in": notes } };
+        scope.odm.stored_edges().delete_many(applied).await?;
     }
     Ok(())
 }
@@ -95,7 +98,7 @@ pub(super) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<K
         let mut written = Written::default();
         written.add(refresh(scope, edge, &list, keys.clone(), token.into()).await)?;
         if written.is_any() {
-            written.add(settle(*scope, meta, token).await.map(Written::of))?;
+            written.add(drain(*scope, meta, token).await.map(Written::of))?;
         }
         copies.add(Ok(written))?;
     }
@@ -114,7 +117,7 @@ pub(super) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
     for derived in graph.derived() {
         let (mut keys, mut notes) = (HashSet::new(), Vec::new());
         for note in known.notes(&derived.name()) {
-            if let (Ok(token), Ok(named)) = (note.get_object_id("_id"), note.get_array("keys")) {
+            if let (Ok(token), Ok(named)) = (note.get_object_id("_id"), note.get_array(PARENTS)) {
                 keys.extend(named.iter().map(Key::of_bson));
                 notes.push(token);
             }
@@ -134,7 +137,7 @@ pub(super) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
         let derived = derive_anew(scope, edge, &keys).await?;
         *copies += derived.documents;
         match derived.all() {
-            Ok(_) => strike_out(scope, notes).await?,
+            Ok(_) => clear_notes(scope, notes).await?,
             Err(error) => failed = failed.and(Err(error)),
         }
     }

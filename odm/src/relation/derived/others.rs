@@ -21,10 +21,10 @@
 use super::super::graph::{Derived, Edge, Graph, fields_of};
 use super::super::scope::Scope;
 use super::concern::changed;
-use super::debt::unescaped;
 use super::declaration::{copies, is_two_way};
 use super::images::Image;
 use super::orphans;
+use super::pending::unescaped;
 use super::{Token, at};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;

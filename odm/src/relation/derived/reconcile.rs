@@ -5,12 +5,12 @@ use super::super::audit::Source;
 use super::super::graph::{Edge, Graph};
 use super::super::scope::Scope;
 use super::super::{follow, pairs};
+use super::apply::drain;
 use super::children::parents_of;
 use super::deliver::raise;
 use super::each::Written;
 use super::fill::{first_version, needed};
 use super::inspect::Kept;
-use super::pay::settle;
 use super::place::{self, Place, STATE, beat, is_lost, is_unknown, state};
 use super::recover::{but_for_the_deployment, passes};
 use super::{Token, at, backfill, plain_name};
@@ -398,7 +398,7 @@ impl Follower {
                                                        that depend on it");
                 continue;
             }
-            pass_over(mend(&scope, meta, written).await)?;
+            pass_over(repair(&scope, meta, written).await)?;
         }
         if is_moved {
             self.compare().await?;
@@ -461,8 +461,8 @@ fn is_of_a_collection(event: &Event) -> bool {
 
 /// One document that can't be written, whatever the error, must not stop the changes of all others. The failure is logged, and
 /// `audit` finds the document.
-fn pass_over(mended: Result<()>) -> Result<()> {
-    match but_for_the_deployment(mended)? {
+fn pass_over(repaired: Result<()>) -> Result<()> {
+    match but_for_the_deployment(repaired)? {
         // A program with more models repairs that.
         Err(error @ Error::UnknownCopies { .. }) => Err(error),
         Err(error) if passes(&error) => Err(error),
@@ -512,7 +512,7 @@ impl ByOthers {
                     .filter_map(|derived| graph.parent_edge(derived))
                     .any(|edge| touches(&edge.path))
                 {
-                    self.former(event);
+                    self.note_before(event);
                 }
                 self.ids.insert(key);
             }
@@ -533,17 +533,17 @@ impl ByOthers {
                     self.sources.insert(key.clone());
                 }
                 if children {
-                    self.former(event);
+                    self.note_before(event);
                 }
                 self.ids.insert(key);
             }
-            OperationType::Delete if children => self.former(event),
+            OperationType::Delete if children => self.note_before(event),
             _ => {}
         }
     }
 
-    /// The document as it was says who its parent was.
-    fn former(&mut self, event: &Event) {
+    /// Notes the before-image, which names the previous parent.
+    fn note_before(&mut self, event: &Event) {
         match &event.full_document_before_change {
             Some(before) => self.before.push(before.clone()),
             None => self.lost = true,
@@ -556,16 +556,16 @@ impl ByOthers {
 ///
 /// # Errors
 /// The first refusal, at the end; at once an error that would occur with every document.
-fn mend<'s>(
+fn repair<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
     written: ByOthers,
 ) -> BoxFuture<'s, Result<()>> {
     async move {
         let graph = scope.odm.graph();
-        let mut mended = Written::default();
+        let mut repaired = Written::default();
         if !written.linked.is_empty() {
-            mended.add(follow::follow(scope, meta, &written.linked).await)?;
+            repaired.add(follow::follow(scope, meta, &written.linked).await)?;
         }
         let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
         if let Some(bucket) = meta.bucket
@@ -574,25 +574,25 @@ fn mend<'s>(
             // Before what is derived of it.
             let kept = Kept::Bucket(meta, bucket);
             let read = scope.every(meta, of(&written.buckets), kept.projection()).await;
-            let buckets = mended.and(read)?.unwrap_or_default();
-            mended.add(compare(scope, kept, &buckets).await)?;
+            let buckets = repaired.and(read)?.unwrap_or_default();
+            repaired.add(compare(scope, kept, &buckets).await)?;
         }
         if !written.sources.is_empty() {
             // It did not raise the version: that is done now, so that the copies are older.
             let token = Token::new();
-            mended.add(raise(scope, meta, of(&written.sources), first_version(), token).await)?;
-            mended.and(settle(*scope, meta, token).await)?;
+            repaired.add(raise(scope, meta, of(&written.sources), first_version(), token).await)?;
+            repaired.and(drain(*scope, meta, token).await)?;
         }
         let mut documents = Vec::new();
         if !written.ids.is_empty() {
             let read = scope.every(meta, of(&written.ids), needed_to_compare(graph, meta)).await;
-            documents = mended.and(read)?.unwrap_or_default();
+            documents = repaired.and(read)?.unwrap_or_default();
         }
         for edge in graph.copying(meta) {
-            mended.add(compare(scope, Kept::Beside(edge), &documents).await)?;
+            repaired.add(compare(scope, Kept::Beside(edge), &documents).await)?;
         }
         for derived in graph.derived_in(meta) {
-            mended.add(compare(scope, Kept::Derived(derived), &documents).await)?;
+            repaired.add(compare(scope, Kept::Derived(derived), &documents).await)?;
         }
         let children: Vec<RawDocumentBuf> = documents.into_iter().chain(written.before).collect();
         for (edge, list, keys) in parents_of(graph, meta, &children, |_, _| true) {
@@ -601,20 +601,20 @@ fn mend<'s>(
                 let kept = Kept::Derived(derived);
                 let filter = doc! { edge.by(): { "$in": &keys } };
                 let parents = scope.every(derived.parent, filter, kept.projection()).await;
-                let parents = mended.and(parents)?.unwrap_or_default();
-                mended.add(compare(scope, kept, &parents).await)?;
+                let parents = repaired.and(parents)?.unwrap_or_default();
+                repaired.add(compare(scope, kept, &parents).await)?;
             }
         }
         if written.lost {
             for derived in graph.derived_from(meta) {
                 let kept = Kept::Derived(derived);
                 let mut source = Source::from(derived.parent, kept.projection(), None);
-                while let Some(Some(parents)) = mended.and(source.next(scope).await)? {
-                    mended.add(compare(scope, kept, &parents).await)?;
+                while let Some(Some(parents)) = repaired.and(source.next(scope).await)? {
+                    repaired.add(compare(scope, kept, &parents).await)?;
                 }
             }
         }
-        mended.all().map(drop)
+        repaired.all().map(drop)
     }
     .boxed()
 }

@@ -3,11 +3,11 @@
 use super::super::batch::{self, all, behind};
 use super::super::graph::Graph;
 use super::super::scope::Scope;
+use super::apply::{apply_work, has_pending_work};
 use super::each::Written;
 use super::fill::needed;
 use super::lease;
 use super::orphans;
-use super::pay::{owing, pay};
 use super::place::is_one_of;
 use super::{Token, at};
 use crate::model::document::DocumentMeta;
@@ -29,7 +29,7 @@ const BATCH: usize = 200;
 
 impl Graph {
     /// The documents that may have pending work.
-    pub(crate) fn debtors(&self) -> impl Iterator<Item = &'static DocumentMeta> {
+    pub(crate) fn with_pending_work(&self) -> impl Iterator<Item = &'static DocumentMeta> {
         self.models().filter(|meta| self.takes_part(meta))
     }
 }
@@ -185,11 +185,11 @@ impl IntoFuture for Recovering {
                 let mut failed = Ok(());
                 scope.trip();
                 let known = odm.learn().await?;
-                for meta in odm.graph().debtors() {
+                for meta in odm.graph().with_pending_work() {
                     if let Err(error) = odm.knows_copies(meta) {
                         // Work that these models don't know would be cleared without being applied.
-                        let owes = scope.few(meta, owing(), doc! { "_id": 1 }, 1).await?;
-                        if !owes.is_empty() {
+                        let pending = scope.few(meta, has_pending_work(), doc! { "_id": 1 }, 1).await?;
+                        if !pending.is_empty() {
                             unknown = unknown.and(Err(error));
                         }
                         continue;
@@ -198,7 +198,11 @@ impl IntoFuture for Recovering {
                     let mut last: Option<Bson> = None;
                     loop {
                         let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
-                        let which = if by_worker { lease::free() } else { owing() };
+                        let which = if by_worker {
+                            lease::free()
+                        } else {
+                            has_pending_work()
+                        };
                         let batch = scope
                             .batch(meta, all([which, after]), Some(fields.clone()), BATCH)
                             .await?;
@@ -210,10 +214,10 @@ impl IntoFuture for Recovering {
                         let documents = lease::take(&scope, meta, batch.documents).await?;
                         recovered.found(&documents);
                         if !documents.is_empty() {
-                            let mut paid = Written::default();
-                            pay_each(&scope, meta, documents, &mut paid).await?;
-                            recovered.copies += paid.documents;
-                            failed = failed.and(paid.all().map(drop));
+                            let mut applied = Written::default();
+                            apply_each(&scope, meta, documents, &mut applied).await?;
+                            recovered.copies += applied.documents;
+                            failed = failed.and(applied.all().map(drop));
                         }
                         if !batch.more {
                             break;
@@ -222,7 +226,7 @@ impl IntoFuture for Recovering {
                 }
                 match orphans::recover(&scope, &known, &mut recovered.copies).await {
                     Err(error @ Error::UnknownCopies { .. }) => unknown = unknown.and(Err(error)),
-                    paid => failed = failed.and(but_for_the_deployment(paid)?),
+                    applied => failed = failed.and(but_for_the_deployment(applied)?),
                 }
                 if let Some(oldest) = recovered.oldest {
                     tracing::debug!(
@@ -246,35 +250,38 @@ impl IntoFuture for Recovering {
 ///
 /// # Errors
 /// An error that would occur with every document.
-pub(super) async fn pay_each(
+pub(super) async fn apply_each(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
-    paid: &mut Written,
+    applied: &mut Written,
 ) -> Result<()> {
     if documents.is_empty() {
         return Ok(());
     }
     let ids = batch::ids(&documents);
     match (
-        but_for_the_deployment(pay(scope, meta, documents).await)?,
+        but_for_the_deployment(apply_work(scope, meta, documents).await)?,
         ids.as_slice(),
     ) {
-        (Ok(copies), _) => paid.documents += copies,
+        (Ok(copies), _) => applied.documents += copies,
         (Err(error), [one]) => {
             tell(meta, one, &error);
-            paid.refuse(error);
+            applied.refuse(error);
         }
         (Err(_), _) => {
             // The work of some may be applied by now.
-            let owing = all([doc! { "_id": { "$in": &ids } }, owing()]);
-            for document in scope.every(meta, owing, needed(scope.odm.graph(), meta)).await? {
+            let pending = all([doc! { "_id": { "$in": &ids } }, has_pending_work()]);
+            for document in scope
+                .every(meta, pending, needed(scope.odm.graph(), meta))
+                .await?
+            {
                 let id = batch::document_id(&document);
-                match but_for_the_deployment(pay(scope, meta, vec![document]).await)? {
-                    Ok(copies) => paid.documents += copies,
+                match but_for_the_deployment(apply_work(scope, meta, vec![document]).await)? {
+                    Ok(copies) => applied.documents += copies,
                     Err(error) => {
                         tell(meta, &id, &error);
-                        paid.refuse(error);
+                        applied.refuse(error);
                     }
                 }
             }

@@ -9,9 +9,9 @@ use super::super::batch;
 use super::super::graph::{CopyField, Edge, Graph};
 use super::super::scope::{Scope, Statement};
 use super::Token;
+use super::apply::drain;
 use super::deliver::{Place, named, sources, structs};
 use super::each::{self, Written};
-use super::pay::settle;
 use crate::Result;
 use crate::model::copy::SyncMode;
 use crate::model::key::Key;
@@ -105,7 +105,7 @@ pub(super) async fn take(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumen
     }
     let mut taken = each::update(scope, edge.holder, &statements).await?;
     if passed_on && taken.is_any() {
-        taken.and(settle(*scope, edge.holder, token).await)?;
+        taken.and(drain(*scope, edge.holder, token).await)?;
     }
     // One document may lack several, of which each is a statement of its own.
     taken.documents = taken.documents.min(lacked.len() as u64);

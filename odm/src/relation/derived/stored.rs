@@ -6,11 +6,12 @@
 
 use super::backfill::{unlinked, unlinked_of};
 use super::declaration::{
-    self, Declaration, FORMER, MOST_FORMER, is_former, is_more, is_rule, is_two_way, lacking, restricted,
-    sources, with_those_of,
+    self, Declaration, EARLIER, MOST_EARLIER, is_more, is_rule, is_two_way, lacking, restricted, sources,
+    was_declared, with_those_of,
 };
-use super::followed;
 use super::inspect::Kept;
+use super::kept_in_sync;
+use super::orphans::DERIVED;
 use super::others::{Others, is_refused, may_be_left};
 use super::put;
 use crate::model::names::meet;
@@ -75,7 +76,7 @@ impl Known {
     pub(super) fn notes(&self, derived: &str) -> impl Iterator<Item = &Document> {
         self.0
             .iter()
-            .filter(move |note| note.get_str("owed").is_ok_and(|name| name == derived))
+            .filter(move |note| note.get_str(DERIVED).is_ok_and(|name| name == derived))
     }
 
     /// The declaration of an edge, by whichever program it was declared.
@@ -92,7 +93,7 @@ impl Known {
         let is = |known: &Document| {
             *known == declared.is || is_more(known, &declared.is) || is_another(&declared.is, known)
         };
-        edge.get_document("declaration").is_ok_and(is) || is_former(edge, &declared.is)
+        edge.get_document("declaration").is_ok_and(is) || was_declared(edge, &declared.is)
     }
 
     /// Whether processes that did not know of the declaration may have changed sources of its first holders.
@@ -216,16 +217,16 @@ impl Odm {
         let mut is_stored = true;
         let mut empty: HashMap<&str, bool> = HashMap::new();
         for Declared { edge, filled, .. } in declared.iter().filter(|declared| !declared.is_known) {
-            let former = known.declaration(&edge.id);
+            let previous = known.declaration(&edge.id);
             // Of two programs that each have copies that the other lacks, none has all.
-            let declaration = with_those_of(&edge.is, former);
+            let declaration = with_those_of(&edge.is, previous);
             let mut set = as_stored(edge);
-            let as_read = match former {
-                Some(former) => doc! { "_id": &edge.id, "declaration": { "$eq": former } },
+            let as_read = match previous {
+                Some(previous) => doc! { "_id": &edge.id, "declaration": { "$eq": previous } },
                 None => doc! { "_id": &edge.id, "declaration": { "$exists": false } },
             };
             // A declaration of a part of it is not an older one.
-            let replaced = former.filter(|former| !is_rule(former) && !is_more(&declaration, former));
+            let replaced = previous.filter(|previous| !is_rule(previous) && !is_more(&declaration, previous));
             set.extend(doc! { "declaration": declaration, "filled": *filled, "declared": DateTime::now() });
             let mut update = doc! { "$unset": { "at": "" } };
             // Its first holders come while processes write their sources that don't know of it yet.
@@ -239,12 +240,12 @@ impl Odm {
             }
             update.insert("$set", set);
             if let Some(replaced) = replaced {
-                let push = doc! { FORMER: { "$each": [replaced], "$slice": -MOST_FORMER } };
+                let push = doc! { EARLIER: { "$each": [replaced], "$slice": -MOST_EARLIER } };
                 update.insert("$push", push);
             }
-            let stored = edges.update_one(as_read, update).upsert(former.is_none()).await;
+            let stored = edges.update_one(as_read, update).upsert(previous.is_none()).await;
             match stored {
-                Ok(result) => is_stored &= former.is_none() || result.matched_count > 0,
+                Ok(result) => is_stored &= previous.is_none() || result.matched_count > 0,
                 // Another process was faster.
                 Err(error) if is_duplicate(&error) => is_stored = false,
                 Err(error) => return Err(error.into()),
@@ -350,7 +351,7 @@ impl Odm {
                 continue;
             }
             let of = |name: &str| graph.models().find(|meta| meta.collection == name);
-            if let Some(own) = own.filter(|own| is_former(edge, &own.is)) {
+            if let Some(own) = own.filter(|own| was_declared(edge, &own.is)) {
                 names.push(in_another_way(id));
                 holders.push(own.holder);
                 let both = [(from, &stored), (own.from, &own.is)];
@@ -435,7 +436,7 @@ impl Odm {
             let is_read = |name: &str| fields.is_empty() || fields.iter().any(|field| meet(field, name));
             for kept in declaration::kept(graph).filter(|kept| kept.holder().collection == collection) {
                 let from = match &kept {
-                    Kept::Beside(edge) => followed(edge)
+                    Kept::Beside(edge) => kept_in_sync(edge)
                         .filter(|copy| is_read(&edge.copy_path(copy)))
                         .map(|copy| copy.source.to_owned())
                         .collect(),
@@ -485,7 +486,7 @@ impl Odm {
             let Ok(id) = edge.get_str("_id") else { continue };
             let stored = edge.get_document("declaration").cloned().unwrap_or_default();
             match own.get(id) {
-                Some(own) if is_former(edge, &own.is) => names.push(in_another_way(id)),
+                Some(own) if was_declared(edge, &own.is) => names.push(in_another_way(id)),
                 Some(own) if !is_another(&own.is, &stored) => {
                     let lacking = lacking(&own.is, &stored);
                     let pairs = lacking
@@ -535,9 +536,9 @@ impl Odm {
             .deleted_count;
         let known = Known::all(self).await?;
         // From now on no other declarations count.
-        let former = doc! { "$unset": { FORMER: "" } };
+        let earlier = doc! { "$unset": { EARLIER: "" } };
         edges
-            .update_many(doc! { FORMER: { "$exists": true } }, former)
+            .update_many(doc! { EARLIER: { "$exists": true } }, earlier)
             .await?;
         for edge in &declared {
             let Some(stored) = known.declaration(&edge.id) else {
@@ -545,7 +546,7 @@ impl Odm {
             };
             let is_older = known
                 .edge(&edge.id)
-                .is_some_and(|known| is_former(known, &edge.is));
+                .is_some_and(|known| was_declared(known, &edge.is));
             let gone = match is_another(&edge.is, stored) || is_older {
                 true => 1,
                 false => lacking(&edge.is, stored).len(),

@@ -481,7 +481,7 @@ fn person_entry() -> Shape {
     )
 }
 
-/// What a `#[parent_ref]` says of the reference in such a struct.
+/// The reference of a `#[parent_ref]` in such a struct.
 static PARENT: EntryMeta = EntryMeta {
     id: "id",
     reference: ReferenceMeta {

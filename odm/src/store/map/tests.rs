@@ -165,7 +165,7 @@ fn a_duplicate_key_names_index_fields_and_values() {
     for (reply, (index, fields, value)) in replies {
         let expected = (index.to_owned(), strings(&fields), value);
         assert_eq!(duplicate(map(NO_META, &reply)), expected);
-        // What the driver keeps of an insert: the message alone.
+        // The driver keeps only the message of an insert's error.
         let (code, message) = (reply.get("code").cloned(), reply.get("errmsg").cloned());
         let mut bare = doc! { "code": code, "errmsg": message };
         assert_eq!(duplicate(map(NO_META, &bare)), expected);
@@ -922,7 +922,7 @@ fn the_reply_of_a_command_may_say_that_its_writes_are_not_sure() {
         &*error.kind,
         ErrorKind::Write(WriteFailure::WriteConcernError(concern)) if concern.code == 11602
     ));
-    // A form that nobody knows is no less a reason not to count on it.
+    // An unknown form is a reason not to rely on it, too.
     let strange = doc! { "ok": 1, "writeConcernError": { "code": "no number" } };
     assert!(matches!(unacknowledged(&strange), Some(Error::Driver(_))));
     assert!(unacknowledged(&doc! { "ok": 1, "n": 1 }).is_none());

@@ -9,7 +9,7 @@ use mongodb::Client;
 use odm::prelude::*;
 use std::process::{Command, Stdio};
 
-/// What such a process is told by: the database, the device whose copies it delivers, and how many these are.
+/// The arguments of such a process: the database, the device whose copies it delivers, and their number.
 pub const OPTION: &str = "--memory-of";
 
 /// The greatest resident size in bytes since `forget`.
@@ -40,7 +40,7 @@ pub fn tell(asked: &str) -> Result<()> {
         let client = Client::with_uri_str(crate::server()?).await?;
         let odm = handle(client.database(database))?;
         let devices = odm.collection::<Device>();
-        // What a connection needs is none of it.
+        // The memory of a connection is not counted.
         devices.get(device).await?.ok_or("the device is missing")?;
         let before = Before::take();
         let done = devices.update(device).set(|d| d.name, "measured").await?;
@@ -62,7 +62,7 @@ fn read(name: &str) -> Option<f64> {
     Some(kib / 1024.0)
 }
 
-/// What is resident before something begins.
+/// The resident memory before something begins.
 struct Before(Option<f64>);
 
 impl Before {

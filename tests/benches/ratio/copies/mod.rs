@@ -3,14 +3,14 @@
 //! The targets are those of the task: a fan-out to 100,000 holders within 1.5 times of one raw `updateMany`, and within 64
 //! MiB. A read from copies is not behind the join that it replaces.
 
-mod by_hand;
+mod driver;
 pub mod memory;
 mod model;
 
 use crate::pairs::{Pairs, Rounds, alternate};
 use crate::report::{Measured, Report};
 use crate::{Options, Result};
-use by_hand::{ByHand, Page};
+use driver::{OnDriver, Page};
 use model::{Device, Event, Host, LogMsg, NewDevice, NewEvent, NewHost, NewProduct, Part, Product, Review};
 use mongodb::{Client, Database};
 use odm::prelude::*;
@@ -100,7 +100,7 @@ fn handle(db: Database) -> odm::Result<Odm> {
 /// The data, for the library and for the driver.
 struct Copies {
     odm: Odm,
-    hand: ByHand,
+    driver: OnDriver,
 }
 
 impl Copies {
@@ -108,8 +108,8 @@ impl Copies {
         let odm = handle(db.clone())?;
         // With the validators and the indexes that the copies need, for both sides.
         odm.sync().await?;
-        let hand = ByHand::new(db).await?;
-        Ok(Copies { odm, hand })
+        let driver = OnDriver::new(db).await?;
+        Ok(Copies { odm, driver })
     }
 
     async fn insert(&mut self, rounds: Rounds) -> Result<Pairs> {
@@ -136,7 +136,7 @@ impl Copies {
             black_box(stored);
             Ok(took / BLOCK as u32)
         };
-        let hand = &mut self.hand;
+        let driver = &mut self.driver;
         let theirs = async || {
             let first = theirs_next;
             theirs_next += BLOCK;
@@ -145,7 +145,7 @@ impl Copies {
                 .collect();
             let started = Instant::now();
             for new in &new {
-                hand.insert(new, NEWEST).await?;
+                driver.insert(new, NEWEST).await?;
             }
             Ok(started.elapsed() / BLOCK as u32)
         };
@@ -154,7 +154,11 @@ impl Copies {
         let hosts = self.odm.collection::<Host>();
         for id in [0, HOSTS] {
             let host = hosts.get(id).await?.ok_or("a host is missing")?;
-            let last = self.hand.last_message(id).await?.ok_or("a message is missing")?;
+            let last = self
+                .driver
+                .last_message(id)
+                .await?
+                .ok_or("a message is missing")?;
             let kept = host.newest.first().map(|newest| newest.message.as_str());
             if kept != Some(last.message.as_str()) || last.ipaddr != host.ipaddr {
                 return Err(format!("host {id} and its messages differ: {host:?}, {last:?}").into());
@@ -186,11 +190,11 @@ impl Copies {
         // By a process that has not stored the events itself, whose allocator would have kept the room for them.
         let memory = memory::of_fan_out(self.odm.database().name(), device, holders)?;
         let mut other = 0;
-        let by_hand = async || {
+        let on_driver = async || {
             other += 1;
             let name = format!("theirs {other}");
             let started = Instant::now();
-            let changed = self.hand.rename(device, &name).await?;
+            let changed = self.driver.rename(device, &name).await?;
             let took = started.elapsed();
             match changed == holders as u64 {
                 true => Ok(took),
@@ -202,7 +206,7 @@ impl Copies {
             1_000 => (60, NO_TARGET),
             _ => (20, FAN_OUT_TARGET),
         };
-        let pairs = alternate(Rounds::new(options.rounds(rounds)), renamed, by_hand).await?;
+        let pairs = alternate(Rounds::new(options.rounds(rounds)), renamed, on_driver).await?;
         let measured = Measured::of(name, "driver: one update_many", target, &pairs);
         Ok(measured.with_memory(memory, MEMORY_TARGET))
     }
@@ -246,7 +250,7 @@ impl Copies {
                 .map(|event| (event.id, event.name))
                 .collect::<Vec<_>>())
         };
-        let theirs = async |round: i32| self.hand.events(at(round), at(round) + READ_AT_ONCE).await;
+        let theirs = async |round: i32| self.driver.events(at(round), at(round) + READ_AT_ONCE).await;
         in_turn(rounds, 1, ours, theirs).await
     }
 
@@ -265,7 +269,7 @@ impl Copies {
             let reviews = (0..REVIEWS_EACH).map(|n| model::review(product * REVIEWS_EACH + n, product));
             self.odm.collection::<Review>().insert_many(reviews).await?;
         }
-        self.hand.store_plain().await
+        self.driver.store_plain().await
     }
 
     /// A product with the names of its parts, its newest reviews and their numbers.
@@ -276,7 +280,7 @@ impl Copies {
             rounds,
             BLOCK,
             async |n: i32| show(&products, n % PRODUCTS).await,
-            async |n: i32| self.hand.page(n % PRODUCTS).await,
+            async |n: i32| self.driver.page(n % PRODUCTS).await,
         )
         .await
     }
@@ -317,7 +321,7 @@ async fn show(products: &odm::Collection<Product>, id: i32) -> Result<Page> {
     })
 }
 
-/// Compares two reads that give the same of each number, so many numbers at a time. That they do is seen first.
+/// Compares two reads that give the same of each number, a number of them at a time. First it checks that they do.
 async fn in_turn<T: PartialEq + std::fmt::Debug>(
     rounds: Rounds,
     times: usize,
@@ -339,7 +343,7 @@ async fn in_turn<T: PartialEq + std::fmt::Debug>(
     .await
 }
 
-/// How long one read takes, of so many. What comes out of them is freed behind the clock.
+/// The mean time of one read over this number of them. Their results are freed after the time is taken.
 async fn time<T>(
     times: usize,
     numbers: &mut impl Iterator<Item = i32>,

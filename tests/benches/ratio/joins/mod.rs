@@ -4,14 +4,14 @@
 //! The targets are those of the task: as fast as `$in` by hand, and ahead of everything else. The scenarios without one say
 //! when the server's `$lookup` is the better way.
 
-mod by_hand;
+mod driver;
 mod model;
 mod other;
 
 use crate::pairs::{Pairs, Rounds, alternate};
 use crate::report::{Measured, Report};
 use crate::{Options, Result};
-use by_hand::ByHand;
+use driver::OnDriver;
 use futures::TryStreamExt;
 use model::{Chance, Host, LogMsg, Maker, Part, Product};
 use mongodb::bson::oid::ObjectId;
@@ -33,14 +33,14 @@ const NEWEST: u32 = 10;
 /// How many products are asked for where they are few.
 const FEW: usize = 10;
 
-/// At most so much slower than the best by hand.
-const BY_HAND: Option<f64> = Some(1.05);
+/// The maximum ratio to the best on the driver.
+const ON_DRIVER: Option<f64> = Some(1.05);
 /// Not behind.
 const AHEAD: Option<f64> = Some(1.0);
 /// To know, not to judge.
 const NO_TARGET: Option<f64> = None;
 
-/// What is compared, and what it is compared with. The first word of each is `joins`, so that `--only joins` has them all.
+/// The scenarios and their baselines. The first word of each is `joins`, so that `--only joins` has them all.
 const SHARED: &str = "joins 1,000 × 20";
 const FEW_PARTS: &str = "joins 1,000 × 20 of 500";
 const OWN: &str = "joins 1,000 × 20 own";
@@ -50,7 +50,7 @@ const TO_ONE: &str = "joins 1,000 × 1";
 const CHILDREN: &str = "joins 100 × newest 10";
 const CHILDREN_EACH: &str = "joins 100 × newest 10 by queries";
 
-/// The ways in which each is carried out but by the library's `include`.
+/// The ways in which each is executed, other than the library's `include`.
 const SIDES: [(&str, &[&str]); 8] = [
     (
         SHARED,
@@ -139,13 +139,13 @@ fn row(group: &str, side: &str) -> String {
 /// The data, for the library and for the driver.
 struct Joins {
     odm: Odm,
-    hand: ByHand,
+    driver: OnDriver,
     uri: String,
     /// The ids of some products.
     ids: Vec<ObjectId>,
 }
 
-/// Carries out a query so many times, and gives how long one took. What comes out of it is freed behind the clock.
+/// The mean time of a query over this number of runs. The results are freed after the time is taken.
 async fn time<T>(times: usize, mut query: impl AsyncFnMut() -> Result<T>) -> Result<Duration> {
     let mut results = Vec::with_capacity(times);
     let started = Instant::now();
@@ -200,7 +200,7 @@ impl Joins {
         }
         Ok(Joins {
             odm,
-            hand: ByHand::new(db),
+            driver: OnDriver::new(db),
             uri: uri.to_owned(),
             ids,
         })
@@ -283,16 +283,16 @@ impl Joins {
         let (baseline, target, pairs) = match (group, side) {
             (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "$in") => (
                 "driver: find, find by $in, HashMap",
-                BY_HAND,
+                ON_DRIVER,
                 self.of_parts(group, rounds(80), async |limit: Option<usize>| {
-                    self.hand.parts_by_in(limit.map(|n| n as i64)).await
+                    self.driver.parts_by_in(limit.map(|n| n as i64)).await
                 })
                 .await?,
             ),
             (SHARED, "N+1") => (
                 "driver: find, find_one for each part",
                 AHEAD,
-                self.of_parts(group, rounds(8), async |_| self.hand.parts_one_by_one().await)
+                self.of_parts(group, rounds(8), async |_| self.driver.parts_one_by_one().await)
                     .await?,
             ),
             (SHARED | FEW_PARTS | OWN | FEW_PRODUCTS, "$lookup") => (
@@ -300,7 +300,7 @@ impl Joins {
                 if group == SHARED { AHEAD } else { NO_TARGET },
                 self.of_parts(group, rounds(40), async |limit: Option<usize>| {
                     let limit = limit.map(|n| doc! { "$limit": n as i64 });
-                    self.hand.parts_by_lookup(limit).await
+                    self.driver.parts_by_lookup(limit).await
                 })
                 .await?,
             ),
@@ -314,15 +314,17 @@ impl Joins {
             ),
             (ONE_PRODUCT, "$in") => (
                 "driver: find_one, find by $in, HashMap",
-                BY_HAND,
-                self.of_one(rounds(100), async |id| self.hand.parts_of_one(id).await)
+                ON_DRIVER,
+                self.of_one(rounds(100), async |id| self.driver.parts_of_one(id).await)
                     .await?,
             ),
             (ONE_PRODUCT, "$lookup") => (
                 "driver: aggregate with $match and $lookup, put in order",
                 NO_TARGET,
                 self.of_one(rounds(100), async |id| {
-                    let found = self.hand.parts_by_lookup(Some(doc! { "$match": { "_id": id } }));
+                    let found = self
+                        .driver
+                        .parts_by_lookup(Some(doc! { "$match": { "_id": id } }));
                     found.await?.pop().ok_or_else(|| "a product is missing".into())
                 })
                 .await?,
@@ -335,12 +337,12 @@ impl Joins {
             ),
             (TO_ONE, "$in") => (
                 "driver: find, find by $in, HashMap",
-                BY_HAND,
+                ON_DRIVER,
                 pairs(
                     rounds(80),
                     2,
                     async || self.makers().await,
-                    async || self.hand.makers_by_in().await,
+                    async || self.driver.makers_by_in().await,
                 )
                 .await?,
             ),
@@ -351,7 +353,7 @@ impl Joins {
                     rounds(40),
                     2,
                     async || self.makers().await,
-                    async || self.hand.makers_by_lookup().await,
+                    async || self.driver.makers_by_lookup().await,
                 )
                 .await?,
             ),
@@ -368,23 +370,23 @@ impl Joins {
             ),
             (CHILDREN | CHILDREN_EACH, "finds at once") => (
                 "driver: find, find with sort and limit for each host, all at once",
-                BY_HAND,
+                ON_DRIVER,
                 pairs(
                     rounds(30),
                     1,
                     async || self.messages_of(group).await,
-                    async || self.hand.messages_at_once().await,
+                    async || self.driver.messages_at_once().await,
                 )
                 .await?,
             ),
             (CHILDREN, "$lookup") => (
                 "driver: aggregate with $lookup, whose pipeline sorts and limits",
-                BY_HAND,
+                ON_DRIVER,
                 pairs(
                     rounds(30),
                     1,
                     async || self.messages().await,
-                    async || self.hand.messages_by_lookup().await,
+                    async || self.driver.messages_by_lookup().await,
                 )
                 .await?,
             ),
@@ -395,7 +397,7 @@ impl Joins {
                     rounds(30),
                     1,
                     async || self.messages_of(group).await,
-                    async || self.hand.messages_one_by_one().await,
+                    async || self.driver.messages_one_by_one().await,
                 )
                 .await?,
             ),
@@ -528,14 +530,14 @@ impl Joins {
                 parts.iter().map(|part| part.qty).collect()
             }),
             TO_ONE => of(&self.makers().await?, |(_, maker)| vec![maker.since]),
-            _ => of(&self.hand.messages_at_once().await?, |(_, messages)| {
+            _ => of(&self.driver.messages_at_once().await?, |(_, messages)| {
                 messages.iter().map(|message| message.pid).collect()
             }),
         })
     }
 }
 
-/// Stores products that share so many parts, and gives their ids.
+/// Stores products that share this number of parts, and gives their ids.
 async fn store_products(db: &Database, parts: usize) -> Result<Vec<ObjectId>> {
     let parts: Vec<Part> = (0..parts).map(model::part).collect();
     for batch in parts.chunks(1000) {
@@ -591,7 +593,7 @@ async fn store_products(db: &Database, parts: usize) -> Result<Vec<ObjectId>> {
     Ok(products.iter().map(|product| product.id).collect())
 }
 
-/// Stores hosts and so many messages.
+/// Stores hosts and this number of messages.
 async fn store_messages(db: &Database, messages: usize) -> Result<()> {
     let hosts: Vec<Host> = (0..HOSTS).map(model::host).collect();
     db.collection::<Host>("hosts").insert_many(&hosts).await?;

@@ -19,7 +19,7 @@ pub struct Part {
     pub price: f64,
 }
 
-/// Who makes products.
+/// A maker of products.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "makers")]
 pub struct Maker {

@@ -1,5 +1,5 @@
-//! The same joins by other libraries: Mongoose and Beanie, each in a process of its own that carries out one query whenever
-//! it is told to, so that both sides take turns here too.
+//! The same joins by other libraries: Mongoose and Beanie, each in a process of its own that runs one query on request, so that
+//! both sides take turns here too.
 //!
 //! They are installed below `target/bench` with the versions that stand beside their scripts. Where that is not possible
 //! (no npm, no Python, no registry), their rows have no ratio, and meet no target.
@@ -89,7 +89,7 @@ fn python(dir: &Path) -> PathBuf {
     })
 }
 
-/// Runs a command of an installation. What it says is shown only if it fails.
+/// Runs a command of an installation. Its output is shown only if it fails.
 fn install(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let log = target_dir().join("bench/install.log");
@@ -171,7 +171,7 @@ impl Program {
         })
     }
 
-    /// Carries out the query once: how long it took by the script's own clock, and what came out of it.
+    /// Runs the query once: how long it took by the script's own clock, and its result.
     pub fn once(&mut self) -> Result<(Duration, Outcome)> {
         let mut line = String::new();
         if let Some(ask) = &mut self.ask {

@@ -2,10 +2,10 @@
 //!
 //! A process is a task with a handle and connections of its own, which go through a [proxy](proxy::Proxy). For each row the
 //! write is begun again and again from the same documents, and cut off at its first command, at its second, and so on, until
-//! it comes to its end uncut. Each time somebody else runs `recover()`, and then
-//! - nothing is owed any more, and the audit is clean;
+//! it comes to its end uncut. Each time another process runs `recover()`, and then
+//! - no work is pending any more, and the audit is clean;
 //! - what the application wrote is there or is not, as a whole; where the write is several writes by its nature, each
-//!   document for itself; if the process was told that it is done, it is there;
+//!   document for itself; if the write has returned without an error, it is there;
 //! - no other document has changed in any field but its copies, also not in its version;
 //! - the copies are those of the write that was not disturbed, or those from before it;
 //! - and they follow the next change of their source: what a crash leaves in a version that is kept beside a copy would show
@@ -73,10 +73,10 @@ pub struct Row {
     pub run: Run,
 }
 
-/// What an operation does with a handle.
+/// An operation, given a handle.
 pub type Run = fn(Odm) -> BoxFuture<'static, odm::Result<()>>;
 
-/// What a crash may leave of what the application writes.
+/// The parts of a write that a crash may leave.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Effect {
     /// One document is written: it is, or is not.
@@ -252,9 +252,9 @@ impl Place {
         }
     }
 
-    /// The documents, without what the library knows of them; and those that owe something.
+    /// The documents without the library's own fields; and those with pending work.
     async fn state(&self) -> (State, Vec<String>) {
-        let (mut state, mut owing) = (State::new(), Vec::new());
+        let (mut state, mut pending) = (State::new(), Vec::new());
         for name in &self.collections {
             let all = self.db.collection::<Document>(name).find(doc! {}).await.unwrap();
             let all: Vec<Document> = all.try_collect().await.unwrap();
@@ -264,16 +264,16 @@ impl Place {
                 if let Ok(own) = document.get_document("_odm")
                     && own.contains_key("pending")
                 {
-                    owing.push(format!("{name} {id}: {own}"));
+                    pending.push(format!("{name} {id}: {own}"));
                 }
                 clean(&mut document);
                 state.insert((name.clone(), id), document);
             }
         }
-        (state, owing)
+        (state, pending)
     }
 
-    /// What the application wrote of it.
+    /// The application's own fields of it.
     fn own(&self, state: &State) -> State {
         let mut state = state.clone();
         for ((collection, _), document) in &mut state {
@@ -323,19 +323,19 @@ impl Place {
         cuts
     }
 
-    /// What the write makes of the documents.
+    /// The documents after the write.
     async fn undisturbed(&self, row: Row, before: &State) -> Result<State, String> {
         (row.run)(self.odm.clone())
             .await
             .map_err(|error| error.to_string())?;
-        let (after, owing) = self.state().await;
+        let (after, pending) = self.state().await;
         let audit = self.odm.audit().await.map_err(|error| error.to_string())?;
         if *before == after {
             return Err("it does nothing".to_owned());
         }
-        match owing.is_empty() && audit.is_clean() {
+        match pending.is_empty() && audit.is_clean() {
             true => Ok(after),
-            false => Err(format!("{audit}; owed: {owing:?}; now: {after:?}")),
+            false => Err(format!("{audit}; pending: {pending:?}; now: {after:?}")),
         }
     }
 
@@ -373,13 +373,15 @@ impl Place {
             _ => false,
         };
         if !cut {
-            let (_, owing) = self.state().await;
-            if !owing.is_empty() {
-                return Err(format!("it is done, and owes: {owing:?} after {sent}"));
+            let (_, pending) = self.state().await;
+            if !pending.is_empty() {
+                return Err(format!(
+                    "it is done, and left pending work: {pending:?} after {sent}"
+                ));
             }
         }
 
-        // Somebody else.
+        // Another process.
         let other = self.odm.clone();
         let recovered = other
             .recover()
@@ -393,7 +395,7 @@ impl Place {
                 return self.undecided(&other, &repaired.left, row, cuts).await;
             }
         }
-        let (state, owing) = self.state().await;
+        let (state, pending) = self.state().await;
         // Also what is as it was, or as it was to be: the audit looks at more than that.
         let audit = other.audit().await.map_err(|error| error.to_string())?;
         if !audit.is_clean() {
@@ -406,11 +408,11 @@ impl Place {
                 "{what}\n  sent: {sent}\n  {recovered:?}\n  before: {before:?}\n  after: {after:?}\n  now: {state:?}"
             ))
         };
-        if !owing.is_empty() {
-            return tell(&format!("owed for ever: {owing:?}"));
+        if !pending.is_empty() {
+            return tell(&format!("pending for ever: {pending:?}"));
         }
         if told && state != *after {
-            return tell("it was told that it is done");
+            return tell("the write has returned without an error");
         }
         if let Err(failure) = self.again(&other).await {
             return tell(&format!("a change after it: {failure}"));
@@ -433,7 +435,7 @@ impl Place {
                 // Two rules may each empty one reference of a document.
                 let by_field = row.effect == Effect::LinkedParts;
                 let right = now == was || now == to_be || by_field && is_either(was, to_be, now);
-                // What a repair has made of two statements the audit has found right.
+                // The audit has confirmed the repair of a write of two statements.
                 if !right && self.mode != Mode::Standalone {
                     return tell(&format!("{key:?} is neither as it was nor as it was to be"));
                 }
@@ -458,15 +460,15 @@ impl Place {
         Ok(true)
     }
 
-    /// What is copied is changed once more, and everything follows.
+    /// Changes the copied field once more, and checks that everything is updated.
     async fn again(&self, odm: &Odm) -> Result<(), String> {
         let changed = (self.edge.again)(odm.clone()).await;
         changed.map_err(|error| error.to_string())?;
-        let (_, owing) = self.state().await;
+        let (_, pending) = self.state().await;
         let audit = odm.audit().await.map_err(|error| error.to_string())?;
-        match owing.is_empty() && audit.is_clean() {
+        match pending.is_empty() && audit.is_clean() {
             true => Ok(()),
-            false => Err(format!("{audit}; owed: {owing:?}")),
+            false => Err(format!("{audit}; pending: {pending:?}")),
         }
     }
 }
@@ -614,7 +616,7 @@ fn a_killed_process_loses_nothing() {
     });
 }
 
-/// Of the rows one of so many is tried by the plain test, of every edge some: each time others.
+/// The plain test tries one row of this number, some of every edge: each time others.
 const SHARE: usize = 9;
 
 type Matrix = BTreeMap<(usize, usize), (&'static str, &'static str, BTreeMap<Mode, Cuts>)>;
@@ -679,12 +681,12 @@ fn page(table: &Table) -> String {
     format!(
         "# The crash matrix\n\n\
          The kinds of writes on each kind of edge, by a process that is killed after each command it sends: the server has\n\
-         carried the command out, the answer is withheld, and nothing passes any more. Then somebody else runs `recover()`.\n\
-         After each of the cuts below the audit was clean, nothing was owed, and what the application had written was there\n\
-         or was not: never a copy without its source, never half of a document, never a change of anything else. And when the\n\
-         source was changed once more, its copies followed.\n\n\
-         On buckets, the rows are the writes of items, the deletion of a parent, and by count an update of it. What a document\n\
-         with `append_only` refuses to the compiler has no row.\n\n\
+         executed the command, the answer is withheld, and nothing passes any more. Then another process runs `recover()`.\n\
+         After each of the cuts below the audit was clean, no work was pending, and the application's write was there as a\n\
+         whole or not at all: never a copy without its source, never half of a document, never a change of anything else. And\n\
+         when the source was changed once more, its copies were updated.\n\n\
+         On buckets, the rows are the writes of items, the deletion of a parent, and by count an update of it. Writes that the\n\
+         compiler refuses for a document with `append_only` have no row.\n\n\
          Each cell: the cut points, and of these how many left the write undone, done, and done in part. Parts are left only\n\
          by what is several writes by its nature: a deletion with its cascades, and writes of several documents where no\n\
          transaction spans them. Then each document is as it was or as it was to be, and its copies are right.\n\

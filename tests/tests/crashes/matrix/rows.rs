@@ -1412,7 +1412,7 @@ fn snapshot() -> Edge {
     Edge {
         name: "snapshot",
         models: || models![Article, Sale].into(),
-        // What was taken stays, so there is nothing that may be one or the other.
+        // A snapshot stays, so there is nothing that may be one or the other.
         copies: &[],
         setup: |odm| {
             async move {
@@ -1425,7 +1425,7 @@ fn snapshot() -> Edge {
                     sale(4, None),
                 ];
                 odm.collection::<Sale>().insert_many(sales).await?;
-                // What was taken before is another value than what is taken from now on.
+                // The earlier snapshots have another value than those from now on.
                 articles.update_where(|a| a.id.gt(0)).inc(|a| a.price, 1).await?;
                 Ok(())
             }
@@ -1824,7 +1824,7 @@ fn comments() -> Edge {
     }
 }
 
-/// So many minutes after the beginning of time.
+/// This number of minutes after the beginning of time.
 fn reading(n: i32, minute: i64) -> Reading {
     Reading {
         n,

@@ -1,8 +1,8 @@
-//! What is written, and what is there at the beginning.
+//! The documents of the operations, and those that are there at the beginning.
 
 use super::*;
 
-/// What others refer to, and what goes with all of them.
+/// Documents that others refer to, and those that exist beside each of them.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "polls", version)]
 pub struct Poll {
@@ -56,7 +56,7 @@ pub struct Receipt {
     pub host_name: String,
 }
 
-/// What a small document with references is linked to on both sides.
+/// The document that a small one with references is linked to on both sides.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "circuses", version)]
 pub struct Circus {
@@ -315,7 +315,7 @@ pub(super) const COLLECTIONS: [&str; 37] = [
     "stubs",
 ];
 
-/// What is kept in buckets: the items, the collection, the parent.
+/// The data in buckets: the items, the collection, the parent.
 pub(super) const BUCKETS: [(&str, &str, &str); 2] = [
     ("comments", "comment_buckets", "post"),
     ("readings", "reading_buckets", "sensor"),

@@ -1,4 +1,4 @@
-//! What has to be there at the end, and what is.
+//! The documents that have to be there at the end, and those that are.
 
 use super::*;
 
@@ -50,7 +50,7 @@ pub(super) const COPIES: [(&str, &str); 43] = [
     ("acrobats", "home_name"),
 ];
 
-/// What the application wrote of a document.
+/// The application's own fields of a document.
 pub(super) fn written(collection: &str, mut document: Raw) -> Option<Raw> {
     if document
         .get_document("_odm")
@@ -74,7 +74,7 @@ pub(super) fn cleaned(mut document: Raw) -> Raw {
     document
 }
 
-/// What is stored of a document, or of an item, that the application wrote.
+/// The application's own fields of a stored document or item.
 pub(super) async fn now(db: &Database, (collection, id): Key) -> Option<Raw> {
     let Some((_, buckets, parent)) = BUCKETS.into_iter().find(|(items, ..)| *items == collection) else {
         let documents = db.collection::<Raw>(collection);
@@ -182,7 +182,7 @@ pub(super) fn holds_what_it_says(buckets: &[Raw], name: &str, parent: &str) {
     }
 }
 
-/// What the application wrote, with the copies that follow from it.
+/// The application's documents, with the copies that follow from them.
 pub(super) fn with_copies(own: &Written) -> Written {
     let mut all = own.clone();
     let copy = |document: &mut Raw, source: &Raw, names: &[(&str, &str)]| {
@@ -416,14 +416,14 @@ pub(super) fn with_copies(own: &Written) -> Written {
     all
 }
 
-/// What the documents that all tasks write have to be, but for their copies, after the operations that they list.
+/// The expected documents that all tasks write, without their copies, after the operations that they list.
 pub(super) fn after_all(events: &[Event], found: &Written) -> Written {
     let known: BTreeMap<(i32, Key), &Event> = events
         .iter()
         .map(|event| ((event.number, event.key), event))
         .collect();
     for event in events.iter().filter(|event| event.done == Some(false)) {
-        // What is there already is not inserted, and what somebody else has changed is not replaced.
+        // A document that is there already is not inserted, and one that another task has changed is not replaced.
         let may_lose = matches!(event.deed, Deed::Put { .. }) || may_be_gone(event.key);
         assert!(may_lose, "{event:?} has found nothing to change");
     }
@@ -446,7 +446,7 @@ pub(super) fn after_all(events: &[Event], found: &Written) -> Written {
             let event = event.unwrap_or_else(|| panic!("{number} was never of {key:?}: {document}"));
             assert_ne!(event.done, Some(false), "{event:?} has happened: {document}");
             match event.deed {
-                Deed::Pay(amount) => {
+                Deed::Collect(amount) => {
                     after.insert("name", format!("{number}"));
                     after.insert("total", after.get_i64("total").unwrap() + amount);
                 }

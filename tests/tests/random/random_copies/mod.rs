@@ -6,12 +6,12 @@
 //! transaction of the write, others are declared to follow behind it.
 //!
 //! And there are documents that all tasks write. Each of those writes adds its number to a list in the document, so that the
-//! list says which of them have happened, and in which order. What they make of the other fields, one after the other, is
-//! what the document has to say; one whose end the task was told of has to be there, and none may be there twice.
+//! list says which of them have happened, and in which order. Their effects on the other fields, one after the other, are
+//! the expected document; a write that has returned without an error has to be there, and none may be there twice.
 //!
 //! A task is killed by a proxy that cuts it off at one of its commands; whether that one operation has happened is read from
-//! its documents, which has to be all of it or nothing, and the task goes on with a new handle. Meanwhile a worker pays what
-//! the dead ones owe. At the end `recover()` runs, the audit is clean, and the database is what was computed in memory.
+//! its documents, which has to be all of it or nothing, and the task goes on with a new handle. Meanwhile a worker applies the
+//! pending work of the dead ones. At the end `recover()` runs, the audit is clean, and the database is what was computed in memory.
 //!
 //! `ODM_RANDOM_OPERATIONS` says how many operations there are (100,000 for a thorough run), `ODM_RANDOM_SEED` which; the seed
 //! is printed. The operations of a task follow from it, but not how those of several tasks meet.
@@ -47,19 +47,19 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const TASKS: i32 = 8;
-/// One that is to be killed is killed at one of its next commands, of so many.
+/// A task that is to be killed is killed at one of this number of next commands.
 const KILLED_WITHIN: i32 = 15;
-/// Of each kind of document that others refer to there are so many, always.
+/// The constant number of documents of each kind that others refer to.
 const SOURCES: i32 = 48;
 
-/// There are so many parents that come and go at most.
+/// The maximum number of parents that come and go.
 const WELLS: i32 = 24;
 
-/// A task has so many documents of a kind at most, then it deletes one: else there would be more and more of them, and each
+/// The maximum number of documents of a kind that a task has before it deletes one: else their number would grow, and each
 /// operation would write more than the one before.
 const MOST: usize = 24;
 
-/// So many tills there are, always.
+/// The constant number of tills.
 const TILLS: i32 = 6;
 
 /// The first of these are always there; the others come and go.
@@ -68,14 +68,14 @@ const STAYING: i32 = 5;
 
 type Key = (&'static str, i32);
 
-/// What the application has written: no copies.
+/// The documents as the application has written them, without copies.
 type Written = BTreeMap<Key, Raw>;
 
-/// What one operation does with a document that all tasks write.
+/// The change that one operation makes to a document that all tasks write.
 #[derive(Clone, Debug)]
 enum Deed {
     /// Of a till: its name is the number of the operation, and its total grows.
-    Pay(i64),
+    Collect(i64),
     /// Of a stub: it is another till's.
     Move(i32),
     /// It grows.
@@ -93,7 +93,7 @@ struct Event {
     number: i32,
     key: Key,
     deed: Deed,
-    /// Whether it has happened; nobody knows of one whose task was killed.
+    /// Whether it has happened; unknown where the task was killed.
     done: Option<bool>,
 }
 
@@ -103,9 +103,9 @@ struct Operation {
     after: Vec<(Key, Option<Raw>)>,
     /// They are written together: a transaction.
     whole: bool,
-    /// What it does with documents that all tasks write.
+    /// The changes of documents that all tasks write.
     events: Vec<Event>,
-    /// It has done nothing if this gives `false`: somebody else was first.
+    /// It has done nothing if this gives `false`: another task was first.
     run: BoxFuture<'static, odm::Result<bool>>,
 }
 
@@ -123,7 +123,7 @@ struct Task {
     errors: Vec<String>,
     /// The server can't do with transactions beside the deliveries of others.
     stands_still: bool,
-    /// The names that receipts were told to have taken.
+    /// The names that receipts have taken, by the results of their inserts.
     taken: Arc<Mutex<BTreeMap<i32, String>>>,
 }
 
@@ -215,7 +215,7 @@ impl Task {
         }
     }
 
-    /// What an operation has done that did not come to its end.
+    /// The effect of an operation that did not come to its end.
     async fn look(&mut self, name: &str, after: Vec<(Key, Option<Raw>)>, whole: bool) {
         let (mut undone, mut done) = (Vec::new(), Vec::new());
         for (key, after) in after {
@@ -349,7 +349,7 @@ fn run(alone: bool) {
         let taken = std::mem::take(&mut *taken.lock().unwrap());
         for ((collection, id), document) in &mut found {
             if *collection == "receipts" {
-                // The name that the host had then. Of one whose task was killed nobody was told it.
+                // The name that the host had then. It is unknown where the task was killed.
                 let name = document.remove("host_name");
                 let told = taken.get(id).cloned().map(Bson::from);
                 assert_eq!(
@@ -374,11 +374,11 @@ fn run(alone: bool) {
         assert!(audit.is_clean(), "{audit}");
         assert_eq!(differ, 0, "documents differ");
         assert_eq!(errors, Vec::<String>::new());
-        let owing = doc! { "_odm.pending": { "$exists": true } };
+        let pending = doc! { "_odm.pending": { "$exists": true } };
         for collection in COLLECTIONS {
             let documents = t.db.collection::<Raw>(collection);
-            let count = documents.count_documents(owing.clone()).await.unwrap();
-            assert_eq!(count, 0, "{collection} owe something");
+            let count = documents.count_documents(pending.clone()).await.unwrap();
+            assert_eq!(count, 0, "{collection} have pending work");
         }
     });
 }

@@ -1,4 +1,4 @@
-//! What a task does next.
+//! The next operation of a task.
 
 use super::*;
 use odm::__private::SwitchBulk as _;
@@ -110,7 +110,7 @@ fn contended(
     let run = async move {
         match run.await {
             Ok(()) => Ok(true),
-            // Somebody else has deleted it, made it, or changed what was to be replaced.
+            // Another task has deleted it, inserted it, or changed the document that was to be replaced.
             Err(
                 odm::Error::NotFound { .. } | odm::Error::DuplicateKey { .. } | odm::Error::Conflict { .. },
             ) => Ok(false),
@@ -1023,8 +1023,8 @@ impl Task {
         let kinds = if self.stands_still { 2 } else { 9 };
         match self.random.below(kinds) {
             0 | 1 => {
-                let events = vec![event(("tills", till), Deed::Pay(amount.into()))];
-                contended("pay", events, async move {
+                let events = vec![event(("tills", till), Deed::Collect(amount.into()))];
+                contended("collect", events, async move {
                     let update = tills.update(till).set(|t| t.name, format!("{number}"));
                     let update = update
                         .inc(|t| t.total, i64::from(amount))
@@ -1130,7 +1130,7 @@ impl Task {
         let event = Event {
             number,
             key: ("tills", till),
-            deed: Deed::Pay(amount.into()),
+            deed: Deed::Collect(amount.into()),
             done: None,
         };
         let run = async move {

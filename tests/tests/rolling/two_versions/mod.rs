@@ -238,11 +238,11 @@ fn every_way_to_write_a_source_leaves_pending_work() {
             (name(4), Some("Paris".to_owned()))
         );
         if older.server().await.unwrap().has_transactions() {
-            let in_one = older.transaction(async |tx| {
+            let in_transaction = older.transaction(async |tx| {
                 let authors = tx.collection::<old::Author>();
                 authors.update(1).set(|a| a.city, "Rome").await.map(drop)
             });
-            in_one.await.unwrap();
+            in_transaction.await.unwrap();
             delivered(&t, &newer, "transaction").await;
         }
         // It comes with a version, so that its copies have one, too, and see the next change.

@@ -71,7 +71,7 @@ async fn mend(show: &mut Show, books: &Collection<Book>, expected: &Expected) ->
     let in_file = expected.count(|line| line.authors.iter().any(String::is_empty));
     show.check(
         &format!(
-            "{} mended, as many as the file has",
+            "{} corrected, as many as the file has",
             plural(updated.modified, "book")
         ),
         updated.modified,

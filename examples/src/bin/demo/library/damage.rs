@@ -1,4 +1,4 @@
-//! Damage done past the library: found, mended where there is one right answer, and told where there is not.
+//! Damage by out-of-band writes: found, repaired where there is one right answer, and reported where there is not.
 
 use super::Library;
 use super::model::{Author, Book, Category};
@@ -6,7 +6,7 @@ use crate::show::{Show, plural, shorten};
 use anyhow::{Context, Result};
 use mongodb::bson::{self, doc, serialize_to_bson};
 use odm::prelude::*;
-use odm::upkeep::{Audit, Findings, Mend};
+use odm::upkeep::{Audit, Findings, RepairKind};
 
 pub async fn run(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
     show.part("After all of this");
@@ -15,11 +15,11 @@ pub async fn run(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
         .await?;
     show.got(audit.to_string());
     show.check("no", audit.is_clean(), true)?;
-    show.part("Somebody writes past the library");
+    show.part("An out-of-band write");
     let damage = Damage::choose(odm, library).await?;
     damage.done(show, odm).await?;
     damage.found(show, odm).await?;
-    damage.mended(show, odm).await?;
+    damage.repaired(show, odm).await?;
     damage.decided(show, odm).await
 }
 
@@ -152,17 +152,21 @@ impl Damage {
         show.check("all five are found, and nothing else", found, expected)
     }
 
-    async fn mended(&self, show: &mut Show, odm: &Odm) -> Result<()> {
+    async fn repaired(&self, show: &mut Show, odm: &Odm) -> Result<()> {
         let repaired = show.step("Repair", odm.repair_all()).await?;
         show.block(&repaired.to_string());
-        let mended = |what| {
-            let of_it = repaired.mended.iter().filter(|mended| mended.what == what);
-            of_it.map(|mended| mended.count).sum::<u64>()
+        let count = |what| {
+            let of_it = repaired.repairs.iter().filter(|repair| repair.what == what);
+            of_it.map(|repair| repair.count).sum::<u64>()
         };
         let lost = self.author.books.len() as u64;
         show.check(
             "the author who has gone is pulled out, and both sides agree again",
-            [mended(Mend::Pulled), mended(Mend::Linked), mended(Mend::Unlinked)],
+            [
+                count(RepairKind::Pulled),
+                count(RepairKind::Linked),
+                count(RepairKind::Unlinked),
+            ],
             [lost, 1, 1],
         )?;
         let books = odm.collection::<Book>();

@@ -4,20 +4,20 @@ use super::super::batch::{self, behind};
 use super::super::effects::{self, by_ids, id};
 use super::super::graph::{CopyField, Derived, Edge, Graph, is};
 use super::super::links::Effect;
-use super::super::outcome::Outcome;
 use super::super::scope::{Scope, Statement};
 use super::super::write::{What, Write};
-use super::children::{adopt, follow, may_be_absent, missing, parents_of, previous_parents, refresh};
-use super::debt::{CHILDREN, as_read, owe, owe_of, owes, strike_out};
-use super::deliver::{Changed, To, deliver, held, lift, passed_on, pull};
+use super::children::{adopt, may_be_absent, missing, parents_of, previous_parents, refresh, update_parents};
+use super::deliver::{Changed, To, deliver, held, passed_on, pull, raise_counted};
 use super::each::Written;
 use super::fill::{is_gone, needed};
 use super::images::{Before, Image};
 use super::orphans;
 use super::others::{before_and_after, note_parents};
-use super::recover::pay_each;
-use super::{Debt, Due, Token, at, followed, is_atomic, is_number};
+use super::pending::{CHILDREN, clear, grouped, has_entry, record, record_for};
+use super::recover::apply_each;
+use super::{ChangedFields, PendingWork, Token, at, is_atomic, is_number, kept_in_sync};
 use crate::Result;
+use crate::engine::Outcome;
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::reference::OnDelete;
@@ -32,18 +32,18 @@ const BATCH: usize = 200;
 /// Maximum number of times that documents are read again because other writers have changed their copies.
 const PULLS: usize = 20;
 
-/// The work that is left after the commit.
+/// The work of a transaction that is done after its commit.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
-    /// Documents of these collections have pending work with this token.
-    pub(crate) debts: Vec<(&'static DocumentMeta, Token)>,
+pub(crate) struct DeferredWork {
+    /// The tokens of pending work, each with the collection of its documents.
+    tokens: Vec<(&'static DocumentMeta, Token)>,
     /// Parents whose derived fields are computed again: their keys, by the child's reference as its position in the graph.
     parents: HashMap<usize, HashSet<Key>>,
-    /// The notes in the database that say so.
-    noted: Vec<Token>,
+    /// The notes about these parents in the database.
+    notes: Vec<Token>,
 }
 
-impl Left {
+impl DeferredWork {
     /// Adds parents that lose children by this reference. The note is stored before they lose them, or in the same transaction.
     pub(in super::super) async fn note_parents(
         &mut self,
@@ -57,43 +57,43 @@ impl Left {
                 .entry(edge.at)
                 .or_default()
                 .extend(keys.iter().cloned());
-            self.noted
+            self.notes
                 .extend(orphans::note(scope, vec![(edge.at, keys)]).await?);
         }
         Ok(())
     }
 }
 
-impl Left {
+impl DeferredWork {
     pub(crate) fn add(&mut self, meta: &'static DocumentMeta, token: Token) {
         let known = |(other, of): &(&'static DocumentMeta, Token)| {
             other.collection == meta.collection && *of == token
         };
-        if !self.debts.iter().any(known) {
-            self.debts.push((meta, token));
+        if !self.tokens.iter().any(known) {
+            self.tokens.push((meta, token));
         }
     }
 
-    pub(crate) fn add_all(&mut self, other: Left) {
+    pub(crate) fn add_all(&mut self, other: DeferredWork) {
         other
-            .debts
+            .tokens
             .into_iter()
             .for_each(|(meta, token)| self.add(meta, token));
         for (at, keys) in other.parents {
             self.parents.entry(at).or_default().extend(keys);
         }
-        self.noted.extend(other.noted);
+        self.notes.extend(other.notes);
     }
 
     /// Applies it, after the commit. Returns the number of changed documents.
     ///
     /// # Errors
     /// The first failure, when everything else is applied.
-    pub(in super::super) async fn pay(self, scope: &Scope<'_>) -> Result<u64> {
+    pub(in super::super) async fn drain(self, scope: &Scope<'_>) -> Result<u64> {
         let graph = scope.odm.graph();
         let scope = &scope.unvalidated();
-        let mut paid = Written::default();
-        paid.add(settle_all(scope, self.debts).await.map(Written::of))?;
+        let mut applied = Written::default();
+        applied.add(drain_all(scope, self.tokens).await.map(Written::of))?;
         let mut derived = Written::default();
         for (at, keys) in self.parents {
             if let Some(edge) = graph.edge(at) {
@@ -101,10 +101,10 @@ impl Left {
             }
         }
         if derived.refused.is_none() {
-            orphans::strike_out(scope, self.noted).await?;
+            orphans::clear_notes(scope, self.notes).await?;
         }
-        paid.add(Ok(derived))?;
-        paid.all()
+        applied.add(Ok(derived))?;
+        applied.all()
     }
 }
 
@@ -162,8 +162,8 @@ async fn read<'k>(
 
 /// The effects of writes on other documents. In a transaction they are applied there, unless their consistency mode is
 /// eventual. On a standalone server, which has no transactions, all effects are eventual: they are pending in the documents, or
-/// listed in [`Left`], and applied after the writes.
-pub(in super::super) struct Within {
+/// listed in [`DeferredWork`], and applied after the writes.
+pub(in super::super) struct Propagation {
     transactions: bool,
     /// The changed documents from which others derive something.
     passed_on: Vec<PassedOn>,
@@ -171,45 +171,51 @@ pub(in super::super) struct Within {
     hop: usize,
     /// The token of the work that is applied after the commit.
     later: Token,
-    left: Left,
+    deferred: DeferredWork,
+    /// How many documents were changed.
     copies: u64,
-    /// The documents whose earlier pending work is known already: their collections and ids.
-    noted: HashSet<(&'static str, Key)>,
+    /// The documents whose earlier pending work is included already: their collections and ids.
+    included: HashSet<(&'static str, Key)>,
 }
 
-impl Within {
-    pub(in super::super) fn new(scope: &Scope<'_>) -> Within {
-        Within {
+impl Propagation {
+    pub(in super::super) fn new(scope: &Scope<'_>) -> Propagation {
+        Propagation {
             transactions: scope.session.is_some(),
             passed_on: Vec::new(),
             hop: 0,
             later: Token::new(),
-            left: Left::default(),
+            deferred: DeferredWork::default(),
             copies: 0,
-            noted: HashSet::new(),
+            included: HashSet::new(),
         }
     }
 
-    /// The work for a document, with its earlier pending work: the process that applies that later finds that it is done. Only
-    /// the first time for a document, since the earlier work is not cleared here.
-    fn due(&mut self, meta: &DocumentMeta, document: &RawDocumentBuf, due: Due) -> Due {
-        match self.noted.insert((meta.collection, id(document))) {
-            true => due.with_noted(document),
-            false => due,
+    /// The changed fields of a document, with those of its earlier pending work: the process that applies that later finds that
+    /// it is done. Only the first time for a document, since the earlier work is not cleared here.
+    fn with_earlier(
+        &mut self,
+        meta: &DocumentMeta,
+        document: &RawDocumentBuf,
+        changed: ChangedFields,
+    ) -> ChangedFields {
+        match self.included.insert((meta.collection, id(document))) {
+            true => changed.with_pending(document),
+            false => changed,
         }
     }
 
     /// The pending work that updates by the library record in the documents that they change.
-    pub(in super::super) fn debt(&self) -> Debt {
+    pub(in super::super) fn pending(&self) -> PendingWork {
         match self.transactions {
-            true => Debt::Later(self.later),
-            false => Debt::All(self.later),
+            true => PendingWork::Later(self.later),
+            false => PendingWork::All(self.later),
         }
     }
 
     /// Whether something of such a document is derived elsewhere after the write.
-    fn is_followed_later(&self, graph: &Graph, meta: &DocumentMeta) -> bool {
-        !self.transactions || graph.is_followed_later(meta)
+    fn is_derived_later(&self, graph: &Graph, meta: &DocumentMeta) -> bool {
+        !self.transactions || graph.is_derived_later(meta)
     }
 
     /// Applies the effects of a write on the other side of two-way references. Returns the documents that it changes there,
@@ -220,12 +226,12 @@ impl Within {
         own: Option<Own<'_>>,
         effects: &[Effect],
     ) -> Result<Beside> {
-        let beside = Within::look(scope, own, effects).await?;
-        effects::apply(scope, scope.odm.graph(), effects, self.debt()).await?;
+        let beside = Propagation::look(scope, own, effects).await?;
+        effects::apply(scope, scope.odm.graph(), effects, self.pending()).await?;
         let graph = scope.odm.graph();
         for edge in effects.iter().filter_map(|effect| graph.edge(effect.edge)) {
-            if graph.is_read(edge.holder, &edge.path) && self.is_followed_later(graph, edge.holder) {
-                self.left.add(edge.holder, self.later);
+            if graph.is_read(edge.holder, &edge.path) && self.is_derived_later(graph, edge.holder) {
+                self.deferred.add(edge.holder, self.later);
             }
         }
         Ok(beside)
@@ -285,7 +291,7 @@ impl Within {
                 after: after.remove(&key),
                 before: Some(before),
                 inserted: false,
-                written: Due::All,
+                written: ChangedFields::All,
             });
             match all.iter_mut().find(|(other, _)| is(other, meta)) {
                 Some((_, known)) => known.extend(images),
@@ -293,7 +299,7 @@ impl Within {
             }
         }
         for (meta, images) in &all {
-            self.pay_for(scope, meta, images).await?;
+            self.propagate(scope, meta, images).await?;
         }
         Ok(())
     }
@@ -311,10 +317,10 @@ impl Within {
                 before: Some((*document).clone()),
                 after: None,
                 inserted: false,
-                written: Due::All,
+                written: ChangedFields::All,
             })
             .collect();
-        self.pay_for(scope, meta, &images).await
+        self.propagate(scope, meta, &images).await
     }
 
     /// Records that these fields have changed in documents of a collection. Derived fields never depend on each other in a
@@ -329,8 +335,8 @@ impl Within {
         if changed.is_empty() {
             return;
         }
-        if self.is_followed_later(graph, meta) {
-            self.left.add(meta, self.later);
+        if self.is_derived_later(graph, meta) {
+            self.deferred.add(meta, self.later);
         }
         if !self.transactions {
             return;
@@ -354,7 +360,7 @@ impl Within {
         }
     }
 
-    async fn pay_for(
+    async fn propagate(
         &mut self,
         scope: &Scope<'_>,
         meta: &'static DocumentMeta,
@@ -366,64 +372,69 @@ impl Within {
         if !self.transactions {
             note_parents(scope, meta, before_and_after(images)).await?;
             for (at, keys) in previous_parents(graph, meta, images) {
-                self.left.parents.entry(at).or_default().extend(keys);
+                self.deferred.parents.entry(at).or_default().extend(keys);
             }
             return Ok(());
         }
         for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
-            if hold(scope, edge, images, self.debt()).await? {
+            if hold(scope, edge, images, self.pending()).await? {
                 let written = images.iter().filter_map(|image| image.after.as_ref());
-                let changed = passed_on(scope, edge, &Due::All);
+                let changed = passed_on(scope, edge, &ChangedFields::All);
                 self.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
             }
         }
-        let mut owed: HashMap<Key, Due> = HashMap::new();
+        let mut earlier: HashMap<Key, ChangedFields> = HashMap::new();
         let known = images
             .iter()
             .filter_map(|image| image.before.as_ref().or(image.after.as_ref()));
         for document in known {
             // Not recorded as known: a later change that is passed on to it reaches further than its current copies.
-            owed.insert(id(document), Due::Of(Vec::new()).with_noted(document));
+            earlier.insert(id(document), ChangedFields::Of(Vec::new()).with_pending(document));
         }
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
             let after = |inserted: bool| {
                 let written = images.iter().filter(move |image| image.inserted == inserted);
                 written.filter_map(|image| {
                     let after = image.after.clone()?;
-                    let due = changed(edge, image)?.and(owed.get(&id(&after)));
-                    Some((after, due))
+                    let fields = changed_fields(edge, image)?.and(earlier.get(&id(&after)));
+                    Some((after, fields))
                 })
             };
             let inserted: Vec<Changed> = after(true).collect();
-            let mut changed = lift(scope, meta, &inserted).await?.documents.unwrap_or(inserted);
+            let mut changed = raise_counted(scope, meta, &inserted)
+                .await?
+                .documents
+                .unwrap_or(inserted);
             changed.extend(after(false));
             self.deliver(scope, meta, edge, &changed).await?;
         }
         note_parents(scope, meta, before_and_after(images)).await?;
-        let followed = follow(scope, meta, images, self.debt()).await?;
-        self.copies += followed.parents;
-        if !followed.alone.is_empty() {
+        let updated = update_parents(scope, meta, images, self.pending()).await?;
+        self.copies += updated.parents;
+        if !updated.alone.is_empty() {
             let is_of = |(at, keys): &(usize, HashSet<Key>), child: &RawDocumentBuf| {
                 graph.edge(*at).is_some_and(|edge| {
                     let mut named = (0..edge.targets.len()).flat_map(|target| edge.keys(target, child));
                     named.any(|key| keys.contains(&key))
                 })
             };
-            let names_one = |child: &&RawDocumentBuf| followed.alone.iter().any(|alone| is_of(alone, child));
+            let names_one = |child: &&RawDocumentBuf| updated.alone.iter().any(|alone| is_of(alone, child));
             let written = images.iter().filter_map(|image| image.after.as_ref());
             let keys: Vec<Key> = written.filter(names_one).map(id).collect();
             for ids in key::chunks(&keys) {
-                owe_all(scope, meta, doc! { "_id": { "$in": ids } }, self.later).await?;
-                self.left.add(meta, self.later);
+                record_all(scope, meta, doc! { "_id": { "$in": ids } }, self.later).await?;
+                self.deferred.add(meta, self.later);
             }
             // The pending work of a child does not name the previous parents, nor those of a deleted child.
-            let left_behind = orphans::left_behind(graph, &followed.alone, images);
-            self.left.noted.extend(orphans::note(scope, left_behind).await?);
-            for (at, keys) in followed.alone {
-                self.left.parents.entry(at).or_default().extend(keys);
+            let left_behind = orphans::left_behind(graph, &updated.alone, images);
+            self.deferred
+                .notes
+                .extend(orphans::note(scope, left_behind).await?);
+            for (at, keys) in updated.alone {
+                self.deferred.parents.entry(at).or_default().extend(keys);
             }
         }
-        for (parent, by, key, derived) in followed.passed_on {
+        for (parent, by, key, derived) in updated.passed_on {
             self.pass_on(graph, parent, (by, vec![key]), vec![derived.to_owned()]);
         }
         Ok(())
@@ -436,23 +447,23 @@ impl Within {
         edge: &Edge,
         documents: &[Changed],
     ) -> Result<()> {
-        let delivered = deliver(scope, meta, edge, documents, self.debt()).await?;
+        let delivered = deliver(scope, meta, edge, documents, self.pending()).await?;
         self.copies += delivered.documents;
         if !delivered.left.is_empty() {
-            let is_due = |source: &str| documents.iter().any(|(_, due)| due.is_of(source));
-            let names = followed(edge).map(|copy| copy.source);
-            let names: Vec<&str> = names.filter(|source| is_due(source)).collect();
-            self.owe(scope, meta, doc! { "_id": { "$in": delivered.left } }, &names)
+            let has_changed = |source: &str| documents.iter().any(|(_, changed)| changed.is_of(source));
+            let names = kept_in_sync(edge).map(|copy| copy.source);
+            let names: Vec<&str> = names.filter(|source| has_changed(source)).collect();
+            self.leave_pending(scope, meta, doc! { "_id": { "$in": delivered.left } }, &names)
                 .await?;
         }
         if delivered.documents > 0 {
             let mut keys = Vec::new();
-            let mut changed = Vec::new();
-            for (document, due) in documents {
+            let mut further = Vec::new();
+            for (document, changed) in documents {
                 keys.extend(batch::value(document, edge.by()));
-                changed.extend(passed_on(scope, edge, due));
+                further.extend(passed_on(scope, edge, changed));
             }
-            self.pass_on(scope.odm.graph(), edge.holder, (&edge.path, keys), changed);
+            self.pass_on(scope.odm.graph(), edge.holder, (&edge.path, keys), further);
         }
         Ok(())
     }
@@ -460,7 +471,7 @@ impl Within {
     /// Records in these documents that the fields derived from these ones are to be updated after the commit. The fields are
     /// named: a document with pending work for everything may have been written without a transaction, so that its sources
     /// would be locked and its copies read again.
-    async fn owe(
+    async fn leave_pending(
         &mut self,
         scope: &Scope<'_>,
         meta: &'static DocumentMeta,
@@ -469,38 +480,38 @@ impl Within {
     ) -> Result<()> {
         let mut update = Document::new();
         for name in names {
-            owe_of(&mut update, self.later, name);
+            record_for(&mut update, self.later, name);
         }
         note(scope, meta, which, update).await?;
-        self.left.add(meta, self.later);
+        self.deferred.add(meta, self.later);
         Ok(())
     }
 
     /// Applies the changes that were passed on, and those that these pass on in turn. Returns the number of changed documents,
     /// and the work that is left after the commit.
-    pub(in super::super) async fn end(mut self, scope: &Scope<'_>) -> Result<(u64, Left)> {
+    pub(in super::super) async fn end(mut self, scope: &Scope<'_>) -> Result<(u64, DeferredWork)> {
         let scope = &scope.unvalidated();
         // The nearest first: a document that is reached in two ways is read after both changes.
         while let Some((nearest, _)) = (self.passed_on.iter().enumerate()).min_by_key(|(_, next)| next.hop) {
             let next = self.passed_on.swap_remove(nearest);
             self.hop = next.hop;
             let keys: Vec<Key> = next.values.iter().map(Key::of_bson).collect();
-            let due = Due::Of(next.changed);
+            let changed = ChangedFields::Of(next.changed);
             for values in key::chunks(&keys) {
                 let which = doc! { &next.field: { "$in": values } };
-                self.pay_further(scope, next.meta, which, &due).await?;
+                self.next_layer(scope, next.meta, which, &changed).await?;
             }
         }
-        Ok((self.copies, self.left))
+        Ok((self.copies, self.deferred))
     }
 
     /// Updates the fields that are derived from these documents, which this transaction has changed.
-    async fn pay_further(
+    async fn next_layer(
         &mut self,
         scope: &Scope<'_>,
         meta: &'static DocumentMeta,
         which: Document,
-        due: &Due,
+        changed: &ChangedFields,
     ) -> Result<()> {
         let graph = scope.odm.graph();
         let fields = needed(graph, meta);
@@ -512,8 +523,8 @@ impl Within {
                 let one_more = most.saturating_add(1);
                 let some = scope.some(meta, which.clone(), fields, one_more).await?;
                 if some.more {
-                    let names: Vec<&str> = due.names().collect();
-                    return self.owe(scope, meta, which, &names).await;
+                    let names: Vec<&str> = changed.names().collect();
+                    return self.leave_pending(scope, meta, which, &names).await;
                 }
                 some.documents
             }
@@ -521,18 +532,18 @@ impl Within {
         if documents.is_empty() {
             return Ok(());
         }
-        let with_due = |document: RawDocumentBuf| {
-            let due = self.due(meta, &document, due.clone());
-            (document, due)
+        let with_changes = |document: RawDocumentBuf| {
+            let changed = self.with_earlier(meta, &document, changed.clone());
+            (document, changed)
         };
-        let documents: Vec<Changed> = documents.into_iter().map(with_due).collect();
-        let dues: HashMap<Key, &Due> = documents
+        let documents: Vec<Changed> = documents.into_iter().map(with_changes).collect();
+        let all_changed: HashMap<Key, &ChangedFields> = documents
             .iter()
-            .map(|(document, due)| (id(document), due))
+            .map(|(document, changed)| (id(document), changed))
             .collect();
         let kept = |derived: &Derived, child: &RawDocumentBuf| {
-            let due = dues.get(&id(child));
-            is_atomic(derived.sync, true) && due.is_some_and(|due| due.is_derived(graph, derived))
+            let changed = all_changed.get(&id(child));
+            is_atomic(derived.sync, true) && changed.is_some_and(|changed| changed.is_derived(graph, derived))
         };
         let parents = parents_of(graph, meta, all(&documents), kept);
         for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
@@ -540,7 +551,7 @@ impl Within {
         }
         for (edge, list, keys) in parents {
             let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
-            let found = refresh(scope, edge, &list, keys.clone(), self.debt())
+            let found = refresh(scope, edge, &list, keys.clone(), self.pending())
                 .await?
                 .all()?;
             self.copies += found;
@@ -580,11 +591,11 @@ impl Within {
         let names_one =
             |child: &RawDocumentBuf| edge.keys(target, child).iter().any(|key| absent.contains(key));
         let left: Vec<&Changed> = children.iter().filter(|(child, _)| names_one(child)).collect();
-        let names: HashSet<&str> = left.iter().flat_map(|(_, due)| due.names()).collect();
+        let names: HashSet<&str> = left.iter().flat_map(|(_, changed)| changed.names()).collect();
         let names: Vec<&str> = names.into_iter().collect();
         let ids: Vec<Key> = left.iter().map(|(child, _)| id(child)).collect();
         for ids in key::chunks(&ids) {
-            self.owe(scope, meta, doc! { "_id": { "$in": ids } }, &names)
+            self.leave_pending(scope, meta, doc! { "_id": { "$in": ids } }, &names)
                 .await?;
         }
         Ok(())
@@ -592,14 +603,14 @@ impl Within {
 }
 
 /// Records in these documents that everything that is derived from them, and in them, is pending.
-pub(in super::super) async fn owe_all(
+pub(in super::super) async fn record_all(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     which: Document,
     token: Token,
 ) -> Result<()> {
     let mut update = Document::new();
-    owe(&mut update, token);
+    record(&mut update, token);
     note(scope, meta, which, update).await
 }
 
@@ -624,12 +635,12 @@ pub(super) fn is_kept(edge: &Edge) -> bool {
 }
 
 /// The fields that others copy by this reference and that a write changed, if any.
-fn changed(edge: &Edge, image: &Image) -> Option<Due> {
+fn changed_fields(edge: &Edge, image: &Image) -> Option<ChangedFields> {
     let after = image.after.as_ref()?;
     if image.inserted {
         // Only where holders may have been there before it.
         let may_be = edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
-        return may_be.then_some(Due::All);
+        return may_be.then_some(ChangedFields::All);
     }
     let is_changed = |copy: &&CopyField| match &image.before {
         Some(before) => at(before, copy.source) != at(after, copy.source),
@@ -641,12 +652,12 @@ fn changed(edge: &Edge, image: &Image) -> Option<Due> {
         .filter(is_changed)
         .map(|copy| copy.source.to_owned())
         .collect();
-    (!names.is_empty()).then_some(Due::Of(names))
+    (!names.is_empty()).then_some(ChangedFields::Of(names))
 }
 
 /// Locks the sources of the copies that a write has stored, if their versions are those of the copies. If a source has a newer
 /// version, the copies are updated. Returns whether they were.
-async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> Result<bool> {
+async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], pending: PendingWork) -> Result<bool> {
     let Some(meta) = edge.targets.first().copied() else {
         return Ok(false);
     };
@@ -691,7 +702,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], debt: Debt) -> R
     if !missing.is_empty() {
         return Err(super::missing(edge, meta, missing));
     }
-    let pulled = pull(scope, edge, &holders, To::Older, debt).await?;
+    let pulled = pull(scope, edge, &holders, To::Older, pending).await?;
     // Those with the same values have only a newer version.
     Ok(pulled.documents > 0)
 }
@@ -771,25 +782,25 @@ async fn new_among(
 ///
 /// # Errors
 /// The first failure, when everything else is applied.
-pub(crate) fn settle<'s>(
+pub(crate) fn drain<'s>(
     scope: Scope<'s>,
     meta: &'static DocumentMeta,
     token: Token,
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
         let fields = needed(scope.odm.graph(), meta);
-        let owing = doc! { OPERATION: token };
-        let mut paid = Written::default();
+        let pending = doc! { OPERATION: token };
+        let mut applied = Written::default();
         let mut before: HashSet<Key> = HashSet::new();
         loop {
-            let some = scope.some(meta, owing.clone(), fields.clone(), BATCH).await?;
+            let some = scope.some(meta, pending.clone(), fields.clone(), BATCH).await?;
             let these: HashSet<Key> = some.documents.iter().map(id).collect();
             let are_left = !these.is_disjoint(&before);
-            pay_each(&scope, meta, some.documents, &mut paid).await?;
+            apply_each(&scope, meta, some.documents, &mut applied).await?;
             if !some.more {
-                return paid.all();
+                return applied.all();
             }
-            if are_left || paid.refused.is_some() {
+            if are_left || applied.refused.is_some() {
                 break;
             }
             before = these;
@@ -798,12 +809,12 @@ pub(crate) fn settle<'s>(
         let mut last: Option<Bson> = None;
         loop {
             let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
-            let filter = batch::all([owing.clone(), after]);
+            let filter = batch::all([pending.clone(), after]);
             let some = scope.batch(meta, filter, Some(fields.clone()), BATCH).await?;
             last = some.documents.last().map(batch::document_id);
-            pay_each(&scope, meta, some.documents, &mut paid).await?;
+            apply_each(&scope, meta, some.documents, &mut applied).await?;
             if !some.more {
-                return paid.all();
+                return applied.all();
             }
         }
     }
@@ -815,23 +826,23 @@ pub(crate) fn settle<'s>(
 ///
 /// # Errors
 /// The first failure, when everything else is applied; or at once an error that would occur with every document.
-pub(in super::super) async fn settle_all(
+pub(in super::super) async fn drain_all(
     scope: &Scope<'_>,
-    debts: Vec<(&'static DocumentMeta, Token)>,
+    tokens: Vec<(&'static DocumentMeta, Token)>,
 ) -> Result<u64> {
-    let mut paid = Written::default();
+    let mut applied = Written::default();
     let mut known = HashSet::new();
-    for (meta, token) in debts {
+    for (meta, token) in tokens {
         if known.insert((meta.collection, token)) {
-            paid.add(settle(*scope, meta, token).await.map(Written::of))?;
+            applied.add(drain(*scope, meta, token).await.map(Written::of))?;
         }
     }
-    paid.all()
+    applied.all()
 }
 
 /// Leaves work that can't be applied to `recover`, where the caller has another error to return.
-pub(in super::super) fn leave_unpaid(paid: Result<u64>) {
-    if let Err(error) = paid {
+pub(in super::super) fn log_undrained(drained: Result<u64>) {
+    if let Err(error) = drained {
         tracing::warn!(
             target: "odm",
             %error,
@@ -842,8 +853,8 @@ pub(in super::super) fn leave_unpaid(paid: Result<u64>) {
 
 /// The number of documents that the pending work of a committed transaction changed. The rest stays pending in the database: an
 /// error would mean that the transaction was not committed.
-pub(in super::super) fn leave_owed(paid: Result<u64>) -> u64 {
-    paid.unwrap_or_else(|error| {
+pub(in super::super) fn drained_or_logged(drained: Result<u64>) -> u64 {
+    drained.unwrap_or_else(|error| {
         tracing::warn!(
             target: "odm",
             %error,
@@ -855,45 +866,45 @@ pub(in super::super) fn leave_owed(paid: Result<u64>) -> u64 {
 
 /// Applies the pending work of these documents, whichever operation left it, and clears it. If a part of it fails, the rest is
 /// applied, and nothing is cleared.
-pub(crate) fn pay<'s>(
+pub(crate) fn apply_work<'s>(
     scope: &'s Scope<'_>,
     meta: &'static DocumentMeta,
     mut documents: Vec<RawDocumentBuf>,
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
-        let mut paid = Written::default();
+        let mut applied = Written::default();
         for _ in 0..=PULLS {
-            let tokens: HashMap<Key, Key> = documents.iter().filter_map(owed_by).collect();
-            let (once, overtaken) = pay_once(scope, meta, documents).await?;
-            paid.add(Ok(once))?;
-            if overtaken.is_empty() || paid.refused.is_some() {
+            let tokens: HashMap<Key, Key> = documents.iter().filter_map(operation_of).collect();
+            let (once, overtaken) = apply_once(scope, meta, documents).await?;
+            applied.add(Ok(once))?;
+            if overtaken.is_empty() || applied.refused.is_some() {
                 break;
             }
             // A write that changed copied fields has taken over the pending work. Another write has not: then the rest is
             // applied here, with the current values of the document.
             let ids: Vec<Bson> = overtaken.iter().map(Key::to_bson).collect();
-            let which = batch::all([doc! { "_id": { "$in": ids } }, owing()]);
+            let which = batch::all([doc! { "_id": { "$in": ids } }, has_pending_work()]);
             documents = scope.every(meta, which, needed(scope.odm.graph(), meta)).await?;
             documents.retain(|document| {
-                owed_by(document).is_some_and(|(id, token)| tokens.get(&id) == Some(&token))
+                operation_of(document).is_some_and(|(id, token)| tokens.get(&id) == Some(&token))
             });
             if documents.is_empty() {
                 break;
             }
         }
-        paid.all()
+        applied.all()
     }
     .boxed()
 }
 
 /// The id of a document and the token of its pending work.
-fn owed_by(document: &RawDocumentBuf) -> Option<(Key, Key)> {
+fn operation_of(document: &RawDocumentBuf) -> Option<(Key, Key)> {
     Some((id(document), Key::of(at(document, OPERATION)?)))
 }
 
 /// One attempt of it. Also returns the documents that other writers changed meanwhile, so that some of their holders may lack
 /// the changes.
-async fn pay_once(
+async fn apply_once(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
@@ -902,29 +913,33 @@ async fn pay_once(
     let scope = &scope.unvalidated();
     let token = Token::new();
     let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
-    let mut paid = Written::default();
+    let mut applied = Written::default();
     let mut collections: Vec<&'static DocumentMeta> = Vec::new();
-    let mut documents = with_dues(documents);
+    let mut documents = with_changed_fields(documents);
     for attempt in 0.. {
         let mut overtaken = false;
         for edge in graph.copying(meta) {
             // A document that only a passed-on change has reached has no new references.
-            let written = documents.iter().filter(|(_, due)| *due == Due::All);
+            let written = documents
+                .iter()
+                .filter(|(_, changed)| *changed == ChangedFields::All);
             let written = written.map(|(document, _)| document);
             if transactions && is_kept(edge) {
                 let waited = wait_for_sources(scope, edge, written.clone()).await;
-                if paid.and(waited)?.is_none() {
+                if applied.and(waited)?.is_none() {
                     continue;
                 }
             }
             let pulled = pull(scope, edge, written, To::Older, token.into()).await;
-            let Some(pulled) = paid.and(pulled)? else { continue };
+            let Some(pulled) = applied.and(pulled)? else {
+                continue;
+            };
             let is_any = pulled.documents > 0 || pulled.refused.is_some();
-            if is_any && !passed_on(scope, edge, &Due::All).is_empty() {
+            if is_any && !passed_on(scope, edge, &ChangedFields::All).is_empty() {
                 collections.push(meta);
             }
-            overtaken |= pulled.overtaken && !passed_on(scope, edge, &Due::All).is_empty();
-            pulled.refused.into_iter().for_each(|error| paid.refuse(error));
+            overtaken |= pulled.overtaken && !passed_on(scope, edge, &ChangedFields::All).is_empty();
+            pulled.refused.into_iter().for_each(|error| applied.refuse(error));
         }
         if !overtaken {
             break;
@@ -935,27 +950,27 @@ async fn pay_once(
                 collection = meta.collection,
                 "other writers keep changing the same copies; their pending work is left to `recover`"
             );
-            return Ok((paid, HashSet::new()));
+            return Ok((applied, HashSet::new()));
         }
         // The concurrent writer of the copies has passed on the changes that it knew, and the copies may be newer still: so
         // their current values are passed on.
         let ids = batch::ids(all(&documents));
         let which = doc! { "_id": { "$in": ids }, OPERATION: { "$exists": true } };
-        documents = with_dues(scope.every(meta, which, needed(graph, meta)).await?);
+        documents = with_changed_fields(scope.every(meta, which, needed(graph, meta)).await?);
     }
     let mut edges = graph.copied(meta).peekable();
-    let mut lifted = None;
+    let mut raised_documents = None;
     if edges.peek().is_some()
-        && let Some(raised) = paid.and(lift(scope, meta, &documents).await)?
+        && let Some(raised) = applied.and(raise_counted(scope, meta, &documents).await)?
     {
-        lifted = raised.documents;
-        raised.refused.into_iter().for_each(|error| paid.refuse(error));
+        raised_documents = raised.documents;
+        raised.refused.into_iter().for_each(|error| applied.refuse(error));
     }
     let mut overtaken: HashSet<Key> = HashSet::new();
     for edge in edges {
-        let documents = lifted.as_deref().unwrap_or(&documents);
+        let documents = raised_documents.as_deref().unwrap_or(&documents);
         let delivered = deliver(scope, meta, edge, documents, token.into()).await;
-        let Some(delivered) = paid.and(delivered)? else {
+        let Some(delivered) = applied.and(delivered)? else {
             continue;
         };
         overtaken.extend(delivered.overtaken);
@@ -963,14 +978,14 @@ async fn pay_once(
             documents: delivered.documents,
             refused: delivered.refused,
         };
-        let mut dues = documents.iter().map(|(_, due)| due);
-        if written.is_any() && dues.any(|due| !passed_on(scope, edge, due).is_empty()) {
+        let mut all_changed = documents.iter().map(|(_, changed)| changed);
+        if written.is_any() && all_changed.any(|changed| !passed_on(scope, edge, changed).is_empty()) {
             collections.push(edge.holder);
         }
-        paid.add(Ok(written))?;
+        applied.add(Ok(written))?;
     }
     let parents: Vec<&RawDocumentBuf> = all(&documents)
-        .filter(|document| owes(document, CHILDREN) && !is_gone(document))
+        .filter(|document| has_entry(document, CHILDREN) && !is_gone(document))
         .collect();
     let mut adopted = Written::default();
     adopted.add(adopt(scope, meta, &parents, token.into()).await)?;
@@ -978,51 +993,53 @@ async fn pay_once(
     if adopted.is_any() && held.any(|derived| graph.is_read(meta, derived.field.name)) {
         collections.push(meta);
     }
-    paid.add(Ok(adopted))?;
-    let is_due = |derived: &Derived, child: &RawDocumentBuf| Due::noted(child).is_derived(graph, derived);
-    for (edge, list, keys) in parents_of(graph, meta, all(&documents), is_due) {
-        paid.add(refresh(scope, edge, &list, keys, token.into()).await)?;
+    applied.add(Ok(adopted))?;
+    let has_changed = |derived: &Derived, child: &RawDocumentBuf| {
+        ChangedFields::pending_in(child).is_derived(graph, derived)
+    };
+    for (edge, list, keys) in parents_of(graph, meta, all(&documents), has_changed) {
+        applied.add(refresh(scope, edge, &list, keys, token.into()).await)?;
         for derived in list {
             if graph.is_read(derived.parent, derived.field.name) {
                 collections.push(derived.parent);
             }
         }
     }
-    if paid.refused.is_none() {
+    if applied.refused.is_none() {
         let (gone, there): (Vec<_>, Vec<_>) = all(&documents).partition(|document| is_gone(document));
-        paid.and(note_parents(scope, meta, gone.iter().map(|document| (*document, None))).await)?;
-        for debt in as_read(gone.into_iter()) {
-            paid.and(scope.delete(meta, debt.gone()).await)?;
+        applied.and(note_parents(scope, meta, gone.iter().map(|document| (*document, None))).await)?;
+        for same in grouped(gone.into_iter()) {
+            applied.and(scope.delete(meta, same.gone()).await)?;
         }
         // The work of other programs is pending still.
         let is_for_others = graph.is_for_others(meta);
         let done = there
             .into_iter()
             .filter(|document| !is_for_others && !overtaken.contains(&id(document)));
-        paid.and(strike_out(scope, meta, done).await)?;
+        applied.and(clear(scope, meta, done).await)?;
     }
     collections.dedup_by_key(|meta| meta.collection);
     let further = collections.into_iter().map(|meta| (meta, token)).collect();
-    paid.add(settle_all(scope, further).await.map(Written::of))?;
-    Ok((paid, overtaken))
+    applied.add(drain_all(scope, further).await.map(Written::of))?;
+    Ok((applied, overtaken))
 }
 
 fn all(documents: &[Changed]) -> impl Iterator<Item = &RawDocumentBuf> + Clone {
     documents.iter().map(|(document, _)| document)
 }
 
-/// Documents with their pending work.
-fn with_dues(documents: Vec<RawDocumentBuf>) -> Vec<Changed> {
-    let with_due = |document: RawDocumentBuf| {
-        let due = Due::noted(&document);
-        (document, due)
+/// Documents with the fields that their pending work names.
+fn with_changed_fields(documents: Vec<RawDocumentBuf>) -> Vec<Changed> {
+    let with_fields = |document: RawDocumentBuf| {
+        let fields = ChangedFields::pending_in(&document);
+        (document, fields)
     };
-    documents.into_iter().map(with_due).collect()
+    documents.into_iter().map(with_fields).collect()
 }
 
 /// Deletes documents from which other documents derive something, outside of a transaction: they are marked first, then
 /// everything is derived without them, and then they are deleted. Returns their number.
-pub(in super::super) async fn delete_with_debts(
+pub(in super::super) async fn delete_after_draining(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
@@ -1030,7 +1047,7 @@ pub(in super::super) async fn delete_with_debts(
     let token = Token::new();
     let marked = mark_gone(scope, meta, filter, token).await?;
     if marked > 0 {
-        settle(*scope, meta, token).await?;
+        drain(*scope, meta, token).await?;
     }
     Ok(marked)
 }
@@ -1043,7 +1060,7 @@ pub(in super::super) async fn mark_gone(
     token: Token,
 ) -> Result<u64> {
     let mut update = doc! { "$set": { DELETE: true } };
-    owe(&mut update, token);
+    record(&mut update, token);
     let mark = Statement {
         filter,
         update,
@@ -1056,6 +1073,6 @@ pub(in super::super) async fn mark_gone(
 }
 
 /// The condition of documents with pending work.
-pub(crate) fn owing() -> Document {
+pub(crate) fn has_pending_work() -> Document {
     doc! { OPERATION: { "$exists": true } }
 }

@@ -68,7 +68,7 @@ struct Numbers {
     average: f64,
 }
 
-/// What a page shows of a product.
+/// The part of a product that a page shows.
 #[derive(Debug, PartialEq)]
 pub struct Page {
     pub id: i32,
@@ -80,20 +80,20 @@ pub struct Page {
 }
 
 /// The collections of the driver.
-pub struct ByHand {
+pub struct OnDriver {
     db: Database,
     session: ClientSession,
 }
 
-impl ByHand {
-    pub async fn new(db: &Database) -> Result<ByHand> {
-        Ok(ByHand {
+impl OnDriver {
+    pub async fn new(db: &Database) -> Result<OnDriver> {
+        Ok(OnDriver {
             db: db.clone(),
             session: db.client().start_session().await?,
         })
     }
 
-    /// What the pages need that keep nothing in the product.
+    /// The queries of pages that keep nothing in the product.
     pub async fn store_plain(&self) -> Result<()> {
         let products: Collection<Document> = self.db.collection("products");
         let mut plain = Vec::new();
@@ -113,7 +113,7 @@ impl ByHand {
             .await?;
         let index = mongodb::IndexModel::builder()
             .keys(doc! { "product": 1, "at": -1 })
-            .options(IndexOptions::builder().name("by_hand".to_owned()).build());
+            .options(IndexOptions::builder().name("on_driver".to_owned()).build());
         // The library has made the same under its own name.
         let _there = self
             .db
@@ -124,7 +124,7 @@ impl ByHand {
     }
 
     /// With the address of its host, and pushed to the newest of it: one transaction, which the drivers' specification says
-    /// how to repeat. The push modifies the host, so nobody changes its address between the read and the commit.
+    /// how to repeat. The push modifies the host, so no other client changes its address between the read and the commit.
     pub async fn insert(&mut self, message: &NewLogMsg, newest: i32) -> Result<()> {
         let options = TransactionOptions::builder()
             .read_concern(ReadConcern::snapshot())
@@ -191,7 +191,7 @@ impl ByHand {
         Ok(())
     }
 
-    /// What a read of the newest messages is compared by.
+    /// The values by which two reads of the newest messages are compared.
     pub async fn last_message(&self, host: i32) -> Result<Option<LogMsg>> {
         let messages = self.db.collection::<LogMsg>("logmsg");
         let newest = messages.find_one(doc! { "host": host }).sort(doc! { "time": -1 });

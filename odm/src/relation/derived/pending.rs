@@ -3,7 +3,7 @@
 use super::super::effects::id;
 use super::super::graph::{Derived, Edge, Graph};
 use super::super::scope::{Scope, Statement};
-use super::{Token, at, followed, put};
+use super::{Token, at, kept_in_sync, put};
 use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
@@ -20,18 +20,18 @@ const ALL: &str = "*";
 pub(super) const CHILDREN: &str = "<";
 
 /// The part of an update that records pending work for everything that is derived from the document.
-pub(super) fn owe(update: &mut Document, token: Token) {
-    owe_of(update, token, ALL);
+pub(super) fn record(update: &mut Document, token: Token) {
+    record_for(update, token, ALL);
 }
 
 /// The same for what is derived from this field.
-pub(super) fn owe_of(update: &mut Document, token: Token, field: &str) {
+pub(super) fn record_for(update: &mut Document, token: Token, field: &str) {
     put(update, "$set", OPERATION, token.into());
-    put(update, "$set", &due_of(field), ObjectId::new().into());
+    put(update, "$set", &path_for(field), ObjectId::new().into());
 }
 
 /// The path of the pending work of a field.
-pub(super) fn due_of(field: &str) -> String {
+pub(super) fn path_for(field: &str) -> String {
     below(FIELDS, field)
 }
 
@@ -55,7 +55,7 @@ pub(super) fn escaped(name: &str) -> String {
 }
 
 /// The name of the field again.
-fn due_name(key: &str) -> String {
+fn unescaped_name(key: &str) -> String {
     key.replace("%24", "$").replace("%2e", ".").replace("%25", "%")
 }
 
@@ -69,126 +69,128 @@ pub(super) fn unescaped(condition: &Document) -> Document {
         }
     }
     let fields = condition.iter();
-    fields.map(|(name, of)| (due_name(name), value(of))).collect()
+    fields
+        .map(|(name, of)| (unescaped_name(name), value(of)))
+        .collect()
 }
 
 /// The pending work of all fields, as it is stored in a document.
-pub(super) fn all_due() -> Document {
+pub(super) fn all_fields() -> Document {
     doc! { ALL: ObjectId::new() }
 }
 
 /// The same in a pipeline: its fields.
-pub(super) fn owing_all(token: Token) -> Document {
-    doc! { OPERATION: token, FIELDS: { "$mergeObjects": [format!("${FIELDS}"), { "$literal": all_due() }] } }
+pub(super) fn recorded_in_pipeline(token: Token) -> Document {
+    doc! { OPERATION: token, FIELDS: { "$mergeObjects": [format!("${FIELDS}"), { "$literal": all_fields() }] } }
 }
 
-/// Pending work as a new document holds it.
-pub(super) fn pending(token: Token, due: Document) -> Document {
-    doc! { name_of(OPERATION): token, name_of(FIELDS): due }
+/// The mark of pending work for these fields, as a new document holds it.
+pub(super) fn mark(token: Token, fields: Document) -> Document {
+    doc! { name_of(OPERATION): token, name_of(FIELDS): fields }
 }
 
-/// The same in a replacement, with what is pending in the replaced document: an expression.
-pub(super) fn pending_too(token: Token, due: Document) -> Document {
-    let due = doc! { "$mergeObjects": [format!("${FIELDS}"), { "$literal": due }] };
-    doc! { "$mergeObjects": [format!("${PENDING}"), pending(token, due)] }
+/// The same in a replacement, with the pending work of the replaced document: an expression.
+pub(super) fn merged_mark(token: Token, fields: Document) -> Document {
+    let fields = doc! { "$mergeObjects": [format!("${FIELDS}"), { "$literal": fields }] };
+    doc! { "$mergeObjects": [format!("${PENDING}"), mark(token, fields)] }
 }
 
 /// Whether a document has pending work with this name.
-pub(super) fn owes(document: &RawDocumentBuf, name: &str) -> bool {
-    let due = at(document, FIELDS).and_then(|due| due.as_document());
-    due.is_some_and(|due| due.get(name).ok().flatten().is_some())
+pub(super) fn has_entry(document: &RawDocumentBuf, name: &str) -> bool {
+    let fields = at(document, FIELDS).and_then(|fields| fields.as_document());
+    fields.is_some_and(|fields| fields.get(name).ok().flatten().is_some())
 }
 
 /// The changed fields of a document from which something is derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum ChangedFields {
     All,
     /// These fields.
     Of(Vec<String>),
 }
 
-impl Due {
+impl ChangedFields {
     /// The fields that the pending work of a document names.
-    pub(super) fn noted(document: &RawDocument) -> Due {
-        let Some(due) = at(document, FIELDS).and_then(|due| due.as_document()) else {
-            return Due::All;
+    pub(super) fn pending_in(document: &RawDocument) -> ChangedFields {
+        let Some(fields) = at(document, FIELDS).and_then(|fields| fields.as_document()) else {
+            return ChangedFields::All;
         };
-        let names = due.iter().map_while(|entry| entry.ok()).map(|(name, _)| name);
-        let names: Vec<String> = names.map(|name| due_name(name.as_str())).collect();
+        let names = fields.iter().map_while(|entry| entry.ok()).map(|(name, _)| name);
+        let names: Vec<String> = names.map(|name| unescaped_name(name.as_str())).collect();
         match names.iter().any(|name| name == ALL) {
-            true => Due::All,
-            false => Due::Of(names),
+            true => ChangedFields::All,
+            false => ChangedFields::Of(names),
         }
     }
 
-    pub(super) fn and(self, other: Option<&Due>) -> Due {
+    pub(super) fn and(self, other: Option<&ChangedFields>) -> ChangedFields {
         match (self, other) {
-            (due, None) => due,
-            (Due::Of(mut names), Some(Due::Of(others))) => {
+            (fields, None) => fields,
+            (ChangedFields::Of(mut names), Some(ChangedFields::Of(others))) => {
                 names.extend(others.iter().cloned());
-                Due::Of(names)
+                ChangedFields::Of(names)
             }
-            _ => Due::All,
+            _ => ChangedFields::All,
         }
     }
 
     /// These fields, and those that the pending work of the document names, if it has some.
-    pub(super) fn with_noted(self, document: &RawDocument) -> Due {
+    pub(super) fn with_pending(self, document: &RawDocument) -> ChangedFields {
         if at(document, OPERATION).is_none() {
             return self;
         }
-        self.and(Some(&Due::noted(document)))
+        self.and(Some(&ChangedFields::pending_in(document)))
     }
 
     /// The names of the fields; for all fields, the entry that means all.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let (all, names) = match self {
-            Due::All => (Some(ALL), [].as_slice()),
-            Due::Of(names) => (None, names.as_slice()),
+            ChangedFields::All => (Some(ALL), [].as_slice()),
+            ChangedFields::Of(names) => (None, names.as_slice()),
         };
         all.into_iter().chain(names.iter().map(String::as_str))
     }
 
     pub(super) fn is_of(&self, field: &str) -> bool {
         match self {
-            Due::All => true,
-            Due::Of(names) => names.iter().any(|name| meet(name, field)),
+            ChangedFields::All => true,
+            ChangedFields::Of(names) => names.iter().any(|name| meet(name, field)),
         }
     }
 
     /// Whether one of them is copied by this reference.
     pub(super) fn is_copied(&self, edge: &Edge) -> bool {
-        followed(edge).any(|copy| self.is_of(copy.source))
+        kept_in_sync(edge).any(|copy| self.is_of(copy.source))
     }
 
     /// Whether this field is derived from one of them.
     pub(super) fn is_derived(&self, graph: &Graph, derived: &Derived) -> bool {
-        *self == Due::All || derived.reads(graph).iter().any(|name| self.is_of(name))
+        *self == ChangedFields::All || derived.reads(graph).iter().any(|name| self.is_of(name))
     }
 }
 
 /// Documents with the same pending work, as it was read.
 pub(super) struct Same {
     token: Bson,
-    due: Option<Bson>,
+    fields: Option<Bson>,
     ids: Vec<Bson>,
 }
 
 impl Same {
     /// The condition of those whose pending work no write has changed since.
     pub(super) fn filter(&self) -> Document {
-        let due = match &self.due {
-            Some(due) => due.clone(),
+        let fields = match &self.fields {
+            Some(fields) => fields.clone(),
             None => doc! { "$exists": false }.into(),
         };
-        doc! { "_id": { "$in": &self.ids }, OPERATION: &self.token, FIELDS: due }
+        doc! { "_id": { "$in": &self.ids }, OPERATION: &self.token, FIELDS: fields }
     }
 
     /// The condition of those that are to be deleted, and that nothing has written since except the application of pending
     /// work.
     pub(super) fn gone(&self) -> Document {
-        let due = self.due.as_ref().and_then(Bson::as_document);
-        let mut filter = match due.and_then(|due| due.get(ALL)) {
+        let fields = self.fields.as_ref().and_then(Bson::as_document);
+        let mut filter = match fields.and_then(|fields| fields.get(ALL)) {
             Some(write) => doc! { "_id": { "$in": &self.ids }, format!("{FIELDS}.{ALL}"): write },
             None => self.filter(),
         };
@@ -198,8 +200,8 @@ impl Same {
 
     /// The statements that clear the work that was read, and keep that of later writes.
     fn each(&self) -> impl Iterator<Item = Statement> {
-        let due = self.due.as_ref().and_then(Bson::as_document);
-        due.into_iter().flatten().map(|(key, write)| {
+        let fields = self.fields.as_ref().and_then(Bson::as_document);
+        fields.into_iter().flatten().map(|(key, write)| {
             let path = format!("{FIELDS}.{key}");
             Statement {
                 filter: doc! { "_id": { "$in": &self.ids }, &path: write },
@@ -211,19 +213,19 @@ impl Same {
 }
 
 /// Groups these documents by their pending work.
-pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -> Vec<Same> {
+pub(super) fn grouped<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -> Vec<Same> {
     let mut all: HashMap<(Key, Key), Same> = HashMap::new();
     for document in documents {
         let value = |name: &str| at(document, name).and_then(|value| Bson::try_from(value).ok());
         let Some(token) = value(OPERATION) else { continue };
-        let due = value(FIELDS);
+        let fields = value(FIELDS);
         let key = (
             Key::of_bson(&token),
-            Key::of_bson(due.as_ref().unwrap_or(&Bson::Null)),
+            Key::of_bson(fields.as_ref().unwrap_or(&Bson::Null)),
         );
         let same = all.entry(key).or_insert_with(|| Same {
             token,
-            due,
+            fields,
             ids: Vec::new(),
         });
         same.ids.push(id(document).to_bson());
@@ -232,7 +234,7 @@ pub(super) fn as_read<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -
 }
 
 /// Clears pending work, if it is still as it was read.
-pub(super) async fn strike_out<'d>(
+pub(super) async fn clear<'d>(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
@@ -241,11 +243,11 @@ pub(super) async fn strike_out<'d>(
     let mut statements = Vec::new();
     let mut each = Vec::new();
     let mut ids = Vec::new();
-    for debt in as_read(documents.into_iter()) {
-        each.extend(debt.each());
-        ids.extend(debt.ids.iter().cloned());
+    for same in grouped(documents.into_iter()) {
+        each.extend(same.each());
+        ids.extend(same.ids.iter().cloned());
         statements.push(Statement {
-            filter: debt.filter(),
+            filter: same.filter(),
             update: cleared.clone(),
             array_filters: Vec::new(),
         });
@@ -268,32 +270,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_owed_by_their_names() {
+    fn pending_work_names_its_fields() {
         let mut update = Document::new();
         let token = Token::new();
         for field in ["place.name", "100%.$5", "%2e"] {
-            owe_of(&mut update, token, field);
+            record_for(&mut update, token, field);
         }
         let set = update.get_document("$set").expect("fields that are set");
-        let due: Document = set
+        let fields: Document = set
             .iter()
             .filter_map(|(name, id)| {
                 Some((name.strip_prefix("_odm.pending.fields.")?.to_owned(), id.clone()))
             })
             .collect();
-        assert_eq!(due.len(), 3);
-        assert!(due.keys().all(|key| !key.contains(['.', '$'])), "{due}");
-        let noted = |due: Document| {
-            let document = RawDocumentBuf::try_from(&doc! { "_odm": { "pending": { "fields": due } } })
+        assert_eq!(fields.len(), 3);
+        assert!(fields.keys().all(|key| !key.contains(['.', '$'])), "{fields}");
+        let read = |fields: Document| {
+            let document = RawDocumentBuf::try_from(&doc! { "_odm": { "pending": { "fields": fields } } })
                 .expect("a document");
-            Due::noted(&document)
+            ChangedFields::pending_in(&document)
         };
         let names = ["place.name", "100%.$5", "%2e"].map(str::to_owned);
-        assert_eq!(noted(due.clone()), Due::Of(names.to_vec()));
-        let mut all = due;
-        all.extend(all_due());
-        assert_eq!(noted(all), Due::All);
-        assert_eq!(noted(Document::new()), Due::Of(Vec::new()));
-        assert_eq!(Due::noted(&RawDocumentBuf::new()), Due::All);
+        assert_eq!(read(fields.clone()), ChangedFields::Of(names.to_vec()));
+        let mut all = fields;
+        all.extend(all_fields());
+        assert_eq!(read(all), ChangedFields::All);
+        assert_eq!(read(Document::new()), ChangedFields::Of(Vec::new()));
+        assert_eq!(
+            ChangedFields::pending_in(&RawDocumentBuf::new()),
+            ChangedFields::All
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What stands in the way of what is derived: validators of old documents, sums that are too great, and rounding.
+//! Obstacles to derived fields: validators of old documents, sums that are too great, and rounding.
 
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
@@ -104,7 +104,7 @@ fn copies_follow_into_documents_that_the_validator_refuses() {
             let all = odm.collection::<Label>().find_all().all().await.unwrap();
             assert!(all.iter().all(|label| label.name == mode), "{all:?}");
             assert_eq!(odm.recover().await.unwrap().documents, 0, "{mode}");
-            // What the application itself writes there is validated as ever.
+            // The application's own writes are still validated.
             let refused = odm
                 .collection::<Product>()
                 .update(1)
@@ -119,7 +119,7 @@ fn copies_follow_into_documents_that_the_validator_refuses() {
     });
 }
 
-/// Neither a backfill nor a repair stops at a document that nobody can write.
+/// Neither a backfill nor a repair stops at a document that can't be written.
 #[odm_tests::test]
 fn a_holder_that_is_refused_is_the_only_one_that_stays_stale() {
     use shop::*;
@@ -148,8 +148,8 @@ fn a_holder_that_is_refused_is_the_only_one_that_stays_stale() {
         let refused = odm.repair_all().await;
         assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
         assert_eq!(wrong().await, [Bson::Int32(4)]);
-        let mended = doc! { "$unset": { "_copied": "" } };
-        raw.update_one(doc! { "_id": 4 }, mended).await.unwrap();
+        let without_copies = doc! { "$unset": { "_copied": "" } };
+        raw.update_one(doc! { "_id": 4 }, without_copies).await.unwrap();
         odm.repair_all().await.unwrap();
         assert_clean(&odm).await;
     });
@@ -286,13 +286,13 @@ fn an_overflowing_sum_does_not_block_other_parents() {
         assert!(says(&error), "{error}");
         // Another number of the same document fits.
         assert_eq!(numbers(&odm).await, [(0, 2), (5, 1), (i32::MAX, 1)]);
-        // Its children still owe it, and nobody else owes anything.
+        // The work of its children is still pending, and no other.
         for _ in 0..2 {
             let error = odm.recover().await.unwrap_err().to_string();
             assert!(says(&error), "{error}");
             let raw = things.driver::<Doc>();
-            let owing = raw.distinct("_id", doc! { "_odm.pending.operation": { "$exists": true } });
-            assert_eq!(owing.await.unwrap(), [Bson::Int32(1), Bson::Int32(2)]);
+            let pending = raw.distinct("_id", doc! { "_odm.pending.operation": { "$exists": true } });
+            assert_eq!(pending.await.unwrap(), [Bson::Int32(1), Bson::Int32(2)]);
         }
         let audit = odm.audit().await.unwrap();
         assert_eq!(audit.stale_copies(), 1, "{audit}");
@@ -325,7 +325,7 @@ fn a_committed_transaction_does_not_fail_for_its_pending_work() {
         assert_eq!(
             numbers(&odm).await,
             [(0, 2), (5, 1), (0, 0)],
-            "the others are paid"
+            "the work for the other boxes is done"
         );
         let error = odm.recover().await.unwrap_err().to_string();
         assert!(
@@ -341,7 +341,7 @@ fn a_committed_transaction_does_not_fail_for_its_pending_work() {
     });
 }
 
-/// However many documents an operation has written, and wherever among them one is that can't be paid for.
+/// This holds for any number of documents of an operation, wherever among them is the one whose work fails.
 #[odm_tests::test]
 fn pending_work_that_fails_does_not_block_other_work_of_the_same_write() {
     use later::*;
@@ -359,16 +359,20 @@ fn pending_work_that_fails_does_not_block_other_work_of_the_same_write() {
         let expected = |id: i32| if id == 1 { (0, 2) } else { (id, 1) };
         assert_eq!(numbers(&odm).await, (1..=BOXES).map(expected).collect::<Vec<_>>());
         let raw = things.driver::<Doc>();
-        let owing = async || {
-            let owing = raw
+        let pending = async || {
+            let pending = raw
                 .distinct("_id", doc! { "_odm.pending.operation": { "$exists": true } })
                 .await;
-            owing.unwrap().iter().filter_map(Bson::as_i32).collect::<Vec<_>>()
+            pending
+                .unwrap()
+                .iter()
+                .filter_map(Bson::as_i32)
+                .collect::<Vec<_>>()
         };
-        assert_eq!(owing().await, [1, BOXES + 1]);
+        assert_eq!(pending().await, [1, BOXES + 1]);
         things.delete(BOXES + 1).await.unwrap();
         odm.recover().await.unwrap();
-        // A box that nobody can write: nothing can be added within what is no document.
+        // A box that can't be written: `_odm` is no document, so nothing can be added within it.
         let spoil = async |update: Doc| {
             let of = boxes.driver::<Doc>();
             of.update_one(doc! { "_id": 3 }, update).await.unwrap();
@@ -378,7 +382,7 @@ fn pending_work_that_fails_does_not_block_other_work_of_the_same_write() {
         assert!(matches!(refused, Err(Error::NotADocument { .. })), "{refused:?}");
         let left = raw.distinct("_id", doc! {}).await.unwrap();
         assert_eq!(left, [Bson::Int32(3)]);
-        assert_eq!(owing().await, [3]);
+        assert_eq!(pending().await, [3]);
         let expected = |id: i32| if id == 3 { (3, 1) } else { (0, 0) };
         assert_eq!(numbers(&odm).await, (1..=BOXES).map(expected).collect::<Vec<_>>());
         spoil(doc! { "$unset": { "_odm": "" } }).await;

@@ -12,7 +12,7 @@ use odm::prelude::*;
 use std::collections::HashMap;
 
 /// The collections of the driver.
-pub struct ByHand {
+pub struct OnDriver {
     products: Collection<Product>,
     parts: Collection<Part>,
     makers: Collection<Maker>,
@@ -20,9 +20,9 @@ pub struct ByHand {
     messages: Collection<LogMsg>,
 }
 
-impl ByHand {
-    pub fn new(db: &Database) -> ByHand {
-        ByHand {
+impl OnDriver {
+    pub fn new(db: &Database) -> OnDriver {
+        OnDriver {
             products: db.collection("products"),
             parts: db.collection("parts"),
             makers: db.collection("makers"),

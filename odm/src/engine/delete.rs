@@ -1,0 +1,117 @@
+//! Deletions to which rules of other documents apply.
+
+use super::{Execution, Outcome, Sent, What, Write};
+use crate::model::document::DocumentMeta;
+use crate::relation;
+use crate::store::results::Deleted;
+use crate::{Error, Result};
+use mongodb::bson::{Bson, Document, doc};
+use std::sync::atomic::AtomicU64;
+
+/// Maximum number of deletions in one condition: it is sent with each batch that is read by it.
+const MAX_DELETES: usize = 10_000;
+
+/// Deletes documents of one collection by the rules of the references to them: all together if nothing refers to one of them
+/// with `restrict`; else the deletions are split in halves until each is made or refused alone.
+pub(super) async fn walk(
+    execution: Execution<'_>,
+    meta: &'static DocumentMeta,
+    deletes: &[Write],
+) -> Result<Outcome> {
+    let Execution { odm, session, .. } = execution;
+    let trips = AtomicU64::new(0);
+    let scope = relation::Scope::new(odm, session, &trips);
+    let mut all = execution.refused(Vec::new());
+    // One that refers to another one does not hold it back if both are deleted together.
+    let most = match relation::refers_to_its_kind(odm, meta) {
+        true => usize::MAX,
+        false => MAX_DELETES,
+    };
+    let mut parts = vec![deletes];
+    while let Some(part) = parts.pop() {
+        let filter = match condition(part, most) {
+            Ok(filter) => filter,
+            Err((first, second)) => {
+                parts.extend([second, first]);
+                continue;
+            }
+        };
+        let mut done = Deleted::default();
+        let made = relation::remove(scope, meta, filter, &mut done).await;
+        all.add(Outcome {
+            deleted: done.deleted,
+            cascaded: done.cascaded,
+            nullified: done.nullified,
+            pulled: done.pulled,
+            ..Outcome::default()
+        });
+        let is_bulk = matches!(execution.sent, Sent::Bulk { .. });
+        match (made, part) {
+            (Ok(()), _) => {}
+            (Err(error), _) if !is_bulk => {
+                // Documents that were deleted before the error stay deleted.
+                return Err(match all.deleted > 0 && session.is_none() {
+                    true => error.after_a_part(meta.collection),
+                    false => error,
+                });
+            }
+            // In a transaction nothing of it can be saved.
+            (Err(error @ Error::StillReferenced { .. }), [first, ..])
+                if part.len() == 1 || session.is_some() =>
+            {
+                all.errors.push((first.at, error));
+                if execution.ordered || session.is_some() {
+                    break;
+                }
+            }
+            (Err(Error::StillReferenced { .. }), _) => {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([second, first]);
+            }
+            (Err(error), [first, ..]) if session.is_none() && all.has_begun() => {
+                all.errors.push((first.at, error));
+                break;
+            }
+            (Err(error), _) => return Err(error),
+        }
+    }
+    execution.trace.more(trips.into_inner());
+    Ok(all)
+}
+
+/// The condition of all documents that these deletions name; or two parts of them, where their conditions don't combine.
+fn condition(deletes: &[Write], most: usize) -> Result<Document, (&[Write], &[Write])> {
+    let filters = || {
+        deletes.iter().filter_map(|write| match &write.what {
+            What::Delete(delete) => Some(&delete.filter),
+            _ => None,
+        })
+    };
+    if deletes.len() > most {
+        return Err(deletes.split_at(most));
+    }
+    if let [_] = deletes {
+        return Ok(filters().next().cloned().unwrap_or_default());
+    }
+    if let Some(alone) = filters().position(|filter| !relation::combines(filter)) {
+        return Err(deletes.split_at(alone.max(1)));
+    }
+    // An id alone is looked for with all others.
+    let is_id = |filter: &&Document| filter.len() == 1 && !filter.get("_id").is_none_or(is_operator);
+    let ids: Vec<&Bson> = filters()
+        .filter(is_id)
+        .filter_map(|filter| filter.get("_id"))
+        .collect();
+    let mut any: Vec<Document> = filters().filter(|filter| !is_id(filter)).cloned().collect();
+    if !ids.is_empty() {
+        any.push(doc! { "_id": { "$in": ids } });
+    }
+    Ok(match any.len() {
+        1 => any.pop().unwrap_or_default(),
+        _ => doc! { "$or": any },
+    })
+}
+
+fn is_operator(value: &Bson) -> bool {
+    matches!(value, Bson::Document(document) if document.keys().any(|name| name.starts_with('$')))
+}

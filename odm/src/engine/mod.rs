@@ -1,0 +1,231 @@
+//! The one way to the database for whatever changes users' documents: [`execute`].
+//!
+//! An [`Operation`] is plain data. [`execute`] takes its writes in steps: deletions to which rules of other documents apply are
+//! walks (`delete`), all other writes are sent together, or in parts where one transaction can't hold them (`parts`). Writes that are
+//! sent together are completed (`prepare`: copies, computed fields, the mark of pending work), and executed by `once`: alone, or
+//! with what they ask of other documents (`relation::write`). `send` is the only place that knows the driver's actions. A write of one
+//! document that finds none is diagnosed and sent again in `attempts`, here and nowhere else. The [`Outcome`] names refused writes by
+//! the positions that the application gave them.
+
+mod attempts;
+mod bulk;
+mod delete;
+mod operation;
+mod outcome;
+mod parts;
+mod prepare;
+mod send;
+
+pub(crate) use operation::{
+    Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
+};
+pub(crate) use outcome::Outcome;
+
+use crate::relation::{self, Obligations};
+use crate::session::Shared;
+use crate::store::core::Core;
+use crate::store::trace::Trace;
+use crate::{Error, Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
+use operation::Pending;
+
+/// What an operation is executed with.
+#[derive(Clone, Copy)]
+struct Execution<'a> {
+    odm: &'a Odm,
+    /// The caller's transaction.
+    session: Option<&'a Shared>,
+    trace: &'a Trace,
+    ordered: bool,
+    sent: Sent,
+}
+
+impl Execution<'_> {
+    /// The collection of a write, within the caller's transaction or out of one.
+    fn collection(&self, write: &Write) -> Core {
+        Core::new(self.odm, write.meta, self.session.cloned())
+    }
+
+    fn refused(&self, errors: Vec<(usize, Error)>) -> Outcome {
+        Outcome {
+            errors,
+            ordered: self.ordered,
+            ..Outcome::default()
+        }
+    }
+}
+
+/// Executes an operation, in the caller's transaction or out of one.
+///
+/// # Errors
+/// Whatever ended the operation as a whole. Of inserts and bulks, the writes that the server refused are
+/// [`Outcome::errors`] where others were executed, and in a transaction [`Error::Bulk`], which ends it.
+pub(crate) fn execute<'a>(
+    odm: &'a Odm,
+    session: Option<&'a Shared>,
+    trace: &'a Trace,
+    operation: Operation,
+) -> BoxFuture<'a, Result<Outcome>> {
+    async move {
+        let Operation {
+            writes,
+            ordered,
+            sent,
+        } = operation;
+        let execution = Execution {
+            odm,
+            session,
+            trace,
+            ordered,
+            sent,
+        };
+        odm.know_declarations(trace).await?;
+        let outcome = match writes {
+            Writes::Packed {
+                meta,
+                documents,
+                give_back: false,
+            } if relation::is_unrelated(odm, meta)? => send::packed(execution, meta, documents).await,
+            Writes::Packed {
+                meta,
+                documents,
+                give_back,
+            } => parts::inserts(execution, meta, documents, give_back).await,
+            Writes::Each(writes) => steps(execution, writes).await,
+        }?;
+        trace.done(0, outcome.documents());
+        Ok(outcome)
+    }
+    .boxed()
+}
+
+/// Checks writes that name what they change by a condition, and executes them.
+async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
+    let odm = execution.odm;
+    let mut checked = None;
+    for write in &mut writes {
+        if matches!(write.what, What::Delete(_)) && checked != Some(write.meta.collection) {
+            checked = Some(write.meta.collection);
+            odm.graph().is_registered(write.meta)?;
+            odm.may_delete(write.meta)?;
+        }
+        prepare::find_by_collation(execution, write).await?;
+    }
+    let deleted = match (execution.sent, writes.as_slice()) {
+        (
+            Sent::Alone,
+            [
+                Write {
+                    meta,
+                    what: What::Delete(delete),
+                    ..
+                },
+            ],
+        ) => delete.one.clone().map(|one| (*meta, one)),
+        _ => None,
+    };
+    let outcome = in_order(execution, writes).await?;
+    match deleted {
+        Some((meta, one)) if outcome.deleted == 0 => {
+            attempts::after_nothing_deleted(execution, meta, &one).await?;
+            Ok(outcome)
+        }
+        _ => Ok(outcome),
+    }
+}
+
+/// Executes writes in their order: deletions to which rules apply on their own, those of one collection together.
+async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
+    let Execution { odm, ordered, .. } = execution;
+    let is_walk =
+        |write: &Write| matches!(write.what, What::Delete(_)) && relation::has_rules(odm.graph(), write.meta);
+    if !writes.iter().any(is_walk) {
+        return together(execution, writes).await;
+    }
+    if !ordered {
+        writes.sort_by_key(|write| (is_walk(write), is_walk(write).then_some(write.meta.collection)));
+    }
+    let mut all = execution.refused(Vec::new());
+    let mut rest = writes;
+    while let Some(first) = rest.first() {
+        let (walks, meta, at) = (is_walk(first), first.meta, first.at);
+        let alike = |next: &&Write| is_walk(next) == walks && (!walks || relation::is(next.meta, meta));
+        let length = rest.iter().take_while(alike).count().max(1);
+        let behind = rest.split_off(length);
+        let part = std::mem::replace(&mut rest, behind);
+        let made = match walks {
+            true => delete::walk(execution, meta, &part).await,
+            false => together(execution, part).await,
+        };
+        let (made, ends) = match made {
+            Ok(made) => (made, false),
+            // Nothing of this part is executed, or the server has ended the transaction. The result of the parts before it has to be
+            // reported.
+            Err(Error::Bulk { errors, done }) => {
+                let mut made = Outcome::from(*done);
+                made.errors = errors;
+                (made, true)
+            }
+            // Out of a transaction what the parts before it did stays done.
+            Err(error) if execution.session.is_none() && all.has_begun() => {
+                (execution.refused(vec![(at, error)]), true)
+            }
+            Err(error) => return Err(error),
+        };
+        all.add(made);
+        if ends || ordered && !all.errors.is_empty() {
+            break;
+        }
+    }
+    all.errors.sort_by_key(|(at, _)| *at);
+    Ok(all)
+}
+
+/// Executes writes that are sent together.
+async fn together(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
+    match (execution.sent, writes.pop()) {
+        (_, None) => Ok(Outcome::default()),
+        (Sent::Alone, Some(write)) if matches!(write.what, What::UpdateMany(_)) => {
+            parts::update(execution, write).await
+        }
+        (Sent::Alone, Some(write)) => attempts::complete(execution, write).await,
+        (_, Some(last)) => {
+            writes.push(last);
+            parts::bulk(execution, writes).await
+        }
+    }
+}
+
+/// Sends writes once, with what they ask of other documents: the one place from which statements are sent.
+///
+/// With `in_parts`, nothing is written where they are for more documents than one transaction takes, and
+/// [`Outcome::too_many`] says so.
+async fn once(
+    execution: Execution<'_>,
+    writes: &[Write],
+    pending: Pending,
+    in_parts: bool,
+) -> Result<Outcome> {
+    let Execution {
+        odm, session, trace, ..
+    } = execution;
+    let made = match Obligations::of(odm, writes.iter().map(Write::relation), pending)? {
+        None => send::send(execution, session.cloned(), writes).await,
+        Some(obligations) => {
+            let obligations = match in_parts {
+                true => obligations.in_parts(),
+                false => obligations,
+            };
+            let send = |session: Option<Shared>| send::send(execution, session, writes);
+            obligations.execute(session, trace, &send).await
+        }
+    };
+    match made {
+        // A transaction of the operation's own, of which a refused write leaves nothing.
+        Err(Error::Bulk { errors, .. }) if session.is_none() => Err(Error::Bulk {
+            errors,
+            done: Box::default(),
+        }),
+        made => made,
+    }
+}

@@ -1,0 +1,468 @@
+//! What an operation writes, as plain data.
+
+use crate::keep::Replacement;
+use crate::model::document::DocumentMeta;
+use crate::operators::{Built, Guard, NO_FIELD};
+use crate::relation::{self, Token};
+use crate::store::packed::Packed;
+use crate::upsert::UniqueKey;
+use crate::{Error, Odm, Result};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::options::{Collation, ReturnDocument};
+
+/// What is executed at once.
+pub(crate) struct Operation {
+    pub(crate) writes: Writes,
+    /// Whether the first refused write ends it.
+    pub(crate) ordered: bool,
+    pub(crate) sent: Sent,
+}
+
+impl Operation {
+    /// One write.
+    pub(crate) fn one(meta: &'static DocumentMeta, what: What) -> Operation {
+        let write = Write { at: 0, meta, what };
+        Operation {
+            writes: Writes::Each(vec![write]),
+            ordered: true,
+            sent: Sent::Alone,
+        }
+    }
+}
+
+pub(crate) enum Writes {
+    Each(Vec<Write>),
+    /// New documents of one collection in one buffer. They are separated only where the library checks them or puts something
+    /// into them, or where they are wanted back as they are stored.
+    Packed {
+        meta: &'static DocumentMeta,
+        documents: Packed,
+        give_back: bool,
+    },
+}
+
+/// The kind of command that holds the writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// One write, by the driver's action for its kind.
+    Alone,
+    /// Inserts into one collection. A refused one is an entry of [`Outcome::errors`](super::Outcome::errors).
+    Inserts,
+    /// Any writes, by `bulkWrite` where the server has it and `by_runs` is not set, else by a command for each run of writes of one
+    /// kind to one collection.
+    Bulk { by_runs: bool },
+}
+
+/// One write of an operation.
+pub(crate) struct Write {
+    /// Its position among those that the application gave: errors name it.
+    pub(crate) at: usize,
+    pub(crate) meta: &'static DocumentMeta,
+    pub(crate) what: What,
+}
+
+pub(crate) enum What {
+    Insert(RawDocumentBuf),
+    Update(Box<Update>),
+    UpdateMany(Box<UpdateMany>),
+    Replace(Box<Replace>),
+    Delete(Box<Delete>),
+}
+
+impl Write {
+    /// The write as the rules of references see it.
+    pub(super) fn relation(&self) -> relation::Write<'_> {
+        let what = match &self.what {
+            What::Insert(document) => relation::What::Insert(document),
+            What::Update(update) => relation::What::Update {
+                filter: &update.filter,
+                built: &update.built,
+                many: false,
+                upsert: update.upsert,
+            },
+            What::UpdateMany(update) => relation::What::Update {
+                filter: &update.filter,
+                built: &update.built,
+                many: true,
+                upsert: update.upsert,
+            },
+            What::Replace(replace) => relation::What::Replace {
+                filter: &replace.filter,
+                document: replace.stored(),
+            },
+            What::Delete(delete) => relation::What::Delete {
+                filter: &delete.filter,
+                many: delete.one.is_none(),
+            },
+        };
+        relation::Write {
+            at: self.at,
+            meta: self.meta,
+            what,
+        }
+    }
+}
+
+/// A document by its id, and by its version where the application has read one.
+#[derive(Clone, Debug)]
+pub(crate) struct One {
+    pub(crate) id: Bson,
+    pub(crate) seen: Option<i64>,
+}
+
+impl One {
+    pub(crate) fn filter(&self, meta: &DocumentMeta) -> Document {
+        let mut filter = doc! { "_id": &self.id };
+        if let (Some(seen), Some(name)) = (self.seen, meta.version()) {
+            // A document from before its type had versions holds none, which is read as 0 where serde has a default for it.
+            match seen {
+                0 => filter.insert(name, doc! { "$in": [0_i64, null] }),
+                seen => filter.insert(name, seen),
+            };
+        }
+        filter
+    }
+}
+
+/// The reply that an update of one document asks the server for.
+#[derive(Clone)]
+pub(crate) enum Reply {
+    /// How many documents matched, and how many were changed.
+    Counts,
+    /// The document before or after the update.
+    Document(ReturnDocument),
+    /// This field of the document, as it was before the update.
+    Field(&'static str),
+}
+
+/// An update of one document.
+#[derive(Clone)]
+pub(crate) struct Update {
+    /// The document; `None`: the first one that matches the filter, and none that matches is no error.
+    pub(crate) one: Option<One>,
+    /// What it looks for: the document, and the guards of the changes.
+    pub(crate) filter: Document,
+    pub(crate) built: Built,
+    pub(crate) upsert: bool,
+    pub(crate) collation: Option<Collation>,
+    pub(crate) reply: Reply,
+}
+
+impl Update {
+    /// # Errors
+    /// As [`relation::prepare`], and where an upsert begins with a default that it can't fill.
+    pub(crate) fn new(
+        odm: &Odm,
+        meta: &'static DocumentMeta,
+        one: One,
+        mut built: Built,
+        upsert: bool,
+    ) -> Result<Update> {
+        if built.update.is_empty() && upsert {
+            // An upsert without a change makes sure that the document is there; the server takes no empty update.
+            built.update = doc! { "$setOnInsert": { "_id": &one.id } };
+        }
+        relation::prepare(odm, meta, &mut built)?;
+        if upsert {
+            built.fills_at_once(meta.collection, "an upsert")?;
+        }
+        let mut update = Update {
+            one: Some(one),
+            filter: Document::new(),
+            built,
+            upsert,
+            collation: None,
+            reply: Reply::Counts,
+        };
+        update.find(meta);
+        Ok(update)
+    }
+
+    /// The same in a bulk, which has no place for a statement before it.
+    ///
+    /// # Errors
+    /// As [`Update::new`], and where the change needs a statement before it.
+    pub(crate) fn in_bulk(odm: &Odm, meta: &'static DocumentMeta, one: One, built: Built) -> Result<Update> {
+        built.adds_alone(meta.collection)?;
+        let mut update = Update::new(odm, meta, one, built, false)?;
+        update.built.fills_at_once(meta.collection, "a bulk")?;
+        let idle = update.one.as_ref().map(|one| one.filter(meta));
+        let idle = idle.and_then(|filter| update.built.idle_among(filter));
+        update.built.idle = idle.map(Box::new);
+        Ok(update)
+    }
+
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.built.update.is_empty()
+    }
+
+    /// With the id as it is stored.
+    pub(super) fn rename(&mut self, meta: &DocumentMeta, id: Bson) {
+        if let Some(one) = &mut self.one {
+            one.id = id;
+            self.find(meta);
+        }
+    }
+
+    fn find(&mut self, meta: &DocumentMeta) {
+        if let Some(one) = &self.one {
+            self.filter = one.filter(meta);
+            guarded(&mut self.filter, &self.built.guards);
+        }
+    }
+
+    /// The same document, with what is left to do.
+    pub(super) fn with(&self, meta: &DocumentMeta, built: Built) -> Update {
+        let mut update = Update {
+            built,
+            ..self.clone()
+        };
+        update.find(meta);
+        update
+    }
+
+    /// Why an upsert inserts nothing where there is no document, if it does not.
+    pub(super) fn refused_insert(&self, meta: &DocumentMeta) -> Option<Error> {
+        let id = self.one.as_ref().map_or(&Bson::Null, |one| &one.id);
+        refused_insert(meta, &self.built, self.upsert, id, &Document::new())
+    }
+}
+
+/// Why an upsert with these changes inserts nothing, if it does not: what it adds to a number that is not there passes
+/// the number's bound.
+fn refused_insert(
+    meta: &DocumentMeta,
+    built: &Built,
+    upsert: bool,
+    id: &Bson,
+    condition: &Document,
+) -> Option<Error> {
+    let mut guards = built.guards.iter().filter(|_| upsert);
+    guards.find_map(|guard| guard.refused_insert(meta.collection, id, condition))
+}
+
+fn guarded(filter: &mut Document, guards: &[Guard]) {
+    let mut conditions: Vec<_> = guards.iter().map(Guard::condition).collect();
+    // One condition stands beside the others, which is less for the server to take apart.
+    if let [one] = conditions.as_mut_slice()
+        && !one.keys().any(|name| filter.contains_key(name))
+    {
+        filter.extend(std::mem::take(one));
+    } else if !conditions.is_empty() {
+        filter.insert("$and", conditions);
+    }
+}
+
+/// An update of all documents that match a condition.
+#[derive(Clone)]
+pub(crate) struct UpdateMany {
+    pub(crate) condition: Document,
+    /// The condition, with the guards of the changes.
+    pub(crate) filter: Document,
+    /// The condition of those that match and that a bound holds back, where they are counted.
+    pub(super) held: Option<Document>,
+    /// The same of the range of a type, where it is not counted.
+    pub(super) held_uncounted: Option<Document>,
+    /// The condition of those that match and have the item that is added by its value already.
+    pub(super) has: Option<Document>,
+    /// Whether defaults are filled by a statement before it.
+    pub(super) fills_first: bool,
+    pub(crate) built: Built,
+    pub(crate) upsert: bool,
+    /// Whether documents that the range of a type holds back are counted.
+    pub(super) counts: bool,
+    pub(crate) collation: Option<Collation>,
+    /// Of an upsert: the unique keys of which the condition demands all values, so that it matches one document at most.
+    pub(super) keys: Vec<UniqueKey>,
+}
+
+impl UpdateMany {
+    /// # Errors
+    /// As [`relation::prepare`].
+    pub(crate) fn new(
+        odm: &Odm,
+        meta: &'static DocumentMeta,
+        condition: Document,
+        mut built: Built,
+        counts: bool,
+    ) -> Result<UpdateMany> {
+        built.begin_with(&condition, &[]);
+        relation::prepare(odm, meta, &mut built)?;
+        UpdateMany::of(meta, condition, built, false, counts)
+    }
+
+    /// An update that inserts a document with the values that the condition demands where none matches. `given` are those of them
+    /// that the server does not take from the condition.
+    ///
+    /// # Errors
+    /// As [`relation::prepare`]; where the update changes a value that the condition demands; where it begins with a default that
+    /// it can't fill.
+    pub(crate) fn upsert(
+        odm: &Odm,
+        meta: &'static DocumentMeta,
+        (condition, given): (Document, Vec<(&'static str, Bson)>),
+        mut built: Built,
+        collation: Option<Collation>,
+        counts: bool,
+        in_transaction: bool,
+    ) -> Result<UpdateMany> {
+        built.begin_with(&condition, &given);
+        if built.update.is_empty() {
+            // An upsert without a change; the server takes no empty update, and no document has this.
+            built.update = doc! { "$unset": { NO_FIELD: "" } };
+        }
+        relation::prepare(odm, meta, &mut built)?;
+        built.insert_given(meta.collection, given)?;
+        relation::prepare_upsert(odm, meta, &condition, &mut built)?;
+        built.fills_at_once(meta.collection, "an upsert")?;
+        // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't: the
+        // server refuses it, which ends a transaction.
+        let keys = match collation.is_none() {
+            true => UniqueKey::all_of(odm.graph(), meta, &condition, &built.update),
+            false => Vec::new(),
+        };
+        let counts = counts || in_transaction || keys.is_empty();
+        let mut update = UpdateMany::of(meta, condition, built, true, counts)?;
+        update.collation = collation;
+        update.keys = keys;
+        Ok(update)
+    }
+
+    /// # Errors
+    /// As [`UpdateMany::new`], and where the change needs a statement before it.
+    pub(crate) fn in_bulk(
+        odm: &Odm,
+        meta: &'static DocumentMeta,
+        condition: Document,
+        built: Built,
+    ) -> Result<UpdateMany> {
+        built.adds_alone(meta.collection)?;
+        let mut update = UpdateMany::new(odm, meta, condition, built, false)?;
+        update.built.fills_at_once(meta.collection, "a bulk")?;
+        let idle = update.built.idle_among(update.condition.clone());
+        update.built.idle = idle.map(Box::new);
+        Ok(update)
+    }
+
+    fn of(
+        meta: &'static DocumentMeta,
+        condition: Document,
+        built: Built,
+        upsert: bool,
+        counts: bool,
+    ) -> Result<UpdateMany> {
+        let has = built.adds_alone(meta.collection)?;
+        let has = has.map(|there| doc! { "$and": [condition.clone(), there] });
+        let mut filter = condition.clone();
+        if !built.guards.is_empty() {
+            let mut conditions = vec![Bson::Document(filter)];
+            conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
+            filter = doc! { "$and": conditions };
+        }
+        let held = |counted: &dyn Fn(&Guard) -> bool| {
+            let bounds: Vec<Bson> = built
+                .guards
+                .iter()
+                // Where nothing can hold the change back but that there is nothing to change, there is nothing to count.
+                .filter(|guard| !guard.lets_be() && counted(guard))
+                .map(|guard| Bson::Document(guard.condition()))
+                .collect();
+            // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
+            let counts = !bounds.is_empty() && !crate::query::filter::has_near(&condition);
+            counts.then(|| doc! { "$and": [condition.clone(), { "$nor": [{ "$and": bounds }] }] })
+        };
+        Ok(UpdateMany {
+            filter,
+            held: held(&|guard| counts || !guard.is_of_type()),
+            held_uncounted: held(&|guard| !counts && upsert && guard.is_of_type()),
+            // An update that inserts nothing counts them with its own documents.
+            has: has.filter(|_| upsert),
+            fills_first: built.fills_first(),
+            built,
+            upsert,
+            counts,
+            collation: None,
+            keys: Vec::new(),
+            condition,
+        })
+    }
+
+    /// The same changes of the documents that match another condition. Nothing is inserted.
+    pub(super) fn part(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateMany> {
+        UpdateMany::of(meta, condition, self.built.clone(), false, self.counts)
+    }
+
+    /// The same by another condition, which takes no collation.
+    pub(super) fn found(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateMany> {
+        UpdateMany::of(meta, condition, self.built.clone(), self.upsert, self.counts)
+    }
+
+    /// Why an upsert inserts nothing where no document matches, if it does not.
+    pub(super) fn refused_insert(&self, meta: &DocumentMeta) -> Option<Error> {
+        refused_insert(meta, &self.built, self.upsert, &Bson::Null, &self.filter)
+    }
+}
+
+/// A whole document in the place of the one with its id.
+pub(crate) struct Replace {
+    pub(crate) one: One,
+    pub(super) filter: Document,
+    /// The application's fields, until the statement is made of them.
+    pub(super) document: RawDocumentBuf,
+    pub(super) exact: bool,
+    /// The statement: made when the library has put its own values into the document.
+    pub(super) made: Option<Replacement>,
+    /// Whether the library has put something into the document.
+    pub(super) changed: bool,
+    /// The time at which the stored document was made, where an attempt has found that it is not the given one.
+    pub(super) created: Option<(String, Option<Bson>)>,
+}
+
+impl Replace {
+    pub(crate) fn new(meta: &DocumentMeta, one: One, document: RawDocumentBuf, exact: bool) -> Replace {
+        Replace {
+            filter: one.filter(meta),
+            one,
+            document,
+            exact,
+            made: None,
+            changed: false,
+            created: None,
+        }
+    }
+
+    /// The application's fields as they are stored.
+    pub(super) fn stored(&self) -> &RawDocumentBuf {
+        self.made.as_ref().map_or(&self.document, |made| &made.document)
+    }
+}
+
+/// A deletion.
+pub(crate) struct Delete {
+    /// The document; `None`: all that match the filter.
+    pub(crate) one: Option<One>,
+    pub(crate) filter: Document,
+    pub(crate) collation: Option<Collation>,
+}
+
+impl Delete {
+    pub(crate) fn one(meta: &DocumentMeta, one: One) -> Delete {
+        Delete {
+            filter: one.filter(meta),
+            one: Some(one),
+            collation: None,
+        }
+    }
+
+    pub(crate) fn many(filter: Document) -> Delete {
+        Delete {
+            one: None,
+            filter,
+            collation: None,
+        }
+    }
+}
+
+/// The token of the pending work that an operation records in its documents, if it does.
+pub(super) type Pending = Option<Token>;

@@ -1,0 +1,156 @@
+//! The result of an operation, as plain data: front ends map it to their types.
+
+use crate::Error;
+use crate::store::results::{BulkDone, Deleted};
+use mongodb::bson::{Bson, RawDocumentBuf};
+
+/// The result of the writes of an operation.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) inserted: u64,
+    pub(crate) matched: u64,
+    pub(crate) modified: u64,
+    pub(crate) deleted: u64,
+    /// How many documents were deleted with them, by `on_delete = cascade`.
+    pub(crate) cascaded: u64,
+    /// How many references were emptied in other documents.
+    pub(crate) nullified: u64,
+    /// How many times references were pulled from an array of another document.
+    pub(crate) pulled: u64,
+    /// How many documents match and are left as they are, because a bound holds the change back.
+    pub(crate) refused: u64,
+    /// How many writes of one document found none, which is no error.
+    pub(crate) missed: u64,
+    /// The id of a document that an upsert inserted.
+    pub(crate) upserted: Option<Bson>,
+    /// The number of other documents in which copies and derived fields were written.
+    pub(crate) copies: u64,
+    /// The stored document, where the operation asks for it, or it is not as the application gave it.
+    pub(crate) document: Option<RawDocumentBuf>,
+    /// The inserted documents as they are stored, where the application needs them.
+    pub(crate) stored: Vec<RawDocumentBuf>,
+    /// Whether the library has put something into inserted documents, so that they are not as the application gave them.
+    pub(crate) changed: bool,
+    /// The refused writes by their positions, and why.
+    pub(crate) errors: Vec<(usize, Error)>,
+    /// Whether the first refused write ended the operation.
+    pub(crate) ordered: bool,
+    /// The one write found no document to change, and nothing was written.
+    pub(crate) unmatched: bool,
+    /// Nothing was written: the operation is for more documents than one transaction takes, and can be executed in parts.
+    pub(crate) too_many: bool,
+}
+
+impl Outcome {
+    /// A document was found, and is as it was.
+    pub(crate) fn unchanged() -> Outcome {
+        Outcome {
+            matched: 1,
+            ..Outcome::default()
+        }
+    }
+
+    pub(crate) fn too_many() -> Outcome {
+        Outcome {
+            too_many: true,
+            ..Outcome::default()
+        }
+    }
+
+    pub(crate) fn unmatched() -> Outcome {
+        Outcome {
+            unmatched: true,
+            ..Outcome::default()
+        }
+    }
+
+    /// Whether nothing was written, so that nothing follows from it.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.unmatched || self.too_many
+    }
+
+    /// Whether the write at this position was made, so far as the server refused it.
+    pub(crate) fn is_made(&self, position: usize) -> bool {
+        match self.ordered {
+            true => self.errors.iter().all(|(at, _)| position < *at),
+            false => self.errors.iter().all(|(at, _)| position != *at),
+        }
+    }
+
+    /// Whether a part of the operation was executed.
+    pub(super) fn has_begun(&self) -> bool {
+        self.inserted
+            + self.matched
+            + self.deleted
+            + self.cascaded
+            + self.nullified
+            + self.pulled
+            + self.missed
+            > 0
+            || self.upserted.is_some()
+    }
+
+    /// The number of documents that were written.
+    pub(super) fn documents(&self) -> u64 {
+        self.inserted + self.modified + self.deleted + self.cascaded
+    }
+
+    /// Adds what another part of the operation did.
+    pub(super) fn add(&mut self, part: Outcome) {
+        self.inserted += part.inserted;
+        self.matched += part.matched;
+        self.modified += part.modified;
+        self.deleted += part.deleted;
+        self.cascaded += part.cascaded;
+        self.nullified += part.nullified;
+        self.pulled += part.pulled;
+        self.refused += part.refused;
+        self.missed += part.missed;
+        self.copies += part.copies;
+        self.errors.extend(part.errors);
+        self.stored.extend(part.stored);
+        self.changed |= part.changed;
+    }
+}
+
+impl From<BulkDone> for Outcome {
+    fn from(done: BulkDone) -> Outcome {
+        Outcome {
+            inserted: done.inserted,
+            matched: done.matched,
+            modified: done.modified,
+            deleted: done.deleted,
+            cascaded: done.cascaded,
+            nullified: done.nullified,
+            pulled: done.pulled,
+            missed: done.missed,
+            ..Outcome::default()
+        }
+    }
+}
+
+impl From<Outcome> for BulkDone {
+    fn from(outcome: Outcome) -> BulkDone {
+        BulkDone {
+            inserted: outcome.inserted,
+            matched: outcome.matched,
+            modified: outcome.modified,
+            deleted: outcome.deleted,
+            cascaded: outcome.cascaded,
+            nullified: outcome.nullified,
+            pulled: outcome.pulled,
+            missed: outcome.missed,
+        }
+    }
+}
+
+impl From<Outcome> for Deleted {
+    fn from(outcome: Outcome) -> Deleted {
+        Deleted {
+            deleted: outcome.deleted,
+            cascaded: outcome.cascaded,
+            nullified: outcome.nullified,
+            pulled: outcome.pulled,
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Operations that are executed in parts, since one transaction can't hold their documents, or since a refusal of one write must
+//! leave the others: a loop over what is sent together.
+
+use super::attempts::{self, ATTEMPTS};
+use super::{Execution, Outcome, What, Write, once, prepare};
+use crate::model::document::DocumentMeta;
+use crate::relation::{self, IN_ONE, Obligations, Parts};
+use crate::store::decode::not_encoded;
+use crate::store::packed::Packed;
+use crate::{Error, Result};
+use mongodb::bson::RawDocumentBuf;
+
+/// Inserts documents, with what their references and copies ask for.
+pub(super) async fn inserts(
+    execution: Execution<'_>,
+    meta: &'static DocumentMeta,
+    documents: Packed,
+    give_back: bool,
+) -> Result<Outcome> {
+    let places: Vec<usize> = documents.positions().collect();
+    let mut rest = Vec::with_capacity(places.len());
+    for (at, document) in places.into_iter().zip(documents.into_documents()) {
+        let document = document.document().map_err(|source| not_encoded(meta, source))?;
+        rest.push(Write {
+            at,
+            meta,
+            what: What::Insert(document.to_owned()),
+        });
+    }
+    let most = most_at_once(execution, meta, &rest).await?;
+    let changed = prepare::concerns(execution, meta);
+    let mut all = Outcome {
+        changed,
+        ..execution.refused(Vec::new())
+    };
+    let mut is_first = true;
+    while let Some(first) = rest.first() {
+        let at = first.at;
+        let behind = rest.split_off(most.min(rest.len()));
+        let part = std::mem::replace(&mut rest, behind);
+        let made = insert_part(execution, meta, part, give_back || changed).await;
+        let ends = execution.ordered
+            || matches!(
+                made,
+                Err(Error::Driver(_)
+                    | Error::Unavailable { .. }
+                    | Error::Refused { .. }
+                    | Error::CollectionType { .. })
+            );
+        match made {
+            Ok(outcome) => all.add(outcome),
+            Err(Error::Bulk { errors, done }) => all.add(Outcome {
+                errors,
+                ..Outcome::from(*done)
+            }),
+            // The result of the parts before it has to be reported.
+            Err(error) if !is_first => all.errors.push((at, error)),
+            Err(error) => return Err(error),
+        }
+        is_first = false;
+        if ends && !all.errors.is_empty() {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// The number of documents that are inserted at a time: a transaction of the operation's own has at most [`IN_ONE`], unless the
+/// documents may refer to each other.
+async fn most_at_once(execution: Execution<'_>, meta: &'static DocumentMeta, all: &[Write]) -> Result<usize> {
+    let Execution { odm, session, .. } = execution;
+    let documents = || {
+        all.iter().filter_map(|write| match &write.what {
+            What::Insert(document) => Some(document),
+            _ => None,
+        })
+    };
+    if all.len() <= IN_ONE || session.is_some() || relation::belong_together(odm, meta, documents()) {
+        return Ok(usize::MAX);
+    }
+    Ok(
+        match Obligations::of(odm, all.iter().map(Write::relation), None)? {
+            Some(obligations) if obligations.is_one().await? => IN_ONE,
+            _ => usize::MAX,
+        },
+    )
+}
+
+/// Inserts documents at once. Those that break a bound with what is filled in are left out, unless the insert is ordered or others
+/// may have copies of them.
+async fn insert_part(
+    execution: Execution<'_>,
+    meta: &'static DocumentMeta,
+    mut writes: Vec<Write>,
+    give_back: bool,
+) -> Result<Outcome> {
+    let mut pending = None;
+    let refused = prepare::complete(execution, &mut writes, &mut pending).await?;
+    let together = || relation::refers_to_its_kind(execution.odm, meta);
+    if !refused.is_empty() && (execution.ordered || writes.is_empty() || together()) {
+        return Ok(execution.refused(refused));
+    }
+    match once(execution, &writes, pending, false).await {
+        Ok(mut outcome) => {
+            outcome.errors.extend(refused);
+            if give_back {
+                outcome.stored = writes.into_iter().filter_map(stored).collect();
+            }
+            Ok(outcome)
+        }
+        Err(Error::Bulk { mut errors, done }) => {
+            errors.extend(refused);
+            Err(Error::Bulk { errors, done })
+        }
+        Err(error) => {
+            for (at, refused) in refused {
+                tracing::warn!(target: "odm", at, "skipped document {at} of the batch: {refused}");
+            }
+            Err(error)
+        }
+    }
+}
+
+fn stored(write: Write) -> Option<RawDocumentBuf> {
+    match write.what {
+        What::Insert(document) => Some(document),
+        _ => None,
+    }
+}
+
+/// Updates all documents that match a condition: at once, or where they are too many for one transaction in parts.
+pub(super) async fn update(execution: Execution<'_>, write: Write) -> Result<Outcome> {
+    let Write { at, meta, what } = write;
+    let What::UpdateMany(update) = what else {
+        return Ok(Outcome::default());
+    };
+    let Execution {
+        odm, session, trace, ..
+    } = execution;
+    trace.values("filter", &update.condition);
+    trace.values("update", &update.built.update);
+    let one = |update| Write {
+        at,
+        meta,
+        what: What::UpdateMany(update),
+    };
+    for _ in 0..ATTEMPTS {
+        let done = run(execution, one(update.clone()), true).await?;
+        if !done.too_many {
+            return Ok(done);
+        }
+        // Each part reads its copies anew, and has a token of its own: a process that has read the pending work of one part may
+        // clear it while the next one is executed.
+        let mut parts = Parts::of(odm, trace, meta, update.condition.clone()).await?;
+        let mut all = Outcome::default();
+        while let Some(condition) = parts.next().await? {
+            let part = update.part(meta, condition)?;
+            match run(execution, one(Box::new(part)), false).await {
+                Ok(outcome) => all.add(outcome),
+                // The parts before it stay.
+                Err(error) if all.modified > 0 && session.is_none() => {
+                    return Err(error.after_a_part(meta.collection));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        // They may have gone before the first part, and then there is something to insert.
+        if !update.upsert || all.matched + all.refused > 0 {
+            return Ok(all);
+        }
+    }
+    Err(Error::Contention {
+        collection: meta.collection,
+        message: format!(
+            "the matching documents changed during each of {ATTEMPTS} attempts to update them: try again"
+        ),
+        source: None,
+    })
+}
+
+async fn run(execution: Execution<'_>, write: Write, in_parts: bool) -> Result<Outcome> {
+    let mut pending = None;
+    let mut writes = vec![write];
+    prepare::complete(execution, &mut writes, &mut pending).await?;
+    match writes.first_mut() {
+        Some(write) => attempts::run(execution, write, pending, in_parts).await,
+        None => Ok(Outcome::default()),
+    }
+}
+
+/// Executes a bulk.
+pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
+    let Execution { odm, session, .. } = execution;
+    let mut pending = None;
+    let mut refused = prepare::complete(execution, &mut writes, &mut pending).await?;
+    if !refused.is_empty() {
+        refused.sort_by_key(|(at, _)| *at);
+        return Err(Error::Bulk {
+            errors: refused,
+            done: Box::default(),
+        });
+    }
+    let is_linked = || -> Result<bool> {
+        let obligations = Obligations::of(odm, writes.iter().map(Write::relation), pending)?;
+        Ok(obligations.is_some_and(|obligations| obligations.is_linked()))
+    };
+    if session.is_some() || odm.has_transactions().await? || !is_linked()? {
+        return once(execution, &writes, pending, false).await;
+    }
+    // On a standalone server the other side of a link follows each write, so that what it would refuse holds back that write
+    // alone. Inserts of one kind are one write: they may refer to each other.
+    let mut all = execution.refused(Vec::new());
+    let alike = |a: &Write, b: &Write| {
+        let inserts = matches!((&a.what, &b.what), (What::Insert(_), What::Insert(_)));
+        inserts && relation::is(a.meta, b.meta)
+    };
+    for part in writes.chunk_by(alike) {
+        match once(execution, part, pending, false).await {
+            Ok(outcome) => all.add(outcome),
+            Err(error) => all.errors.extend(part.first().map(|first| (first.at, error))),
+        }
+        if execution.ordered && !all.errors.is_empty() {
+            break;
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,168 @@
+//! Completes writes before they are sent: what the library has in the documents (copies, computed fields, the mark of pending work),
+//! and conditions that compare in another way than their collection.
+
+use super::operation::Pending;
+use super::{Execution, What, Write};
+use crate::keep::Replacement;
+use crate::model::check;
+use crate::model::document::DocumentMeta;
+use crate::relation::{self, FillIn, Inserts};
+use crate::{Error, Result};
+use mongodb::bson::RawDocumentBuf;
+
+/// Whether the library has something of its own in documents of this type.
+pub(super) fn concerns(execution: Execution<'_>, meta: &DocumentMeta) -> bool {
+    execution.odm.graph().is_depended_on(meta)
+}
+
+/// Completes the writes. Takes those out that break a bound now, and returns them.
+pub(super) async fn complete(
+    execution: Execution<'_>,
+    writes: &mut Vec<Write>,
+    pending: &mut Pending,
+) -> Result<Vec<(usize, Error)>> {
+    let fill_in = FillIn {
+        odm: execution.odm,
+        session: execution.session,
+        trace: execution.trace,
+        beside: &[],
+    };
+    let mut metas: Vec<&'static DocumentMeta> = Vec::new();
+    for write in writes.iter() {
+        let known = metas.iter().any(|meta| meta.collection == write.meta.collection);
+        if !known && concerns(execution, write.meta) {
+            metas.push(write.meta);
+        }
+    }
+    fill_in.sources_first(&mut metas);
+    let only_inserts = writes.iter().all(|write| matches!(write.what, What::Insert(_)));
+    let copied_by_others = metas.len() > 1 || !only_inserts;
+    let mut inserted: Vec<Inserts> = Vec::new();
+    let mut refused = Vec::new();
+    for meta in metas {
+        let before = FillIn {
+            beside: &inserted,
+            ..fill_in
+        };
+        let of = |write: &&mut Write| write.meta.collection == meta.collection;
+        let (mut places, mut documents) = (Vec::new(), Vec::<RawDocumentBuf>::new());
+        for (place, write) in writes.iter_mut().enumerate() {
+            let own = of(&write);
+            if let (What::Insert(document), true) = (&mut write.what, own) {
+                places.push(place);
+                documents.push(std::mem::take(document));
+            }
+        }
+        if !documents.is_empty() {
+            before.insert(meta, &mut documents, pending).await?;
+        }
+        let copied = match copied_by_others && !documents.is_empty() && before.may_copy(meta).await? {
+            true => Some((meta, documents.clone())),
+            false => None,
+        };
+        for (place, document) in places.into_iter().zip(documents) {
+            let Some(write) = writes.get_mut(place) else {
+                continue;
+            };
+            if let Err(error) = check::document(meta, &document) {
+                refused.push((write.at, error));
+            }
+            write.what = What::Insert(document);
+        }
+        inserted.extend(copied);
+        // They may copy from what is inserted beside them, of their own collection too.
+        let behind = FillIn {
+            beside: &inserted,
+            ..fill_in
+        };
+        for write in writes.iter_mut().filter(of) {
+            match &mut write.what {
+                What::Update(update) => {
+                    let one = update.one.as_ref().map(|one| &one.id);
+                    behind
+                        .update(meta, one, &mut update.built, update.upsert, pending)
+                        .await?;
+                }
+                What::UpdateMany(update) => {
+                    behind
+                        .update(meta, None, &mut update.built, update.upsert, pending)
+                        .await?;
+                }
+                What::Replace(replace) => {
+                    let filled = behind.replace(meta, &replace.document, pending).await?;
+                    let document = std::mem::take(&mut replace.document);
+                    replace.changed = filled.is_some();
+                    replace.made = Some(Replacement::new(meta, document, filled, replace.exact)?);
+                }
+                What::Insert(_) | What::Delete(_) => {}
+            }
+        }
+    }
+    // Those in which the library has nothing of its own.
+    for Write { meta, what, .. } in writes.iter_mut() {
+        if let What::Replace(replace) = what
+            && replace.made.is_none()
+        {
+            let document = std::mem::take(&mut replace.document);
+            replace.made = Some(Replacement::new(meta, document, None, replace.exact)?);
+        }
+    }
+    if !refused.is_empty() {
+        writes.retain(|write| refused.iter().all(|(at, _)| *at != write.at));
+    }
+    Ok(refused)
+}
+
+/// Finds the documents of a condition that compares strings in another way than their collection, where rules apply to these: rules
+/// compare as the collection does, so the documents are named by their ids.
+///
+/// # Errors
+/// [`Error::Query`] where there are too many, and for an upsert, which can't be named by an id.
+pub(super) async fn find_by_collation(execution: Execution<'_>, write: &mut Write) -> Result<()> {
+    let meta = write.meta;
+    let collation = match &mut write.what {
+        What::Update(update) => &mut update.collation,
+        What::UpdateMany(update) => &mut update.collation,
+        What::Delete(delete) => &mut delete.collation,
+        What::Insert(_) | What::Replace(_) => return Ok(()),
+    };
+    let Some(given) = collation.take() else {
+        return Ok(());
+    };
+    let core = crate::store::core::Core::new(execution.odm, meta, execution.session.cloned());
+    let graph = execution.odm.graph();
+    match &mut write.what {
+        What::Update(update) => {
+            if let Some(one) = &update.one {
+                let id = relation::id_by_collation(&core, one.id.clone(), given).await?;
+                update.rename(meta, id);
+            }
+        }
+        What::UpdateMany(update) if graph.is_related(meta) || graph.is_depended_on(meta) => {
+            if update.upsert {
+                return Err(Error::Query {
+                    collection: meta.collection,
+                    message: "an upsert of documents with relationships uses the collation of their collection: declare it there, \
+                              with `#[document(collation(locale = \"…\"))]`"
+                        .to_owned(),
+                });
+            }
+            let found = relation::by_collation(&core, std::mem::take(&mut update.condition), given).await?;
+            **update = update.found(meta, found)?;
+        }
+        What::UpdateMany(update) => update.collation = Some(given),
+        What::Delete(delete) => match &mut delete.one {
+            Some(one) => {
+                one.id = relation::id_by_collation(&core, one.id.clone(), given).await?;
+                delete.filter = one.filter(meta);
+            }
+            None if relation::has_rules(graph, meta) => {
+                let filter = std::mem::take(&mut delete.filter);
+                delete.filter = relation::by_collation(&core, filter, given).await?;
+            }
+            None => delete.collation = Some(given),
+        },
+        What::Insert(_) | What::Replace(_) => {}
+    }
+    Ok(())
+}

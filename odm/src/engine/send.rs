@@ -1,0 +1,366 @@
+//! The commands of writes: the driver's action for each kind, so that the driver retries what it can.
+
+use super::attempts::count;
+use super::{Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
+use crate::model::check;
+use crate::model::document::DocumentMeta;
+use crate::operators::{Built, Guard, growth};
+use crate::own_fields::OWN;
+use crate::session::Shared;
+use crate::store::core::{Core, PRIMARY, act};
+use crate::store::map::Context;
+use crate::store::packed::Packed;
+use crate::{Error, Result};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::options::{ReturnDocument, UpdateModifications};
+use serde::Serialize;
+use std::borrow::Borrow;
+
+/// Sends writes within a session, or out of one. A write of one document that matches none is [`Outcome::unmatched`].
+pub(super) fn send<'a>(
+    execution: Execution<'a>,
+    session: Option<Shared>,
+    writes: &'a [Write],
+) -> BoxFuture<'a, Result<Outcome>> {
+    async move {
+        let Some(first) = writes.first() else {
+            return Ok(Outcome::default());
+        };
+        let core = || Core::new(execution.odm, first.meta, session.clone());
+        match (execution.sent, &first.what) {
+            (Sent::Bulk { by_runs }, _) => bulk::send(execution, session.as_ref(), writes, by_runs).await,
+            (Sent::Inserts, _) => {
+                let documents = writes.iter().filter_map(|write| match &write.what {
+                    What::Insert(document) => Some(document),
+                    _ => None,
+                });
+                let places = |at: usize| writes.get(at).map_or(at, |write| write.at);
+                insert_many::<RawDocumentBuf>(execution, &core(), documents, writes.len(), &places).await
+            }
+            (Sent::Alone, What::Insert(document)) => insert(execution, &core(), document).await,
+            (Sent::Alone, What::Update(of)) => update(execution, &core(), of).await,
+            (Sent::Alone, What::UpdateMany(of)) => update_many(execution, &core(), of).await,
+            (Sent::Alone, What::Replace(of)) => replace(execution, &core(), of).await,
+            (Sent::Alone, What::Delete(of)) => {
+                let core = core();
+                let mut action = match of.one {
+                    Some(_) => return delete_one(execution, &core, of.filter.clone()).await,
+                    None => core.raw().delete_many(of.filter.clone()),
+                };
+                if let Some(collation) = &of.collation {
+                    action = action.collation(collation.clone());
+                }
+                execution.trace.more(1);
+                let result = act!(core.session(), action).map_err(|error| core.error(error))?;
+                Ok(Outcome {
+                    deleted: result.deleted_count,
+                    ..Outcome::default()
+                })
+            }
+        }
+    }
+    .boxed()
+}
+
+async fn insert(execution: Execution<'_>, core: &Core, document: &RawDocumentBuf) -> Result<Outcome> {
+    execution.trace.more(1);
+    act!(core.session(), core.raw().insert_one(document)).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        inserted: 1,
+        ..Outcome::default()
+    })
+}
+
+async fn delete_one(execution: Execution<'_>, core: &Core, filter: Document) -> Result<Outcome> {
+    execution.trace.more(1);
+    let result = act!(core.session(), core.raw().delete_one(filter)).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        deleted: result.deleted_count,
+        ..Outcome::default()
+    })
+}
+
+/// Inserts documents that have nothing to do with others, from the buffer in which they were encoded.
+pub(super) async fn packed(
+    execution: Execution<'_>,
+    meta: &'static DocumentMeta,
+    documents: Packed,
+) -> Result<Outcome> {
+    let places: Vec<usize> = documents.positions().collect();
+    if places.is_empty() {
+        return Ok(Outcome::default());
+    }
+    let core = Core::new(execution.odm, meta, execution.session.cloned());
+    let place = |at: usize| places.get(at).copied().unwrap_or(at);
+    // By value: the driver copies each, and what it has copied is freed.
+    insert_many(execution, &core, documents.into_documents(), places.len(), &place).await
+}
+
+/// Inserts documents. Those that the server refuses are no error of the operation, but in a transaction, which such a refusal ends.
+/// `place` gives the position of a document that is sent among those that the application gave.
+async fn insert_many<D: Serialize + Send + Sync>(
+    execution: Execution<'_>,
+    core: &Core,
+    documents: impl IntoIterator<Item = impl Borrow<D>>,
+    sent: usize,
+    place: &(dyn Fn(usize) -> usize + Send + Sync),
+) -> Result<Outcome> {
+    let target = core.raw().clone_with_type::<D>();
+    let action = target.insert_many(documents).ordered(execution.ordered);
+    // The driver splits what is too much for one command; it does not say into how many.
+    execution.trace.more(1);
+    let Err(error) = act!(core.session(), action) else {
+        return Ok(Outcome {
+            inserted: sent as u64,
+            ..execution.refused(Vec::new())
+        });
+    };
+    match Context::of(core.meta()).insert_many(error, sent, execution.ordered) {
+        Error::InsertMany { inserted, errors, .. } => {
+            // What the server says is not trusted to index with.
+            let errors: Vec<(usize, Error)> =
+                errors.into_iter().map(|(at, error)| (place(at), error)).collect();
+            match core.session() {
+                None => Ok(Outcome {
+                    inserted: inserted as u64,
+                    ..execution.refused(errors)
+                }),
+                Some(_) => Err(Error::Bulk {
+                    errors,
+                    done: Box::new(crate::store::results::BulkDone {
+                        inserted: inserted as u64,
+                        ..crate::store::results::BulkDone::default()
+                    }),
+                }),
+            }
+        }
+        other => Err(other),
+    }
+}
+
+async fn update(execution: Execution<'_>, core: &Core, update: &Update) -> Result<Outcome> {
+    let Execution { trace, .. } = execution;
+    if let Some(one) = update.one.as_ref().filter(|_| update.built.fills_first()) {
+        fill(execution, core, &update.built, one.filter(core.meta())).await?;
+    }
+    let upsert = update.upsert && update.refused_insert(core.meta()).is_none();
+    let which = match &update.reply {
+        Reply::Document(which) => which,
+        Reply::Field(field) => {
+            let action = core
+                .raw()
+                .find_one_and_update(update.filter.clone(), update.built.modifications())
+                .projection(doc! { *field: 1 });
+            trace.more(1);
+            let refused = |error| growth::told(core.error(error), &update.built.update);
+            let found = act!(core.session(), action).map_err(refused)?;
+            return Ok(match found {
+                Some(document) => Outcome {
+                    document: Some(document),
+                    ..Outcome::unchanged()
+                },
+                None => Outcome::unmatched(),
+            });
+        }
+        Reply::Counts => {
+            let mut action = core
+                .raw()
+                .update_one(update.filter.clone(), update.built.modifications());
+            if update.upsert {
+                action = action.upsert(upsert);
+            }
+            if !update.built.array_filters.is_empty() {
+                action = action.array_filters(update.built.array_filters.clone());
+            }
+            trace.more(1);
+            let result = act!(core.session(), action).map_err(|error| core.error(error))?;
+            return Ok(match result.matched_count > 0 || result.upserted_id.is_some() {
+                true => Outcome {
+                    matched: result.matched_count,
+                    modified: result.modified_count,
+                    upserted: result.upserted_id,
+                    ..Outcome::default()
+                },
+                false => Outcome::unmatched(),
+            });
+        }
+    };
+    // The server's answer with the document as it is afterwards does not say whether it was inserted. Where something
+    // follows from that, the insert is a command of its own.
+    let is_before = matches!(which, ReturnDocument::Before);
+    let apart = upsert && !is_before && core.odm().graph().is_related(core.meta());
+    let filter = update.filter.clone();
+    let mut found = find_and_update(execution, core, update, which, filter, upsert && !apart).await?;
+    let mut inserted = upsert && is_before;
+    if apart && found.is_none() {
+        // An existing document is not changed: the server refuses a second one with its id.
+        let mut filter = update.filter.clone();
+        filter.insert(OWN, doc! { "$type": "minKey" });
+        found = find_and_update(execution, core, update, which, filter, true).await?;
+        inserted = true;
+    }
+    let id = || update.one.as_ref().map(|one| one.id.clone());
+    Ok(match found {
+        Some(document) => Outcome {
+            modified: 1,
+            upserted: (inserted && !is_before).then(id).flatten(),
+            document: Some(document),
+            ..Outcome::default()
+        },
+        // Nothing was there before, and now it is.
+        None if inserted => Outcome {
+            upserted: id(),
+            modified: 1,
+            ..Outcome::default()
+        },
+        None => Outcome::unmatched(),
+    })
+}
+
+async fn find_and_update(
+    execution: Execution<'_>,
+    core: &Core,
+    update: &Update,
+    which: &ReturnDocument,
+    filter: Document,
+    upsert: bool,
+) -> Result<Option<RawDocumentBuf>> {
+    let mut action = core
+        .raw()
+        .find_one_and_update(filter, update.built.modifications())
+        .return_document(which.clone());
+    if upsert {
+        action = action.upsert(true);
+    }
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    execution.trace.more(1);
+    act!(core.session(), action).map_err(|error| core.error(error))
+}
+
+async fn update_many(execution: Execution<'_>, core: &Core, update: &UpdateMany) -> Result<Outcome> {
+    if update.fills_first {
+        fill(execution, core, &update.built, update.condition.clone()).await?;
+    }
+    let mut refused = count(execution, core, update.held.as_ref(), update).await?;
+    // Which document it is that becomes too large, the server does not say.
+    let too_large = |error| growth::told(error, &update.built.update);
+    let idle = update
+        .built
+        .idle_among(update.condition.clone())
+        .filter(|_| !update.upsert);
+    if let Some(idle) = idle {
+        let updated = bulk::update_and_count(execution, core, update, &idle).await;
+        let (matched, modified) = updated.map_err(too_large)?;
+        return Ok(Outcome {
+            matched,
+            modified,
+            refused,
+            ..Outcome::default()
+        });
+    }
+    let had = count(execution, core, update.has.as_ref(), update).await?;
+    let modifications = update.built.modifications();
+    let filter = update.filter.clone();
+    let mut action = match update.keys.is_empty() {
+        true => core.raw().update_many(filter, modifications),
+        false => core.raw().update_one(filter, modifications),
+    };
+    let refused_insert = update.refused_insert(core.meta());
+    if update.upsert && refused + had == 0 && refused_insert.is_none() {
+        action = action.upsert(true);
+    }
+    if let Some(collation) = &update.collation {
+        action = action.collation(collation.clone());
+    }
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    execution.trace.more(1);
+    let result = act!(core.session(), action).map_err(|error| too_large(core.error(error)))?;
+    if result.matched_count == 0 && result.upserted_id.is_none() {
+        refused += count(execution, core, update.held_uncounted.as_ref(), update).await?;
+    }
+    if let Some(error) = refused_insert
+        && result.matched_count + refused + had == 0
+    {
+        return Err(error);
+    }
+    Ok(Outcome {
+        matched: result.matched_count + had,
+        modified: result.modified_count,
+        upserted: result.upserted_id,
+        refused,
+        ..Outcome::default()
+    })
+}
+
+/// Stores the defaults that a change begins with, in the documents that match this condition and that nothing else keeps from
+/// being changed. A reader sees the same values before and after.
+async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: Document) -> Result<()> {
+    let of_filled = |guard: &&Guard| built.defaults.fills.iter().any(|fill| fill.name == guard.name());
+    let guards = built.guards.iter().filter(|guard| !of_filled(guard));
+    let mut all = vec![Bson::Document(condition)];
+    all.extend(guards.map(|guard| Bson::Document(guard.condition())));
+    for fill in &built.defaults.fills {
+        let filling = fill.filling();
+        let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
+        let filter = doc! { "$and": one.collect::<Vec<_>>() };
+        let mut action = core.raw().update_many(filter, filling.update);
+        if !filling.array_filters.is_empty() {
+            action = action.array_filters(filling.array_filters);
+        }
+        execution.trace.more(1);
+        act!(core.session(), action).map_err(|error| core.error(error))?;
+    }
+    Ok(())
+}
+
+/// Sends a replacement. Nearly always the given time at which the document was made is the stored one, so it is looked for by
+/// that: then the document is as it was given.
+async fn replace(execution: Execution<'_>, core: &Core, replace: &Replace) -> Result<Outcome> {
+    let Some(made) = &replace.made else {
+        return Ok(Outcome::unmatched());
+    };
+    let mut filter = replace.filter.clone();
+    let by_time = replace.created.is_none() && made.is_whole;
+    filter.extend(made.created.clone().filter(|_| by_time));
+    let update = UpdateModifications::Pipeline(made.pipeline.clone());
+    execution.trace.more(1);
+    let result = act!(core.session(), core.raw().update_one(filter, update)).map_err(|error| {
+        let mut error = core.error(error);
+        // With what it keeps of the stored document it is larger than it was when it was looked at.
+        if let Error::TooLarge { largest, .. } = &mut error {
+            *largest = check::largest(&made.document);
+        }
+        error
+    })?;
+    if result.matched_count != 1 {
+        return Ok(Outcome::unmatched());
+    }
+    let replaced = Outcome {
+        matched: 1,
+        modified: 1,
+        ..Outcome::default()
+    };
+    if made.is_whole {
+        let document = match &replace.created {
+            Some((name, Some(created))) => Some(made.with(name.clone(), created.clone())?),
+            _ => replace.changed.then(|| made.document.clone()),
+        };
+        return Ok(Outcome { document, ..replaced });
+    }
+    // Not by one command with the write: of a sharded collection it takes only what names a shard key.
+    let mut action = core.raw().find_one(doc! { "_id": &replace.one.id });
+    if core.session().is_none() {
+        action = action.selection_criteria(PRIMARY);
+    }
+    execution.trace.more(1);
+    let stored = act!(core.session(), action).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        document: stored.or_else(|| replace.changed.then(|| made.document.clone())),
+        ..replaced
+    })
+}
