@@ -2,6 +2,7 @@
 
 use crate::query::join::{Join, ReadFrom as _, Via, Work};
 use crate::session::Shared;
+use crate::store::action::Action;
 use crate::store::core::Core;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
@@ -12,9 +13,9 @@ use std::marker::PhantomData;
 
 /// The documents of type `T`. Cheap to clone; `Send` and `Sync`.
 ///
-/// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). `.await`, or a
-/// final method such as `all`, executes an operation; until then nothing is sent. An operation holds the collection: it can be
-/// built in parts, returned by a function, and run in a task of its own.
+/// It comes from [`Odm::collection`], or within a transaction from [`Tx::collection`](crate::Tx::collection). `.await` executes an
+/// operation; until then nothing is sent. An operation owns what it needs: it can be built in parts, stored, returned by a
+/// function, and run in a task of its own ([`Action`]).
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -206,15 +207,22 @@ impl<T: Document> Collection<T> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn get(&self, id: impl Target<T>) -> Result<Option<T>> {
-        let id = id.target_id()?;
-        let mut found = None;
-        let mut take = |raw: &RawDocument| {
-            found = Some(decode::decode::<T>(T::META, raw)?);
-            Ok(())
+    pub fn get(&self, id: impl Target<T>) -> Action<Option<T>> {
+        self.get_by(id.target_id())
+    }
+
+    fn get_by(&self, id: Result<Bson>) -> Action<Option<T>> {
+        let core = self.core.clone();
+        let get = async move {
+            let mut found = None;
+            let mut take = |raw: &RawDocument| {
+                found = Some(decode::decode::<T>(T::META, raw)?);
+                Ok(())
+            };
+            core.get(id?, &mut take).await?;
+            Ok(found)
         };
-        self.core.get(id, &mut take).await?;
-        Ok(found)
+        Action::new(T::META.collection, "get", Box::new(get))
     }
 
     /// The documents with these ids, in the order of the ids; an id that is given twice gives its document twice, an id
@@ -234,18 +242,18 @@ impl<T: Document> Collection<T> {
     /// let owners = people.get_many(accounts.iter().map(|a| a.owner)).await?;
     /// # Ok(()) }
     /// ```
-    pub async fn get_many<K: Target<T>>(&self, ids: impl IntoIterator<Item = K>) -> Result<Vec<T>>
+    pub fn get_many<K: Target<T>>(&self, ids: impl IntoIterator<Item = K>) -> Action<Vec<T>>
     where
         T: Clone,
     {
-        let ids: Vec<Bson> = ids.into_iter().map(|id| id.target_id()).collect::<Result<_>>()?;
-        crate::query::find::get_many(self, ids).await
+        let ids = ids.into_iter().map(|id| id.target_id()).collect();
+        crate::query::find::get_many(self.source(), ids)
     }
 
     /// The documents that match a condition.
     ///
     /// The closure receives the typed paths: `people.find(|p| p.addresses.city.eq("New York"))`. [`all`](Find::all),
-    /// [`one`](Find::one), [`stream`](Find::stream), [`count`](Find::count) and other final methods execute the query.
+    /// [`one`](Find::one), [`stream`](Find::stream), [`count`](Find::count) and other final methods end the query.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -325,16 +333,20 @@ impl<T: Document> Collection<T> {
     ///     posts.load(&post, |p| (p.author, p.children::<Comment>().limit(10))).await?;
     /// # Ok(()) }
     /// ```
-    pub async fn load<J: Join<T>>(&self, document: &T, join: impl FnOnce(T::Paths) -> J) -> Result<J::Out> {
-        let join = join(T::paths());
+    pub fn load<J: Join<T>>(&self, document: &T, join: impl FnOnce(T::Paths) -> J) -> Action<J::Out> {
+        let (from, join) = (self.source(), join(T::paths()));
         let raw = mongodb::bson::serialize_to_raw_document_buf(document).map_err(|source| Error::Encode {
             field: T::META.name.to_owned(),
             source: Box::new(source),
-        })?;
-        let mut work = Work::new(&join);
-        work.parent(&raw)?;
-        work.run(&self.source()).await?;
-        work.out()
+        });
+        let load = async move {
+            let raw = raw?;
+            let mut work = Work::new(&join);
+            work.parent(&raw)?;
+            work.run(&from).await?;
+            work.out()
+        };
+        Action::new(T::META.collection, "load", Box::new(load))
     }
 
     /// Changes the document with this id, or this document.
@@ -405,6 +417,7 @@ impl<T: Document> Collection<T> {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Conflict`], [`Error::Invalid`], [`Error::TooLarge`], [`Error::DuplicateKey`];
+    /// [`Error::Contention`] where the document was deleted and inserted again during each of five attempts;
     /// [`Error::MissingReference`] and the other errors of references as [`Update`].
     ///
     /// # Cost
@@ -477,7 +490,7 @@ impl<T: Document> Collection<T> {
     }
 
     /// A pipeline over the collection: typed stages first, then any. [`all`](Aggregate::all), [`one`](Aggregate::one) or
-    /// [`stream`](Aggregate::stream) executes it.
+    /// [`stream`](Aggregate::stream) ends it.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -187,7 +187,8 @@ async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part
 /// found before anything is sent (where they hold copies, before their part of 1,000 is sent): an ordered insert then inserts
 /// none. The first document that the server refuses ends an ordered insert; where a later part failed as a whole, the error has
 /// the position of its first document. [`Error::MissingReference`] lists all targets that don't exist: then none is inserted,
-/// or those that were are deleted again.
+/// or those that were are deleted again. [`Error::Decode`] where a stored document, with the copies that it got, can't be decoded as
+/// its struct: the documents have been inserted then.
 ///
 /// # Cost
 /// One round trip for every 100,000 documents or 48 MB, and none for no document; for references as [`Insert`](crate::Insert),

@@ -74,6 +74,7 @@
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
+//! | store an operation, return it, or run it in a task | [`action`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
 //! | find and repair dangling references and stale copies | [`Odm::audit`], [`Odm::repair`] |
 //! | apply the pending work of processes that ended | [`Odm::recover`]; [`Odm::worker`] does it periodically |
@@ -403,7 +404,7 @@ pub use odm_derive::Embed;
 pub use odm_derive::Projection;
 pub use query::filter::Filter;
 pub use session::{Handle, Tx};
-pub use store::server;
+pub use store::{action, server};
 
 /// Updates documents: the builders that send an update, and the operators.
 ///
@@ -490,6 +491,7 @@ pub(crate) use {
         repair::{Repair, RepairKind, Repaired, Repairing},
     },
     schema::{Applied, Plan, Violations},
+    store::action::Action,
     store::fan_out::{FanOut, Progress},
     store::results::{BulkDone, Deleted},
     store::server::{Server, Topology},

@@ -4,9 +4,8 @@ use crate::engine::{self, One, Operation, Outcome, Reply, What};
 use crate::operators::{Change, Changes};
 use crate::store::core::Core;
 use crate::{Collection, Document, Error, Filter, Insertable, Result, store::decode};
-use futures::TryFutureExt;
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::Bson;
+use mongodb::bson::{Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
@@ -179,42 +178,55 @@ impl<T: Document> Update<T> {
     }
 
     /// The same, without its type.
-    ///
-    /// # Errors
-    /// Those of the changes.
-    fn untyped(self, reply: Reply) -> Result<(Core, engine::Update)> {
-        let core = self.collection.core().clone();
-        let meta = core.meta();
-        let built = self
-            .changes
-            .untyped()
-            .build_for(meta, self.upsert, crate::now())?;
+    fn untyped(self, reply: Reply) -> Untyped {
+        Untyped {
+            core: self.collection.core().clone(),
+            id: self.id,
+            seen: self.seen,
+            changes: self.changes.untyped(),
+            upsert: self.upsert,
+            collation: self.collation,
+            reply,
+        }
+    }
+}
+
+/// An update of one document, without its type.
+struct Untyped {
+    core: Core,
+    id: Result<Bson>,
+    seen: Option<i64>,
+    changes: Changes<()>,
+    upsert: bool,
+    collation: Option<Collation>,
+    reply: Reply,
+}
+
+impl Untyped {
+    /// Executes the update.
+    async fn execute(self, operation: &'static str) -> Result<Outcome> {
+        let meta = self.core.meta();
+        let built = self.changes.build_for(meta, self.upsert, crate::now())?;
         let one = One {
             id: self.id?,
             seen: self.seen,
         };
-        let update = engine::Update {
-            collation: self.collation,
-            reply,
-            ..engine::Update::new(core.odm(), meta, one, built, self.upsert)?
-        };
-        Ok((core, update))
+        let mut update = engine::Update::new(self.core.odm(), meta, one, built, self.upsert)?;
+        update.collation = self.collation;
+        update.reply = self.reply;
+        let trace = self.core.trace(operation);
+        let operation = Operation::one(meta, What::Update(Box::new(update)));
+        let made = engine::execute(self.core.odm(), self.core.session(), &trace, operation);
+        trace.run(made).await
     }
 }
 
-/// Executes an update of one document.
-pub(crate) fn execute(
-    core: Core,
-    operation: &'static str,
-    update: engine::Update,
-) -> BoxFuture<'static, Result<Outcome>> {
-    async move {
-        let trace = core.trace(operation);
-        let operation = Operation::one(core.meta(), What::Update(Box::new(update)));
-        let made = engine::execute(core.odm(), core.session(), &trace, operation);
-        trace.run(made).await
-    }
-    .boxed()
+fn update(update: Untyped) -> BoxFuture<'static, Result<Updated>> {
+    async move { update.execute("update").await.map(Updated::from) }.boxed()
+}
+
+fn returning(update: Untyped) -> BoxFuture<'static, Result<Option<RawDocumentBuf>>> {
+    async move { Ok(update.execute("update_returning").await?.document) }.boxed()
 }
 
 impl From<Outcome> for Updated {
@@ -234,10 +246,7 @@ impl<T: Document> IntoFuture for Update<T> {
     type IntoFuture = BoxFuture<'static, Result<Updated>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        match self.untyped(Reply::Counts) {
-            Ok((core, update)) => execute(core, "update", update).map_ok(Updated::from).boxed(),
-            Err(error) => futures::future::ready(Err(error)).boxed(),
-        }
+        update(self.untyped(Reply::Counts))
     }
 }
 
@@ -282,8 +291,7 @@ impl<T: Document> IntoFuture for Returning<T> {
             let Returning { update, which } = self;
             let is_empty = update.changes.is_empty() && !update.upsert;
             let seen = update.seen.filter(|_| is_empty);
-            let (core, update) = update.untyped(Reply::Document(which))?;
-            let Some(found) = execute(core, "update_returning", update).await?.document else {
+            let Some(found) = returning(update.untyped(Reply::Document(which))).await? else {
                 return Ok(None);
             };
             let document: T = decode::decode(T::META, &found)?;

@@ -67,7 +67,8 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
 /// # Errors
 /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server.
 /// [`Error::MissingReference`] where a document that it refers to does not exist; from the other side of a two-way reference
-/// [`Error::ArrayFull`], and [`Error::Query`] where a document there would lose a required reference.
+/// [`Error::ArrayFull`], and [`Error::Query`] where a document there would lose a required reference. [`Error::Decode`] where the
+/// stored document, with the copies that it got, can't be decoded as its struct: it has been inserted then.
 ///
 /// # Cost
 /// One round trip. One before and one after for each collection (and field in it) that it refers to; outside of a transaction

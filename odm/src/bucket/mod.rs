@@ -12,9 +12,12 @@
 //! with the change if the version is still the same.
 
 use crate::Document as _;
+use crate::engine::bucket::{BucketWriter, ChangeAll, Fate, Items, Row, Rows, of_parent, start_of};
 use crate::operators::{Built, Changes, Rooted};
 use crate::query::aggregate;
 use crate::query::filter::Element;
+use crate::rules::bucket::touching;
+use crate::store::action::Action;
 use crate::store::decode::not_encoded;
 use crate::write::encode_behind;
 use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
@@ -25,7 +28,6 @@ use std::ops::{Range, RangeBounds};
 
 mod traits;
 
-use crate::engine::bucket::{BucketWriter, Fate, Items, Row, Rows, of_parent, start_of};
 pub use traits::{Bucketed, ByCount, ByTime, PushInsteadOfInsert, Timed};
 
 /// Approximate number of items that are in memory while a stream is read.
@@ -148,17 +150,9 @@ impl<I: Bucketed> Buckets<I> {
     /// println!("see page {page}");
     /// # Ok(()) }
     /// ```
-    pub async fn push(&self, parent: impl Target<I::Parent>, item: I) -> Result<i32> {
-        let parent = parent.target_id()?;
-        let encoded = vec![encode_item(&item)?];
-        let start = match encoded.first() {
-            Some(item) => start_of(I::BUCKET, item)?,
-            None => None,
-        };
-        let row = Row { parent, start };
-        let items: Box<dyn Items> = Box::new(vec![item]);
-        let rows = vec![(row, items, encoded)];
-        self.untyped().push("push", rows).await
+    pub fn push(&self, parent: impl Target<I::Parent>, item: I) -> Action<i32> {
+        let rows = parent.target_id().and_then(|parent| one_row(parent, item));
+        self.untyped().push_one(rows)
     }
 
     /// Adds items after the others of this parent, in their order; in buckets by time, after those of the same period.
@@ -180,37 +174,13 @@ impl<I: Bucketed> Buckets<I> {
     /// odm.buckets::<Comment>().push_many(&post, imported).await?;
     /// # Ok(()) }
     /// ```
-    pub async fn push_many(
+    pub fn push_many(
         &self,
         parent: impl Target<I::Parent>,
         items: impl IntoIterator<Item = I>,
-    ) -> Result<()> {
-        let parent = parent.target_id()?;
-        let mut rows: Vec<(Option<DateTime>, Vec<I>, Vec<Document>)> = Vec::new();
-        let mut places: HashMap<Option<DateTime>, usize> = HashMap::new();
-        for item in items {
-            let encoded = encode_item(&item)?;
-            let start = start_of(I::BUCKET, &encoded)?;
-            let place = *places.entry(start).or_insert(rows.len());
-            match rows.get_mut(place) {
-                Some((_, items, all)) => {
-                    items.push(item);
-                    all.push(encoded);
-                }
-                None => rows.push((start, vec![item], vec![encoded])),
-            }
-        }
-        for (_, items, _) in &rows {
-            for part in items.chunks(I::BUCKET.most()) {
-                I::push(Changes::new(), part).build(false, crate::now())?;
-            }
-        }
-        let mut all: Rows = Vec::with_capacity(rows.len());
-        for (start, items, encoded) in rows {
-            let parent = parent.clone();
-            all.push((Row { parent, start }, Box::new(items), encoded));
-        }
-        self.untyped().push("push_many", all).await.map(drop)
+    ) -> Action<()> {
+        let rows = parent.target_id().and_then(|parent| rows(&parent, items));
+        self.untyped().push_many(rows)
     }
 
     /// The same, without the type of the items.
@@ -238,6 +208,89 @@ impl<I: Bucketed> Items for Vec<I> {
             .and_then(|raw| bson::deserialize_from_slice(raw.as_bytes()))
             .map_err(|source| not_encoded(I::Bucket::META, source))?;
         encode_behind(&bucket, bytes)
+    }
+}
+
+/// One item, for the row of its bucket.
+fn one_row<I: Bucketed>(parent: Bson, item: I) -> Result<Rows> {
+    let encoded = encode_item(&item)?;
+    let start = start_of(I::BUCKET, &encoded)?;
+    Ok(vec![(Row { parent, start }, Box::new(vec![item]), vec![encoded])])
+}
+
+/// The items by the rows of their buckets, if each is within its bounds.
+fn rows<I: Bucketed>(parent: &Bson, items: impl IntoIterator<Item = I>) -> Result<Rows> {
+    let mut rows: Vec<(Option<DateTime>, Vec<I>, Vec<Document>)> = Vec::new();
+    let mut places: HashMap<Option<DateTime>, usize> = HashMap::new();
+    for item in items {
+        let encoded = encode_item(&item)?;
+        let start = start_of(I::BUCKET, &encoded)?;
+        let place = *places.entry(start).or_insert(rows.len());
+        match rows.get_mut(place) {
+            Some((_, items, all)) => {
+                items.push(item);
+                all.push(encoded);
+            }
+            None => rows.push((start, vec![item], vec![encoded])),
+        }
+    }
+    for (_, items, _) in &rows {
+        for part in items.chunks(I::BUCKET.most()) {
+            I::push(Changes::new(), part).build(false, crate::now())?;
+        }
+    }
+    let mut all: Rows = Vec::with_capacity(rows.len());
+    for (start, items, encoded) in rows {
+        let parent = parent.clone();
+        all.push((Row { parent, start }, Box::new(items), encoded));
+    }
+    Ok(all)
+}
+
+/// The operations, as they are awaited.
+impl BucketWriter {
+    fn push_one(self, rows: Result<Rows>) -> Action<i32> {
+        let collection = self.core.meta().collection;
+        let push = async move { self.push("push", rows?).await };
+        Action::new(collection, "push", Box::new(push))
+    }
+
+    fn push_many(self, rows: Result<Rows>) -> Action<()> {
+        let collection = self.core.meta().collection;
+        let push = async move { self.push("push_many", rows?).await.map(drop) };
+        Action::new(collection, "push_many", Box::new(push))
+    }
+
+    fn change_of(self, operation: &'static str, change: Result<Option<ChangeAll>>) -> Action<u64> {
+        let collection = self.core.meta().collection;
+        let changed = async move {
+            match change? {
+                Some(change) => self.change_all(operation, change).await,
+                None => Ok(0),
+            }
+        };
+        Action::new(collection, operation, Box::new(changed))
+    }
+
+    /// The number of items that this parent has.
+    fn count(self, parent: Result<Bson>) -> Action<u64> {
+        let collection = self.core.meta().collection;
+        let count = async move {
+            let meta = self.meta;
+            let stages = vec![
+                doc! { "$match": of_parent(meta, &parent?) },
+                doc! { "$group": { "_id": null, "n": { "$sum": format!("${}", meta.count) } } },
+                doc! { "$limit": 1 },
+            ];
+            let counted = aggregate::documents(&self.core, stages).await?.pop();
+            let n = match counted.as_ref().and_then(|counted| counted.get("n")) {
+                Some(Bson::Int32(n)) => i64::from(*n),
+                Some(Bson::Int64(n)) => *n,
+                _ => 0,
+            };
+            Ok(u64::try_from(n).unwrap_or(0))
+        };
+        Action::new(collection, "aggregate", Box::new(count))
     }
 }
 
@@ -277,8 +330,8 @@ impl<I: Bucketed> Buckets<I> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn pages(&self, parent: impl Target<I::Parent>) -> Result<Vec<I::Bucket>> {
-        self.of(parent.target_id()).all().await
+    pub fn pages(&self, parent: impl Target<I::Parent>) -> Action<Vec<I::Bucket>> {
+        self.of(parent.target_id()).all()
     }
 
     /// How many items this parent has.
@@ -296,27 +349,14 @@ impl<I: Bucketed> Buckets<I> {
     /// println!("{} comments", odm.buckets::<Comment>().count(&post).await?);
     /// # Ok(()) }
     /// ```
-    pub async fn count(&self, parent: impl Target<I::Parent>) -> Result<u64> {
-        let meta = I::BUCKET;
-        let parent = parent.target_id()?;
-        let stages = vec![
-            doc! { "$match": of_parent(meta, &parent) },
-            doc! { "$group": { "_id": null, "n": { "$sum": format!("${}", meta.count) } } },
-            doc! { "$limit": 1 },
-        ];
-        let counted = aggregate::documents(self.collection.core(), stages).await?.pop();
-        let n = match counted.as_ref().and_then(|counted| counted.get("n")) {
-            Some(Bson::Int32(n)) => i64::from(*n),
-            Some(Bson::Int64(n)) => *n,
-            _ => 0,
-        };
-        Ok(u64::try_from(n).unwrap_or(0))
+    pub fn count(&self, parent: impl Target<I::Parent>) -> Action<u64> {
+        self.untyped().count(parent.target_id())
     }
 
     /// The items of this parent, one after the other: bucket by bucket, and within one in the order of their pushes.
     ///
     /// # Errors
-    /// Those of the server and the network, from the call itself for the first batch, as an item for a later one;
+    /// Those of the server and the network, from `.await` for the first batch, as an item for a later one;
     /// [`Error::Decode`] in the place of a bucket that can't be decoded.
     ///
     /// # Cost
@@ -334,15 +374,17 @@ impl<I: Bucketed> Buckets<I> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn stream(&self, parent: impl Target<I::Parent>) -> Result<BoxStream<'static, Result<I>>> {
+    pub fn stream(&self, parent: impl Target<I::Parent>) -> Action<BoxStream<'static, Result<I>>> {
         let batch = STREAMED / I::BUCKET.size.max(1);
         let buckets = self
             .of(parent.target_id())
             .batch_size(u32::try_from(batch).unwrap_or(1).max(1))
-            .stream()
-            .await?;
-        let items = buckets.map_ok(|bucket| futures::stream::iter(I::items(bucket).into_iter().map(Ok)));
-        Ok(items.try_flatten().boxed())
+            .stream();
+        let items = async move {
+            let items = |bucket: I::Bucket| futures::stream::iter(I::items(bucket).into_iter().map(Ok));
+            Ok(buckets.await?.map_ok(items).try_flatten().boxed())
+        };
+        Action::new(I::Bucket::META.collection, "stream", Box::new(items))
     }
 }
 
@@ -362,7 +404,7 @@ impl<I: Bucketed> Buckets<I> {
     /// let second = odm.buckets::<Comment>().page(&post, 2).await?;
     /// # Ok(()) }
     /// ```
-    pub async fn page(&self, parent: impl Target<I::Parent>, page: i32) -> Result<Vec<I>>
+    pub fn page(&self, parent: impl Target<I::Parent>, page: i32) -> Action<Vec<I>>
     where
         I: ByCount,
     {
@@ -370,7 +412,9 @@ impl<I: Bucketed> Buckets<I> {
         find.query
             .and(Filter::raw(doc! { I::BUCKET.page: { "$eq": page } }));
         find.query.sort.clear();
-        Ok(find.one().await?.map(I::items).unwrap_or_default())
+        let bucket = find.one();
+        let items = async move { Ok(bucket.await?.map(I::items).unwrap_or_default()) };
+        Action::new(I::Bucket::META.collection, "find_one", Box::new(items))
     }
 
     /// The items of a period, in the order of their times; items of the same time in the order of their pushes.
@@ -389,32 +433,30 @@ impl<I: Bucketed> Buckets<I> {
     /// let readings = odm.buckets::<Reading>().range(&sensor, from..to).await?;
     /// # Ok(()) }
     /// ```
-    pub async fn range(
-        &self,
-        parent: impl Target<I::Parent>,
-        time: impl RangeBounds<DateTime>,
-    ) -> Result<Vec<I>>
+    pub fn range(&self, parent: impl Target<I::Parent>, time: impl RangeBounds<DateTime>) -> Action<Vec<I>>
     where
         I: Timed,
     {
         let meta = I::BUCKET;
         let mut find = self.of(parent.target_id());
-        let (from, to) = (time.start_bound().cloned(), time.end_bound().cloned());
-        find.query
-            .and(Filter::raw(crate::rules::bucket::touching(meta, from, to)));
-        let buckets = find.all().await?;
-        let mut found = Vec::new();
-        for item in buckets.into_iter().flat_map(I::items) {
-            let at = match &meta.time {
-                Some(time) => encode_item(&item)?.get_datetime(time.field).ok().copied(),
-                None => None,
-            };
-            if let Some(at) = at.filter(|at| time.contains(at)) {
-                found.push((at, item));
+        let time = (time.start_bound().cloned(), time.end_bound().cloned());
+        find.query.and(Filter::raw(touching(meta, time.0, time.1)));
+        let buckets = find.all();
+        let items = async move {
+            let mut found = Vec::new();
+            for item in buckets.await?.into_iter().flat_map(I::items) {
+                let at = match &meta.time {
+                    Some(time) => encode_item(&item)?.get_datetime(time.field).ok().copied(),
+                    None => None,
+                };
+                if let Some(at) = at.filter(|at| time.contains(at)) {
+                    found.push((at, item));
+                }
             }
-        }
-        found.sort_by_key(|(at, _)| *at);
-        Ok(found.into_iter().map(|(_, item)| item).collect())
+            found.sort_by_key(|(at, _)| *at);
+            Ok(found.into_iter().map(|(_, item)| item).collect())
+        };
+        Action::new(I::Bucket::META.collection, "find", Box::new(items))
     }
 }
 
@@ -445,24 +487,15 @@ impl<I: Bucketed> Buckets<I> {
     /// comments.edit(&post, |c| c.name.eq("Kate"), |c| c.set(|c| c.stars, 4)).await?;
     /// # Ok(()) }
     /// ```
-    pub async fn edit(
+    pub fn edit(
         &self,
         parent: impl Target<I::Parent>,
         condition: impl FnOnce(Paths<I>) -> Filter<Element<I>>,
         change: impl FnOnce(Changes<Element<I>>) -> Changes<Element<I>>,
-    ) -> Result<u64> {
-        let parent = parent.target_id()?;
-        let condition = condition(<Element<I> as Rooted>::rooted()).into_document()?;
-        let change = change(Changes::new());
-        if change.is_empty() {
-            return Ok(0);
-        }
-        let operators = change.operators().clone();
-        let changes = I::edit(Changes::new(), Filter::raw(condition.clone()), change);
-        let built = changes.build(false, crate::now())?;
-        self.untyped()
-            .change_all("edit", parent, condition, built, Fate::Changed(operators))
-            .await
+    ) -> Action<u64> {
+        let condition = condition(<Element<I> as Rooted>::rooted());
+        let edit = edit_of::<I>(parent.target_id(), condition, change(Changes::new()));
+        self.untyped().change_of("edit", edit)
     }
 
     /// Deletes every item of this parent that matches the condition, and returns their number.
@@ -485,17 +518,47 @@ impl<I: Bucketed> Buckets<I> {
     /// let gone = odm.buckets::<Comment>().delete(&post, |c| c.name.eq("Spam")).await?;
     /// # Ok(()) }
     /// ```
-    pub async fn delete(
+    pub fn delete(
         &self,
         parent: impl Target<I::Parent>,
         condition: impl FnOnce(Paths<I>) -> Filter<Element<I>>,
-    ) -> Result<u64> {
-        let parent = parent.target_id()?;
-        let condition = condition(<Element<I> as Rooted>::rooted()).into_document()?;
-        let changes = I::delete(Changes::new(), Filter::raw(condition.clone()));
-        let built = changes.build(false, crate::now())?;
+    ) -> Action<u64> {
+        let condition = condition(<Element<I> as Rooted>::rooted());
         self.untyped()
-            .change_all("delete", parent, condition, built, Fate::Deleted)
-            .await
+            .change_of("delete", deletion_of::<I>(parent.target_id(), condition))
     }
+}
+
+/// `None` for a change without an operator.
+fn edit_of<I: Bucketed>(
+    parent: Result<Bson>,
+    condition: Filter<Element<I>>,
+    change: Changes<Element<I>>,
+) -> Result<Option<ChangeAll>> {
+    let (parent, condition) = (parent?, condition.into_document()?);
+    if change.is_empty() {
+        return Ok(None);
+    }
+    let fate = Fate::Changed(change.operators().clone());
+    let changes = I::edit(Changes::new(), Filter::raw(condition.clone()), change);
+    Ok(Some(ChangeAll {
+        parent,
+        condition,
+        built: changes.build(false, crate::now())?,
+        fate,
+    }))
+}
+
+fn deletion_of<I: Bucketed>(
+    parent: Result<Bson>,
+    condition: Filter<Element<I>>,
+) -> Result<Option<ChangeAll>> {
+    let (parent, condition) = (parent?, condition.into_document()?);
+    let changes = I::delete(Changes::new(), Filter::raw(condition.clone()));
+    Ok(Some(ChangeAll {
+        parent,
+        condition,
+        built: changes.build(false, crate::now())?,
+        fate: Fate::Deleted,
+    }))
 }

@@ -329,8 +329,7 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
         }
         Command::Repair { yes, chosen } => repair(odm, chosen, *yes, streams).await,
         Command::Recover => {
-            let recovered =
-                watched(streams.progress, "recovering", None, odm.recover().into_future()).await?;
+            let recovered = watched(streams.progress, "recovering", None, odm.recover()).await?;
             Ok(Done::new(
                 CLEAN,
                 in_words(&recovered),
@@ -354,7 +353,7 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
             }
             // How many it will be depends on where an earlier one has stopped.
             let so_far = Some((backfilling.read(), 0));
-            let filled = watched(streams.progress, "backfilling", so_far, backfilling.into_future()).await?;
+            let filled = watched(streams.progress, "backfilling", so_far, backfilling).await?;
             Ok(Done::new(CLEAN, filling(&filled), json::backfilled(&filled)))
         }
         Command::Forget { yes } => forget(odm, *yes, streams).await,
@@ -404,7 +403,7 @@ async fn audit(
         auditing = auditing.sample(sample);
     }
     let so_far = Some((auditing.read(), total));
-    Ok(watched(streams.progress, "reading", so_far, auditing.into_future()).await?)
+    Ok(watched(streams.progress, "reading", so_far, auditing).await?)
 }
 
 async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>) -> Result<Done, Failure> {
@@ -443,7 +442,7 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
         odm.repair(&audit)
     };
     let so_far = Some((repairing.read(), total));
-    let repaired = watched(streams.progress, "repairing", so_far, repairing.into_future()).await?;
+    let repaired = watched(streams.progress, "repairing", so_far, repairing).await?;
     let code = if repaired.left.is_clean() { CLEAN } else { WRONG };
     Ok(Done::new(code, &repaired, json::repaired(&repaired)))
 }

@@ -13,13 +13,13 @@ pub(super) async fn watched<T>(
     wanted: bool,
     what: &'static str,
     so_far: Option<(Arc<AtomicU64>, u64)>,
-    work: impl Future<Output = T>,
+    work: impl IntoFuture<Output = T>,
 ) -> T {
     if !wanted {
         return work.await;
     }
     let bar = bar(what, so_far.as_ref().map_or(0, |(_, total)| *total));
-    let mut work = std::pin::pin!(work);
+    let mut work = std::pin::pin!(work.into_future());
     loop {
         tokio::select! {
             done = &mut work => {

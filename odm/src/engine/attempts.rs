@@ -3,7 +3,7 @@
 //! read then, and compared with what the write looked for.
 
 use super::operation::Pending;
-use super::{Execution, One, Outcome, Reply, Update, UpdateMany, What, Write, once, prepare};
+use super::{Execution, Failure, One, Outcome, Reply, Update, UpdateMany, What, Write, once, prepare};
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
@@ -57,14 +57,19 @@ pub(super) async fn run(
 ) -> Result<Outcome> {
     let mut attempt = 0;
     loop {
-        let made = once(execution, std::slice::from_ref(write), pending, in_parts).await;
+        let made = match once(execution, std::slice::from_ref(write), pending, in_parts).await {
+            Ok(outcome) if !outcome.unmatched => return Ok(outcome),
+            Ok(outcome) => Ok(outcome),
+            Err(Failure { error, follows: true }) => return Err(error),
+            Err(failure) => Err(failure.error),
+        };
         let core = execution.collection(write);
         let next = match (&write.what, made) {
             (What::Update(update), made) => after_update(execution, &core, update, made, attempt).await?,
             (What::UpdateMany(update), Err(error)) => {
                 after_refused_update(execution, &core, update, error, attempt).await?
             }
-            (What::Replace(replace), Ok(outcome)) if outcome.unmatched => {
+            (What::Replace(replace), Ok(_)) => {
                 execution.trace.more(1);
                 let created = replace.made.as_ref().and_then(|made| made.created.as_ref());
                 let created = created.filter(|_| replace.created.is_none());
@@ -147,6 +152,7 @@ pub(super) async fn after_nothing_deleted(
     }
 }
 
+/// After an update of one document that matched none, or that the server refused.
 async fn after_update(
     execution: Execution<'_>,
     core: &Core,
@@ -158,7 +164,6 @@ async fn after_update(
         return made.map(Next::Break);
     };
     let error = match made {
-        Ok(outcome) if !outcome.unmatched => return Ok(Next::Break(outcome)),
         Ok(_) => None,
         Err(error) if may_exist(update, core, &error) => Some(error),
         Err(error) => {
@@ -284,7 +289,8 @@ fn may_exist(update: &Update, core: &Core, error: &Error) -> bool {
     let guarded =
         !update.built.guards.is_empty() || update.one.as_ref().is_some_and(|one| one.seen.is_some());
     // Where it is unknown whether the write was made, it may not be made once more.
-    let refused = !matches!(error, Error::Unavailable { .. }) && is_refused(error);
+    let known = !error.outcome_unknown() && !matches!(error, Error::Unavailable { .. });
+    let refused = known && is_refused(error);
     update.upsert && core.session().is_none() && (has_same_id(error) || guarded && refused)
 }
 

@@ -413,23 +413,33 @@ pub(crate) enum Fate {
     Deleted,
 }
 
+/// A change of all items of a parent that match a condition.
+pub(crate) struct ChangeAll {
+    pub(crate) parent: Bson,
+    pub(crate) condition: Document,
+    pub(crate) built: Built,
+    pub(crate) fate: Fate,
+}
+
 /// Changes of items.
 impl BucketWriter {
     pub(crate) fn change_all(
         self,
         operation: &'static str,
-        parent: Bson,
-        condition: Document,
-        built: Built,
-        fate: Fate,
+        change: ChangeAll,
     ) -> BoxFuture<'static, Result<u64>> {
         async move {
             let meta = self.meta;
-            let (condition, built, fate) = (&condition, &built, &fate);
+            let ChangeAll {
+                parent,
+                condition,
+                built,
+                fate,
+            } = &change;
             let trace = self.core.trace(operation);
             let work = async {
                 let mut items = 0_u64;
-                let hits = self.hits(of_parent(meta, &parent), condition).await?;
+                let hits = self.hits(of_parent(meta, parent), condition).await?;
                 for hit in hits {
                     let mut hit = Some(hit);
                     let mut attempt = 0;

@@ -3,8 +3,8 @@
 //! An [`Operation`] is plain data. [`execute`] takes its writes in steps: deletions to which rules of other documents apply are
 //! walks (`delete`), all other writes are sent together, or in parts where one transaction can't hold them (`parts`). Writes that are
 //! sent together are completed (`prepare`: copies, computed fields, the mark of pending work), and executed by `once`: alone, or
-//! with what they ask of other documents (`relation::write`). `send` is the only place that knows the driver's actions. A write of one
-//! document that finds none is diagnosed and sent again in `attempts`, here and nowhere else. The [`Outcome`] names refused writes by
+//! with what they ask of other documents (`relation::write`). `send` and `bulk` turn them into commands. A write of one document that
+//! finds none is diagnosed and sent again in `attempts`, here and nowhere else. The [`Outcome`] names refused writes by
 //! the positions that the application gave them.
 
 mod attempts;
@@ -29,6 +29,7 @@ use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use operation::Pending;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What an operation is executed with.
 #[derive(Clone, Copy)]
@@ -60,7 +61,7 @@ impl Execution<'_> {
 ///
 /// # Errors
 /// Whatever ended the operation as a whole. Of inserts and bulks, the writes that the server refused are
-/// [`Outcome::errors`] where others were executed, and in a transaction [`Error::Bulk`], which ends it.
+/// [`Outcome::errors`] where others were executed; else they are an [`Error::Bulk`], which ends a transaction.
 pub(crate) fn execute<'a>(
     odm: &'a Odm,
     session: Option<&'a Shared>,
@@ -147,13 +148,14 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
         writes.sort_by_key(|write| (is_walk(write), is_walk(write).then_some(write.meta.collection)));
     }
     let mut all = execution.refused(Vec::new());
-    let mut rest = writes;
-    while let Some(first) = rest.first() {
-        let (walks, meta, at) = (is_walk(first), first.meta, first.at);
-        let alike = |next: &&Write| is_walk(next) == walks && (!walks || relation::is(next.meta, meta));
-        let length = rest.iter().take_while(alike).count().max(1);
-        let behind = rest.split_off(length);
-        let part = std::mem::replace(&mut rest, behind);
+    let mut rest = writes.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let (walks, meta, at) = (is_walk(&first), first.meta, first.at);
+        let alike = |next: &Write| is_walk(next) == walks && (!walks || relation::is(next.meta, meta));
+        let mut part = vec![first];
+        while let Some(next) = rest.next_if(alike) {
+            part.push(next);
+        }
         let made = match walks {
             true => delete::walk(execution, meta, &part).await,
             false => together(execution, part).await,
@@ -197,7 +199,20 @@ async fn together(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
     }
 }
 
-/// Sends writes once, with what they ask of other documents: the one place from which statements are sent.
+/// Why writes were not executed.
+struct Failure {
+    error: Error,
+    /// Whether the writes themselves were made, and what follows them failed: they must not be sent again.
+    follows: bool,
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        failure.error
+    }
+}
+
+/// Sends writes once, with what they ask of other documents.
 ///
 /// With `in_parts`, nothing is written where they are for more documents than one transaction takes, and
 /// [`Outcome::too_many`] says so.
@@ -206,27 +221,41 @@ async fn once(
     writes: &[Write],
     pending: Pending,
     in_parts: bool,
-) -> Result<Outcome> {
+) -> Result<Outcome, Failure> {
     let Execution {
         odm, session, trace, ..
     } = execution;
-    let made = match Obligations::of(odm, writes.iter().map(Write::relation), pending)? {
-        None => send::send(execution, session.cloned(), writes).await,
+    let follows = &AtomicBool::new(false);
+    let failed = |error| Failure {
+        error,
+        follows: follows.load(Ordering::Relaxed),
+    };
+    let obligations = Obligations::of(odm, writes.iter().map(Write::relation), pending).map_err(failed)?;
+    let made = match obligations {
+        None => send::send(execution, session.cloned(), writes).boxed().await,
         Some(obligations) => {
             let obligations = match in_parts {
                 true => obligations.in_parts(),
                 false => obligations,
             };
-            let send = |session: Option<Shared>| send::send(execution, session, writes);
+            let send = |session: Option<Shared>| {
+                async move {
+                    let made = send::send(execution, session, writes).await;
+                    follows.store(made.is_ok(), Ordering::Relaxed);
+                    made
+                }
+                .boxed()
+            };
             obligations.execute(session, trace, &send).await
         }
     };
-    match made {
+    let made = match made {
         // A transaction of the operation's own, of which a refused write leaves nothing.
         Err(Error::Bulk { errors, .. }) if session.is_none() => Err(Error::Bulk {
             errors,
             done: Box::default(),
         }),
         made => made,
-    }
+    };
+    made.map_err(failed)
 }

@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
     pub(crate) errors: Vec<(usize, Error)>,
     /// Whether the first refused write ended the operation.
     pub(crate) ordered: bool,
-    /// The one write found no document to change, and nothing was written.
+    /// The one write found no document to change: nothing was written but defaults that the change begins with.
     pub(crate) unmatched: bool,
     /// Nothing was written: the operation is for more documents than one transaction takes, and can be executed in parts.
     pub(crate) too_many: bool,

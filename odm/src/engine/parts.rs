@@ -3,8 +3,9 @@
 
 use super::attempts::{self, ATTEMPTS};
 use super::{Execution, Outcome, What, Write, once, prepare};
+use crate::model::check;
 use crate::model::document::DocumentMeta;
-use crate::relation::{self, IN_ONE, Obligations, Parts};
+use crate::relation::{self, MAX_DOCS_PER_TX, Obligations, Parts};
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::{Error, Result};
@@ -17,27 +18,37 @@ pub(super) async fn inserts(
     documents: Packed,
     give_back: bool,
 ) -> Result<Outcome> {
-    let places: Vec<usize> = documents.positions().collect();
-    let mut rest = Vec::with_capacity(places.len());
-    for (at, document) in places.into_iter().zip(documents.into_documents()) {
-        let document = document.document().map_err(|source| not_encoded(meta, source))?;
-        rest.push(Write {
-            at,
-            meta,
-            what: What::Insert(document.to_owned()),
-        });
-    }
-    let most = most_at_once(execution, meta, &rest).await?;
     let changed = prepare::concerns(execution, meta);
     let mut all = Outcome {
         changed,
         ..execution.refused(Vec::new())
     };
+    let places: Vec<usize> = documents.positions().collect();
+    let mut writes = Vec::with_capacity(places.len());
+    for (at, document) in places.into_iter().zip(documents.into_documents()) {
+        let document = document.document().map_err(|source| not_encoded(meta, source))?;
+        // A document that something is filled into is checked when it is complete.
+        if give_back
+            && !changed
+            && let Err(error) = check::document(meta, document)
+        {
+            all.errors.push((at, error));
+            continue;
+        }
+        writes.push(Write {
+            at,
+            meta,
+            what: What::Insert(document.to_owned()),
+        });
+    }
+    if execution.ordered && !all.errors.is_empty() {
+        return Ok(all);
+    }
+    let most = most_at_once(execution, meta, &writes).await?;
+    let mut rest = writes.into_iter().peekable();
     let mut is_first = true;
-    while let Some(first) = rest.first() {
-        let at = first.at;
-        let behind = rest.split_off(most.min(rest.len()));
-        let part = std::mem::replace(&mut rest, behind);
+    while let Some(at) = rest.peek().map(|first| first.at) {
+        let part: Vec<Write> = rest.by_ref().take(most).collect();
         let made = insert_part(execution, meta, part, give_back || changed).await;
         let ends = execution.ordered
             || matches!(
@@ -65,7 +76,7 @@ pub(super) async fn inserts(
     Ok(all)
 }
 
-/// The number of documents that are inserted at a time: a transaction of the operation's own has at most [`IN_ONE`], unless the
+/// The number of documents that are inserted at a time: a transaction of the operation's own has at most [`MAX_DOCS_PER_TX`], unless the
 /// documents may refer to each other.
 async fn most_at_once(execution: Execution<'_>, meta: &'static DocumentMeta, all: &[Write]) -> Result<usize> {
     let Execution { odm, session, .. } = execution;
@@ -75,12 +86,13 @@ async fn most_at_once(execution: Execution<'_>, meta: &'static DocumentMeta, all
             _ => None,
         })
     };
-    if all.len() <= IN_ONE || session.is_some() || relation::belong_together(odm, meta, documents()) {
+    if all.len() <= MAX_DOCS_PER_TX || session.is_some() || relation::belong_together(odm, meta, documents())
+    {
         return Ok(usize::MAX);
     }
     Ok(
         match Obligations::of(odm, all.iter().map(Write::relation), None)? {
-            Some(obligations) if obligations.is_one().await? => IN_ONE,
+            Some(obligations) if obligations.is_one().await? => MAX_DOCS_PER_TX,
             _ => usize::MAX,
         },
     )
@@ -100,7 +112,10 @@ async fn insert_part(
     if !refused.is_empty() && (execution.ordered || writes.is_empty() || together()) {
         return Ok(execution.refused(refused));
     }
-    match once(execution, &writes, pending, false).await {
+    match once(execution, &writes, pending, false)
+        .await
+        .map_err(Error::from)
+    {
         Ok(mut outcome) => {
             outcome.errors.extend(refused);
             if give_back {
@@ -205,7 +220,9 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
         Ok(obligations.is_some_and(|obligations| obligations.is_linked()))
     };
     if session.is_some() || odm.has_transactions().await? || !is_linked()? {
-        return once(execution, &writes, pending, false).await;
+        return once(execution, &writes, pending, false)
+            .await
+            .map_err(Error::from);
     }
     // On a standalone server the other side of a link follows each write, so that what it would refuse holds back that write
     // alone. Inserts of one kind are one write: they may refer to each other.
@@ -217,7 +234,9 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
     for part in writes.chunk_by(alike) {
         match once(execution, part, pending, false).await {
             Ok(outcome) => all.add(outcome),
-            Err(error) => all.errors.extend(part.first().map(|first| (first.at, error))),
+            Err(failure) => all
+                .errors
+                .extend(part.first().map(|first| (first.at, failure.error))),
         }
         if execution.ordered && !all.errors.is_empty() {
             break;

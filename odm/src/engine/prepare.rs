@@ -9,6 +9,7 @@ use crate::model::document::DocumentMeta;
 use crate::relation::{self, FillIn, Inserts};
 use crate::{Error, Result};
 use mongodb::bson::RawDocumentBuf;
+use std::collections::HashSet;
 
 /// Whether the library has something of its own in documents of this type.
 pub(super) fn concerns(execution: Execution<'_>, meta: &DocumentMeta) -> bool {
@@ -108,16 +109,17 @@ pub(super) async fn complete(
         }
     }
     if !refused.is_empty() {
-        writes.retain(|write| refused.iter().all(|(at, _)| *at != write.at));
+        let positions: HashSet<usize> = refused.iter().map(|(at, _)| *at).collect();
+        writes.retain(|write| !positions.contains(&write.at));
     }
     Ok(refused)
 }
 
-/// Finds the documents of a condition that compares strings in another way than their collection, where rules apply to these: rules
-/// compare as the collection does, so the documents are named by their ids.
+/// Finds the documents of a condition that compares strings in another way than their collection, by an id or where rules apply to
+/// them: rules compare as the collection does, so the documents are named by their stored ids.
 ///
 /// # Errors
-/// [`Error::Query`] where there are too many, and for an upsert, which can't be named by an id.
+/// [`Error::Query`] where there are too many, where an id matches several, and for an upsert, which can't be named by an id.
 pub(super) async fn find_by_collation(execution: Execution<'_>, write: &mut Write) -> Result<()> {
     let meta = write.meta;
     let collation = match &mut write.what {

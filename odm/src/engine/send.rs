@@ -11,56 +11,53 @@ use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::{Error, Result};
-use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{ReturnDocument, UpdateModifications};
 use serde::Serialize;
 use std::borrow::Borrow;
 
-/// Sends writes within a session, or out of one. A write of one document that matches none is [`Outcome::unmatched`].
-pub(super) fn send<'a>(
-    execution: Execution<'a>,
+/// Sends writes within a session, or out of one. An update or a replacement of one document that matches none is
+/// [`Outcome::unmatched`].
+pub(super) async fn send(
+    execution: Execution<'_>,
     session: Option<Shared>,
-    writes: &'a [Write],
-) -> BoxFuture<'a, Result<Outcome>> {
-    async move {
-        let Some(first) = writes.first() else {
-            return Ok(Outcome::default());
-        };
-        let core = || Core::new(execution.odm, first.meta, session.clone());
-        match (execution.sent, &first.what) {
-            (Sent::Bulk { by_runs }, _) => bulk::send(execution, session.as_ref(), writes, by_runs).await,
-            (Sent::Inserts, _) => {
-                let documents = writes.iter().filter_map(|write| match &write.what {
-                    What::Insert(document) => Some(document),
-                    _ => None,
-                });
-                let places = |at: usize| writes.get(at).map_or(at, |write| write.at);
-                insert_many::<RawDocumentBuf>(execution, &core(), documents, writes.len(), &places).await
+    writes: &[Write],
+) -> Result<Outcome> {
+    let Some(first) = writes.first() else {
+        return Ok(Outcome::default());
+    };
+    let core = || Core::new(execution.odm, first.meta, session.clone());
+    match (execution.sent, &first.what) {
+        (Sent::Bulk { by_runs }, _) => bulk::send(execution, session.as_ref(), writes, by_runs).await,
+        (Sent::Inserts, _) => {
+            let documents = writes.iter().filter_map(|write| match &write.what {
+                What::Insert(document) => Some(document),
+                _ => None,
+            });
+            let places = |at: usize| writes.get(at).map_or(at, |write| write.at);
+            insert_many::<RawDocumentBuf>(execution, &core(), documents, writes.len(), &places).await
+        }
+        (Sent::Alone, What::Insert(document)) => insert(execution, &core(), document).await,
+        (Sent::Alone, What::Update(of)) => update(execution, &core(), of).await,
+        (Sent::Alone, What::UpdateMany(of)) => update_many(execution, &core(), of).await,
+        (Sent::Alone, What::Replace(of)) => replace(execution, &core(), of).await,
+        (Sent::Alone, What::Delete(of)) => {
+            let core = core();
+            let mut action = match of.one {
+                Some(_) => return delete_one(execution, &core, of.filter.clone()).await,
+                None => core.raw().delete_many(of.filter.clone()),
+            };
+            if let Some(collation) = &of.collation {
+                action = action.collation(collation.clone());
             }
-            (Sent::Alone, What::Insert(document)) => insert(execution, &core(), document).await,
-            (Sent::Alone, What::Update(of)) => update(execution, &core(), of).await,
-            (Sent::Alone, What::UpdateMany(of)) => update_many(execution, &core(), of).await,
-            (Sent::Alone, What::Replace(of)) => replace(execution, &core(), of).await,
-            (Sent::Alone, What::Delete(of)) => {
-                let core = core();
-                let mut action = match of.one {
-                    Some(_) => return delete_one(execution, &core, of.filter.clone()).await,
-                    None => core.raw().delete_many(of.filter.clone()),
-                };
-                if let Some(collation) = &of.collation {
-                    action = action.collation(collation.clone());
-                }
-                execution.trace.more(1);
-                let result = act!(core.session(), action).map_err(|error| core.error(error))?;
-                Ok(Outcome {
-                    deleted: result.deleted_count,
-                    ..Outcome::default()
-                })
-            }
+            execution.trace.more(1);
+            let result = act!(core.session(), action).map_err(|error| core.error(error))?;
+            Ok(Outcome {
+                deleted: result.deleted_count,
+                ..Outcome::default()
+            })
         }
     }
-    .boxed()
 }
 
 async fn insert(execution: Execution<'_>, core: &Core, document: &RawDocumentBuf) -> Result<Outcome> {

@@ -4,20 +4,22 @@ use crate::model::document::DocumentMeta;
 use crate::model::path::{Holds, Path, Step};
 use crate::model::value::Grouped;
 use crate::query::filter::IntoSort;
+use crate::store::action::Action;
 use crate::store::batches::Batch;
 use crate::store::core::{Core, batches};
 use crate::{Collection, Document, Filter, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, Stream, StreamExt};
-use mongodb::bson::{self, Bson, RawDocument, doc};
-use mongodb::options::Collation;
+use mongodb::bson::{self, Bson, doc};
+use mongodb::options::{AggregateOptions, Collation, Hint};
 use mongodb::raw_batch_cursor::RawBatch;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A pipeline. One of its final methods executes it.
+/// A pipeline. [`all`](Aggregate::all), [`one`](Aggregate::one) or [`stream`](Aggregate::stream) ends it, and `.await` executes
+/// it.
 ///
 /// The typed stages name the fields of the document. After a stage that makes documents of another shape, such as `group`, use
 /// [`stage`](Aggregate::stage).
@@ -41,12 +43,11 @@ use std::task::{Context, Poll, ready};
 ///     .await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a pipeline does nothing until it is executed by `all`, `one` or `stream`"]
+#[must_use = "a pipeline does nothing until its `all`, `one` or `stream` is awaited"]
 pub struct Aggregate<T> {
     collection: Collection<T>,
     stages: Result<Vec<bson::Document>>,
-    disk: bool,
-    collation: Option<Collation>,
+    options: AggregateOptions,
 }
 
 impl<T: Document> std::fmt::Debug for Aggregate<T> {
@@ -218,8 +219,7 @@ impl<T: Document> Aggregate<T> {
         Aggregate {
             collection: collection.clone(),
             stages: Ok(Vec::new()),
-            disk: false,
-            collation: None,
+            options: AggregateOptions::default(),
         }
     }
 
@@ -350,8 +350,36 @@ impl<T: Document> Aggregate<T> {
         self.stage(doc! { "$group": group })
     }
 
+    /// The number of documents in one batch from the server, as [`Find::batch_size`](crate::query::Find::batch_size).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let stream = people.aggregate().filter(|p| p.age.gte(18)).batch_size(1_000).stream::<Named>().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn batch_size(mut self, n: u32) -> Self {
+        self.options.batch_size = Some(n);
+        self
+    }
+
+    /// Makes the server use the index of this name for the first stage. The server refuses a name that it does not know.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let kates: Vec<Named> =
+    ///     people.aggregate().filter(|p| p.email.starts_with("kate@")).hint("email_1").all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn hint(mut self, index: impl Into<String>) -> Self {
+        self.options.hint = Some(Hint::Name(index.into()));
+        self
+    }
+
     /// Lets the server write to disk what a stage can't hold in
-    /// [100 MB of memory](https://www.mongodb.com/docs/manual/core/aggregation-pipeline-limits/).
+    /// [100 MB of memory](https://www.mongodb.com/docs/manual/core/aggregation-pipeline-limits/): the default from MongoDB 6.0 on,
+    /// an option before.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -360,7 +388,7 @@ impl<T: Document> Aggregate<T> {
     /// # Ok(()) }
     /// ```
     pub fn allow_disk_use(mut self) -> Self {
-        self.disk = true;
+        self.options.allow_disk_use = Some(true);
         self
     }
 
@@ -377,7 +405,7 @@ impl<T: Document> Aggregate<T> {
     /// # Ok(()) }
     /// ```
     pub fn collation(mut self, collation: Collation) -> Self {
-        self.collation = Some(collation);
+        self.options.collation = Some(collation);
         self
     }
 
@@ -396,16 +424,9 @@ impl<T: Document> Aggregate<T> {
     /// let names: Vec<Named> = people.aggregate().filter(|p| p.age.gte(18)).all().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn all<Out: DeserializeOwned + Send + 'static>(self) -> Result<Vec<Out>> {
-        let mut batches = self.batches().await?;
-        let mut all = Vec::new();
-        while let Some(batch) = batches.next().await {
-            batch?.each(T::META, &mut |document| {
-                all.push(decode::decode(T::META, document)?);
-                Ok(())
-            })?;
-        }
-        Ok(all)
+    pub fn all<Out: DeserializeOwned + Send + 'static>(self) -> Action<Vec<Out>> {
+        let all = all(T::META, self.batches());
+        Action::new(T::META.collection, "aggregate", Box::new(all))
     }
 
     /// The first result, if there is one. Adds `$limit` to the pipeline, so it can't end with `$out` or `$merge`.
@@ -423,8 +444,10 @@ impl<T: Document> Aggregate<T> {
     /// let oldest: Option<Named> = people.aggregate().sort(|p| p.age.desc()).one().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn one<Out: DeserializeOwned + Send + 'static>(self) -> Result<Option<Out>> {
-        Ok(self.limit(1).all().await?.pop())
+    pub fn one<Out: DeserializeOwned + Send + 'static>(self) -> Action<Option<Out>> {
+        let all = all(T::META, self.limit(1).batches());
+        let one = async move { Ok(all.await?.pop()) };
+        Action::new(T::META.collection, "aggregate", Box::new(one))
     }
 
     /// One after the other, with one batch in memory.
@@ -448,60 +471,50 @@ impl<T: Document> Aggregate<T> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn stream<Out: DeserializeOwned + Send + 'static>(
-        self,
-    ) -> Result<BoxStream<'static, Result<Out>>> {
-        Ok(Results {
-            meta: T::META,
-            batches: self.batches().await?,
-            results: Vec::new().into_iter(),
-        }
-        .boxed())
+    pub fn stream<Out: DeserializeOwned + Send + 'static>(self) -> Action<BoxStream<'static, Result<Out>>> {
+        let batches = self.batches();
+        let results = async move { Ok(Results::stream(T::META, batches.await?)) };
+        Action::new(T::META.collection, "aggregate", Box::new(results))
     }
 
-    fn batches(self) -> BoxFuture<'static, Result<BoxStream<'static, Result<Batch>>>> {
-        send(
-            self.collection.core().clone(),
-            self.stages,
-            self.disk,
-            self.collation,
-        )
+    fn batches(self) -> Batches {
+        send(self.collection.core().clone(), self.stages, self.options)
     }
+}
+
+/// The batches of a pipeline that is not sent yet.
+type Batches = BoxFuture<'static, Result<BoxStream<'static, Result<Batch>>>>;
+
+/// All results of a pipeline.
+async fn all<Out: DeserializeOwned + Send>(
+    meta: &'static DocumentMeta,
+    batches: Batches,
+) -> Result<Vec<Out>> {
+    let mut batches = batches.await?;
+    let mut all = Vec::new();
+    while let Some(batch) = batches.next().await {
+        batch?.each(meta, &mut |document| {
+            all.push(decode::decode(meta, document)?);
+            Ok(())
+        })?;
+    }
+    Ok(all)
 }
 
 /// The results of a pipeline as documents.
 pub(crate) fn documents(
     core: &Core,
     stages: Vec<bson::Document>,
-) -> BoxFuture<'_, Result<Vec<bson::Document>>> {
-    async move {
-        let mut batches = send(core.clone(), Ok(stages), false, None).await?;
-        let mut all = Vec::new();
-        while let Some(batch) = batches.next().await {
-            let mut take = |document: &RawDocument| {
-                all.push(decode::decode(core.meta(), document)?);
-                Ok(())
-            };
-            batch?.each(core.meta(), &mut take)?;
-        }
-        Ok(all)
-    }
-    .boxed()
+) -> BoxFuture<'static, Result<Vec<bson::Document>>> {
+    let batches = send(core.clone(), Ok(stages), AggregateOptions::default());
+    all(core.meta(), batches).boxed()
 }
 
 /// Sends a pipeline, and gives the batches of its results.
-fn send(
-    core: Core,
-    stages: Result<Vec<bson::Document>>,
-    disk: bool,
-    collation: Option<Collation>,
-) -> BoxFuture<'static, Result<BoxStream<'static, Result<Batch>>>> {
+fn send(core: Core, stages: Result<Vec<bson::Document>>, options: AggregateOptions) -> Batches {
     async move {
         let trace = core.trace("aggregate");
-        let mut action = core.raw().aggregate(stages?).allow_disk_use(disk);
-        if let Some(collation) = collation {
-            action = action.collation(collation);
-        }
+        let action = core.raw().aggregate(stages?).with_options(options);
         let meta = core.meta();
         let read = move |batch: RawBatch| Batch::of(meta, batch);
         let batches = trace
@@ -517,6 +530,19 @@ struct Results<Out> {
     meta: &'static DocumentMeta,
     batches: BoxStream<'static, Result<Batch>>,
     results: std::vec::IntoIter<Result<Out>>,
+}
+
+impl<Out: DeserializeOwned + Send + 'static> Results<Out> {
+    fn stream(
+        meta: &'static DocumentMeta,
+        batches: BoxStream<'static, Result<Batch>>,
+    ) -> BoxStream<'static, Result<Out>> {
+        Box::into_pin(Box::new(Results {
+            meta,
+            batches,
+            results: Vec::new().into_iter(),
+        }))
+    }
 }
 
 // Nothing of it is pinned but what is in a box.

@@ -2,9 +2,9 @@
 
 use crate::query::find::Query;
 use crate::query::join::{Asked, Join};
+use crate::store::action::Action;
 use crate::store::core::act;
-use crate::{Document, Find, Result};
-use futures::future::{BoxFuture, FutureExt};
+use crate::{Document, Find};
 use mongodb::bson::{self, Bson, doc};
 use serde::de::DeserializeOwned;
 
@@ -191,16 +191,17 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// println!("{} index entries, {} documents", explain.keys_examined, explain.documents_examined);
     /// # Ok(()) }
     /// ```
-    pub async fn explain(self) -> Result<Explain> {
+    pub fn explain(self) -> Action<Explain> {
         let (query, join) = self.into_query();
         let mut joins = Vec::new();
         join.queries(&mut joins);
-        explain(query, joins).await
+        explain(query, joins)
     }
 }
 
-fn explain(mut query: Query, joins: Vec<Asked>) -> BoxFuture<'static, Result<Explain>> {
-    async move {
+fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
+    let collection = query.meta().collection;
+    let explain = async move {
         if query.options.limit == Some(0) {
             // The server would take it for no limit; nothing is what is found, and nothing is asked.
             return Ok(Explain::of(doc! {}));
@@ -251,8 +252,8 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> BoxFuture<'static, Result<Exp
                 Ok(explain)
             })
             .await
-    }
-    .boxed()
+    };
+    Action::new(collection, "explain", Box::new(explain))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::model::names::read_too;
 use crate::query::filter::IntoSort;
 use crate::query::join::{ById, Join, ReadFrom as _, Source, Work};
 use crate::query::page::Place;
+use crate::store::action::Action;
 use crate::store::batches::{Batch, Take};
 use crate::store::core::{Core, act, batches};
 use crate::{Collection, Document, Error, Filter, Order, Projection, Result, store::decode};
@@ -22,9 +23,9 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
 
-/// A query. One of its final methods executes it: [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream),
-/// [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or [`explain`](Find::explain). It comes from
-/// [`Collection::find`] and [`Collection::find_all`].
+/// A query. One of its final methods says what to read: [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream),
+/// [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or [`explain`](Find::explain). `.await`
+/// executes what that returns. The query comes from [`Collection::find`] and [`Collection::find_all`].
 ///
 /// # Errors
 /// Each of these returns [`Error::Encode`] where a value in the condition can't be stored as BSON, and the errors of any
@@ -40,7 +41,7 @@ use std::sync::{Arc, LazyLock};
 /// let oldest = people.find(|p| p.tags.contains("rust")).sort(|p| p.age.desc()).limit(3).all().await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is executed by `all`, `one`, `stream`, `count` or `exists`"]
+#[must_use = "a query does nothing until a final method of it is awaited: `all`, `one`, `stream`, `count` or `exists`"]
 pub struct Find<T, Out = T, J = ()> {
     pub(crate) query: Query,
     pub(crate) join: J,
@@ -371,18 +372,21 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// let adults = people.find(|p| p.age.gte(18)).all().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn all(self) -> Result<Vec<J::Row<Out>>> {
+    pub fn all(self) -> Action<Vec<J::Row<Out>>> {
         let (query, join) = self.into_query();
-        let from = query.source();
-        let mut work = Work::of_query(&join, query.is_projected());
-        let mut items = Vec::new();
-        let mut take = |document: &RawDocument| {
-            items.push(decode::decode(T::META, document)?);
-            work.parent(document)
+        let all = async move {
+            let from = query.source();
+            let mut work = Work::of_query(&join, query.is_projected());
+            let mut items = Vec::new();
+            let mut take = |document: &RawDocument| {
+                items.push(decode::decode(T::META, document)?);
+                work.parent(document)
+            };
+            query.each("find", &mut take).await?;
+            work.run(&from).await?;
+            work.rows(items)
         };
-        query.each("find", &mut take).await?;
-        work.run(&from).await?;
-        work.rows(items)
+        Action::new(T::META.collection, "find", Box::new(all))
     }
 
     /// The first, if there is one.
@@ -400,28 +404,31 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// let kate = people.find(|p| p.email.eq("kate@example.com")).one().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn one(self) -> Result<Option<J::Row<Out>>> {
+    pub fn one(self) -> Action<Option<J::Row<Out>>> {
         let (query, join) = self.into_query();
-        let from = query.source();
-        let mut work = Work::of_query(&join, query.is_projected());
-        let mut items = Vec::new();
-        let mut take = |document: &RawDocument| {
-            items.push(decode::decode(T::META, document)?);
-            work.parent(document)
+        let one = async move {
+            let from = query.source();
+            let mut work = Work::of_query(&join, query.is_projected());
+            let mut items = Vec::new();
+            let mut take = |document: &RawDocument| {
+                items.push(decode::decode(T::META, document)?);
+                work.parent(document)
+            };
+            query.first(&mut take).await?;
+            if items.is_empty() {
+                return Ok(None);
+            }
+            work.run(&from).await?;
+            Ok(work.rows(items)?.pop())
         };
-        query.first(&mut take).await?;
-        if items.is_empty() {
-            return Ok(None);
-        }
-        work.run(&from).await?;
-        Ok(work.rows(items)?.pop())
+        Action::new(T::META.collection, "find_one", Box::new(one))
     }
 
     /// One after the other, with one batch in memory. A document that can't be decoded is an item with [`Error::Decode`], and
     /// the documents after it follow.
     ///
     /// # Errors
-    /// Those of the server and the network: from the call itself for the first batch, as an item for a later one.
+    /// Those of the server and the network: from `.await` for the first batch, as an item for a later one.
     /// [`Error::CursorLost`] with the position of the last document where the server has closed the cursor; a
     /// [resumable](Find::resumable) stream resumes automatically.
     ///
@@ -441,15 +448,12 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn stream(self) -> Result<BoxStream<'static, Result<J::Row<Out>>>> {
-        Ok(self.rows().await?.whole())
-    }
-
-    async fn rows(self) -> Result<Rows<T, Out, J>> {
+    pub fn stream(self) -> Action<BoxStream<'static, Result<J::Row<Out>>>> {
         let (query, join) = self.into_query();
         let (from, projected) = (query.source(), query.is_projected());
-        let batches = query.stream().await?;
-        Ok(Rows::of(batches, from, join, projected))
+        let batches = query.stream();
+        let rows = async move { Ok(Rows::of(batches.await?, from, join, projected).whole()) };
+        Action::new(T::META.collection, "stream", Box::new(rows))
     }
 
     /// How many there are, with `skip` and `limit`.
@@ -464,8 +468,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// let adults = people.find(|p| p.age.gte(18)).count().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn count(self) -> Result<u64> {
-        self.into_query().0.count().await
+    pub fn count(self) -> Action<u64> {
+        self.into_query().0.count()
     }
 
     /// Whether there is one.
@@ -482,8 +486,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn exists(self) -> Result<bool> {
-        self.into_query().0.exists().await
+    pub fn exists(self) -> Action<bool> {
+        self.into_query().0.exists()
     }
 }
 
@@ -624,8 +628,9 @@ impl Query {
             .boxed())
     }
 
-    fn count(mut self) -> BoxFuture<'static, Result<u64>> {
-        async move {
+    fn count(mut self) -> Action<u64> {
+        let collection = self.meta().collection;
+        let count = async move {
             if self.options.limit == Some(0) {
                 return Ok(0);
             }
@@ -645,12 +650,13 @@ impl Query {
                     Ok(count)
                 })
                 .await
-        }
-        .boxed()
+        };
+        Action::new(collection, "count", Box::new(count))
     }
 
-    fn exists(mut self) -> BoxFuture<'static, Result<bool>> {
-        async move {
+    fn exists(mut self) -> Action<bool> {
+        let collection = self.meta().collection;
+        let exists = async move {
             if self.options.limit == Some(0) {
                 return Ok(false);
             }
@@ -670,8 +676,8 @@ impl Query {
                     Ok(found)
                 })
                 .await
-        }
-        .boxed()
+        };
+        Action::new(collection, "exists", Box::new(exists))
     }
 
     /// Hands the ids of at most `limit` documents to `take`, found by a collation. Out of a transaction they are read from the
@@ -732,7 +738,7 @@ impl Query {
 /// println!("{} fit, {} don't", found.items.len(), found.bad.len());
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is executed by `all`"]
+#[must_use = "a query does nothing until its `all` or `stream` is awaited"]
 pub struct LossyFind<T, Out, J = ()> {
     find: Find<T, Out, J>,
 }
@@ -780,24 +786,27 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     /// let found: odm::query::Lossy<(Post, User)> = posts.find_all().include(|p| p.author).lossy().all().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn all(self) -> Result<Lossy<J::Row<Out>>> {
+    pub fn all(self) -> Action<Lossy<J::Row<Out>>> {
         let (query, join) = self.find.into_query();
-        let from = query.source();
-        let mut work = Work::of_query(&join, query.is_projected());
-        let (mut items, mut bad) = (Vec::new(), Vec::new());
-        let mut take = |document: &RawDocument| {
-            let item = decode::decode(T::META, document);
-            match item.and_then(|item| work.parent(document).map(|()| item)) {
-                Ok(item) => items.push(item),
-                Err(error @ Error::Decode { .. }) => bad.push(error),
-                Err(error) => return Err(error),
-            }
-            Ok(())
+        let all = async move {
+            let from = query.source();
+            let mut work = Work::of_query(&join, query.is_projected());
+            let (mut items, mut bad) = (Vec::new(), Vec::new());
+            let mut take = |document: &RawDocument| {
+                let item = decode::decode(T::META, document);
+                match item.and_then(|item| work.parent(document).map(|()| item)) {
+                    Ok(item) => items.push(item),
+                    Err(error @ Error::Decode { .. }) => bad.push(error),
+                    Err(error) => return Err(error),
+                }
+                Ok(())
+            };
+            query.each("find", &mut take).await?;
+            work.run(&from).await?;
+            let items = work.rows(items)?;
+            Ok(Lossy { items, bad })
         };
-        query.each("find", &mut take).await?;
-        work.run(&from).await?;
-        let items = work.rows(items)?;
-        Ok(Lossy { items, bad })
+        Action::new(T::META.collection, "find", Box::new(all))
     }
 
     /// One after the other: `Ok(Ok(document))`, or `Ok(Err(…))` for one that can't be decoded.
@@ -823,21 +832,24 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn stream(self) -> Result<BoxStream<'static, Result<Result<J::Row<Out>>>>> {
-        Ok(self.find.rows().await?.lossy())
+    #[allow(clippy::type_complexity)] // an error of the stream, and within it that of a document
+    pub fn stream(self) -> Action<BoxStream<'static, Result<Result<J::Row<Out>>>>> {
+        let (query, join) = self.find.into_query();
+        let (from, projected) = (query.source(), query.is_projected());
+        let batches = query.stream();
+        let rows = async move { Ok(Rows::of(batches.await?, from, join, projected).lossy()) };
+        Action::new(T::META.collection, "stream", Box::new(rows))
     }
 }
 
 /// The documents of these ids, in their order.
-pub(crate) async fn get_many<T: Document + Clone>(
-    collection: &Collection<T>,
-    ids: Vec<Bson>,
-) -> Result<Vec<T>> {
-    let mut wanted = ById::<T>::new("_id").named("get_many");
-    let places: Vec<u32> = ids.iter().map(|id| wanted.want_key(Key::of_bson(id))).collect();
-    wanted.load(&collection.source()).await?;
-    Ok(places
-        .into_iter()
-        .filter_map(|at| wanted.get(at, false))
-        .collect())
+pub(crate) fn get_many<T: Document + Clone>(from: Source, ids: Result<Vec<Bson>>) -> Action<Vec<T>> {
+    let found = async move {
+        let mut wanted = ById::<T>::new("_id").named("get_many");
+        let places: Vec<u32> = ids?.iter().map(|id| wanted.want_key(Key::of_bson(id))).collect();
+        wanted.load(&from).await?;
+        let found = places.into_iter().filter_map(|at| wanted.get(at, false));
+        Ok(found.collect())
+    };
+    Action::new(T::META.collection, "get_many", Box::new(found))
 }

@@ -175,7 +175,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture
     type IntoFuture = BoxFuture<'static, Result<Page<J::Row<Out>>>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
+        let page = async move {
             let Paged { find, size, after } = self;
             let (query, join) = find.into_query();
             let from = query.source();
@@ -189,8 +189,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture
             work.run(&from).await?;
             let items = work.rows(items)?;
             Ok(Page { items, next })
-        }
-        .boxed()
+        };
+        Box::into_pin(Box::new(page))
     }
 }
 

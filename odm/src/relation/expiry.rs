@@ -5,6 +5,7 @@
 use super::batch::{all, behind, document_id, ids};
 use super::{Scope, has_rules, remove};
 use crate::model::document::{DocumentMeta, Expiry};
+use crate::store::action::Action;
 use crate::store::trace::Trace;
 use crate::{Deleted, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -41,8 +42,10 @@ impl Odm {
     /// println!("{} deleted, and {} that referred to them", done.deleted, done.cascaded);
     /// # Ok(()) }
     /// ```
-    pub async fn delete_expired(&self) -> Result<Deleted> {
-        self.expired().await
+    pub fn delete_expired(&self) -> Action<Deleted> {
+        let odm = self.clone();
+        let deleted = async move { odm.expired().await };
+        Action::new("(all)", "delete_expired", Box::new(deleted))
     }
 
     fn expired(&self) -> BoxFuture<'_, Result<Deleted>> {

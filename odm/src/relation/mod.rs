@@ -35,7 +35,7 @@ pub(crate) use remove::{Later, remove};
 pub(crate) use rule::has_rules;
 pub(crate) use scope::Scope;
 pub(crate) use write::{
-    IN_ONE, Obligations, What, Write, belong_together, is_unrelated, prepare, prepare_upsert,
+    MAX_DOCS_PER_TX, Obligations, What, Write, belong_together, is_unrelated, prepare, prepare_upsert,
     refers_to_its_kind,
 };
 

@@ -4,7 +4,7 @@
 use super::batch::{all, behind, document_id, ids};
 use super::graph::{Edge, Graph, is};
 use super::scope::{Scope, names_one};
-use super::write::IN_ONE;
+use super::write::MAX_DOCS_PER_TX;
 use crate::model::document::DocumentMeta;
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
@@ -63,7 +63,7 @@ impl<'a> Parts<'a> {
     /// The condition of the next part; `None` when there are no more.
     pub(crate) async fn next(&mut self) -> Result<Option<Document>> {
         if let Some(found) = &mut self.found {
-            let ids: Vec<Bson> = found.take(IN_ONE).collect();
+            let ids: Vec<Bson> = found.take(MAX_DOCS_PER_TX).collect();
             let part = doc! { "_id": { "$in": &ids } };
             return Ok((!ids.is_empty()).then(|| all([part, self.filter.clone()])));
         }
@@ -77,7 +77,7 @@ impl<'a> Parts<'a> {
             None => self.filter.clone(),
         };
         let batch = scope
-            .batch(self.meta, filter, Some(doc! { "_id": 1 }), IN_ONE)
+            .batch(self.meta, filter, Some(doc! { "_id": 1 }), MAX_DOCS_PER_TX)
             .await?;
         self.trace.more(trips.load(Ordering::Relaxed));
         self.more = batch.more;

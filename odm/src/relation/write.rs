@@ -81,7 +81,7 @@ impl What<'_> {
 
 /// Maximum number of documents that one transaction changes: it has to end within the server's minute, and the server keeps it
 /// in memory meanwhile.
-pub(crate) const IN_ONE: usize = 1_000;
+pub(crate) const MAX_DOCS_PER_TX: usize = 1_000;
 
 /// A function that executes the writes of an operation within a session, or out of one.
 pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Result<Outcome>> + Send + Sync);
@@ -90,14 +90,14 @@ pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Re
 pub(crate) struct Obligations<'a> {
     odm: &'a Odm,
     writes: Vec<Write<'a>>,
-    brought: Vec<AddedRefs>,
+    added: Vec<AddedRefs>,
     /// The two-way references that the writes touch: positions in the graph.
     linked: Vec<usize>,
     /// The effects of the writes on copies, where there are transactions.
     concern: Concern,
     /// The token of the pending work that the writes record in their documents.
     token: Option<Token>,
-    /// Whether it can be executed in parts, where it is for more documents than [one transaction](IN_ONE) takes.
+    /// Whether it can be executed in parts, where it is for more documents than [one transaction](MAX_DOCS_PER_TX) takes.
     parts: bool,
 }
 
@@ -201,11 +201,11 @@ impl<'a> Obligations<'a> {
         if !concerned && linked.is_empty() && !concern.is_any() {
             return Ok(None);
         }
-        let brought = checks::added_refs(graph, all.iter());
+        let added = checks::added_refs(graph, all.iter());
         Ok(Some(Obligations {
             odm,
             writes: all,
-            brought,
+            added,
             linked,
             concern,
             token,
@@ -234,7 +234,7 @@ impl<'a> Obligations<'a> {
         Ok(self.wants_transaction() && self.odm.has_transactions().await?)
     }
 
-    /// The same of an operation that can be executed in parts: where it is for more documents than [one transaction](IN_ONE)
+    /// The same of an operation that can be executed in parts: where it is for more documents than [one transaction](MAX_DOCS_PER_TX)
     /// takes, nothing is written, and [`Outcome::too_many`] says so.
     pub(crate) fn in_parts(mut self) -> Self {
         self.parts = true;
@@ -266,7 +266,7 @@ impl<'a> Obligations<'a> {
                 None if self.is_linked() || self.relinks() => self.without_transaction(&scope, send).await,
                 _ => self.checked(&scope, send).await,
             };
-            let done = self.settled(&scope, done).await;
+            let done = self.drained(&scope, done).await;
             turn.into_iter().for_each(Turn::end);
             trace.more(trips.load(Ordering::Relaxed));
             done
@@ -275,7 +275,7 @@ impl<'a> Obligations<'a> {
     }
 
     /// Applies the pending work in the documents of the writes: now, or at the end of the caller's transaction.
-    async fn settled(&self, scope: &Scope<'_>, done: Result<Outcome>) -> Result<Outcome> {
+    async fn drained(&self, scope: &Scope<'_>, done: Result<Outcome>) -> Result<Outcome> {
         let Some(token) = self.token else { return done };
         let mut done = match done {
             Ok(done) if done.is_nothing() => return Ok(done),
@@ -283,27 +283,27 @@ impl<'a> Obligations<'a> {
             // A part of the writes may have been made.
             Err(error) => {
                 if scope.session.is_none() {
-                    derived::log_undrained(derived::drain_all(scope, self.owing(token)).await);
+                    derived::log_undrained(derived::drain_all(scope, self.with_pending(token)).await);
                 }
                 return Err(error);
             }
         };
-        let owing = self.owing(token);
+        let pending = self.with_pending(token);
         match scope.session {
-            Some(session) => owing
+            Some(session) => pending
                 .into_iter()
                 .for_each(|(meta, token)| session.add_pending(meta, token)),
             None => {
-                let settled = derived::drain_all(scope, owing).await;
+                let drained = derived::drain_all(scope, pending).await;
                 let collection = self.writes.first().map_or("", |write| write.meta.collection);
-                done.copies += settled.map_err(|error| error.after_a_part(collection))?;
+                done.copies += drained.map_err(|error| error.after_a_part(collection))?;
             }
         }
         Ok(done)
     }
 
     /// The collections in whose documents the writes may record pending work.
-    fn owing(&self, token: Token) -> Vec<(&'static DocumentMeta, Token)> {
+    fn with_pending(&self, token: Token) -> Vec<(&'static DocumentMeta, Token)> {
         let mut metas: Vec<&'static DocumentMeta> = Vec::new();
         for write in &self.writes {
             if self.graph().has_a_part(write.meta)
@@ -364,34 +364,34 @@ impl<'a> Obligations<'a> {
 
     async fn check(&self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
         let graph = self.graph();
-        let brought = self.unheld(self.brought.clone(), scope.session.is_some(), |edge| {
+        let added = self.unheld(self.added.clone(), scope.session.is_some(), |edge| {
             !edge.copies.is_empty()
         });
-        checks::before(scope, graph, &brought, self.writes.iter()).await
+        checks::before(scope, graph, &added, self.writes.iter()).await
     }
 
     /// Those of the references that are to be looked for: what is copied was read already, and in a transaction the source or
     /// the parent is locked, which finds it missing.
     fn unheld(
         &self,
-        mut brought: Vec<AddedRefs>,
+        mut added: Vec<AddedRefs>,
         transaction: bool,
         known: impl Fn(&Edge) -> bool,
     ) -> Vec<AddedRefs> {
         let graph = self.graph();
-        brought.retain(|one| {
+        added.retain(|one| {
             let edge = one.edge(graph).map(|(edge, _)| edge);
             !edge.is_some_and(|edge| known(edge) || transaction && derived::is_held(graph, edge))
         });
-        brought
+        added
     }
 
     /// The checks after the write, with the data that is needed to undo it.
     async fn recheck(&self, scope: &Scope<'_>, before: Images, done: &Outcome) -> Result<Option<Recheck>> {
         let graph = self.graph();
         let made = |write: &&Write<'_>| !matches!(write.what, What::Insert(_)) || done.is_made(write.at);
-        let mut brought = match self.writes.iter().all(|write| made(&write)) {
-            true => self.brought.clone(),
+        let mut added = match self.writes.iter().all(|write| made(&write)) {
+            true => self.added.clone(),
             false => checks::added_refs(graph, self.writes.iter().filter(made)),
         };
         let mut inserted: Vec<(&'static DocumentMeta, Vec<Bson>)> = Vec::new();
@@ -425,16 +425,16 @@ impl<'a> Obligations<'a> {
                     meta: write.meta,
                     what: What::Insert(&document),
                 };
-                brought = checks::added_refs(graph, [&insert].into_iter());
+                added = checks::added_refs(graph, [&insert].into_iter());
             }
         }
-        checks::leave(&mut brought, &before.lacking);
+        checks::leave(&mut added, &before.lacking);
         let written = Written {
             inserted,
             changed: before.changed,
         };
-        let brought = self.unheld(brought, scope.session.is_some(), |_| false);
-        Ok(Recheck::of(graph, brought, written))
+        let added = self.unheld(added, scope.session.is_some(), |_| false);
+        Ok(Recheck::of(graph, added, written))
     }
 
     /// The documents that the writes will change, as they are: the fields that hold references. With `most`, at most one more
@@ -461,12 +461,12 @@ impl<'a> Obligations<'a> {
                 .edges()
                 .filter(|edge| edge.holder.collection == meta.collection);
             let is_linked = linked.clone().next().is_some();
-            let brought = graph.outgoing(meta).filter(|edge| {
+            let added = graph.outgoing(meta).filter(|edge| {
                 let brings =
                     |write: &Write<'_>| checks::has(edge, &write.what) && write.what.changes().is_some();
                 !edge.is_two_way() && edge.reference.check && of().any(brings)
             });
-            let edges = linked.chain(brought);
+            let edges = linked.chain(added);
             // The copies beside a nested reference are in the same field of the document.
             let own = edges.clone().filter(|edge| edge.segments.len() == 1);
             let beside: Vec<String> = own.flat_map(derived::beside).collect();
@@ -535,7 +535,7 @@ impl<'a> Obligations<'a> {
 
     /// Maximum number of documents that are changed at once.
     fn most(&self) -> Option<usize> {
-        self.parts.then_some(IN_ONE)
+        self.parts.then_some(MAX_DOCS_PER_TX)
     }
 
     async fn linked_within(
@@ -547,8 +547,8 @@ impl<'a> Obligations<'a> {
         let Some(before) = self.look(scope, most).await? else {
             return Ok(Within::nothing(Outcome::too_many()));
         };
-        let pays = self.concern.atomic && scope.session.is_some() || self.relinks();
-        let images = match pays {
+        let reads_images = self.concern.atomic && scope.session.is_some() || self.relinks();
+        let images = match reads_images {
             true => match derived::Before::read(scope, &self.writes, most).await? {
                 Some(images) => Some(images),
                 None => return Ok(Within::nothing(Outcome::too_many())),

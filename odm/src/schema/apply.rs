@@ -3,7 +3,7 @@
 use super::existing;
 use super::plan::{AT_ONCE, Change, Plan, to_backfill};
 use crate::model::document::{Action, Level};
-use crate::store::trace::Trace;
+use crate::store::{action, trace::Trace};
 use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
@@ -108,8 +108,10 @@ impl Odm {
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
     /// [`Error::ExistingDocuments`] if duplicates were written since; [`Error::Driver`].
-    pub async fn apply(&self, plan: &Plan) -> Result<Applied> {
-        self.applied(plan).await
+    pub fn apply(&self, plan: &Plan) -> action::Action<Applied> {
+        let (odm, plan) = (self.clone(), plan.clone());
+        let applied = async move { odm.applied(&plan).await };
+        action::Action::new("(all)", "apply", Box::new(applied))
     }
 
     fn applied<'a>(&'a self, plan: &'a Plan) -> BoxFuture<'a, Result<Applied>> {
@@ -145,8 +147,9 @@ impl Odm {
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply): a program that lacks copies is refused before it changes anything, since
     /// its validators would be older ones. [`Error::Contention`] if another client changes the database under eight attempts;
     /// [`Error::SchemaConflict`] if it still differs from what is declared after it was changed.
-    pub async fn sync(&self) -> Result<Applied> {
-        self.synced().await
+    pub fn sync(&self) -> action::Action<Applied> {
+        let odm = self.clone();
+        action::Action::new("(all)", "sync", Box::new(async move { odm.synced().await }))
     }
 
     fn synced(&self) -> BoxFuture<'_, Result<Applied>> {

@@ -7,7 +7,7 @@ use super::validator::{self, Current};
 use super::{partial, plural, words};
 use crate::model::document::{Action, DocumentMeta, Level};
 use crate::relation::{Derivation, Graph};
-use crate::store::trace::Trace;
+use crate::store::{action, trace::Trace};
 use crate::{Odm, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -318,8 +318,9 @@ impl Odm {
     ///
     /// # Errors
     /// Errors of building the filter of a partial index, and [`Error::Driver`](crate::Error::Driver).
-    pub async fn plan(&self) -> Result<Plan> {
-        self.planned().await
+    pub fn plan(&self) -> action::Action<Plan> {
+        let odm = self.clone();
+        action::Action::new("(all)", "plan", Box::new(async move { odm.planned().await }))
     }
 
     fn planned(&self) -> BoxFuture<'_, Result<Plan>> {

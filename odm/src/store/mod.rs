@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing here knows a rule of the models.
 
+pub mod action;
 pub(crate) mod batches;
 pub(crate) mod core;
 pub(crate) mod decode;

@@ -1,6 +1,7 @@
 //! Errors as an application sees them, retries, and how other systems fail.
 #![allow(missing_docs)]
 
+mod after_the_write;
 mod concerns;
 mod errors;
 mod failures;

@@ -1,6 +1,7 @@
 //! Finds, joins, pages and text search: what is read is what is stored.
 #![allow(missing_docs)]
 
+mod actions;
 mod chunks;
 mod join_keys;
 mod joins;

@@ -221,7 +221,7 @@ fn summaries_that_are_declared_later_are_filled() {
             at: DateTime::from_millis(1 << 40),
         };
         odm.buckets::<summed::Comment>()
-            .push(&post, comment)
+            .push(post, comment)
             .await
             .unwrap();
         t.commands.clear();
@@ -303,13 +303,13 @@ fn a_program_that_lacks_a_sum_does_not_write_its_buckets() {
         let post = Ref::<counted::Post>::new(1);
         let comments = old.buckets::<counted::Comment>();
         for refused in [
-            comments.push(&post, comment()).await.map(drop),
+            comments.push(post, comment()).await.map(drop),
             comments.push_many(&post, vec![comment()]).await.map(drop),
             comments
-                .edit(&post, |c| c.stars.eq(1), |c| c.set(|c| c.stars, 2))
+                .edit(post, |c| c.stars.eq(1), |c| c.set(|c| c.stars, 2))
                 .await
                 .map(drop),
-            comments.delete(&post, |c| c.stars.eq(1)).await.map(drop),
+            comments.delete(post, |c| c.stars.eq(1)).await.map(drop),
             old.repair_all().await.map(drop),
         ] {
             assert!(matches!(refused, Err(Error::UnknownCopies { .. })), "{refused:?}");
@@ -320,7 +320,7 @@ fn a_program_that_lacks_a_sum_does_not_write_its_buckets() {
         // The sum is gone for good.
         assert!(old.forget_copies().await.unwrap() > 0);
         old.sync().await.unwrap();
-        comments.push(&post, comment()).await.unwrap();
+        comments.push(post, comment()).await.unwrap();
     });
 }
 

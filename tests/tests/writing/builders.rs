@@ -82,7 +82,7 @@ fn an_operation_runs_in_a_task_of_its_own() {
         for update in updates {
             assert_eq!(update.await.unwrap().unwrap().modified, 1);
         }
-        let found = tokio::spawn(starred(&odm, 5).one());
+        let found = tokio::spawn(starred(&odm, 5).one().into_future());
         assert_eq!(found.await.unwrap().unwrap().unwrap().stars, 5);
     });
 }

@@ -763,7 +763,7 @@ fn ids_are_of_any_type_that_mongodb_takes() {
             .await
             .unwrap();
         tickets.update(seat(2)).set(|t| t.paid, true).await.unwrap();
-        assert!(tickets.get(&seat(2)).await.unwrap().unwrap().paid);
+        assert!(tickets.get(seat(2)).await.unwrap().unwrap().paid);
         assert_eq!(tickets.find(|t| t.id.number.eq(1)).count().await.unwrap(), 1);
         assert_eq!(tickets.get_many([seat(2), seat(1)]).await.unwrap()[0].id, seat(2));
         let legacy = odm.collection::<Legacy>();

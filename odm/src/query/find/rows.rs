@@ -46,12 +46,12 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Rows<T, Ou
 
     /// As a stream in which a document that does not fit is an error like others.
     pub(crate) fn whole(self) -> BoxStream<'static, Result<J::Row<Out>>> {
-        Whole(self).boxed()
+        Box::into_pin(Box::new(Whole(self)))
     }
 
     /// As a stream in which a document that does not fit is an item.
     pub(crate) fn lossy(self) -> BoxStream<'static, Result<Result<J::Row<Out>>>> {
-        Lossy(self).boxed()
+        Box::into_pin(Box::new(Lossy(self)))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Row<T, Out, J>>> {
@@ -78,7 +78,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Rows<T, Ou
                         let done = read.work.run(&from).await;
                         read.into_rows(done)
                     };
-                    self.joining = Some(joined.boxed());
+                    self.joining = Some(Box::into_pin(Box::new(joined)));
                 }
             }
         }

@@ -738,7 +738,7 @@ pub(super) fn each_of<'a>(
 
 impl<C: Document + Clone> Fetch for Wanted<C> {
     fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
-        self.load(from).boxed()
+        Box::into_pin(Box::new(self.load(from)))
     }
     fn take(&mut self, raw: &RawDocument) -> Result<()> {
         self.put(None, raw)

@@ -327,7 +327,7 @@ impl<S> Noted<S> {
         }
         let Some(hop) = hops.get(level) else { return Ok(()) };
         if let Some((collection, path)) = refused {
-            self.nothing_is_missing(hop, collection, path)?;
+            nothing_is_missing(&self.trees, hop, collection, path)?;
         }
         if B::NOTHING {
             return Ok(());
@@ -347,40 +347,6 @@ impl<S> Noted<S> {
             }
         }
         Ok(())
-    }
-
-    fn nothing_is_missing(&self, hop: &Hop, collection: &'static str, path: &str) -> Result<()> {
-        let mut missing: Vec<Slot> = Vec::new();
-        for tree in &self.trees {
-            tree.each(&mut |slot| {
-                if hop.fetch(slot).is_none_or(|fetch| !fetch.has(slot.at)) {
-                    missing.push(slot);
-                }
-            });
-        }
-        let Some(first) = missing.first().and_then(|slot| hop.fetch(*slot)) else {
-            return Ok(());
-        };
-        let target = first.collection();
-        let mut seen = std::collections::HashSet::new();
-        missing
-            .retain(|slot| seen.insert(*slot) && hop.fetch(*slot).is_some_and(|f| f.collection() == target));
-        // The keys of each list once, since very many may be missing.
-        let mut keys: HashMap<u32, Vec<&Key>> = HashMap::new();
-        let ids: Vec<Bson> = missing
-            .iter()
-            .filter_map(|slot| {
-                let fetch = hop.fetch(*slot)?;
-                let keys = keys.entry(slot.fetch).or_insert_with(|| fetch.keys());
-                keys.get(slot.at as usize).map(|key| key.to_bson())
-            })
-            .collect();
-        Err(Error::MissingReference {
-            collection,
-            field: path.to_owned(),
-            target,
-            ids,
-        })
     }
 
     #[allow(clippy::type_complexity)] // each part is an associated type of what is joined
@@ -409,6 +375,40 @@ impl<S> Noted<S> {
             given.ok_or_else(|| no_reference::<V>(collection, path, None))
         })
     }
+}
+
+/// Refuses a reference in these trees whose target the hop did not find.
+fn nothing_is_missing(trees: &[Tree], hop: &Hop, collection: &'static str, path: &str) -> Result<()> {
+    let mut missing: Vec<Slot> = Vec::new();
+    for tree in trees {
+        tree.each(&mut |slot| {
+            if hop.fetch(slot).is_none_or(|fetch| !fetch.has(slot.at)) {
+                missing.push(slot);
+            }
+        });
+    }
+    let Some(first) = missing.first().and_then(|slot| hop.fetch(*slot)) else {
+        return Ok(());
+    };
+    let target = first.collection();
+    let mut seen = std::collections::HashSet::new();
+    missing.retain(|slot| seen.insert(*slot) && hop.fetch(*slot).is_some_and(|f| f.collection() == target));
+    // The keys of each list once, since very many may be missing.
+    let mut keys: HashMap<u32, Vec<&Key>> = HashMap::new();
+    let ids: Vec<Bson> = missing
+        .iter()
+        .filter_map(|slot| {
+            let fetch = hop.fetch(*slot)?;
+            let keys = keys.entry(slot.fetch).or_insert_with(|| fetch.keys());
+            keys.get(slot.at as usize).map(|key| key.to_bson())
+        })
+        .collect();
+    Err(Error::MissingReference {
+        collection,
+        field: path.to_owned(),
+        target,
+        ids,
+    })
 }
 
 /// That a stored document lacks a reference that its type asks for.

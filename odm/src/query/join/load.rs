@@ -6,7 +6,7 @@ use super::{Hop, Join, ReadFrom, Source};
 use crate::model::path::Root;
 use crate::model::reference::{Load, LoadById, Pointer, Reference, ReferenceTo};
 use crate::{Document, Error, Result};
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::BoxFuture;
 use mongodb::bson::{RawDocumentBuf, doc};
 use serde::Serialize;
 use std::future::IntoFuture;
@@ -155,7 +155,7 @@ where
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
+        let loaded = async move {
             let raw = self.raw?;
             let mut noted = Noted::new(&mut 0, |number| self.join.start(number));
             let mut hops = vec![Hop::default()];
@@ -172,7 +172,7 @@ where
             };
             run_all(&mut hops, &self.from, &mut further).await?;
             noted.out::<V::Pointer, J, V, M, Root>(&self.join, &mut hops, 0, (target, field))
-        }
-        .boxed()
+        };
+        Box::into_pin(Box::new(loaded))
     }
 }

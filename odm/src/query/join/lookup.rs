@@ -8,6 +8,7 @@ use crate::model::reference::{Pointer, Reference};
 use crate::model::shape::Shape;
 use crate::query::filter::has_near;
 use crate::query::find::Query;
+use crate::store::action::Action;
 use crate::store::batches::Take;
 use crate::{Document, Error, Find, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
@@ -23,7 +24,7 @@ use serde::de::DeserializeOwned;
 /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until it is executed by `all` or `one`"]
+#[must_use = "a query does nothing until its `all` or `one` is awaited"]
 pub struct Lookup<T, Out, J> {
     find: Find<T, Out, J>,
 }
@@ -69,7 +70,11 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, 
     /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn all(self) -> Result<Vec<J::Row<Out>>> {
+    pub fn all(self) -> Action<Vec<J::Row<Out>>> {
+        Action::new(T::META.collection, "lookup", Box::new(self.rows()))
+    }
+
+    async fn rows(self) -> Result<Vec<J::Row<Out>>> {
         let (query, join) = self.find.into_query();
         let from = query.source();
         let mut joins = Stages::default();
@@ -102,11 +107,12 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, 
     /// let first: Option<(Post, User)> = posts.find_all().include(|p| p.author).lookup().one().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn one(mut self) -> Result<Option<J::Row<Out>>> {
+    pub fn one(mut self) -> Action<Option<J::Row<Out>>> {
         if self.find.query.options.limit != Some(0) {
             self.find.query.options.limit = Some(1);
         }
-        Ok(self.all().await?.pop())
+        let one = async move { Ok(self.rows().await?.pop()) };
+        Action::new(T::META.collection, "lookup", Box::new(one))
     }
 }
 

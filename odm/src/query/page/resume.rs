@@ -3,6 +3,7 @@
 use super::{Key, behind, holds_text, keep_keys, refuse_several, total_order, twins, value_at};
 use crate::query::find::{JOINED_AT_ONCE, Options, Query, Rows};
 use crate::query::join::Join;
+use crate::store::action::Action;
 use crate::store::batches::Batch;
 use crate::store::core::Core;
 use crate::{Document, Error, Filter, Find, Result};
@@ -116,7 +117,7 @@ impl Place {
 /// }
 /// # Ok(()) }
 /// ```
-#[must_use = "a query does nothing until `stream` executes it"]
+#[must_use = "a query does nothing until its `stream` is awaited"]
 pub struct ResumableFind<T, Out, J = ()> {
     find: Find<T, Out, J>,
 }
@@ -169,11 +170,12 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ResumableF
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn stream(self) -> Result<BoxStream<'static, Result<J::Row<Out>>>> {
+    pub fn stream(self) -> Action<BoxStream<'static, Result<J::Row<Out>>>> {
         let (query, join) = self.find.into_query();
         let (from, projected) = (query.source(), query.is_projected());
-        let batches = batches(query).await?;
-        Ok(Rows::of(batches, from, join, projected).whole())
+        let batches = batches(query);
+        let rows = async move { Ok(Rows::of(batches.await?, from, join, projected).whole()) };
+        Action::new(T::META.collection, "stream", Box::new(rows))
     }
 }
 

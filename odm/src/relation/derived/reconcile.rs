@@ -20,6 +20,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::names::meet;
 use crate::own_fields::{COPIED, LINKS, OWN, VERSION};
+use crate::store::action::Action;
 use crate::{Error, Odm, Result};
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
@@ -79,7 +80,7 @@ pub struct Reconciling {
 }
 
 impl Reconciling {
-    /// Opens the change stream and follows it in the background, in the tokio runtime that this is called in. It sees all
+    /// Opens the change stream and follows it in the background, in the tokio runtime that this is awaited in. It sees all
     /// writes from now on, and those since a previous reconciler with the same models stored its resume token. The first one
     /// with these models compares everything before it follows, and [`caught_up`](Reconciler::caught_up) waits for that.
     ///
@@ -92,48 +93,51 @@ impl Reconciling {
     /// let reconciler = odm.reconciler().start().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn start(self) -> Result<Reconciler> {
-        let odm = self.odm;
-        let server = odm.server().await?;
-        if !server.has_transactions() {
-            return Err(Error::Unsupported {
-                operation: "a reconciler",
-                needs: "a replica set or a sharded cluster",
-                is: server.to_string(),
-            });
-        }
-        place::tidy(&odm).await?;
-        let name = Token::new();
-        let place = Place::of(&odm);
-        let token = place.stored(&odm).await?;
-        let (seen, seen_by) = watch::channel(0_i64);
-        let stop = Arc::new(Notify::new());
-        let mut follower = Follower {
-            odm: odm.clone(),
-            name,
-            beat: Arc::new(AtomicI64::new(0)),
-            seen,
-            place,
-            token,
-        };
-        // The first stream is opened here, so that what is written after this returns is in it.
-        let stream = follower.open().await?;
-        let (beat, stopped) = (follower.beat.clone(), stop.clone());
-        let task = tokio::spawn(async move {
-            tokio::select! {
-                () = stopped.notified() => {}
-                () = follower.run(stream) => {}
-            }
-        });
-        Ok(Reconciler {
-            odm,
-            name,
-            beat,
-            seen: seen_by,
-            stop,
-            task: Some(task),
-        })
+    pub fn start(self) -> Action<Reconciler> {
+        Action::new("(all)", "reconciler", Box::new(start(self.odm)))
     }
+}
+
+async fn start(odm: Odm) -> Result<Reconciler> {
+    let server = odm.server().await?;
+    if !server.has_transactions() {
+        return Err(Error::Unsupported {
+            operation: "a reconciler",
+            needs: "a replica set or a sharded cluster",
+            is: server.to_string(),
+        });
+    }
+    place::tidy(&odm).await?;
+    let name = Token::new();
+    let place = Place::of(&odm);
+    let token = place.stored(&odm).await?;
+    let (seen, seen_by) = watch::channel(0_i64);
+    let stop = Arc::new(Notify::new());
+    let mut follower = Follower {
+        odm: odm.clone(),
+        name,
+        beat: Arc::new(AtomicI64::new(0)),
+        seen,
+        place,
+        token,
+    };
+    // The first stream is opened here, so that what is written after this returns is in it.
+    let stream = follower.open().await?;
+    let (beat, stopped) = (follower.beat.clone(), stop.clone());
+    let task = tokio::spawn(async move {
+        tokio::select! {
+            () = stopped.notified() => {}
+            () = follower.run(stream) => {}
+        }
+    });
+    Ok(Reconciler {
+        odm,
+        name,
+        beat,
+        seen: seen_by,
+        stop,
+        task: Some(task),
+    })
 }
 
 /// A task that updates copies after out-of-band writes: [`Odm::reconciler`].
@@ -149,7 +153,7 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Waits until all writes before this call have been applied.
+    /// Waits until all writes before the `.await` have been applied.
     ///
     /// # Errors
     /// Errors of the server; [`Error::Query`](crate::Error::Query) where the reconciler has ended.
@@ -159,16 +163,20 @@ impl Reconciler {
     /// reconciler.caught_up().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn caught_up(&self) -> Result<()> {
-        let beat = beat(&self.odm, self.name, &self.beat).await?;
+    pub fn caught_up(&self) -> Action<()> {
+        let (odm, name, last) = (self.odm.clone(), self.name, self.beat.clone());
         let mut seen = self.seen.clone();
-        match seen.wait_for(|seen| *seen >= beat).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Error::Query {
-                collection: STATE,
-                message: "the reconciler has ended".to_owned(),
-            }),
-        }
+        let caught_up = async move {
+            let beat = beat(&odm, name, &last).await?;
+            match seen.wait_for(|seen| *seen >= beat).await {
+                Ok(_) => Ok(()),
+                Err(_) => Err(Error::Query {
+                    collection: STATE,
+                    message: "the reconciler has ended".to_owned(),
+                }),
+            }
+        };
+        Action::new("(all)", "caught_up", Box::new(caught_up))
     }
 
     /// Ends the reconciler at once, also while it compares everything. Another one continues after the last change that this

@@ -15,6 +15,7 @@ use super::orphans::DERIVED;
 use super::others::{Others, is_refused, may_be_left};
 use super::put;
 use crate::model::names::meet;
+use crate::store::action::Action;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
@@ -284,10 +285,14 @@ impl Odm {
     /// odm.check_models().await?; // a newer program may have called `sync` already
     /// # Ok(()) }
     /// ```
-    pub async fn check_models(&self) -> Result<()> {
-        let outcome = self.refuse_unknown().await;
-        self.warn_of_references();
-        outcome
+    pub fn check_models(&self) -> Action<()> {
+        let odm = self.clone();
+        let check = async move {
+            let outcome = odm.refuse_unknown().await;
+            odm.warn_of_references();
+            outcome
+        };
+        Action::new("(all)", "check_models", Box::new(check))
     }
 
     /// The same, and tells nothing of references.
@@ -465,7 +470,13 @@ impl Odm {
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn undeclared_copies(&self) -> Result<Vec<String>> {
+    pub fn undeclared_copies(&self) -> Action<Vec<String>> {
+        let odm = self.clone();
+        let names = async move { odm.undeclared().await };
+        Action::new("(all)", "undeclared_copies", Box::new(names))
+    }
+
+    async fn undeclared(&self) -> Result<Vec<String>> {
         let known = Known::all(self).await?;
         let own: HashMap<String, Declaration> = declaration::all(self.graph())
             .map(|edge| (edge.id.clone(), edge))
@@ -509,7 +520,13 @@ impl Odm {
     /// let forgotten = odm.forget_copies().await?;
     /// # Ok(()) }
     /// ```
-    pub async fn forget_copies(&self) -> Result<u64> {
+    pub fn forget_copies(&self) -> Action<u64> {
+        let odm = self.clone();
+        let forgotten = async move { odm.forget_undeclared().await };
+        Action::new("(all)", "forget_copies", Box::new(forgotten))
+    }
+
+    async fn forget_undeclared(&self) -> Result<u64> {
         let edges = self.stored_edges();
         let declared: Vec<Declaration> = declaration::all(self.graph()).collect();
         let own: Vec<&str> = declared.iter().map(|edge| edge.id.as_str()).collect();
