@@ -203,7 +203,7 @@ impl<T: Document> Collection<T> {
     /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
     /// match people.get(id).await? {
     ///     Some(person) => println!("{}", person.name),
-    ///     None => println!("nobody"),
+    ///     None => println!("no such person"),
     /// }
     /// # Ok(()) }
     /// ```

@@ -254,7 +254,7 @@ pub(super) async fn send(
     let in_runs = || async move { runs(odm, session, statements(writes)?, ordered, most).await };
     let sent = match server.has_bulk_write() && !by_runs && !bulk_write.is_refused() {
         true => {
-            let sent = in_one(odm, session, statements(writes)?, ordered).await;
+            let sent = one_command(odm, session, statements(writes)?, ordered).await;
             let is_disabled = sent.as_ref().is_err_and(is_disabled);
             let again = is_disabled && !bulk_write.is_taken();
             if is_disabled {
@@ -384,7 +384,7 @@ fn of_command(error: mongodb::error::Error, collection: &'static str) -> Error {
 }
 
 /// By the `bulkWrite` command.
-async fn in_one(
+async fn one_command(
     odm: &Odm,
     session: Option<&Shared>,
     statements: Vec<Statement<'_>>,

@@ -31,7 +31,7 @@ use futures::future::{BoxFuture, FutureExt};
 use operation::Pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What an operation is executed with.
+/// The context of an operation.
 #[derive(Clone, Copy)]
 struct Execution<'a> {
     odm: &'a Odm,

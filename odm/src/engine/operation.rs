@@ -1,4 +1,4 @@
-//! What an operation writes, as plain data.
+//! Operations: the writes of an application, as plain data.
 
 use crate::keep::Replacement;
 use crate::model::document::DocumentMeta;
@@ -10,7 +10,7 @@ use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument};
 
-/// What is executed at once.
+/// Writes that are executed together.
 pub(crate) struct Operation {
     pub(crate) writes: Writes,
     /// Whether the first refused write ends it.
@@ -140,7 +140,7 @@ pub(crate) enum Reply {
 pub(crate) struct Update {
     /// The document; `None`: the first one that matches the filter, and none that matches is no error.
     pub(crate) one: Option<One>,
-    /// What it looks for: the document, and the guards of the changes.
+    /// The condition: the document, and the guards of the changes.
     pub(crate) filter: Document,
     pub(crate) built: Built,
     pub(crate) upsert: bool,

@@ -115,7 +115,7 @@ async fn insert_many<D: Serialize + Send + Sync>(
     };
     match Context::of(core.meta()).insert_many(error, sent, execution.ordered) {
         Error::InsertMany { inserted, errors, .. } => {
-            // What the server says is not trusted to index with.
+            // A position in a reply is not trusted: it may be that of no document.
             let errors: Vec<(usize, Error)> =
                 errors.into_iter().map(|(at, error)| (place(at), error)).collect();
             match core.session() {

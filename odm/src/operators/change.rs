@@ -120,7 +120,7 @@ pub trait Change<R: Rooted>: Sized {
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
     /// match accounts.update(account.id).inc(|a| a.cents, -500).await {
-    ///     Ok(_) => println!("paid"),
+    ///     Ok(_) => println!("done"),
     ///     Err(Error::Invalid { .. }) => println!("not enough on the account"), // `cents` has `min = 0`
     ///     Err(other) => return Err(other),
     /// }
@@ -149,7 +149,7 @@ pub trait Change<R: Rooted>: Sized {
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
     /// match accounts.update(account.id).dec(|a| a.cents, 500).await {
-    ///     Ok(_) => println!("paid"),
+    ///     Ok(_) => println!("done"),
     ///     Err(Error::Invalid { .. }) => println!("not enough on the account"), // `cents` has `min = 0`
     ///     Err(other) => return Err(other),
     /// }

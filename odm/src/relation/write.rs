@@ -812,9 +812,9 @@ impl Within {
             Some(recheck) => checks::after(scope, &[recheck]).await,
             None => Ok(()),
         };
-        let paid = self.left.drain(scope).await;
+        let drained = self.left.drain(scope).await;
         checked?;
-        done.copies += paid?;
+        done.copies += drained?;
         Ok(done)
     }
 }

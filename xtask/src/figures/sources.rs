@@ -264,9 +264,9 @@ mod tests {
     #[test]
     fn ways_are_calls_of_the_driver_and_of_what_executes() -> Result<()> {
         let item: Item = syn::parse_str(
-            "fn f() { act!(s, c.raw().update_one(a, b)); Duties::of(x)?; x.bulk_write(); c.insert_many(error, 1); d(c.delete_one) }",
+            "fn f() { act!(s, c.raw().update_one(a, b)); Obligations::of(x)?; x.bulk_write(); c.insert_many(error, 1); d(c.delete_one) }",
         )?;
-        assert_eq!(ways(&tokens(&item)), ["update_one", "Duties::of"]);
+        assert_eq!(ways(&tokens(&item)), ["update_one", "Obligations::of"]);
         Ok(())
     }
 

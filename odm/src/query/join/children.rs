@@ -799,7 +799,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
             filter: self
                 .what
                 .via
-                .filter(vec![Asked::nobody(R::META, self.what.via.by)]),
+                .filter(vec![Asked::no_parent(R::META, self.what.via.by)]),
             sort,
         });
         self.join.queries(queries);

@@ -455,7 +455,7 @@ fn by_value<V: Reference>(by: &str, queries: &mut Vec<Asked>) {
         queries.push(Asked {
             of,
             field: by.to_owned(),
-            filter: doc! { by: { "$in": [Asked::nobody(of, by)] } },
+            filter: doc! { by: { "$in": [Asked::no_parent(of, by)] } },
             sort: doc! {},
         });
     }

@@ -138,7 +138,7 @@ mod tests {
             doc! { "type": "Photo", "id": 1 }.into(),
             bson(vec![1, 2]),
         ];
-        // What is not plain stands at the beginning, in the middle, at the end, alone; and nothing does.
+        // The parts that are not plain stand at the beginning, in the middle, at the end, alone; and nothing does.
         let mut arrays = vec![plain.to_vec(), other.to_vec(), Vec::new()];
         for one in &other {
             for at in 0..=plain.len() {
