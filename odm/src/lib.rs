@@ -144,7 +144,8 @@ mod switches;
 mod upsert;
 pub mod write;
 
-pub use crate::odm::{Model, Odm};
+pub use crate::model::document::Model;
+pub use crate::store::handle::Odm;
 pub use collection::Collection;
 pub use error::{Error, Result};
 pub use model::average::Average;

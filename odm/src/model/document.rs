@@ -468,3 +468,41 @@ impl CollationMeta {
         self.locale != "simple" && (self.strength < 3 || self.numeric_ordering)
     }
 }
+
+/// A document type, as `models![]` hands it to [`Odm::new`].
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// let models = [odm::Model::of::<Person>(), odm::Model::of::<Account>()];
+/// assert_eq!(models.len(), models![Person, Account].len());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    pub(crate) meta: &'static DocumentMeta,
+}
+
+impl Model {
+    /// The model of a document type.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let model = odm::Model::of::<Person>();
+    /// ```
+    pub const fn of<T: Document>() -> Model {
+        Model { meta: T::META }
+    }
+}
+
+/// The list of document types that a database holds: `models![Person, Movie]`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// let models = models![Person, Account];
+/// assert_eq!(models.len(), 2);
+/// ```
+#[macro_export]
+macro_rules! models {
+    ($($document:ty),* $(,)?) => {
+        [$($crate::Model::of::<$document>()),*]
+    };
+}

@@ -7,6 +7,7 @@ pub(crate) mod batches;
 pub(crate) mod core;
 pub(crate) mod decode;
 pub(crate) mod fan_out;
+pub(crate) mod handle;
 pub(crate) mod map;
 pub(crate) mod packed;
 pub(crate) mod results;

@@ -1,0 +1,345 @@
+//! The handle that everything works with: a database, and the models that are stored in it.
+
+use crate::model::document::{DocumentMeta, Model};
+use crate::relation::{Age, Edge, Graph, Looked, Unknown};
+use crate::store::fan_out::FanOut;
+use crate::store::server::Server;
+use crate::{Error, Result};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::Database;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// A database and the documents that are stored in it. Cheap to clone.
+///
+/// [`collection`](Odm::collection) gives the typed collections, [`sync`](Odm::sync) makes the schema in the database,
+/// [`bulk`](Odm::bulk) writes to several collections, and [`transaction`](Odm::transaction) does so as one.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example() -> odm::Result<()> {
+/// let client = odm::mongodb::Client::with_uri_str("mongodb://127.0.0.1:27017/?replicaSet=rs0").await?;
+/// let odm = Odm::new(client.database("app"), models![Person, Account])?;
+/// odm.sync().await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Odm {
+    inner: Arc<Inner>,
+    /// Asks for the first children of many parents as on a server without the stage for it.
+    by_queries: bool,
+    fan_out: FanOut,
+    unknown: bool,
+    /// How long stored declarations are held, where that is said.
+    holding: Option<Duration>,
+}
+
+struct Inner {
+    db: Database,
+    models: Vec<Model>,
+    graph: Graph,
+    server: OnceCell<Server>,
+    /// Whether the server took a `bulkWrite`, once one was sent.
+    bulk_write: BulkWrite,
+    /// Declarations in the database that the models lack.
+    unknown: std::sync::RwLock<Unknown>,
+    /// The same as it was last read, also by operations that only apply pending work or repair: nothing else is refused because
+    /// of it.
+    lacking: std::sync::RwLock<Vec<&'static str>>,
+    /// The two-way references, by their positions in the graph, of which a backfill is still to write the other side for
+    /// documents that were there before, as it was found the last time.
+    unlinked: std::sync::RwLock<Vec<usize>>,
+    /// The ids of holders that transactions have read.
+    looked: Looked,
+    /// When the stored declarations were read.
+    age: Age,
+}
+
+fn unknown_copies(meta: &DocumentMeta) -> Error {
+    Error::UnknownCopies {
+        edges: vec![format!("of `{}`", meta.collection)],
+    }
+}
+
+/// Whether the server takes a `bulkWrite`, as far as it is known.
+#[derive(Debug, Default)]
+pub(crate) struct BulkWrite {
+    taken: AtomicBool,
+    refused: AtomicBool,
+}
+
+impl BulkWrite {
+    pub(crate) fn is_taken(&self) -> bool {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn take(&self) {
+        self.taken.store(true, Ordering::Relaxed);
+    }
+
+    /// For good, whatever it took before: its `featureCompatibilityVersion` may be set back.
+    pub(crate) fn refuse(&self) {
+        self.refused.store(true, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Odm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Odm")
+            .field("database", &self.inner.db.name())
+            .field("models", &self.inner.models)
+            .finish()
+    }
+}
+
+impl Odm {
+    /// A handle of these models, of which the graph is.
+    pub(crate) fn with_graph(db: Database, models: Vec<Model>, graph: Graph) -> Odm {
+        Odm {
+            inner: Arc::new(Inner {
+                db,
+                models,
+                graph,
+                server: OnceCell::new(),
+                bulk_write: BulkWrite::default(),
+                unknown: std::sync::RwLock::default(),
+                lacking: std::sync::RwLock::default(),
+                unlinked: std::sync::RwLock::default(),
+                looked: Looked::default(),
+                age: Age::default(),
+            }),
+            by_queries: false,
+            fan_out: FanOut::new(),
+            unknown: false,
+            holding: None,
+        }
+    }
+
+    /// The same options for the database of another handle.
+    pub(crate) fn with_inner_of(self, other: Odm) -> Odm {
+        Odm {
+            inner: other.inner,
+            ..self
+        }
+    }
+
+    /// Whether the server took a `bulkWrite`, once one was sent.
+    pub(crate) fn bulk_write(&self) -> &BulkWrite {
+        &self.inner.bulk_write
+    }
+
+    /// The ids of holders that transactions have read, for the deliveries after their commit.
+    pub(crate) fn looked(&self) -> &Looked {
+        &self.inner.looked
+    }
+
+    /// The driver's database.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let names = odm.database().list_collection_names().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn database(&self) -> &Database {
+        &self.inner.db
+    }
+
+    /// The registered documents.
+    pub(crate) fn models(&self) -> &[Model] {
+        &self.inner.models
+    }
+
+    /// Delivers copies to many documents in this way from now on.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # fn example(odm: Odm) -> Odm {
+    /// odm.with_fan_out(odm::copies::FanOut::new().batch(1_000).pause(std::time::Duration::from_millis(20)))
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_fan_out(mut self, fan_out: FanOut) -> Odm {
+        self.fan_out = fan_out;
+        self
+    }
+
+    /// Writes also what is refused since the database knows copies, links and references that these models lack. Copies follow
+    /// when a program that has their models does the pending work; links and buckets are wrong, and references to documents
+    /// that are deleted dangle, until a [`repair`](Odm::repair) of such a program.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # fn example(odm: Odm) -> Odm {
+    /// odm.allow_unknown_copies()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn allow_unknown_copies(mut self) -> Odm {
+        self.unknown = true;
+        self
+    }
+
+    pub(crate) fn allows_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    pub(crate) fn age(&self) -> &Age {
+        &self.inner.age
+    }
+
+    pub(crate) fn holding(&self) -> Option<Duration> {
+        self.holding
+    }
+
+    /// Asks for the first children of many parents parent by parent, also where the server has a better way.
+    pub(crate) fn set_by_queries(&mut self) {
+        self.by_queries = true;
+    }
+
+    pub(crate) fn set_holding(&mut self, time: Duration) {
+        self.holding = Some(time);
+    }
+
+    pub(crate) fn set_lacking(&self, collections: Vec<&'static str>) {
+        let place = self.inner.lacking.write();
+        *place.unwrap_or_else(std::sync::PoisonError::into_inner) = collections;
+    }
+
+    pub(crate) fn set_unlinked(&self, edges: Vec<usize>) {
+        let place = self.inner.unlinked.write();
+        *place.unwrap_or_else(std::sync::PoisonError::into_inner) = edges;
+    }
+
+    /// Whether this side of a two-way reference, or the other one, may still lack what a backfill is to write: a link that is
+    /// there on one side alone is no mistake then.
+    pub(crate) fn is_unlinked(&self, edge: &Edge) -> bool {
+        let unlinked = self.inner.unlinked.read();
+        let unlinked = unlinked.unwrap_or_else(std::sync::PoisonError::into_inner);
+        unlinked.contains(&edge.at) || edge.inverse.is_some_and(|inverse| unlinked.contains(&inverse))
+    }
+
+    pub(crate) fn set_unknown(&self, unknown: Unknown) {
+        let mut place = self
+            .inner
+            .unknown
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *place = unknown;
+    }
+
+    fn unknown(&self) -> std::sync::RwLockReadGuard<'_, Unknown> {
+        self.inner
+            .unknown
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Logs the collections of this program from which it may not delete.
+    pub(crate) fn warn_of_references(&self) {
+        if self.unknown {
+            return;
+        }
+        for meta in self.graph().models() {
+            if let Err(error @ Error::UnknownReferences { .. }) = self.may_delete(meta) {
+                tracing::warn!(target: "odm", %error, "deletions are refused: the models of this process lack references");
+            }
+        }
+    }
+
+    /// Refuses writes whose effects on the copies of other programs can't be applied later.
+    pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
+        match self.unknown || !self.unknown().copied.contains(&meta.collection) {
+            true => Ok(()),
+            false => Err(unknown_copies(meta)),
+        }
+    }
+
+    /// Refuses to apply the pending work of such documents, and to repair them, where these models are known to lack copies
+    /// that depend on it: also where they may write them. The work would be cleared although a part of it was not applied, and
+    /// of copies with one version only some would be new.
+    pub(crate) fn knows_copies(&self, meta: &DocumentMeta) -> Result<()> {
+        let lacking = self.inner.lacking.read();
+        let lacking = lacking.unwrap_or_else(std::sync::PoisonError::into_inner);
+        match lacking.contains(&meta.collection) {
+            false => Ok(()),
+            true => Err(unknown_copies(meta)),
+        }
+    }
+
+    /// Refuses the deletion of documents that the models of another program refer to.
+    pub(crate) fn may_delete(&self, meta: &DocumentMeta) -> Result<()> {
+        self.may_write(meta)?;
+        let unknown = self.unknown();
+        let to_these = unknown
+            .referred
+            .iter()
+            .filter(|(target, _)| target == meta.collection);
+        let references: Vec<String> = to_these.map(|(_, name)| name.clone()).collect();
+        match self.unknown || references.is_empty() {
+            true => Ok(()),
+            false => Err(Error::UnknownReferences {
+                collection: meta.collection,
+                references,
+            }),
+        }
+    }
+
+    pub(crate) fn fan_out_options(&self) -> &FanOut {
+        &self.fan_out
+    }
+
+    /// Whether several writes can be one transaction.
+    pub(crate) async fn has_transactions(&self) -> Result<bool> {
+        Ok(self.server().await?.has_transactions())
+    }
+
+    /// Whether one query can give the first children of many parents, in a transaction or out of one.
+    pub(crate) async fn joins_children(&self, in_transaction: bool) -> Result<bool> {
+        Ok(!self.by_queries && self.server().await?.joins_children(in_transaction))
+    }
+
+    /// The references between the registered documents.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.inner.graph
+    }
+
+    /// The deployment and its capabilities: asked once, then remembered by this handle and its clones.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the server can't be reached; then the next call asks again.
+    ///
+    /// # Cost
+    /// One round trip the first time (two before MongoDB 4.4.2), then none.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let server = odm.server().await?;
+    /// println!("{server}"); // a replica set of wire version 25
+    /// # Ok(()) }
+    /// ```
+    pub async fn server(&self) -> Result<&Server> {
+        match self.inner.server.get() {
+            Some(server) => Ok(server),
+            None => self.ask().await,
+        }
+    }
+
+    fn ask(&self) -> BoxFuture<'_, Result<&Server>> {
+        let server = self.inner.server.get_or_try_init(|| Server::ask(&self.inner.db));
+        server.boxed()
+    }
+
+    /// The deployment, if an operation has asked for it before.
+    pub(crate) fn known_server(&self) -> Option<&Server> {
+        self.inner.server.get()
+    }
+}
