@@ -64,7 +64,7 @@ fn an_upsert_is_not_sent_again_for_an_error_of_the_copies_that_follow_it() {
         stocked(&odm).await.unwrap();
         let hosts = odm.collection::<Host>();
         let refused = hosts
-            .update(&1)
+            .update(1)
             .set(|h| h.name, "two")
             .inc(|h| h.starts, 1)
             .upsert()
