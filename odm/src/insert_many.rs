@@ -238,7 +238,7 @@ impl<T: Document> IntoFuture for InsertMany<T> {
     type IntoFuture = BoxFuture<'static, Result<Vec<T>>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
+        Box::into_pin(Box::new(async move {
             let InsertMany {
                 collection,
                 documents,
@@ -255,8 +255,7 @@ impl<T: Document> IntoFuture for InsertMany<T> {
                     .map(|document| decode::decode(T::META, document))
                     .collect(),
             }
-        }
-        .boxed()
+        }))
     }
 }
 

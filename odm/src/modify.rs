@@ -287,7 +287,7 @@ impl<T: Document> IntoFuture for Returning<T> {
     type IntoFuture = BoxFuture<'static, Result<Option<T>>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
+        Box::into_pin(Box::new(async move {
             let Returning { update, which } = self;
             let is_empty = update.changes.is_empty() && !update.upsert;
             let seen = update.seen.filter(|_| is_empty);
@@ -304,8 +304,7 @@ impl<T: Document> IntoFuture for Returning<T> {
                 }),
                 _ => Ok(Some(document)),
             }
-        }
-        .boxed()
+        }))
     }
 }
 

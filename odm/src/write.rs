@@ -101,12 +101,11 @@ impl<T: Document> IntoFuture for Insert<T> {
     type IntoFuture = BoxFuture<'static, Result<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
+        Box::into_pin(Box::new(async move {
             let Insert { collection, document } = self;
             let (document, raw) = encoded(document)?;
             insert(collection.core().clone(), raw).await?.read(document)
-        }
-        .boxed()
+        }))
     }
 }
 
@@ -209,7 +208,7 @@ impl<T: Document> IntoFuture for Replace<T> {
     type IntoFuture = BoxFuture<'static, Result<T>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        async move {
+        Box::into_pin(Box::new(async move {
             let Replace {
                 collection,
                 mut document,
@@ -228,8 +227,7 @@ impl<T: Document> IntoFuture for Replace<T> {
                 Some(stored) => stored.read(None),
                 None => Ok(document),
             }
-        }
-        .boxed()
+        }))
     }
 }
 

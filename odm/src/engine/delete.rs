@@ -115,3 +115,58 @@ fn condition(deletes: &[Write], most: usize) -> Result<Document, (&[Write], &[Wr
 fn is_operator(value: &Bson) -> bool {
     matches!(value, Bson::Document(document) if document.keys().any(|name| name.starts_with('$')))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Delete, One};
+    use super::*;
+    use crate::Document as _;
+    use crate::expansion_fixture::Person;
+
+    fn deletes(filters: Vec<Document>) -> Vec<Write> {
+        let write = |(at, filter)| Write {
+            at,
+            meta: Person::META,
+            what: What::Delete(Box::new(Delete::many(filter))),
+        };
+        filters.into_iter().enumerate().map(write).collect()
+    }
+
+    #[test]
+    fn ids_are_looked_for_together_beside_the_other_conditions() {
+        let all = deletes(vec![doc! { "_id": 1 }, doc! { "a": 2 }, doc! { "_id": 3 }]);
+        let expected = doc! { "$or": [{ "a": 2 }, { "_id": { "$in": [1, 3] } }] };
+        assert_eq!(condition(&all, usize::MAX).ok(), Some(expected));
+        let ids = deletes(vec![doc! { "_id": 1 }, doc! { "_id": 3 }]);
+        let expected = doc! { "_id": { "$in": [1, 3] } };
+        assert_eq!(condition(&ids, usize::MAX).ok(), Some(expected));
+    }
+
+    #[test]
+    fn a_condition_on_an_id_is_no_id() {
+        let all = deletes(vec![doc! { "_id": { "$gt": 1 } }, doc! { "_id": 3 }]);
+        let expected = doc! { "$or": [{ "_id": { "$gt": 1 } }, { "_id": { "$in": [3] } }] };
+        assert_eq!(condition(&all, usize::MAX).ok(), Some(expected));
+    }
+
+    #[test]
+    fn too_many_deletes_and_those_that_stand_alone_are_split() {
+        let all = deletes((0..5).map(|id| doc! { "_id": id }).collect());
+        let split = condition(&all, 2).map_err(|(first, second)| (first.len(), second.len()));
+        assert_eq!(split.err(), Some((2, 3)));
+        let text = doc! { "$text": { "$search": "a" } };
+        let all = deletes(vec![doc! { "_id": 1 }, doc! { "_id": 2 }, text]);
+        let split = condition(&all, 9).map_err(|(first, second)| (first.len(), second.len()));
+        assert_eq!(split.err(), Some((2, 1)));
+    }
+
+    #[test]
+    fn one_document_is_named_by_its_id() {
+        let one = One {
+            id: 7.into(),
+            seen: None,
+        };
+        let delete = Delete::one(Person::META, one);
+        assert_eq!((delete.filter, delete.one.is_some()), (doc! { "_id": 7 }, true));
+    }
+}

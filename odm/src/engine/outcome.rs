@@ -154,3 +154,45 @@ impl From<Outcome> for Deleted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(ordered: bool, positions: &[usize]) -> Outcome {
+        let error = || Error::application("refused");
+        Outcome {
+            errors: positions.iter().map(|at| (*at, error())).collect(),
+            ordered,
+            ..Outcome::default()
+        }
+    }
+
+    #[test]
+    fn an_ordered_operation_makes_the_writes_before_the_first_refused_one() {
+        let outcome = refused(true, &[2]);
+        let made: Vec<bool> = (0..4).map(|at| outcome.is_made(at)).collect();
+        assert_eq!(made, [true, true, false, false]);
+    }
+
+    #[test]
+    fn an_unordered_operation_makes_all_writes_but_the_refused_ones() {
+        let outcome = refused(false, &[0, 2]);
+        let made: Vec<bool> = (0..4).map(|at| outcome.is_made(at)).collect();
+        assert_eq!(made, [false, true, false, true]);
+    }
+
+    #[test]
+    fn the_parts_of_an_operation_add_up() {
+        let part = |inserted, at| Outcome {
+            inserted,
+            stored: vec![RawDocumentBuf::new()],
+            ..refused(false, &[at])
+        };
+        let mut all = part(2, 5);
+        all.add(part(3, 1));
+        let positions: Vec<usize> = all.errors.iter().map(|(at, _)| *at).collect();
+        assert_eq!((all.inserted, positions, all.stored.len()), (5, vec![5, 1], 2));
+        assert!(all.has_begun() && !refused(false, &[1]).has_begun());
+    }
+}
