@@ -62,7 +62,7 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
 /// The documents that it refers to are looked up before it is inserted, and again afterwards: if one has been deleted
 /// meanwhile, the new document is deleted again. With a two-way reference the other side is written too, in one transaction
 /// with the insert where the deployment has transactions. Without them these are separate writes: a crash between them leaves a
-/// link on one side, which [`audit`](crate::Odm::audit) finds and [`repair`](crate::Odm::repair) completes.
+/// link on one side, which [`audit`](crate::Odm::audit) finds and [`repair`](crate::Odm::repair) completes or takes out.
 ///
 /// # Errors
 /// [`Error::Invalid`] and [`Error::TooLarge`] before anything is sent, [`Error::DuplicateKey`] from the server.

@@ -1,6 +1,6 @@
 //! One write, sent until it is made or what prevents it is known. A write that finds no document does not say why: the document is
 //! gone, it has another version, a guard of the changes holds it back, or another writer has changed it in between. Its fields are
-//! read then, and compared with what the write looked for.
+//! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
 use super::operation::Pending;
 use super::{Execution, Failure, One, Outcome, Reply, Update, UpdateMany, What, Write, once, prepare};
@@ -117,7 +117,8 @@ fn contended(meta: &DocumentMeta, one: &One) -> Error {
     }
 }
 
-/// An update without any change: the document is there, and has the version that was seen.
+/// An update without any change sends a read only: whether the document is there, and where counts are wanted, whether it has the
+/// version that was seen.
 async fn unchanged(execution: Execution<'_>, write: &Write, one: &One, reply: &Reply) -> Result<Outcome> {
     let core = execution.collection(write);
     execution.trace.more(1);
@@ -134,7 +135,7 @@ async fn unchanged(execution: Execution<'_>, write: &Write, one: &One, reply: &R
     missed(write.meta, one, stored.as_ref()).map_or_else(|| Ok(Outcome::unchanged()), Err)
 }
 
-/// Refuses a deletion of a document that was found with another version than the one seen.
+/// After a deletion that found nothing: an error if the document has another version than the one that was read.
 pub(super) async fn after_nothing_deleted(
     execution: Execution<'_>,
     meta: &'static DocumentMeta,

@@ -1,4 +1,4 @@
-//! Programs of several operations on buckets: a push that finds the newest bucket full, and changes of the items in several.
+//! Programs of several operations on buckets: a push that finds the newest bucket full, and changes of items in several buckets.
 
 use super::{One, Operation, Outcome, Reply, Sent, Update, What, Writes, execute};
 use crate::model::bucket::{BucketMeta, ROOM, VERSION};
@@ -337,10 +337,8 @@ async fn change(core: &Core, trace: &Trace, id: Bson, version: i64, mut built: B
     built.met = None;
     let seen = Some(version);
     let update = Update::new(core.odm(), core.meta(), One { id, seen }, built, false)?;
-    {
-        let operation = Operation::one(core.meta(), What::Update(Box::new(update)));
-        execute(core.odm(), core.session(), trace, operation).await
-    }
+    let operation = Operation::one(core.meta(), What::Update(Box::new(update)));
+    execute(core.odm(), core.session(), trace, operation).await
 }
 
 impl BucketMeta {

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 const MAX_DELETES: usize = 10_000;
 
 /// Deletes documents of one collection by the rules of the references to them: all together if nothing refers to one of them
-/// with `restrict`; else the deletions are split in halves until each is made or refused alone.
+/// with `restrict`; else the deletions of a bulk are split in halves until each is made or refused alone.
 pub(super) async fn walk(
     execution: Execution<'_>,
     meta: &'static DocumentMeta,

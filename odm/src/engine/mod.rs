@@ -1,10 +1,11 @@
 //! The one way to the database for whatever changes users' documents: [`execute`].
 //!
-//! An [`Operation`] is plain data. [`execute`] takes its writes in steps: deletions to which rules of other documents apply are
-//! walks (`delete`), all other writes are sent together, or in parts where one transaction can't hold them (`parts`). Writes that are
-//! sent together are completed (`prepare`: copies, computed fields, the mark of pending work), and executed by `once`: alone, or
-//! with what they ask of other documents (`relation::write`). `send` and `bulk` turn them into commands. A write of one document that
-//! finds none is diagnosed and sent again in `attempts`, here and nowhere else. The [`Outcome`] names refused writes by
+//! An [`Operation`] is plain data. Documents of one collection in one buffer are sent as they are, or in parts (`parts::inserts`).
+//! Other writes are taken in steps: deletions to which rules of other documents apply are walks (`delete`), all others are sent together,
+//! or in parts where one transaction can't hold them (`parts`). Writes that are sent together are completed (`prepare`: copies, computed fields, the mark of pending work), and executed by `once`: alone, or
+//! with what they ask of other documents (`relation::write`). `send` and `bulk` turn them into commands. A write of one document that is
+//! sent alone and finds none is diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several
+//! operations are in `bucket`. The [`Outcome`] names refused writes by
 //! the positions that the application gave them.
 
 mod attempts;
@@ -60,8 +61,8 @@ impl Execution<'_> {
 /// Executes an operation, in the caller's transaction or out of one.
 ///
 /// # Errors
-/// Whatever ended the operation as a whole. Of inserts and bulks, the writes that the server refused are
-/// [`Outcome::errors`] where others were executed; else they are an [`Error::Bulk`], which ends a transaction.
+/// Whatever ended the operation as a whole. Refused writes of inserts and bulks are [`Outcome::errors`], or an [`Error::Bulk`] where they
+/// end a transaction or nothing was sent: callers take both.
 pub(crate) fn execute<'a>(
     odm: &'a Odm,
     session: Option<&'a Shared>,
@@ -101,7 +102,7 @@ pub(crate) fn execute<'a>(
     .boxed()
 }
 
-/// Checks writes that name what they change by a condition, and executes them.
+/// Checks deletions, replaces conditions that have a collation of their own, and executes the writes.
 async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
     let odm = execution.odm;
     let mut checked = None;
@@ -136,7 +137,8 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
     }
 }
 
-/// Executes writes in their order: deletions to which rules apply on their own, those of one collection together.
+/// Executes writes in their order: deletions to which rules apply on their own, those of one collection together. Without an order these
+/// come last.
 async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
     let Execution { odm, ordered, .. } = execution;
     let is_walk =

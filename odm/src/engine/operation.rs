@@ -138,7 +138,8 @@ pub(crate) enum Reply {
 /// An update of one document.
 #[derive(Clone)]
 pub(crate) struct Update {
-    /// The document; `None`: the first one that matches the filter, and none that matches is no error.
+    /// The document; `None`: the one that matches the filter, and none that matches is no error. Only for a filter that matches one
+    /// document at most: the rules read all that match.
     pub(crate) one: Option<One>,
     /// The condition: the document, and the guards of the changes.
     pub(crate) filter: Document,
@@ -262,7 +263,8 @@ pub(crate) struct UpdateMany {
     pub(crate) filter: Document,
     /// The condition of those that match and that a bound holds back, where they are counted.
     pub(super) held: Option<Document>,
-    /// The same of the range of a type, where it is not counted.
+    /// The condition of those that the range of an integer type holds back, counted only after an upsert that matched none or was
+    /// refused.
     pub(super) held_uncounted: Option<Document>,
     /// The condition of those that match and have the item that is added by its value already.
     pub(super) has: Option<Document>,

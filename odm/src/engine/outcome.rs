@@ -69,7 +69,7 @@ impl Outcome {
         self.unmatched || self.too_many
     }
 
-    /// Whether the write at this position was made, so far as the server refused it.
+    /// Whether the write at this position was sent and not refused; of an ordered operation none after the first refused one was.
     pub(crate) fn is_made(&self, position: usize) -> bool {
         match self.ordered {
             true => self.errors.iter().all(|(at, _)| position < *at),

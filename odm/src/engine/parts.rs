@@ -1,5 +1,5 @@
-//! Operations that are executed in parts, since one transaction can't hold their documents, or since a refusal of one write must
-//! leave the others: a loop over what is sent together.
+//! Operations that may be executed in parts, since one transaction can't hold their documents, or since a refusal of one write must not
+//! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use super::attempts::{self, ATTEMPTS};
 use super::{Execution, Outcome, What, Write, once, prepare};
@@ -203,7 +203,7 @@ async fn run(execution: Execution<'_>, write: Write, in_parts: bool) -> Result<O
     }
 }
 
-/// Executes a bulk.
+/// Executes a bulk at once; on a standalone server one that changes links write by write.
 pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
     let Execution { odm, session, .. } = execution;
     let mut pending = None;

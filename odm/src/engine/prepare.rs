@@ -16,7 +16,7 @@ pub(super) fn concerns(execution: Execution<'_>, meta: &DocumentMeta) -> bool {
     execution.odm.graph().is_depended_on(meta)
 }
 
-/// Completes the writes. Takes those out that break a bound now, and returns them.
+/// Completes the writes. Takes inserts out that break a bound with the values that were filled in, and returns their positions.
 pub(super) async fn complete(
     execution: Execution<'_>,
     writes: &mut Vec<Write>,
@@ -115,8 +115,8 @@ pub(super) async fn complete(
     Ok(refused)
 }
 
-/// Finds the documents of a condition that compares strings in another way than their collection, by an id or where rules apply to
-/// them: rules compare as the collection does, so the documents are named by their stored ids.
+/// Replaces a condition that has a collation of its own. Rules compare strings as the collection does, so the stored ids of the documents
+/// take its place, for one id and where rules apply. Other conditions keep their collation.
 ///
 /// # Errors
 /// [`Error::Query`] where there are too many, where an id matches several, and for an upsert, which can't be named by an id.

@@ -1,4 +1,5 @@
-//! The commands of writes: the driver's action for each kind, so that the driver retries what it can.
+//! The commands of writes: one write, or inserts into one collection, as the driver's action, so that the driver retries what it can.
+//! Bulks are in `bulk`.
 
 use super::attempts::count;
 use super::{Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
@@ -94,7 +95,7 @@ pub(super) async fn packed(
     insert_many(execution, &core, documents.into_documents(), places.len(), &place).await
 }
 
-/// Inserts documents. Those that the server refuses are no error of the operation, but in a transaction, which such a refusal ends.
+/// Inserts documents. Those that the server refuses are [`Outcome::errors`]; in a transaction, which a refusal ends, an [`Error::Bulk`].
 /// `place` gives the position of a document that is sent among those that the application gave.
 async fn insert_many<D: Serialize + Send + Sync>(
     execution: Execution<'_>,
@@ -315,8 +316,8 @@ async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: D
     Ok(())
 }
 
-/// Sends a replacement. Nearly always the given time at which the document was made is the stored one, so it is looked for by
-/// that: then the document is as it was given.
+/// Sends a replacement. The `created_at` of the given document is nearly always the stored one, so it is part of the filter: then the
+/// result is known without a read.
 async fn replace(execution: Execution<'_>, core: &Core, replace: &Replace) -> Result<Outcome> {
     let Some(made) = &replace.made else {
         return Ok(Outcome::unmatched());

@@ -1,9 +1,9 @@
-//! The work of a write on other documents: it checks that its references have their targets, and writes the other side of
-//! two-way references.
+//! The work of a write on other documents: it checks that its references have their targets, writes the other side of two-way
+//! references, and updates copies and the derived fields of parents.
 //!
 //! All writes are executed in one way. They describe their changes, as [`Write`]s, and pass a function that executes them. A
 //! write that touches no references is executed as it is; one that adds references, between two checks; one that touches
-//! two-way references, in a transaction, the caller's or one of its own, with the documents compared before and after. A
+//! two-way references, copies that are not eventual, or parents, in a transaction, the caller's or one of its own, with the documents compared before and after. A
 //! standalone server has no transactions: there the same is done without one, so a crash between two statements may leave a
 //! link on one side, or a child counted in a parent that it left; `audit` finds both.
 
