@@ -361,7 +361,7 @@ impl IntoFuture for Bulk {
             let trace = Trace::new("(several)", "bulk");
             trace
                 .run(async {
-                    let mut outcome = engine::execute(&odm, session.as_ref(), &trace, operation).await?;
+                    let mut outcome = engine::execute((&odm, session.as_ref()), &trace, operation).await?;
                     let errors = std::mem::take(&mut outcome.errors);
                     let done = BulkDone::from(outcome);
                     match errors.is_empty() {

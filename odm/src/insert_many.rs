@@ -293,7 +293,7 @@ pub(crate) fn insert_encoded(
                     ordered,
                     sent: Sent::Inserts,
                 };
-                let outcome = match engine::execute(core.odm(), core.session(), &trace, operation).await {
+                let outcome = match engine::execute(core, &trace, operation).await {
                     Err(Error::Bulk { errors, done }) => {
                         refused.extend(errors);
                         return Err(error(meta, done.inserted, refused));

@@ -216,7 +216,7 @@ impl Untyped {
         update.reply = self.reply;
         let trace = self.core.trace(operation);
         let operation = Operation::one(meta, What::Update(Box::new(update)));
-        let made = engine::execute(self.core.odm(), self.core.session(), &trace, operation);
+        let made = engine::execute(&self.core, &trace, operation);
         trace.run(made).await
     }
 }
@@ -498,7 +498,7 @@ fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
         let core = update.core.clone();
         let operation = update.into_operation()?;
         let trace = core.trace("update_where");
-        let made = engine::execute(core.odm(), core.session(), &trace, operation);
+        let made = engine::execute(&core, &trace, operation);
         trace.run(made).await.map(Updated::from)
     }
     .boxed()

@@ -133,7 +133,7 @@ fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stored>>
         let meta = core.meta();
         let trace = core.trace("insert");
         let operation = Operation::one(meta, What::Insert(raw));
-        let made = engine::execute(core.odm(), core.session(), &trace, operation);
+        let made = engine::execute(&core, &trace, operation);
         let mut outcome = trace.run(made).await?;
         Ok(Stored {
             raw: outcome.stored.pop().unwrap_or_default(),
@@ -236,7 +236,7 @@ fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static, Result<Op
         let meta = core.meta();
         let trace = core.trace("replace");
         let operation = Operation::one(meta, What::Replace(Box::new(replace)));
-        let made = engine::execute(core.odm(), core.session(), &trace, operation);
+        let made = engine::execute(&core, &trace, operation);
         let outcome = trace.run(made).await?;
         Ok(outcome.document.map(|raw| Stored {
             raw,
@@ -349,7 +349,7 @@ fn delete(
         let trace = core.trace(operation);
         trace.values("filter", &delete.filter);
         let operation = Operation::one(core.meta(), What::Delete(Box::new(delete)));
-        let made = engine::execute(core.odm(), core.session(), &trace, operation);
+        let made = engine::execute(&core, &trace, operation);
         trace.run(made).await.map(Deleted::from)
     }
     .boxed()

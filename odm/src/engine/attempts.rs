@@ -12,6 +12,7 @@ use crate::query::find::Query;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::upsert;
 use crate::{Error, Filter, Result, relation};
+use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU64;
@@ -26,20 +27,14 @@ type Next = ControlFlow<Outcome, Option<What>>;
 pub(super) async fn complete(execution: Execution<'_>, write: Write) -> Result<Outcome> {
     if let What::Update(update) = &write.what {
         if let (true, Some(one)) = (update.is_empty(), &update.one) {
-            return unchanged(execution, &write, one, &update.reply).await;
+            return unchanged(execution, &write, one, &update.reply).boxed().await;
         }
         execution.trace.values("filter", &update.filter);
         execution.trace.values("update", &update.built.update);
     }
     let mut pending = None;
-    let mut writes = vec![write];
-    let refused = prepare::complete(execution, &mut writes, &mut pending).await?;
-    if let Some((_, error)) = refused.into_iter().next() {
-        return Err(error);
-    }
-    let Some(mut write) = writes.pop() else {
-        return Ok(Outcome::default());
-    };
+    let mut write = write;
+    prepare::complete_one(execution, &mut write, &mut pending).await?;
     let mut outcome = run(execution, &mut write, pending, false).await?;
     if let What::Insert(document) = write.what {
         outcome.changed = prepare::concerns(execution, write.meta);
@@ -63,11 +58,15 @@ pub(super) async fn run(
             Err(Failure { error, follows: true }) => return Err(error),
             Err(failure) => Err(failure.error),
         };
-        let core = execution.collection(write);
+        let core = execution.collection(write, execution.session.cloned());
         let next = match (&write.what, made) {
-            (What::Update(update), made) => after_update(execution, &core, update, made, attempt).await?,
+            (What::Update(update), made) => {
+                let after = after_update(execution, &core, update, made, attempt);
+                after.boxed().await?
+            }
             (What::UpdateMany(update), Err(error)) => {
-                after_refused_update(execution, &core, update, error, attempt).await?
+                let after = after_refused_update(execution, &core, update, error, attempt);
+                after.boxed().await?
             }
             (What::Replace(replace), Ok(_)) => {
                 execution.trace.more(1);
@@ -75,7 +74,7 @@ pub(super) async fn run(
                 let created = created.filter(|_| replace.created.is_none());
                 let names = created.map(|(name, _)| name.as_str());
                 let names = write.meta.version().into_iter().chain(names);
-                let stored = peek(&core, &replace.one.id, names).await?;
+                let stored = peek(&core, &replace.one.id, names).boxed().await?;
                 if let Some(error) = missed(write.meta, &replace.one, stored.as_ref()) {
                     return Err(error);
                 }
@@ -120,7 +119,7 @@ fn contended(meta: &DocumentMeta, one: &One) -> Error {
 /// An update without any change sends a read only: whether the document is there, and where counts are wanted, whether it has the
 /// version that was seen.
 async fn unchanged(execution: Execution<'_>, write: &Write, one: &One, reply: &Reply) -> Result<Outcome> {
-    let core = execution.collection(write);
+    let core = execution.collection(write, execution.session.cloned());
     execution.trace.more(1);
     if let Reply::Document(_) = reply {
         return match read(&core, &one.id).await? {

@@ -207,7 +207,7 @@ impl BucketWriter {
             reply: Reply::Field(meta.page),
         };
         let operation = Operation::one(documents, What::Update(Box::new(update)));
-        let done = execute(odm, self.core.session(), trace, operation).await?;
+        let done = execute(&self.core, trace, operation).await?;
         let page = |found: RawDocumentBuf| number(found.get(meta.page).ok().flatten());
         Ok(done.document.map(page))
     }
@@ -296,7 +296,7 @@ impl BucketWriter {
             ordered: true,
             sent: Sent::Inserts,
         };
-        let made = execute(self.core.odm(), self.core.session(), trace, operation).await;
+        let made = execute(&self.core, trace, operation).await;
         let (inserted, errors) = match made {
             Ok(outcome) => (outcome.inserted, outcome.errors),
             Err(Error::Bulk { errors, done }) => (done.inserted, errors),
@@ -338,7 +338,7 @@ async fn change(core: &Core, trace: &Trace, id: Bson, version: i64, mut built: B
     let seen = Some(version);
     let update = Update::new(core.odm(), core.meta(), One { id, seen }, built, false)?;
     let operation = Operation::one(core.meta(), What::Update(Box::new(update)));
-    execute(core.odm(), core.session(), trace, operation).await
+    execute(core, trace, operation).await
 }
 
 impl BucketMeta {

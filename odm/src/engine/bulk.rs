@@ -241,10 +241,11 @@ fn stored(collation: Option<&Collation>) -> Result<Option<Document>> {
 /// Sends the writes of a bulk. A refusal of the server is an error only in a transaction, which it ends.
 pub(super) async fn send(
     execution: Execution<'_>,
-    session: Option<&Shared>,
+    session: Option<Shared>,
     writes: &[Write],
     by_runs: bool,
 ) -> Result<Outcome> {
+    let session = session.as_ref();
     let Execution {
         odm, trace, ordered, ..
     } = execution;

@@ -5,7 +5,10 @@
 //! or in parts where one transaction can't hold them (`parts`). Writes that are sent together are completed (`prepare`: copies, computed fields, the mark of pending work), and executed by `once`: alone, or
 //! with what they ask of other documents (`relation::write`). `send` and `bulk` turn them into commands. A write of one document that is
 //! sent alone and finds none is diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several
-//! operations are in `bucket`. The [`Outcome`] names refused writes by
+//! operations are in `bucket`.
+//!
+//! The way of a single write without rules is short: whatever else may be needed is boxed where it is needed, so that the future of
+//! an operation stays small. The [`Outcome`] names refused writes by
 //! the positions that the application gave them.
 
 mod attempts;
@@ -36,6 +39,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Copy)]
 struct Execution<'a> {
     odm: &'a Odm,
+    /// The collection, of an operation on one.
+    core: Option<&'a Core>,
     /// The caller's transaction.
     session: Option<&'a Shared>,
     trace: &'a Trace,
@@ -44,9 +49,12 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// The collection of a write, within the caller's transaction or out of one.
-    fn collection(&self, write: &Write) -> Core {
-        Core::new(self.odm, write.meta, self.session.cloned())
+    /// The collection of a write, within this session or out of one.
+    fn collection(&self, write: &Write, session: Option<Shared>) -> Core {
+        match self.core {
+            Some(core) => core.within(session),
+            None => Core::new(self.odm, write.meta, session),
+        }
     }
 
     fn refused(&self, errors: Vec<(usize, Error)>) -> Outcome {
@@ -58,48 +66,77 @@ impl Execution<'_> {
     }
 }
 
+/// The handle that an operation came from: a collection, or the database of a bulk; within a transaction or not.
+pub(crate) struct Caller<'a> {
+    odm: &'a Odm,
+    core: Option<&'a Core>,
+    session: Option<&'a Shared>,
+}
+
+impl<'a> From<&'a Core> for Caller<'a> {
+    fn from(core: &'a Core) -> Caller<'a> {
+        Caller {
+            odm: core.odm(),
+            core: Some(core),
+            session: core.session(),
+        }
+    }
+}
+
+impl<'a> From<(&'a Odm, Option<&'a Shared>)> for Caller<'a> {
+    fn from((odm, session): (&'a Odm, Option<&'a Shared>)) -> Caller<'a> {
+        Caller {
+            odm,
+            core: None,
+            session,
+        }
+    }
+}
+
 /// Executes an operation, in the caller's transaction or out of one.
 ///
 /// # Errors
 /// Whatever ended the operation as a whole. Refused writes of inserts and bulks are [`Outcome::errors`], or an [`Error::Bulk`] where they
 /// end a transaction or nothing was sent: callers take both.
 pub(crate) fn execute<'a>(
-    odm: &'a Odm,
-    session: Option<&'a Shared>,
+    caller: impl Into<Caller<'a>>,
     trace: &'a Trace,
     operation: Operation,
 ) -> BoxFuture<'a, Result<Outcome>> {
-    async move {
-        let Operation {
-            writes,
-            ordered,
-            sent,
-        } = operation;
-        let execution = Execution {
-            odm,
-            session,
-            trace,
-            ordered,
-            sent,
-        };
-        odm.know_declarations(trace).await?;
-        let outcome = match writes {
-            Writes::Packed {
-                meta,
-                documents,
-                give_back: false,
-            } if relation::is_unrelated(odm, meta)? => send::packed(execution, meta, documents).await,
-            Writes::Packed {
-                meta,
-                documents,
-                give_back,
-            } => parts::inserts(execution, meta, documents, give_back).await,
-            Writes::Each(writes) => steps(execution, writes).await,
-        }?;
-        trace.done(0, outcome.documents());
-        Ok(outcome)
-    }
-    .boxed()
+    let Caller { odm, core, session } = caller.into();
+    let execution = Execution {
+        odm,
+        core,
+        session,
+        trace,
+        ordered: operation.ordered,
+        sent: operation.sent,
+    };
+    run(execution, operation.writes).boxed()
+}
+
+async fn run(execution: Execution<'_>, writes: Writes) -> Result<Outcome> {
+    let Execution { odm, trace, .. } = execution;
+    odm.know_declarations(trace).await?;
+    let outcome = match writes {
+        Writes::Packed {
+            meta,
+            documents,
+            give_back: false,
+        } if relation::is_unrelated(odm, meta)? => send::packed(execution, meta, documents).boxed().await,
+        Writes::Packed {
+            meta,
+            documents,
+            give_back,
+        } => {
+            parts::inserts(execution, meta, documents, give_back)
+                .boxed()
+                .await
+        }
+        Writes::Each(writes) => steps(execution, writes).await,
+    }?;
+    trace.done(0, outcome.documents());
+    Ok(outcome)
 }
 
 /// Checks deletions, replaces conditions that have a collation of their own, and executes the writes.
@@ -112,7 +149,9 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
             odm.graph().is_registered(write.meta)?;
             odm.may_delete(write.meta)?;
         }
-        prepare::find_by_collation(execution, write).await?;
+        if write.has_collation() {
+            prepare::find_by_collation(execution, write).boxed().await?;
+        }
     }
     let deleted = match (execution.sent, writes.as_slice()) {
         (
@@ -127,10 +166,17 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
         ) => delete.one.clone().map(|one| (*meta, one)),
         _ => None,
     };
-    let outcome = in_order(execution, writes).await?;
+    let is_walk =
+        |write: &Write| matches!(write.what, What::Delete(_)) && relation::has_rules(odm.graph(), write.meta);
+    let outcome = match writes.iter().any(is_walk) {
+        true => in_order(execution, writes).boxed().await?,
+        false => together(execution, writes).await?,
+    };
     match deleted {
         Some((meta, one)) if outcome.deleted == 0 => {
-            attempts::after_nothing_deleted(execution, meta, &one).await?;
+            attempts::after_nothing_deleted(execution, meta, &one)
+                .boxed()
+                .await?;
             Ok(outcome)
         }
         _ => Ok(outcome),
@@ -143,9 +189,6 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
     let Execution { odm, ordered, .. } = execution;
     let is_walk =
         |write: &Write| matches!(write.what, What::Delete(_)) && relation::has_rules(odm.graph(), write.meta);
-    if !writes.iter().any(is_walk) {
-        return together(execution, writes).await;
-    }
     if !ordered {
         writes.sort_by_key(|write| (is_walk(write), is_walk(write).then_some(write.meta.collection)));
     }
@@ -191,12 +234,12 @@ async fn together(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
     match (execution.sent, writes.pop()) {
         (_, None) => Ok(Outcome::default()),
         (Sent::Alone, Some(write)) if matches!(write.what, What::UpdateMany(_)) => {
-            parts::update(execution, write).await
+            parts::update(execution, write).boxed().await
         }
         (Sent::Alone, Some(write)) => attempts::complete(execution, write).await,
         (_, Some(last)) => {
             writes.push(last);
-            parts::bulk(execution, writes).await
+            parts::bulk(execution, writes).boxed().await
         }
     }
 }
@@ -234,7 +277,7 @@ async fn once(
     };
     let obligations = Obligations::of(odm, writes.iter().map(Write::relation), pending).map_err(failed)?;
     let made = match obligations {
-        None => send::send(execution, session.cloned(), writes).boxed().await,
+        None => send::send(execution, session.cloned(), writes).await,
         Some(obligations) => {
             let obligations = match in_parts {
                 true => obligations.in_parts(),

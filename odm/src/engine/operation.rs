@@ -70,6 +70,16 @@ pub(crate) enum What {
 }
 
 impl Write {
+    /// Whether its condition compares strings in a way of its own.
+    pub(super) fn has_collation(&self) -> bool {
+        match &self.what {
+            What::Update(update) => update.collation.is_some(),
+            What::UpdateMany(update) => update.collation.is_some(),
+            What::Delete(delete) => delete.collation.is_some(),
+            What::Insert(_) | What::Replace(_) => false,
+        }
+    }
+
     /// The write as the rules of references see it.
     pub(super) fn relation(&self) -> relation::Write<'_> {
         let what = match &self.what {

@@ -195,12 +195,9 @@ pub(super) async fn update(execution: Execution<'_>, write: Write) -> Result<Out
 
 async fn run(execution: Execution<'_>, write: Write, in_parts: bool) -> Result<Outcome> {
     let mut pending = None;
-    let mut writes = vec![write];
-    prepare::complete(execution, &mut writes, &mut pending).await?;
-    match writes.first_mut() {
-        Some(write) => attempts::run(execution, write, pending, in_parts).await,
-        None => Ok(Outcome::default()),
-    }
+    let mut write = write;
+    prepare::complete_one(execution, &mut write, &mut pending).await?;
+    attempts::run(execution, &mut write, pending, in_parts).await
 }
 
 /// Executes a bulk at once; on a standalone server one that changes links write by write.

@@ -8,6 +8,7 @@ use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::relation::{self, FillIn, Inserts};
 use crate::{Error, Result};
+use futures::future::FutureExt;
 use mongodb::bson::RawDocumentBuf;
 use std::collections::HashSet;
 
@@ -22,12 +23,6 @@ pub(super) async fn complete(
     writes: &mut Vec<Write>,
     pending: &mut Pending,
 ) -> Result<Vec<(usize, Error)>> {
-    let fill_in = FillIn {
-        odm: execution.odm,
-        session: execution.session,
-        trace: execution.trace,
-        beside: &[],
-    };
     let mut metas: Vec<&'static DocumentMeta> = Vec::new();
     for write in writes.iter() {
         let known = metas.iter().any(|meta| meta.collection == write.meta.collection);
@@ -35,6 +30,62 @@ pub(super) async fn complete(
             metas.push(write.meta);
         }
     }
+    let refused = match metas.is_empty() {
+        true => Vec::new(),
+        false => fill_in(execution, metas, writes, pending).boxed().await?,
+    };
+    writes.iter_mut().try_for_each(state_replacement)?;
+    if !refused.is_empty() {
+        let positions: HashSet<usize> = refused.iter().map(|(at, _)| *at).collect();
+        writes.retain(|write| !positions.contains(&write.at));
+    }
+    Ok(refused)
+}
+
+/// Completes one write.
+///
+/// # Errors
+/// Where an insert breaks a bound with the values that were filled in.
+pub(super) async fn complete_one(
+    execution: Execution<'_>,
+    write: &mut Write,
+    pending: &mut Pending,
+) -> Result<()> {
+    if concerns(execution, write.meta) {
+        let metas = vec![write.meta];
+        let writes = std::slice::from_mut(write);
+        let refused = fill_in(execution, metas, writes, pending).boxed().await?;
+        if let Some((_, error)) = refused.into_iter().next() {
+            return Err(error);
+        }
+    }
+    state_replacement(write)
+}
+
+/// Makes the statement of a replacement in which the library has nothing of its own.
+fn state_replacement(write: &mut Write) -> Result<()> {
+    if let What::Replace(replace) = &mut write.what
+        && replace.made.is_none()
+    {
+        let document = std::mem::take(&mut replace.document);
+        replace.made = Some(Replacement::new(write.meta, document, None, replace.exact)?);
+    }
+    Ok(())
+}
+
+/// Fills in what the library has in documents of these collections. Gives the inserts that break a bound with it.
+async fn fill_in(
+    execution: Execution<'_>,
+    mut metas: Vec<&'static DocumentMeta>,
+    writes: &mut [Write],
+    pending: &mut Pending,
+) -> Result<Vec<(usize, Error)>> {
+    let fill_in = FillIn {
+        odm: execution.odm,
+        session: execution.session,
+        trace: execution.trace,
+        beside: &[],
+    };
     fill_in.sources_first(&mut metas);
     let only_inserts = writes.iter().all(|write| matches!(write.what, What::Insert(_)));
     let copied_by_others = metas.len() > 1 || !only_inserts;
@@ -98,19 +149,6 @@ pub(super) async fn complete(
                 What::Insert(_) | What::Delete(_) => {}
             }
         }
-    }
-    // Those in which the library has nothing of its own.
-    for Write { meta, what, .. } in writes.iter_mut() {
-        if let What::Replace(replace) = what
-            && replace.made.is_none()
-        {
-            let document = std::mem::take(&mut replace.document);
-            replace.made = Some(Replacement::new(meta, document, None, replace.exact)?);
-        }
-    }
-    if !refused.is_empty() {
-        let positions: HashSet<usize> = refused.iter().map(|(at, _)| *at).collect();
-        writes.retain(|write| !positions.contains(&write.at));
     }
     Ok(refused)
 }

@@ -2,7 +2,7 @@
 //! Bulks are in `bulk`.
 
 use super::attempts::count;
-use super::{Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
+use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::operators::{Built, Guard, growth};
@@ -12,6 +12,7 @@ use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::{Error, Result};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{ReturnDocument, UpdateModifications};
 use serde::Serialize;
@@ -19,49 +20,60 @@ use std::borrow::Borrow;
 
 /// Sends writes within a session, or out of one. An update or a replacement of one document that matches none is
 /// [`Outcome::unmatched`].
-pub(super) async fn send(
-    execution: Execution<'_>,
+///
+/// Each kind is a future of its own in a box, of no more than its size.
+pub(super) fn send<'a>(
+    execution: Execution<'a>,
     session: Option<Shared>,
-    writes: &[Write],
-) -> Result<Outcome> {
+    writes: &'a [Write],
+) -> BoxFuture<'a, Result<Outcome>> {
     let Some(first) = writes.first() else {
-        return Ok(Outcome::default());
+        return std::future::ready(Ok(Outcome::default())).boxed();
     };
-    let core = || Core::new(execution.odm, first.meta, session.clone());
+    if let Sent::Bulk { by_runs } = execution.sent {
+        return bulk::send(execution, session, writes, by_runs).boxed();
+    }
+    let core = execution.collection(first, session);
     match (execution.sent, &first.what) {
-        (Sent::Bulk { by_runs }, _) => bulk::send(execution, session.as_ref(), writes, by_runs).await,
-        (Sent::Inserts, _) => {
-            let documents = writes.iter().filter_map(|write| match &write.what {
-                What::Insert(document) => Some(document),
-                _ => None,
-            });
-            let places = |at: usize| writes.get(at).map_or(at, |write| write.at);
-            insert_many::<RawDocumentBuf>(execution, &core(), documents, writes.len(), &places).await
-        }
-        (Sent::Alone, What::Insert(document)) => insert(execution, &core(), document).await,
-        (Sent::Alone, What::Update(of)) => update(execution, &core(), of).await,
-        (Sent::Alone, What::UpdateMany(of)) => update_many(execution, &core(), of).await,
-        (Sent::Alone, What::Replace(of)) => replace(execution, &core(), of).await,
-        (Sent::Alone, What::Delete(of)) => {
-            let core = core();
-            let mut action = match of.one {
-                Some(_) => return delete_one(execution, &core, of.filter.clone()).await,
-                None => core.raw().delete_many(of.filter.clone()),
-            };
-            if let Some(collation) = &of.collation {
-                action = action.collation(collation.clone());
-            }
-            execution.trace.more(1);
-            let result = act!(core.session(), action).map_err(|error| core.error(error))?;
-            Ok(Outcome {
-                deleted: result.deleted_count,
-                ..Outcome::default()
-            })
-        }
+        (Sent::Inserts | Sent::Bulk { .. }, _) => inserts(execution, core, writes).boxed(),
+        (Sent::Alone, What::Insert(document)) => insert(execution, core, document).boxed(),
+        (Sent::Alone, What::Update(of)) => match &of.reply {
+            Reply::Counts => update(execution, core, of).boxed(),
+            Reply::Field(field) => update_field(execution, core, of, field).boxed(),
+            Reply::Document(which) => update_document(execution, core, of, which).boxed(),
+        },
+        (Sent::Alone, What::UpdateMany(of)) => update_many(execution, core, of).boxed(),
+        (Sent::Alone, What::Replace(of)) => replace(execution, core, of).boxed(),
+        (Sent::Alone, What::Delete(of)) => match of.one {
+            Some(_) => delete_one(execution, core, &of.filter).boxed(),
+            None => delete_many(execution, core, of).boxed(),
+        },
     }
 }
 
-async fn insert(execution: Execution<'_>, core: &Core, document: &RawDocumentBuf) -> Result<Outcome> {
+async fn inserts(execution: Execution<'_>, core: Core, writes: &[Write]) -> Result<Outcome> {
+    let documents = writes.iter().filter_map(|write| match &write.what {
+        What::Insert(document) => Some(document),
+        _ => None,
+    });
+    let places = |at: usize| writes.get(at).map_or(at, |write| write.at);
+    insert_many::<RawDocumentBuf>(execution, &core, documents, writes.len(), &places).await
+}
+
+async fn delete_many(execution: Execution<'_>, core: Core, delete: &Delete) -> Result<Outcome> {
+    let mut action = core.raw().delete_many(delete.filter.clone());
+    if let Some(collation) = &delete.collation {
+        action = action.collation(collation.clone());
+    }
+    execution.trace.more(1);
+    let result = act!(core.session(), action).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        deleted: result.deleted_count,
+        ..Outcome::default()
+    })
+}
+
+async fn insert(execution: Execution<'_>, core: Core, document: &RawDocumentBuf) -> Result<Outcome> {
     execution.trace.more(1);
     act!(core.session(), core.raw().insert_one(document)).map_err(|error| core.error(error))?;
     Ok(Outcome {
@@ -70,9 +82,10 @@ async fn insert(execution: Execution<'_>, core: &Core, document: &RawDocumentBuf
     })
 }
 
-async fn delete_one(execution: Execution<'_>, core: &Core, filter: Document) -> Result<Outcome> {
+async fn delete_one(execution: Execution<'_>, core: Core, filter: &Document) -> Result<Outcome> {
     execution.trace.more(1);
-    let result = act!(core.session(), core.raw().delete_one(filter)).map_err(|error| core.error(error))?;
+    let result =
+        act!(core.session(), core.raw().delete_one(filter.clone())).map_err(|error| core.error(error))?;
     Ok(Outcome {
         deleted: result.deleted_count,
         ..Outcome::default()
@@ -137,53 +150,67 @@ async fn insert_many<D: Serialize + Send + Sync>(
     }
 }
 
-async fn update(execution: Execution<'_>, core: &Core, update: &Update) -> Result<Outcome> {
-    let Execution { trace, .. } = execution;
-    if let Some(one) = update.one.as_ref().filter(|_| update.built.fills_first()) {
-        fill(execution, core, &update.built, one.filter(core.meta())).await?;
+async fn update(execution: Execution<'_>, core: Core, update: &Update) -> Result<Outcome> {
+    fill_one(execution, &core, update).await?;
+    let mut action = core
+        .raw()
+        .update_one(update.filter.clone(), update.built.modifications());
+    if update.upsert {
+        action = action.upsert(update.refused_insert(core.meta()).is_none());
     }
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    execution.trace.more(1);
+    let result = act!(core.session(), action).map_err(|error| core.error(error))?;
+    Ok(match result.matched_count > 0 || result.upserted_id.is_some() {
+        true => Outcome {
+            matched: result.matched_count,
+            modified: result.modified_count,
+            upserted: result.upserted_id,
+            ..Outcome::default()
+        },
+        false => Outcome::unmatched(),
+    })
+}
+
+/// Stores the defaults that an update begins with, where its statement can't.
+async fn fill_one(execution: Execution<'_>, core: &Core, update: &Update) -> Result<()> {
+    match update.one.as_ref().filter(|_| update.built.fills_first()) {
+        Some(one) => {
+            let filled = fill(execution, core, &update.built, one.filter(core.meta()));
+            filled.boxed().await
+        }
+        None => Ok(()),
+    }
+}
+
+async fn update_field(execution: Execution<'_>, core: Core, update: &Update, field: &str) -> Result<Outcome> {
+    let action = core
+        .raw()
+        .find_one_and_update(update.filter.clone(), update.built.modifications())
+        .projection(doc! { field: 1 });
+    execution.trace.more(1);
+    let refused = |error| growth::told(core.error(error), &update.built.update);
+    let found = act!(core.session(), action).map_err(refused)?;
+    Ok(match found {
+        Some(document) => Outcome {
+            document: Some(document),
+            ..Outcome::unchanged()
+        },
+        None => Outcome::unmatched(),
+    })
+}
+
+async fn update_document(
+    execution: Execution<'_>,
+    core: Core,
+    update: &Update,
+    which: &ReturnDocument,
+) -> Result<Outcome> {
+    fill_one(execution, &core, update).await?;
+    let core = &core;
     let upsert = update.upsert && update.refused_insert(core.meta()).is_none();
-    let which = match &update.reply {
-        Reply::Document(which) => which,
-        Reply::Field(field) => {
-            let action = core
-                .raw()
-                .find_one_and_update(update.filter.clone(), update.built.modifications())
-                .projection(doc! { *field: 1 });
-            trace.more(1);
-            let refused = |error| growth::told(core.error(error), &update.built.update);
-            let found = act!(core.session(), action).map_err(refused)?;
-            return Ok(match found {
-                Some(document) => Outcome {
-                    document: Some(document),
-                    ..Outcome::unchanged()
-                },
-                None => Outcome::unmatched(),
-            });
-        }
-        Reply::Counts => {
-            let mut action = core
-                .raw()
-                .update_one(update.filter.clone(), update.built.modifications());
-            if update.upsert {
-                action = action.upsert(upsert);
-            }
-            if !update.built.array_filters.is_empty() {
-                action = action.array_filters(update.built.array_filters.clone());
-            }
-            trace.more(1);
-            let result = act!(core.session(), action).map_err(|error| core.error(error))?;
-            return Ok(match result.matched_count > 0 || result.upserted_id.is_some() {
-                true => Outcome {
-                    matched: result.matched_count,
-                    modified: result.modified_count,
-                    upserted: result.upserted_id,
-                    ..Outcome::default()
-                },
-                false => Outcome::unmatched(),
-            });
-        }
-    };
     // The server's answer with the document as it is afterwards does not say whether it was inserted. Where something
     // follows from that, the insert is a command of its own.
     let is_before = matches!(which, ReturnDocument::Before);
@@ -238,7 +265,8 @@ async fn find_and_update(
     act!(core.session(), action).map_err(|error| core.error(error))
 }
 
-async fn update_many(execution: Execution<'_>, core: &Core, update: &UpdateMany) -> Result<Outcome> {
+async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) -> Result<Outcome> {
+    let core = &core;
     if update.fills_first {
         fill(execution, core, &update.built, update.condition.clone()).await?;
     }
@@ -318,7 +346,7 @@ async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: D
 
 /// Sends a replacement. The `created_at` of the given document is nearly always the stored one, so it is part of the filter: then the
 /// result is known without a read.
-async fn replace(execution: Execution<'_>, core: &Core, replace: &Replace) -> Result<Outcome> {
+async fn replace(execution: Execution<'_>, core: Core, replace: &Replace) -> Result<Outcome> {
     let Some(made) = &replace.made else {
         return Ok(Outcome::unmatched());
     };
