@@ -469,7 +469,7 @@ impl CollationMeta {
     }
 }
 
-/// A document type, as `models![]` hands it to [`Odm::new`].
+/// A document type, as `models![]` hands it to [`Odm::new`](crate::Odm::new).
 ///
 /// ```
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
