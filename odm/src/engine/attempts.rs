@@ -55,7 +55,10 @@ pub(super) async fn run(
         let made = match once(execution, std::slice::from_ref(write), pending, in_parts).await {
             Ok(outcome) if !outcome.unmatched => return Ok(outcome),
             Ok(outcome) => Ok(outcome),
-            Err(Failure { error, follows: true }) => return Err(error),
+            Err(Failure {
+                error,
+                after_write: true,
+            }) => return Err(error),
             Err(failure) => Err(failure.error),
         };
         let core = execution.collection(write, execution.session.cloned());

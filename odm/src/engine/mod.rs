@@ -1,15 +1,14 @@
 //! The one way to the database for whatever changes users' documents: [`execute`].
 //!
 //! An [`Operation`] is plain data. Documents of one collection in one buffer are sent as they are, or in parts (`parts::inserts`).
-//! Other writes are taken in steps: deletions to which rules of other documents apply are walks (`delete`), all others are sent together,
-//! or in parts where one transaction can't hold them (`parts`). Writes that are sent together are completed (`prepare`: copies, computed fields, the mark of pending work), and executed by `once`: alone, or
-//! with what they ask of other documents (`relation::write`). `send` and `bulk` turn them into commands. A write of one document that is
-//! sent alone and finds none is diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several
-//! operations are in `bucket`.
+//! Other writes are taken in steps: deletions to which rules of other documents apply are walks (`delete`); all others are sent
+//! together, or in parts where one transaction can't hold them (`parts`). Writes that are sent together are completed (`prepare`: copies,
+//! computed fields, the mark of pending work) and executed by `once`: alone, or with what they ask of other documents
+//! (`relation::write`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
+//! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
+//! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
 //!
-//! The way of a single write without rules is short: whatever else may be needed is boxed where it is needed, so that the future of
-//! an operation stays small. The [`Outcome`] names refused writes by
-//! the positions that the application gave them.
+//! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 
 mod attempts;
 pub(crate) mod bucket;
@@ -57,6 +56,12 @@ impl Execution<'_> {
         }
     }
 
+    /// Whether rules of other documents apply to a deletion.
+    fn is_walk(&self, write: &Write) -> bool {
+        matches!(write.what, What::Delete(_)) && relation::has_rules(self.odm.graph(), write.meta)
+    }
+
+    /// The outcome of an operation of which these writes were refused.
     fn refused(&self, errors: Vec<(usize, Error)>) -> Outcome {
         Outcome {
             errors,
@@ -166,9 +171,7 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
         ) => delete.one.clone().map(|one| (*meta, one)),
         _ => None,
     };
-    let is_walk =
-        |write: &Write| matches!(write.what, What::Delete(_)) && relation::has_rules(odm.graph(), write.meta);
-    let outcome = match writes.iter().any(is_walk) {
+    let outcome = match writes.iter().any(|write| execution.is_walk(write)) {
         true => in_order(execution, writes).boxed().await?,
         false => together(execution, writes).await?,
     };
@@ -186,9 +189,8 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
 /// Executes writes in their order: deletions to which rules apply on their own, those of one collection together. Without an order these
 /// come last.
 async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
-    let Execution { odm, ordered, .. } = execution;
-    let is_walk =
-        |write: &Write| matches!(write.what, What::Delete(_)) && relation::has_rules(odm.graph(), write.meta);
+    let ordered = execution.ordered;
+    let is_walk = |write: &Write| execution.is_walk(write);
     if !ordered {
         writes.sort_by_key(|write| (is_walk(write), is_walk(write).then_some(write.meta.collection)));
     }
@@ -233,9 +235,14 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
 async fn together(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
     match (execution.sent, writes.pop()) {
         (_, None) => Ok(Outcome::default()),
-        (Sent::Alone, Some(write)) if matches!(write.what, What::UpdateMany(_)) => {
-            parts::update(execution, write).boxed().await
-        }
+        (
+            Sent::Alone,
+            Some(Write {
+                at,
+                meta,
+                what: What::UpdateMany(update),
+            }),
+        ) => parts::update(execution, at, meta, update).boxed().await,
         (Sent::Alone, Some(write)) => attempts::complete(execution, write).await,
         (_, Some(last)) => {
             writes.push(last);
@@ -247,8 +254,8 @@ async fn together(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
 /// Why writes were not executed.
 struct Failure {
     error: Error,
-    /// Whether the writes themselves were made, and what follows them failed: they must not be sent again.
-    follows: bool,
+    /// Whether it came after the writes themselves were made: they must not be sent again.
+    after_write: bool,
 }
 
 impl From<Failure> for Error {
@@ -270,10 +277,10 @@ async fn once(
     let Execution {
         odm, session, trace, ..
     } = execution;
-    let follows = &AtomicBool::new(false);
+    let after_write = &AtomicBool::new(false);
     let failed = |error| Failure {
         error,
-        follows: follows.load(Ordering::Relaxed),
+        after_write: after_write.load(Ordering::Relaxed),
     };
     let obligations = Obligations::of(odm, writes.iter().map(Write::relation), pending).map_err(failed)?;
     let made = match obligations {
@@ -286,7 +293,7 @@ async fn once(
             let send = |session: Option<Shared>| {
                 async move {
                     let made = send::send(execution, session, writes).await;
-                    follows.store(made.is_ok(), Ordering::Relaxed);
+                    after_write.store(made.is_ok(), Ordering::Relaxed);
                     made
                 }
                 .boxed()

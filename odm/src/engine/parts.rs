@@ -2,7 +2,7 @@
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use super::attempts::{self, ATTEMPTS};
-use super::{Execution, Outcome, What, Write, once, prepare};
+use super::{Execution, Outcome, UpdateMany, What, Write, once, prepare};
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::relation::{self, MAX_DOCS_PER_TX, Obligations, Parts};
@@ -144,11 +144,12 @@ fn stored(write: Write) -> Option<RawDocumentBuf> {
 }
 
 /// Updates all documents that match a condition: at once, or where they are too many for one transaction in parts.
-pub(super) async fn update(execution: Execution<'_>, write: Write) -> Result<Outcome> {
-    let Write { at, meta, what } = write;
-    let What::UpdateMany(update) = what else {
-        return Ok(Outcome::default());
-    };
+pub(super) async fn update(
+    execution: Execution<'_>,
+    at: usize,
+    meta: &'static DocumentMeta,
+    update: Box<UpdateMany>,
+) -> Result<Outcome> {
     let Execution {
         odm, session, trace, ..
     } = execution;

@@ -11,6 +11,7 @@ use crate::session::Shared;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;
 use crate::store::packed::Packed;
+use crate::store::results::BulkDone;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -139,9 +140,9 @@ async fn insert_many<D: Serialize + Send + Sync>(
                 }),
                 Some(_) => Err(Error::Bulk {
                     errors,
-                    done: Box::new(crate::store::results::BulkDone {
+                    done: Box::new(BulkDone {
                         inserted: inserted as u64,
-                        ..crate::store::results::BulkDone::default()
+                        ..BulkDone::default()
                     }),
                 }),
             }
