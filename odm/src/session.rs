@@ -4,8 +4,8 @@ use crate::engine::after_commit;
 use crate::engine::after_commit::AfterCommit;
 use crate::engine::apply;
 use crate::engine::remove::Later;
-use crate::rules::derived;
 use crate::rules::exists::Recheck;
+use crate::rules::pending;
 use crate::{Collection, Document, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::ClientSession;
@@ -131,7 +131,7 @@ impl Shared {
     pub(crate) fn add_pending(
         &self,
         meta: &'static crate::model::document::DocumentMeta,
-        token: derived::Token,
+        token: pending::Token,
     ) {
         self.end().after.left.add(meta, token);
     }

@@ -6,11 +6,14 @@ use crate::engine::images::{Before, Image};
 use crate::engine::obligations::{What, Write};
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::{CopyField, Derived, Edge};
+use crate::model::graph::sync::{is_atomic, kept_in_sync};
 use crate::model::graph::{Graph, is};
 use crate::model::key;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
+use crate::own_fields::CHILDREN;
 use crate::own_fields::{DELETE, OPERATION, REVISION, VERSION};
+use crate::plan::fields::ChangedFields;
 use crate::plan::links::Effect;
 use crate::rules::children::orphans;
 use crate::rules::children::{
@@ -18,15 +21,15 @@ use crate::rules::children::{
 };
 use crate::rules::copy::deliver::{Changed, To, deliver, held, passed_on, pull, raise_counted};
 use crate::rules::copy::fill::{is_gone, needed};
-use crate::rules::derived::{PendingWork, Token, at, is_atomic, is_number, kept_in_sync};
 use crate::rules::link;
 use crate::rules::link::{by_ids, id};
 use crate::rules::others::{before_and_after, note_parents};
-use crate::rules::pending::ChangedFields;
-use crate::rules::pending::{CHILDREN, clear, grouped, has_entry, record, record_for};
+use crate::rules::pending::{PendingWork, Token};
+use crate::rules::pending::{clear, grouped, has_entry, record, record_for};
 use crate::store::batch;
 use crate::store::batch::behind;
 use crate::store::each::Written;
+use crate::store::fields::{at, is_number};
 use crate::store::scope::{Scope, Statement};
 use crate::upkeep::recover::apply_each;
 use futures::future::{BoxFuture, FutureExt};
@@ -708,7 +711,7 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], pending: Pending
     let missing: HashSet<&Key> = taken.keys().filter(|key| !there.contains_key(*key)).collect();
     let missing = new_among(scope, edge, missing, &holders).await?;
     if !missing.is_empty() {
-        return Err(crate::rules::derived::missing(edge, meta, missing));
+        return Err(crate::model::graph::sync::missing(edge, meta, missing));
     }
     let pulled = pull(scope, edge, &holders, To::Older, pending).await?;
     // Those with the same values have only a newer version.

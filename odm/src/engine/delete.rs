@@ -1,10 +1,10 @@
 //! Deletions to which rules of other documents apply.
 
 use super::{Execution, Outcome, Sent, What, Write};
-use crate::engine::documents;
 use crate::engine::obligations;
 use crate::engine::remove;
 use crate::model::document::DocumentMeta;
+use crate::plan::condition;
 use crate::store::results::Deleted;
 use crate::store::scope;
 use crate::{Error, Result};
@@ -96,7 +96,7 @@ fn condition(deletes: &[Write], most: usize) -> Result<Document, (&[Write], &[Wr
     if let [_] = deletes {
         return Ok(filters().next().cloned().unwrap_or_default());
     }
-    if let Some(alone) = filters().position(|filter| !documents::combines(filter)) {
+    if let Some(alone) = filters().position(|filter| !condition::combines(filter)) {
         return Err(deletes.split_at(alone.max(1)));
     }
     // An id alone is looked for with all others.

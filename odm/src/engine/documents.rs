@@ -7,6 +7,7 @@ use crate::model::graph::edge::Edge;
 use crate::model::graph::{Graph, is};
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
+use crate::plan::condition::combines;
 use crate::store::batch::{all, behind, document_id, ids};
 use crate::store::scope::{Scope, names_one};
 use crate::store::trace::Trace;
@@ -268,20 +269,6 @@ pub(crate) fn matches(filter: &Document) -> bool {
         }
     }
     combines(filter) && is_free(&Bson::Document(filter.clone()))
-}
-
-/// Whether a condition may stand behind `$nor` and beside another one.
-pub(crate) fn combines(filter: &Document) -> bool {
-    fn is_free(value: &Bson) -> bool {
-        match value {
-            Bson::Document(document) => combines(document),
-            Bson::Array(items) => items.iter().all(is_free),
-            _ => true,
-        }
-    }
-    filter
-        .iter()
-        .all(|(name, value)| !matches!(name.as_str(), "$text" | "$near" | "$nearSphere") && is_free(value))
 }
 
 /// The ids of the documents that are found by a condition that is asked once. `becomes` says what becomes of them.

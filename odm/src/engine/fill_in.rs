@@ -3,8 +3,8 @@
 use crate::Odm;
 use crate::Result;
 use crate::rules::copy::fill::{self, Filled, Inserts};
-use crate::rules::derived::Token;
 use crate::rules::link::count;
+use crate::rules::pending::Token;
 use crate::store::scope::Scope;
 use mongodb::bson::RawDocumentBuf;
 use std::sync::atomic::AtomicU64;

@@ -9,9 +9,9 @@ use crate::model::graph::is;
 use crate::model::key::Key;
 use crate::plan::changes::touches;
 use crate::plan::concern::{Concern, changed_with_copies, of_any, of_delete, of_insert, of_update};
+use crate::plan::fields::ChangedFields;
 use crate::rules::copy::fill::needed;
 use crate::rules::link::{by_ids, id as id_of};
-use crate::rules::pending::ChangedFields;
 use crate::store::scope::Scope;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
@@ -52,7 +52,13 @@ pub(crate) fn relinks(graph: &crate::model::graph::Graph, writes: &[Write<'_>]) 
     writes.iter().any(|write| match &write.what {
         What::Insert(_) => false,
         What::Update { built, .. } => {
-            moves(graph, write.meta, &built.update) || graph.moves_for_others(write.meta, &built.update)
+            moves(graph, write.meta, &built.update)
+                || graph.moves_for_others(
+                    write.meta,
+                    crate::plan::concern::changed(&built.update)
+                        .iter()
+                        .map(String::as_str),
+                )
         }
         What::Replace { .. } | What::Delete { .. } => {
             graph.derived_from(write.meta).next().is_some() || graph.is_child_of_others(write.meta)

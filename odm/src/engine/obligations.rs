@@ -13,20 +13,21 @@ use crate::engine::images;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
+use crate::model::graph::sync;
 use crate::model::key::Key;
 use crate::plan::changes;
 use crate::plan::concern::Concern;
+use crate::plan::condition;
 use crate::plan::links;
 use crate::plan::links::{Diff, Effect, Node};
 use crate::plan::operators::Built;
 use crate::plan::raw;
 use crate::rules::copy::fill;
-use crate::rules::derived;
-use crate::rules::derived::Token;
 use crate::rules::exists;
 use crate::rules::exists::{AddedRefs, Missing, Recheck, Written, roots};
 use crate::rules::link;
 use crate::rules::link::{by_ids, id};
+use crate::rules::pending::Token;
 use crate::session::{Shared, Turn};
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
@@ -84,7 +85,7 @@ impl What<'_> {
             return None;
         };
         let (_, one) = self.changes()?;
-        one.or_else(|| fill::demanded(filter, "_id"))
+        one.or_else(|| condition::demanded(filter, "_id"))
     }
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn prepare_upsert(
     condition: &Document,
     built: &mut Built,
 ) -> Result<()> {
-    fill::from_condition(odm.graph(), meta, condition, &mut built.update)
+    condition::from_condition(odm.graph(), meta, condition, &mut built.update)
 }
 
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
@@ -390,7 +391,7 @@ impl<'a> Obligations<'a> {
         let graph = self.graph();
         added.retain(|one| {
             let edge = one.edge(graph).map(|(edge, _)| edge);
-            !edge.is_some_and(|edge| known(edge) || transaction && derived::is_held(graph, edge))
+            !edge.is_some_and(|edge| known(edge) || transaction && sync::is_held(graph, edge))
         });
         added
     }

@@ -6,7 +6,7 @@ use crate::plan::keep::Replacement;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, NO_FIELD};
 use crate::plan::upsert::UniqueKey;
-use crate::rules::derived::Token;
+use crate::rules::pending::Token;
 use crate::store::packed::Packed;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};

@@ -16,9 +16,9 @@ use crate::model::graph::is;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::rules::copy::fill;
-use crate::rules::derived;
 use crate::rules::link::count;
 use crate::rules::on_delete::{Detached, Rule, Rules};
+use crate::rules::pending;
 use crate::session::Turn;
 use crate::store::batch::{Batch, Change, all, behind, document, document_id as id, ids};
 use crate::store::results::Deleted;
@@ -221,7 +221,7 @@ struct Removal<'a, 'd> {
     first: Option<Vec<RawDocumentBuf>>,
     later: Vec<Later>,
     /// The token of the pending work of documents from which references were removed.
-    token: derived::Token,
+    token: pending::Token,
     /// The collections of these documents.
     pending: Vec<&'static DocumentMeta>,
     /// Work for parents that children were detached from: they may stay after all, or be inserted again.
@@ -241,7 +241,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             done,
             first: None,
             later: Vec::new(),
-            token: derived::Token::new(),
+            token: pending::Token::new(),
             pending: Vec::new(),
             deferred: apply::DeferredWork::default(),
             failed: Ok(()),
@@ -877,7 +877,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(HashSet::new());
         }
         let graph = self.scope.odm.graph();
-        let token = derived::Token::new();
+        let token = pending::Token::new();
         let mut pending = Vec::new();
         if graph.takes_part(level.meta) {
             for document in &mut back {

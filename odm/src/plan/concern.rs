@@ -3,9 +3,10 @@
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
+use crate::model::graph::sync::is_atomic;
 use crate::model::names::meet;
+use crate::model::names::plain_name;
 use crate::model::reference::OnDelete;
-use crate::rules::derived::{is_atomic, plain_name};
 use mongodb::bson::{Bson, Document};
 
 /// Which derived fields a write affects.

@@ -4,6 +4,8 @@
 
 pub(crate) mod changes;
 pub(crate) mod concern;
+pub(crate) mod condition;
+pub(crate) mod fields;
 pub(crate) mod keep;
 pub(crate) mod links;
 pub(crate) mod operators;

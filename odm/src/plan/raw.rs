@@ -2,9 +2,10 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
+use crate::model::graph::sync::kept_in_sync;
 use crate::model::names::meet;
+use crate::model::names::plain_name;
 use crate::plan::operators::Raw;
-use crate::rules::derived::{kept_in_sync, plain_name};
 use crate::{Error, Result};
 
 /// Refuses an update that changes a copy which follows its source, what is derived of children, or what a bucket says of its

@@ -4,12 +4,11 @@
 //! update of one, and is retried if it was refused because another client inserted a document with these values in between.
 //! Where that document does not match the rest of the condition, the refusal is returned, and names it.
 
-use crate::engine::documents;
 use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
 use crate::model::graph::Graph;
 use crate::model::key::Key;
 use crate::model::names::meet;
-use crate::rules::copy::fill;
+use crate::plan::condition;
 use crate::{Error, schema};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -35,12 +34,12 @@ impl UniqueKey {
         condition: &Document,
         update: &Document,
     ) -> Vec<UniqueKey> {
-        if !documents::combines(condition) {
+        if !condition::combines(condition) {
             return Vec::new();
         }
         let of = |paths: &[String], collated: bool| {
             let fields = paths.iter().map(|path| {
-                let value = fill::demanded(condition, path)?;
+                let value = condition::demanded(condition, path)?;
                 Some((path.clone(), value.clone()))
             });
             let fields: Vec<(String, Bson)> = fields.collect::<Option<_>>()?;
@@ -103,7 +102,7 @@ fn is_whole(index: &IndexMeta, condition: &Document) -> bool {
     let is_plain = |kind: IndexKind| matches!(kind, IndexKind::Ascending | IndexKind::Descending);
     let demands = |partial: Document| {
         partial.iter().all(|(path, rule)| {
-            let demanded = fill::demanded(condition, path);
+            let demanded = condition::demanded(condition, path);
             let rule = rule.as_document().filter(|rule| rule.len() == 1);
             rule.and_then(|rule| rule.iter().next())
                 .is_some_and(|(operator, value)| match operator.as_str() {

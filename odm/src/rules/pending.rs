@@ -3,22 +3,20 @@
 use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
-use crate::model::graph::edge::{Derived, Edge};
+use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
-use crate::model::names::meet;
-use crate::own_fields::{DELETE, FIELDS, OPERATION, PENDING, name_of};
-use crate::rules::derived::{Token, at, kept_in_sync, put};
+use crate::model::names::escaped;
+use crate::model::names::unescaped_name;
+use crate::own_fields::ALL;
+use crate::own_fields::{DELETE, FIELDS, OPERATION, PENDING, VERSION, name_of};
+use crate::plan::concern::changed;
+use crate::plan::fields::ChangedFields;
 use crate::rules::link::id;
+use crate::store::fields::{at, put};
 use crate::store::scope::{Scope, Statement};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::HashMap;
-
-/// The entry for pending work that concerns all fields of a document.
-const ALL: &str = "*";
-
-/// The entry for the fields that a document derives from its children: some children may be older than the document.
-pub(crate) const CHILDREN: &str = "<";
 
 /// The part of an update that records pending work for everything that is derived from the document.
 pub(crate) fn record(update: &mut Document, token: Token) {
@@ -39,40 +37,6 @@ pub(crate) fn path_for(field: &str) -> String {
 /// The path of a field in a document of the library's own, whose name may be any text.
 pub(crate) fn below(path: &str, name: &str) -> String {
     format!("{path}.{}", escaped(name))
-}
-
-/// Any text as the name of a field in a document of the library's own: an update takes no other before MongoDB 5.0.
-pub(crate) fn escaped(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for c in name.chars() {
-        match c {
-            '%' => escaped.push_str("%25"),
-            '.' => escaped.push_str("%2e"),
-            '$' => escaped.push_str("%24"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
-/// The name of the field again.
-fn unescaped_name(key: &str) -> String {
-    key.replace("%24", "$").replace("%2e", ".").replace("%25", "%")
-}
-
-/// A condition with the names of its fields as they were before they were [escaped].
-pub(crate) fn unescaped(condition: &Document) -> Document {
-    fn value(of: &Bson) -> Bson {
-        match of {
-            Bson::Document(within) => unescaped(within).into(),
-            Bson::Array(items) => Bson::Array(items.iter().map(value).collect()),
-            other => other.clone(),
-        }
-    }
-    let fields = condition.iter();
-    fields
-        .map(|(name, of)| (unescaped_name(name), value(of)))
-        .collect()
 }
 
 /// The pending work of all fields, as it is stored in a document.
@@ -102,14 +66,6 @@ pub(crate) fn has_entry(document: &RawDocumentBuf, name: &str) -> bool {
     fields.is_some_and(|fields| fields.get(name).ok().flatten().is_some())
 }
 
-/// The changed fields of a document from which something is derived.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ChangedFields {
-    All,
-    /// These fields.
-    Of(Vec<String>),
-}
-
 impl ChangedFields {
     /// The fields that the pending work of a document names.
     pub(crate) fn pending_in(document: &RawDocument) -> ChangedFields {
@@ -124,49 +80,12 @@ impl ChangedFields {
         }
     }
 
-    pub(crate) fn and(self, other: Option<&ChangedFields>) -> ChangedFields {
-        match (self, other) {
-            (fields, None) => fields,
-            (ChangedFields::Of(mut names), Some(ChangedFields::Of(others))) => {
-                names.extend(others.iter().cloned());
-                ChangedFields::Of(names)
-            }
-            _ => ChangedFields::All,
-        }
-    }
-
     /// These fields, and those that the pending work of the document names, if it has some.
     pub(crate) fn with_pending(self, document: &RawDocument) -> ChangedFields {
         if at(document, OPERATION).is_none() {
             return self;
         }
         self.and(Some(&ChangedFields::pending_in(document)))
-    }
-
-    /// The names of the fields; for all fields, the entry that means all.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        let (all, names) = match self {
-            ChangedFields::All => (Some(ALL), [].as_slice()),
-            ChangedFields::Of(names) => (None, names.as_slice()),
-        };
-        all.into_iter().chain(names.iter().map(String::as_str))
-    }
-
-    pub(crate) fn is_of(&self, field: &str) -> bool {
-        match self {
-            ChangedFields::All => true,
-            ChangedFields::Of(names) => names.iter().any(|name| meet(name, field)),
-        }
-    }
-
-    /// Whether one of them is copied by this reference.
-    pub(crate) fn is_copied(&self, edge: &Edge) -> bool {
-        kept_in_sync(edge).any(|copy| self.is_of(copy.source))
-    }
-
-    /// Whether this field is derived from one of them.
-    pub(crate) fn is_derived(&self, graph: &Graph, derived: &Derived) -> bool {
-        *self == ChangedFields::All || derived.reads(graph).iter().any(|name| self.is_of(name))
     }
 }
 
@@ -264,6 +183,76 @@ pub(crate) async fn clear<'d>(
         scope.update(meta, &each).await?;
     }
     Ok(())
+}
+
+/// The token of pending work: all work of one operation has the same.
+pub(crate) type Token = ObjectId;
+
+/// The pending work that is recorded in a document whose change is passed on to others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PendingWork {
+    /// Everything is applied after the write.
+    All(Token),
+    /// The write is in a transaction, which applies everything but the eventual part.
+    Later(Token),
+}
+
+impl PendingWork {
+    fn of(self, graph: &Graph, meta: &DocumentMeta) -> Option<Token> {
+        match self {
+            PendingWork::All(token) => Some(token),
+            PendingWork::Later(token) => graph.is_derived_later(meta).then_some(token),
+        }
+    }
+}
+
+impl From<Token> for PendingWork {
+    fn from(token: Token) -> PendingWork {
+        PendingWork::All(token)
+    }
+}
+
+impl Graph {
+    /// The part of an update by the library that passes on its changes: it raises the version, and records pending work for the
+    /// fields that are derived from the changed ones, except in documents that do not exist any more: those that this reference
+    /// names. Returns whether it records any.
+    pub(crate) fn note(
+        &self,
+        meta: &DocumentMeta,
+        update: &mut Document,
+        but: Option<&Edge>,
+        pending: PendingWork,
+    ) -> bool {
+        let mut names = changed(update);
+        names.retain(|name| self.is_read_but(meta, name, but));
+        if names.is_empty() {
+            return false;
+        }
+        put(update, "$inc", VERSION, 1_i64.into());
+        if let Some(token) = pending.of(self, meta) {
+            names.iter().for_each(|name| record_for(update, token, name));
+        }
+        true
+    }
+
+    /// The update's part that passes a change of a derived field on, where others are derived from it: it raises its version,
+    /// and records pending work for the fields that are derived from it.
+    pub(crate) fn passed_on(
+        &self,
+        meta: &DocumentMeta,
+        field: &str,
+        pending: PendingWork,
+        update: &mut Document,
+    ) -> bool {
+        if !self.is_read(meta, field) {
+            return false;
+        }
+        put(update, "$inc", VERSION, 1_i64.into());
+        if let Some(token) = pending.of(self, meta) {
+            record_for(update, token, field);
+        }
+        true
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub(crate) mod core;
 pub(crate) mod decode;
 pub(crate) mod each;
 pub(crate) mod fan_out;
+pub(crate) mod fields;
 pub(crate) mod handle;
 pub(crate) mod looked;
 pub(crate) mod map;

@@ -21,7 +21,7 @@ pub(crate) struct Scope<'a> {
     /// rule of it; otherwise no field of theirs could be repaired, and no source of their copies changed.
     pub(crate) unvalidated: bool,
     /// A worker's, whose leases last for as long as it is at work.
-    pub(crate) lease: Option<crate::rules::derived::Token>,
+    pub(crate) lease: Option<crate::rules::pending::Token>,
 }
 
 /// One statement of an `update` command, for all documents that fit.
@@ -89,7 +89,7 @@ impl Scope<'_> {
     }
 
     /// The same for what is leased by this token.
-    pub(crate) fn leased(&self, lease: crate::rules::derived::Token) -> Self {
+    pub(crate) fn leased(&self, lease: crate::rules::pending::Token) -> Self {
         Scope {
             lease: Some(lease),
             ..*self

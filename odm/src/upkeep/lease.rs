@@ -9,7 +9,7 @@ use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::{LEASE, OPERATION};
 use crate::rules::copy::fill::needed;
-use crate::rules::derived::Token;
+use crate::rules::pending::Token;
 use crate::store::batch;
 use crate::store::batch::all;
 use crate::store::each;

@@ -4,7 +4,7 @@
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::declaration;
-use crate::rules::derived::Token;
+use crate::rules::pending::Token;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{DateTime, Document, doc};
 use mongodb::change_stream::event::ResumeToken;

@@ -12,7 +12,7 @@ use crate::model::graph::Graph;
 use crate::model::graph::edge::{CopyField, Edge};
 use crate::model::key::Key;
 use crate::rules::copy::deliver::{Place, named, sources, structs};
-use crate::rules::derived::Token;
+use crate::rules::pending::Token;
 use crate::store::batch;
 use crate::store::each;
 use crate::store::each::Written;

@@ -9,12 +9,12 @@ use crate::model::graph::declaration::{
     Declaration, EARLIER, MOST_EARLIER, is_more, is_rule, is_two_way, lacking, restricted, sources,
     was_declared, with_those_of,
 };
+use crate::model::graph::others::{Others, is_refused, may_be_left};
+use crate::model::graph::sync::kept_in_sync;
 use crate::model::names::meet;
 use crate::rules::children::orphans::DERIVED;
-use crate::rules::derived::kept_in_sync;
-use crate::rules::derived::put;
-use crate::rules::others::{Others, is_refused, may_be_left};
 use crate::store::action::Action;
+use crate::store::fields::put;
 use crate::upkeep::backfill::{unlinked, unlinked_of};
 use crate::upkeep::copies::Kept;
 use crate::{Error, Odm, Result};

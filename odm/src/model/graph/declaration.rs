@@ -4,8 +4,8 @@ use crate::model::copy::SyncMode;
 use crate::model::default;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::{Edge, What};
+use crate::model::names::escaped;
 use crate::model::reference::OnDelete;
-use crate::rules::pending::escaped;
 use crate::upkeep::copies::{Kept, buckets};
 use mongodb::bson::{Bson, Document, doc};
 

@@ -7,6 +7,8 @@ mod collations;
 pub(crate) mod declaration;
 pub(crate) mod edge;
 mod lost;
+pub(crate) mod others;
+pub(crate) mod sync;
 #[cfg(test)]
 pub(crate) mod testing;
 mod walk;
@@ -33,7 +35,7 @@ pub(crate) struct Graph {
     incoming: HashMap<&'static str, Vec<usize>>,
     derived: Vec<Derived>,
     /// The fields that programs with other models derive.
-    pub(crate) others: crate::rules::others::Known,
+    pub(crate) others: crate::model::graph::others::Known,
 }
 
 impl Graph {

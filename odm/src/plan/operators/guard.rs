@@ -232,11 +232,9 @@ impl Guard {
         condition: &Document,
     ) -> Option<Error> {
         match self {
-            Guard::Sum { name, .. } | Guard::Base { name, .. } => self.refusal(
-                collection,
-                id,
-                crate::rules::copy::fill::demanded(condition, name),
-            ),
+            Guard::Sum { name, .. } | Guard::Base { name, .. } => {
+                self.refusal(collection, id, crate::plan::condition::demanded(condition, name))
+            }
             _ => None,
         }
     }

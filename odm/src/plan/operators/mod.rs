@@ -277,7 +277,7 @@ impl Built {
     pub(crate) fn begin_with(&mut self, filter: &Document, given: &[(&'static str, Bson)]) {
         let demanded = |name: &str| {
             let is_given = |(given, _): &(&str, Bson)| crate::model::names::meet(given, name);
-            crate::rules::copy::fill::demanded(filter, name).is_some() || given.iter().any(is_given)
+            crate::plan::condition::demanded(filter, name).is_some() || given.iter().any(is_given)
         };
         self.defaults.always.retain(|name| !demanded(name));
         let inserted = std::mem::take(&mut self.defaults.inserted);

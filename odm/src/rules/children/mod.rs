@@ -13,6 +13,8 @@ use crate::model::copy::{Operation, Subset};
 use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::{Derived, Edge, What};
+use crate::model::graph::sync::is_atomic;
+use crate::model::graph::sync::{nothing, whole};
 use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::model::names::meet;
@@ -21,10 +23,10 @@ use crate::model::shape::Shape;
 use crate::own_fields::{DELETE, OPERATION, REVISION};
 use crate::query::page::is_compared_alike;
 use crate::rules::children::newest::{newest, order};
-use crate::rules::copy::fill::{nothing, whole};
-use crate::rules::derived::{PendingWork, at, is_atomic, is_number, number, put};
+use crate::rules::pending::PendingWork;
 use crate::store::batch::all;
 use crate::store::each::Written;
+use crate::store::fields::{at, is_number, number, put};
 use crate::store::scope::{Scope, Statement};
 use crate::upkeep::recover::but_for_the_deployment;
 use crate::{Error, Result};
@@ -607,7 +609,7 @@ async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(u
     for (at, keys) in missing(scope, meta, named).await? {
         if let Some(edge) = graph.edge(at) {
             let ids = keys.iter().map(Key::to_bson).collect();
-            return Err(crate::rules::derived::missing(edge, meta, ids));
+            return Err(crate::model::graph::sync::missing(edge, meta, ids));
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::model::graph::Graph;
 use crate::model::graph::edge::{Derived, Edge};
 use crate::model::key::Key;
 use crate::rules::children::refresh;
-use crate::rules::derived::Token;
+use crate::rules::pending::Token;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
 use crate::upkeep::stored::{EDGES, Known};

@@ -8,18 +8,21 @@ use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::{Edge, dotted};
+use crate::model::graph::sync::kept_in_sync;
 use crate::model::key;
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::own_fields::{COPIED, OPERATION, PROGRESS, VERSION};
+use crate::plan::fields::ChangedFields;
 use crate::rules::copy::fill::{first_version, needed};
-use crate::rules::derived::{PendingWork, Token, at, kept_in_sync, number, put};
 use crate::rules::link::id;
-use crate::rules::pending::{ChangedFields, below, record};
+use crate::rules::pending::{PendingWork, Token};
+use crate::rules::pending::{below, record};
 use crate::store::batch;
 use crate::store::batch::Ids;
 use crate::store::each;
 use crate::store::each::Written;
+use crate::store::fields::{at, number, put};
 use crate::store::looked::Which;
 use crate::store::scope::{Scope, Statement};
 use crate::upkeep::lease;
@@ -422,7 +425,7 @@ async fn fan_out(
             itself_is_left &= !alone;
             break;
         }
-        let unchanged = doc! { "_id": &own, VERSION: crate::rules::derived::is_number(source.version) };
+        let unchanged = doc! { "_id": &own, VERSION: crate::store::fields::is_number(source.version) };
         let is_unchanged = match written.refused {
             None => {
                 let note = Statement {

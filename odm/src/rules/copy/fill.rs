@@ -1,21 +1,23 @@
 //! Fills in copies in the documents that an application writes, before they are sent: with the version of the source, and with
 //! the pending work of the write.
 
-use crate::model::copy::{Operation, SyncMode};
+use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::{CopyField, Derived, Edge, Segment, What as Derives, dotted};
-use crate::model::graph::{Graph, fields_of};
+use crate::model::graph::Graph;
+use crate::model::graph::edge::{CopyField, Derived, Edge, Segment};
+use crate::model::graph::sync::nothing;
 use crate::model::key::Key;
-use crate::model::names::meet;
-use crate::model::shape::Shape;
+use crate::own_fields::CHILDREN;
 use crate::own_fields::{COPIED, DELETE, OPERATION, OWN, PENDING, REVISION, VERSION, name_of};
 use crate::plan::concern::{is_source_of, of_any, of_insert, of_update};
+use crate::plan::fields::ChangedFields;
 use crate::plan::operators::Built;
 use crate::rules::copy::deliver::{Source, is_read_on, sources, structs};
-use crate::rules::derived::{Token, at, number, put};
 use crate::rules::link::count;
 use crate::rules::link::{by_ids, id};
-use crate::rules::pending::{CHILDREN, ChangedFields, all_fields, mark, merged_mark, path_for, record};
+use crate::rules::pending::Token;
+use crate::rules::pending::{all_fields, mark, merged_mark, path_for, record};
+use crate::store::fields::{at, number, put};
 use crate::store::scope::Scope;
 use crate::{Error, Result};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
@@ -140,7 +142,7 @@ async fn read(
             .map(|(_, value)| value)
             .collect();
         if let (false, Some(target)) = (missing.is_empty(), edge.targets.first()) {
-            return Err(crate::rules::derived::missing(edge, target, missing));
+            return Err(crate::model::graph::sync::missing(edge, target, missing));
         }
         all.0.insert(at, found);
     }
@@ -219,28 +221,6 @@ impl Sources {
 /// Whether the copy is a field of the document itself, which every document has.
 fn is_own(edge: &Edge, copy: &CopyField) -> bool {
     edge.segments.len() == 1 && edge.holder.field(copy.name).is_some_and(|field| !field.flatten)
-}
-
-/// The value that a derived field has in a document without children; `None` where it is left out.
-pub(crate) fn nothing(derived: &Derived) -> Option<Bson> {
-    match derived.what {
-        Derives::Subset(_) => Some(Bson::Array(Vec::new())),
-        Derives::Computed { operation, .. } => match operation {
-            Operation::Count | Operation::Sum => Some(whole(derived, 0)),
-            Operation::Avg => Some(doc! { "sum": 0.0, "count": 0_i64 }.into()),
-            Operation::Min | Operation::Max => derived.field.required.then_some(Bson::Null),
-        },
-    }
-}
-
-/// A whole number as the field stores numbers.
-pub(crate) fn whole(derived: &Derived, n: i64) -> Bson {
-    match (derived.field.shape)() {
-        Shape::Int { .. } => i32::try_from(n).map_or(Bson::Int64(n), Bson::Int32),
-        Shape::Double => Bson::Double(n as f64),
-        Shape::Decimal => n.to_string().parse().map_or(Bson::Int64(n), Bson::Decimal128),
-        _ => Bson::Int64(n),
-    }
 }
 
 /// The first version of a document, and its first revision: greater than those of a deleted document with the same id, as long
@@ -456,117 +436,6 @@ fn visit_operand(
         },
         _ => {}
     }
-}
-
-/// Says in an upsert's changes which references its condition gives to a new document, so that they are checked and linked,
-/// and their copies come with them.
-///
-/// # Errors
-/// [`Error::Query`] where the condition would give it a least or a greatest value of children that it has not.
-pub(crate) fn from_condition(
-    graph: &Graph,
-    meta: &DocumentMeta,
-    condition: &Document,
-    update: &mut Document,
-) -> Result<()> {
-    for edge in graph.outgoing(meta) {
-        let follows = !edge.copies.is_empty() || edge.is_two_way() || edge.reference.check;
-        // An id is there by itself.
-        if !follows || edge.copies.is_empty() && edge.is_in_id() {
-            continue;
-        }
-        // Of an array its whole is demanded, or nothing.
-        let path = match edge.array() {
-            Some(at) => dotted(edge.segments.get(..at).unwrap_or_default()),
-            None => edge.path.clone(),
-        };
-        let is_changed = update
-            .values()
-            .filter_map(Bson::as_document)
-            .flat_map(Document::keys)
-            .any(|name| meet(name, &path));
-        let demanded = demanded(condition, &path).filter(|_| !is_changed);
-        if let Some(value) = demanded.filter(|value| edge.array().is_none() || value.as_array().is_some()) {
-            put(update, "$setOnInsert", &path, value.clone());
-        }
-    }
-    nothing_of_condition(graph, meta, condition, update)
-}
-
-/// A new document takes what is copied and derived from elsewhere, not from an upsert's condition: there it is nothing until
-/// it is known better.
-fn nothing_of_condition(
-    graph: &Graph,
-    meta: &DocumentMeta,
-    condition: &Document,
-    update: &mut Document,
-) -> Result<()> {
-    let mut asked = Vec::new();
-    fields_of(condition, &mut asked);
-    let is_changed = |path: &str, update: &Document| {
-        let changes = update.iter().filter(|(operator, _)| *operator != "$setOnInsert");
-        let mut fields = changes.filter_map(|(_, fields)| fields.as_document());
-        fields.any(|fields| fields.keys().any(|name| meet(name, path)))
-    };
-    let ignore = |path: &str, update: &mut Document| {
-        if asked.iter().any(|name| meet(name, path)) {
-            put(update, "$setOnInsert", path, Bson::Null);
-        }
-    };
-    for edge in graph.copying(meta).filter(|edge| edge.array().is_none()) {
-        if is_changed(&edge.path, update) {
-            continue;
-        }
-        for copy in edge.copies.iter().filter(|copy| !copy.required) {
-            ignore(&edge.copy_path(copy), update);
-        }
-    }
-    // A field that has a value without children gets that value; where a field is missing without children, no operator can
-    // leave it out.
-    let has_none = |derived: &&Derived| nothing(derived).is_none();
-    for derived in graph.derived_in(meta).filter(has_none) {
-        let name = derived.field.name;
-        if demanded(condition, name).is_some() {
-            return Err(Error::Query {
-                collection: meta.collection,
-                message: format!(
-                    "an upsert stores the values of its condition, but `{name}` is computed from children, and a new document \
-                     has none: leave `{name}` out of the condition"
-                ),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// The value that a field has in every document that matches, if the condition says it as MongoDB takes it for a new document:
-/// of the field itself, or of a document that it is in.
-pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bson> {
-    condition.iter().find_map(|(name, value)| {
-        if name == "$and" {
-            let mut all = value.as_array()?.iter().filter_map(Bson::as_document);
-            return all.find_map(|condition| demanded(condition, path));
-        }
-        let rest = path.strip_prefix(name.as_str())?;
-        let value = match value {
-            Bson::Document(operators) => match operators.get("$eq") {
-                Some(value) => value,
-                // A value that is a document itself.
-                None if operators.keys().all(|key| !key.starts_with('$')) => value,
-                None => return None,
-            },
-            Bson::Array(_) | Bson::RegularExpression(_) => return None,
-            value => value,
-        };
-        let found = match rest.strip_prefix('.') {
-            Some(below) => below
-                .split('.')
-                .try_fold(value, |value, part| value.as_document()?.get(part))?,
-            None if rest.is_empty() => value,
-            None => return None,
-        };
-        (*found != Bson::Null).then_some(found)
-    })
 }
 
 /// Prepares an update: fills in the copies beside the references that it sets, raises versions, and records pending work.
@@ -1013,29 +882,4 @@ pub(crate) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
 /// Whether a document is to be deleted as soon as its pending work is applied.
 pub(crate) fn is_gone(document: &RawDocumentBuf) -> bool {
     at(document, DELETE).and_then(|gone| gone.as_bool()) == Some(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::rules::copy::fill::*;
-
-    #[test]
-    fn a_condition_on_a_whole_struct_demands_its_fields() {
-        let rating = doc! { "value": 90, "by": { "name": "Ada" }, "none": null };
-        let behind_operator = doc! { "$and": [{ "a": 1 }, { "rating": { "$eq": &rating } }] };
-        for condition in [behind_operator, doc! { "rating": &rating }] {
-            let found = |path| demanded(&condition, path).cloned();
-            assert_eq!(found("rating"), Some(rating.clone().into()));
-            assert_eq!(found("rating.value"), Some(90.into()));
-            assert_eq!(found("rating.by.name"), Some("Ada".into()));
-            for none in ["rating.none", "rating.value.x", "rating.else", "ratings", "rat"] {
-                assert_eq!(found(none), None, "{none}");
-            }
-        }
-        let condition = doc! { "rating": { "$gt": 1 }, "by": [1], "n.m": { "$eq": 2 }, "x": null };
-        for none in ["rating", "rating.$gt", "by", "by.0", "n", "x"] {
-            assert_eq!(demanded(&condition, none), None, "{none}");
-        }
-        assert_eq!(demanded(&condition, "n.m"), Some(&2.into()));
-    }
 }

@@ -16,10 +16,11 @@ use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::plan::changes;
 use crate::plan::changes::How;
+use crate::plan::condition;
 use crate::rules::copy::fill;
-use crate::rules::derived::Token;
 use crate::rules::exists::back::{Own, put_back};
 use crate::rules::link::{by_ids, id};
+use crate::rules::pending::Token;
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -122,7 +123,7 @@ fn each(edge: &Edge, what: &What<'_>, take: &mut dyn FnMut(RawBsonRef<'_>)) {
                 changes::added_values(edge, &update, &mut |value| take(value));
             }
             // A new document may refer to another one by its id.
-            let id = fill::demanded(filter, "_id").filter(|_| *upsert && edge.is_in_id());
+            let id = condition::demanded(filter, "_id").filter(|_| *upsert && edge.is_in_id());
             if let Some(Ok(id)) = id.map(|id| RawDocumentBuf::try_from(&doc! { "_id": id })) {
                 edge.values(&id).for_each(take);
             }

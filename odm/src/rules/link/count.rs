@@ -5,8 +5,8 @@ use crate::model::graph::Graph;
 use crate::own_fields::{LINKS, name_of};
 use crate::plan::changes;
 use crate::plan::operators::Built;
-use crate::rules::derived;
-use crate::rules::derived::put;
+use crate::store::fields;
+use crate::store::fields::put;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 
@@ -30,7 +30,7 @@ pub(crate) fn count_new(documents: &mut [RawDocumentBuf]) -> Result<()> {
         put_below(
             &mut document,
             LINKS,
-            derived::number(raw, LINKS).saturating_add(1).into(),
+            fields::number(raw, LINKS).saturating_add(1).into(),
         );
         *raw = RawDocumentBuf::try_from(&document).map_err(encoding)?;
     }
@@ -78,5 +78,5 @@ pub(crate) fn count_replaced(own: &mut Document) {
 
 /// How many writes had linked or unlinked a document when it was read.
 pub(crate) fn writes(document: &RawDocumentBuf) -> i64 {
-    derived::number(document, LINKS)
+    fields::number(document, LINKS)
 }

@@ -8,7 +8,7 @@ use crate::model::graph::edge::Edge;
 use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::plan::links::{Act, Answers, Effect, Node, Questions, missing};
-use crate::rules::derived::PendingWork;
+use crate::rules::pending::PendingWork;
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};

@@ -208,7 +208,7 @@ impl Edge {
     /// The update that empties the reference, and the copies beside it first.
     fn emptied(&self, prefix: &str, name: &str) -> Document {
         use crate::own_fields::COPIED;
-        use crate::rules::derived::put;
+        use crate::store::fields::put;
         let (null, gone) = (("$set", Bson::Null), ("$unset", Bson::from("")));
         let how = |required: bool| match required {
             true => null.clone(),
