@@ -216,10 +216,20 @@ impl Update {
         }
     }
 
-    fn find(&mut self, meta: &DocumentMeta) {
+    /// Makes the condition, of the document and the guards.
+    pub(super) fn find(&mut self, meta: &DocumentMeta) {
         if let Some(one) = &self.one {
             self.filter = one.filter(meta);
             guarded(&mut self.filter, &self.built.guards);
+        }
+    }
+
+    /// The condition for a statement behind which nobody looks at it: of one document it is [made](Update::find) anew for another
+    /// attempt.
+    pub(super) fn take_filter(&mut self) -> Document {
+        match self.one {
+            Some(_) => std::mem::take(&mut self.filter),
+            None => self.filter.clone(),
         }
     }
 
@@ -254,14 +264,17 @@ fn refused_insert(
 }
 
 fn guarded(filter: &mut Document, guards: &[Guard]) {
-    let mut conditions: Vec<_> = guards.iter().map(Guard::condition).collect();
-    // One condition stands beside the others, which is less for the server to take apart.
-    if let [one] = conditions.as_mut_slice()
-        && !one.keys().any(|name| filter.contains_key(name))
-    {
-        filter.extend(std::mem::take(one));
-    } else if !conditions.is_empty() {
-        filter.insert("$and", conditions);
+    match guards {
+        [] => {}
+        [guard] => {
+            let condition = guard.condition();
+            // One condition stands beside the others, which is less for the server to take apart.
+            match condition.keys().any(|name| filter.contains_key(name)) {
+                false => filter.extend(condition),
+                true => drop(filter.insert("$and", vec![condition])),
+            }
+        }
+        guards => drop(filter.insert("$and", guards.iter().map(Guard::condition).collect::<Vec<_>>())),
     }
 }
 

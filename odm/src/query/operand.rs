@@ -64,8 +64,17 @@ impl Stored {
     }
 
     pub(crate) fn bson(&self) -> BsonResult<Bson> {
-        self.raw()?.map_or(Ok(Bson::Null), Bson::try_from)
+        self.raw()?.map_or(Ok(Bson::Null), owned)
     }
+}
+
+/// The same value for itself. The conversion of `bson` first copies a document or an array as bytes.
+pub(crate) fn owned(value: RawBsonRef<'_>) -> BsonResult<Bson> {
+    Ok(match value {
+        RawBsonRef::Document(fields) => Bson::Document(fields.try_into()?),
+        RawBsonRef::Array(items) => Bson::Array(items.try_into()?),
+        other => other.try_into()?,
+    })
 }
 
 /// The BSON of a value as a document holds it: by the serializer that writes whole documents.

@@ -95,12 +95,16 @@ impl Core {
     }
 }
 
-/// Executes an action of the driver, in the session if there is one.
+/// Executes an action of the driver, in the session if there is one. An action is up to 1 kB of options: given as an expression, it is
+/// made after the session is locked, so that the future does not hold it meanwhile.
 macro_rules! act {
     ($session:expr, $action:expr) => {
         match $session {
             Some(session) => {
-                let outcome = $action.session(&mut *session.lock().await).await;
+                let outcome = {
+                    let mut locked = session.lock().await;
+                    $action.session(&mut *locked).await
+                };
                 session.noted(outcome)
             }
             None => $action.await,

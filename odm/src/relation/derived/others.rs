@@ -32,6 +32,7 @@ use crate::model::key::Key;
 use crate::model::names::meet;
 use crate::store::trace::Trace;
 use crate::{Odm, Result};
+use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -348,7 +349,8 @@ impl Odm {
         let _reading = self.age().reading.lock().await;
         if self.age().is_over(holding) {
             trace.more(1);
-            self.learn().await?;
+            // In a box: few writes read them.
+            self.learn().boxed().await?;
         }
         Ok(())
     }
