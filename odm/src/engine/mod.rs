@@ -136,7 +136,9 @@ pub(crate) fn execute<'a>(
                     .boxed()
                     .await
             }
-            Writes::Each(writes) => steps(execution, writes).await,
+            Writes::One(write) if write.is_direct() => attempts::complete(execution, write).await,
+            Writes::One(write) => steps(execution, vec![write]).boxed().await,
+            Writes::Each(writes) => steps(execution, writes).boxed().await,
         }?;
         trace.done(0, outcome.documents());
         Ok(outcome)

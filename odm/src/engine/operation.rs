@@ -23,7 +23,7 @@ impl Operation {
     pub(crate) fn one(meta: &'static DocumentMeta, what: What) -> Operation {
         let write = Write { at: 0, meta, what };
         Operation {
-            writes: Writes::Each(vec![write]),
+            writes: Writes::One(write),
             ordered: true,
             sent: Sent::Alone,
         }
@@ -31,6 +31,7 @@ impl Operation {
 }
 
 pub(crate) enum Writes {
+    One(Write),
     Each(Vec<Write>),
     /// New documents of one collection in one buffer. They are separated only where the library checks them or puts something
     /// into them, or where they are wanted back as they are stored.
@@ -70,6 +71,16 @@ pub(crate) enum What {
 }
 
 impl Write {
+    /// Whether it is a statement for one document that is named by its id: nothing is looked up before, and no rule of other documents
+    /// makes it several statements, as it does a deletion.
+    pub(super) fn is_direct(&self) -> bool {
+        match &self.what {
+            What::Insert(_) | What::Replace(_) => true,
+            What::Update(update) => update.collation.is_none(),
+            What::UpdateMany(_) | What::Delete(_) => false,
+        }
+    }
+
     /// Whether its condition compares strings in a way of its own.
     pub(super) fn has_collation(&self) -> bool {
         match &self.what {

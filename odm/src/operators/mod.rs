@@ -1468,29 +1468,34 @@ mod tests {
 
     #[test]
     fn one_item_stands_without_each_unless_it_looks_like_modifiers() {
-        let sent = |value: Document| {
-            let mut value = Bson::Document(value);
-            without_each(&mut value);
-            value
-        };
-        assert_eq!(sent(doc! { "$each": [1] }), Bson::Int32(1));
+        assert_eq!(one_or_each(vec![1.into()]), Bson::Int32(1));
         assert_eq!(
-            sent(doc! { "$each": [{ "a": 1 }] }),
+            one_or_each(vec![doc! { "a": 1 }.into()]),
             Bson::Document(doc! { "a": 1 })
         );
-        assert_eq!(
-            sent(doc! { "$each": [[1, 2]] }),
-            Bson::Array(vec![1.into(), 2.into()])
-        );
-        for same in [
-            doc! { "$each": [{ "$each": [1, 2] }] },
-            doc! { "$each": [{ "a": 1, "$slice": 0 }] },
-            doc! { "$each": [] },
-            doc! { "$each": [1, 2] },
-            doc! { "$each": [1], "$slice": 2 },
-            doc! { "each": [1] },
+        let nested = || Bson::Array(vec![1.into(), 2.into()]);
+        assert_eq!(one_or_each(vec![nested()]), nested());
+        for items in [
+            vec![],
+            vec![Bson::from(1), 2.into()],
+            vec![doc! { "$slice": 3 }.into()],
+            vec![doc! { "a": 1, "$each": [] }.into()],
         ] {
-            assert_eq!(sent(same.clone()), Bson::Document(same));
+            let pushed = one_or_each(items.clone());
+            assert_eq!(pushed, Bson::Document(doc! { "$each": &items }));
+            assert_eq!(into_pushed(pushed), items);
         }
+    }
+
+    #[test]
+    fn pushes_onto_one_array_are_one() {
+        let mut changes = Changes::<()>::new();
+        for items in [vec![Bson::from(1)], vec![2.into(), 3.into()], vec![4.into()]] {
+            changes.each("$push", "a", items);
+        }
+        assert_eq!(
+            changes.operators,
+            doc! { "$push": { "a": { "$each": [1, 2, 3, 4] } } }
+        );
     }
 }

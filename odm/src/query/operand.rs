@@ -49,7 +49,10 @@ impl Stored {
         struct Alone<'a, T: ?Sized> {
             v: &'a T,
         }
-        let raw = bson::serialize_to_raw_document_buf(&Alone { v: value })?;
+        // A buffer that grows from nothing is moved again and again.
+        let mut bytes = Vec::with_capacity(128);
+        bson::serialize_to_buffer(&Alone { v: value }, &mut bytes)?;
+        let raw = RawDocumentBuf::from_bytes(bytes)?;
         Ok(Stored { raw })
     }
 

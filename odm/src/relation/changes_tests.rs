@@ -29,7 +29,7 @@ fn built(update: Document) -> Built {
         met: None,
         idle: None,
         only_adds: false,
-        defaults: Box::default(),
+        defaults: None,
     }
 }
 
@@ -252,7 +252,7 @@ fn a_replaced_item_is_the_one_that_is_looked_for() {
             met: None,
             idle: None,
             only_adds: false,
-            defaults: Box::default(),
+            defaults: None,
         };
         after(edge(&graph, "authors"), &[1.into(), 2.into()], &built, false)
     };

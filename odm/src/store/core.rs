@@ -5,7 +5,6 @@ use crate::session::Shared;
 use crate::store::batches::Take;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
-use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::{CollectionOptions, ReadPreference, SelectionCriteria, WriteConcern};
 
@@ -76,7 +75,11 @@ impl Core {
     }
 
     /// Hands the document with this id to `take`, if there is one.
-    pub(crate) fn get<'a>(&'a self, id: Bson, take: Take<'a>) -> BoxFuture<'a, Result<()>> {
+    pub(crate) fn get<'a>(
+        &'a self,
+        id: Bson,
+        take: Take<'a>,
+    ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         async move {
             let trace = self.trace("get");
             trace
@@ -91,7 +94,6 @@ impl Core {
                 })
                 .await
         }
-        .boxed()
     }
 }
 
