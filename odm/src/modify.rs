@@ -225,7 +225,7 @@ impl Untyped {
     }
 }
 
-/// Executes an update. What is built before, the future need not hold.
+/// Executes an update, which is built before, so that the future holds neither the changes nor what builds them.
 fn execute(
     (core, made): (Core, Result<What>),
     operation: &'static str,

@@ -1,10 +1,10 @@
 //! The one way to the database for whatever changes users' documents: [`execute`].
 //!
 //! An [`Operation`] is plain data. Documents of one collection in one buffer are sent as they are, or in parts (`parts::inserts`).
-//! Other writes are taken in steps: deletions to which rules of other documents apply are walks (`delete`); all others are sent
-//! together, or in parts where one transaction can't hold them (`parts`). Writes that are sent together are completed (`prepare`: copies,
-//! computed fields, the mark of pending work) and executed by `once`: alone, or with what they ask of other documents
-//! (`relation::write`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
+//! One write of a document that its id names goes straight to `attempts`. Other writes are taken in steps: deletions to which rules of
+//! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
+//! (`parts`). All are completed (`prepare`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
+//! what they ask of other documents (`relation::write`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
 //! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
 //!

@@ -235,8 +235,8 @@ impl Update {
         }
     }
 
-    /// The condition for a statement behind which nobody looks at it: of one document it is [made](Update::find) anew for another
-    /// attempt.
+    /// Takes the condition out, for a statement. Another attempt [makes it again](Update::find) from the id, the version and the guards;
+    /// one that is not made of these is copied.
     pub(super) fn take_filter(&mut self) -> Document {
         match self.one {
             Some(_) => std::mem::take(&mut self.filter),

@@ -24,7 +24,7 @@ use std::borrow::Borrow;
 ///
 /// Each kind is a future of its own in a box, of no more than its size.
 ///
-/// These writes are not sent again as they are: one update, sent alone, gives its condition away instead of a copy.
+/// One update that is sent alone gives its condition away instead of copying it: another attempt makes it again.
 pub(super) fn once<'a>(
     execution: Execution<'a>,
     session: Option<Shared>,
@@ -42,7 +42,7 @@ pub(super) fn once<'a>(
     send_with(execution, session, writes, filter)
 }
 
-/// The same for writes that may be sent again.
+/// The same for writes that a transaction may send several times.
 pub(super) fn send<'a>(
     execution: Execution<'a>,
     session: Option<Shared>,
@@ -51,7 +51,7 @@ pub(super) fn send<'a>(
     send_with(execution, session, writes, None)
 }
 
-/// `filter` is the condition of the one update, where that has given it away.
+/// `filter` is the condition that the one update has given away.
 fn send_with<'a>(
     execution: Execution<'a>,
     session: Option<Shared>,
