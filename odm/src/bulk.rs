@@ -1,10 +1,10 @@
 //! Mixed writes over several collections.
 
 use crate::engine::{self, One, Operation, Sent, UpdateMany, What, Write, Writes};
+use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::operators::{Changes, never_changed};
 use crate::session::Shared;
-use crate::store::results::BulkDone;
 use crate::store::trace::Trace;
 use crate::write::encode;
 use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, query::operand};

@@ -460,6 +460,7 @@ pub mod upkeep {
 pub(crate) use {
     bucket::{Bucketed, Buckets},
     bulk::Bulk,
+    error::results::{BulkDone, Deleted},
     error::{Rule, Violation},
     insert_many::InsertMany,
     model::copy::{CopyOf, SyncMode},
@@ -494,7 +495,6 @@ pub(crate) use {
     schema::{Applied, Plan, Violations},
     store::action::Action,
     store::fan_out::{FanOut, Progress},
-    store::results::{BulkDone, Deleted},
     store::server::{Server, Topology},
     write::{Delete, Insert, Replace},
 };

@@ -112,7 +112,7 @@ impl Shared {
             let again = error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR);
             self.end()
                 .spoiled
-                .get_or_insert_with(|| (crate::error::Told(error).to_string(), again));
+                .get_or_insert_with(|| (crate::error::driver::DriverText(error).to_string(), again));
         }
         outcome
     }
@@ -446,7 +446,7 @@ impl Run {
                     // The server may have ended it already; whatever it says to the abort, `error` is what happened.
                     let aborted = tx.session().await.abort_transaction().await;
                     if let Err(second) = aborted {
-                        tracing::debug!(error = %crate::error::Told(&second), "aborting a failed transaction failed");
+                        tracing::debug!(error = %crate::error::driver::DriverText(&second), "aborting a failed transaction failed");
                     }
                     // Once, without it.
                     let is_refused = !self.was_refused && tx.odm.bulk_write().is_refused();

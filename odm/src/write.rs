@@ -1,9 +1,9 @@
 //! Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
 
 pub use crate::bulk::Bulk;
+pub use crate::error::results::{BulkDone, Deleted};
 pub use crate::insert_many::InsertMany;
 pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
-pub use crate::store::results::{BulkDone, Deleted};
 
 #[cfg(doc)]
 use crate::Error;

@@ -2,13 +2,13 @@
 //! run of writes of one kind to one collection.
 
 use super::{Execution, Outcome, UpdateMany, What, Write};
+use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::operators::{Built, growth};
 use crate::query::operand;
 use crate::session::Shared;
 use crate::store::core::{Core, act};
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
-use crate::store::results::BulkDone;
 use crate::{Error, Odm, Result, relation};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{

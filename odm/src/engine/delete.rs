@@ -1,9 +1,9 @@
 //! Deletions to which rules of other documents apply.
 
 use super::{Execution, Outcome, Sent, What, Write};
+use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
 use crate::relation;
-use crate::store::results::Deleted;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::sync::atomic::AtomicU64;

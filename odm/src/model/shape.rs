@@ -10,6 +10,8 @@ use crate::model::reference::{Reference, ReferenceMeta};
 use crate::model::size;
 use crate::model::value::{Array, Value};
 
+pub use crate::error::violation::Number;
+
 /// Gives the shape of a type; a pointer rather than a value, so that shapes may be recursive.
 pub type ShapeFn = fn() -> Shape;
 
@@ -117,31 +119,6 @@ impl Bounds {
         depth: None,
         opaque: false,
     };
-}
-
-/// A bound's number, as it was written.
-///
-/// ```
-/// use odm::types::Number;
-///
-/// assert_eq!(Number::Int(150).to_string(), "150");
-/// assert_eq!(Number::Float(0.5).to_string(), "0.5");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
-    /// Written without a point.
-    Int(i64),
-    /// Written with a point.
-    Float(f64),
-}
-
-impl std::fmt::Display for Number {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Number::Int(n) => n.fmt(f),
-            Number::Float(n) => n.fmt(f),
-        }
-    }
 }
 
 /// How the library maintains a field.

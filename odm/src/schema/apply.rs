@@ -460,13 +460,13 @@ async fn run(db: &Database, collection: &'static str, mut command: Document) -> 
                 // IndexOptionsConflict, IndexKeySpecsConflict
                 Some(85 | 86) => Failure::Index {
                     collection,
-                    what: crate::error::Told(&e).to_string(),
+                    what: crate::error::driver::DriverText(&e).to_string(),
                 },
                 // NamespaceNotFound, IndexNotFound, LockBusy, NamespaceExists, WriteConflict,
                 // ConflictingOperationInProgress, IndexBuildAborted, BackgroundOperationInProgress…
                 Some(26 | 27 | 46 | 48 | 112 | 117 | 276 | 12586 | 12587) => Failure::Stale {
                     collection,
-                    what: crate::error::Told(&e).to_string(),
+                    what: crate::error::driver::DriverText(&e).to_string(),
                 },
                 // Which documents are in the way is asked for.
                 Some(11000) => Failure::Final(Error::Driver(Box::new(e))),

@@ -10,6 +10,5 @@ pub(crate) mod fan_out;
 pub(crate) mod handle;
 pub(crate) mod map;
 pub(crate) mod packed;
-pub(crate) mod results;
 pub mod server;
 pub(crate) mod trace;
