@@ -7,7 +7,7 @@ use crate::operators::{Changes, never_changed};
 use crate::session::Shared;
 use crate::store::trace::Trace;
 use crate::write::encode;
-use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, query::operand};
+use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::Collation;
 use std::future::IntoFuture;
@@ -279,7 +279,7 @@ impl Bulk {
         if let Some(seen) = seen {
             document.set_version(seen.saturating_add(1));
         }
-        let what = operand::id(document.id()).and_then(|id| {
+        let what = id(document.id()).and_then(|id| {
             never_changed(T::META)?;
             let raw = encode(&document)?;
             let replace = engine::Replace::new(T::META, One { id, seen }, raw, exact);

@@ -540,13 +540,14 @@ pub mod __private {
         Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta,
         Insertable, Level, Replaceable, Target, Validation, partial,
     };
+    pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{
         At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
         Single, Step, StoredAs, Varied, Writable, written,
     };
     pub use crate::model::reference::{
-        ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
-        Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
+        ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref, Reference,
+        ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
     pub use crate::model::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
@@ -559,8 +560,7 @@ pub mod __private {
     };
     pub use crate::operators::{Change, Changes};
     pub use crate::query::filter::{Element, Filter, children_filter, partial_filter};
-    pub use crate::query::join::{Hop, Paths, Slot, Tree};
-    pub use crate::query::operand::{id, stored as to_bson, text_id};
+    pub use crate::query::join::{Hop, Load, LoadById, Paths, Slot, Tree};
     pub use crate::relation::backfill_at_once;
     pub use crate::switches::{SwitchBulk, SwitchOdm, in_database};
     pub use mongodb::bson::{

@@ -298,7 +298,7 @@ impl<T: Document> IntoFuture for Returning<T> {
             match (seen, document.version()) {
                 (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
                     collection: T::META.collection,
-                    id: Box::new(crate::query::operand::id(document.id())?),
+                    id: Box::new(crate::model::encode::id(document.id())?),
                     seen,
                     found: Some(found),
                 }),

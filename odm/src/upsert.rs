@@ -89,7 +89,7 @@ impl UniqueKey {
         }
         let fields = self.fields.iter();
         let mut all: Vec<Bson> = fields
-            .map(|(path, value)| crate::query::filter::condition(path, "$eq", value.clone()).into())
+            .map(|(path, value)| crate::query::condition::condition(path, "$eq", value.clone()).into())
             .collect();
         all.push(doc! { "$nor": [condition.clone()] }.into());
         Some(doc! { "$and": all })

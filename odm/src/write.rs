@@ -14,7 +14,7 @@ use crate::operators::never_changed;
 use crate::store::core::Core;
 use crate::store::decode::not_encoded;
 use crate::store::trace::Trace;
-use crate::{Collection, Document, Filter, Result, model::check, query::operand, store::decode};
+use crate::{Collection, Document, Filter, Result, model::check, model::encode::id, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf};
 use mongodb::options::Collation;
@@ -221,7 +221,7 @@ impl<T: Document> IntoFuture for Replace<T> {
                 document.set_version(seen.saturating_add(1));
             }
             let raw = encode(&document)?;
-            let id = operand::id(document.id())?;
+            let id = id(document.id())?;
             let of = engine::Replace::new(T::META, One { id, seen }, raw, exact);
             match replace(collection.core().clone(), of).await? {
                 Some(stored) => stored.read(None),

@@ -295,7 +295,7 @@ impl BucketWriter {
 }
 
 fn encode_item<I: Bucketed>(item: &I) -> Result<Document> {
-    crate::query::operand::stored_document(item).map_err(|source| Error::Encode {
+    crate::model::encode::stored_document(item).map_err(|source| Error::Encode {
         field: I::BUCKET.items.to_owned(),
         source: Box::new(source),
     })

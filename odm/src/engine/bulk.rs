@@ -4,8 +4,8 @@
 use super::{Execution, Outcome, UpdateMany, What, Write};
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
+use crate::model::encode;
 use crate::operators::{Built, growth};
-use crate::query::operand;
 use crate::session::Shared;
 use crate::store::core::{Core, act};
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
@@ -232,7 +232,7 @@ fn counting(filter: &Document, many: bool) -> Stated<'_> {
 }
 
 fn stored(collation: Option<&Collation>) -> Result<Option<Document>> {
-    Ok(match collation.map(operand::id).transpose()? {
+    Ok(match collation.map(encode::id).transpose()? {
         Some(Bson::Document(collation)) => Some(collation),
         _ => None,
     })

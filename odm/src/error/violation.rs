@@ -176,3 +176,13 @@ impl fmt::Display for Number {
         }
     }
 }
+
+impl Number {
+    /// The nearest double.
+    pub(crate) fn value(self) -> f64 {
+        match self {
+            Number::Int(n) => n as f64,
+            Number::Float(n) => n,
+        }
+    }
+}

@@ -6,15 +6,14 @@
 
 use crate::Document;
 use crate::model::document::{DocumentMeta, IndexKey};
+use crate::model::encode::stored;
 use crate::model::path::Fielded;
 use crate::model::reference::{
-    Load, LoadById, OneTarget, ParentField, Pointer, PointsTo, Ref, ReferenceKind, ReferenceMeta, TargetMeta,
-    Wrapped, Wraps,
+    OneTarget, ParentField, Pointer, PointsTo, Ref, ReferenceKind, ReferenceMeta, TargetMeta, Wrapped, Wraps,
 };
 use crate::model::shape::{FieldMeta, Shape};
 use crate::model::value::Value;
-use crate::query::join::{Hop, Slot};
-use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf};
+use mongodb::bson::{Bson, RawDocumentBuf};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -179,22 +178,6 @@ impl<E: Entry> Pointer for E {
 }
 
 #[diagnostic::do_not_recommend]
-impl<E: Entry<Of: Clone>> Load for E {
-    type Loaded = E::Of;
-
-    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot> {
-        let id = value.as_document()?.get(E::ID).ok()??;
-        Some(hop.want::<E::Of>(id, by))
-    }
-
-    fn get(slot: Slot, hop: &mut Hop) -> Option<E::Of> {
-        hop.get(slot)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<E: Entry<Of: Clone>> LoadById for E {}
-#[diagnostic::do_not_recommend]
 impl<T: Document, E: Entry<Of = T>> PointsTo<T> for E {}
 #[diagnostic::do_not_recommend]
 impl<E: Entry> OneTarget for E {
@@ -305,6 +288,6 @@ impl<E: Entry> Wrapped for E {}
 impl<T: Document, E: Entry<Of = T>> Wraps<T> for E {
     fn wrap(reference: Ref<T>) -> mongodb::bson::error::Result<Bson> {
         let id = E::ID;
-        crate::query::operand::stored(&Bare { id, reference })
+        stored(&Bare { id, reference })
     }
 }

@@ -217,7 +217,7 @@ pub trait Target<T: Document> {
 
 impl<T: Document> Target<T> for &T {
     fn target_id(&self) -> crate::Result<Bson> {
-        crate::query::operand::id(self.id())
+        crate::model::encode::id(self.id())
     }
     fn seen_version(&self) -> Option<i64> {
         self.version()

@@ -5,10 +5,11 @@
 //! read it there.
 
 use crate::model::document::{DocumentMeta, IndexKey};
+use crate::model::encode::{id, stored_document};
 use crate::model::shape::Shape;
 use crate::model::size::Size;
+use crate::model::tree::{Slot, Tree};
 use crate::model::value::{IdValue, Value};
-use crate::query::join::{Hop, Slot, Tree};
 use crate::{Document, Error, Result, Target};
 use mongodb::bson::{Bson, RawBsonRef};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -146,13 +147,13 @@ impl<T: Document, K: IdValue> IdValue for Ref<T, K> {}
 
 impl<T: Document> Target<T> for Ref<T, T::Id> {
     fn target_id(&self) -> Result<Bson> {
-        crate::query::operand::id(&self.key)
+        id(&self.key)
     }
 }
 
 impl<T: Document> Target<T> for &Ref<T, T::Id> {
     fn target_id(&self) -> Result<Bson> {
-        crate::query::operand::id(&self.key)
+        id(&self.key)
     }
 }
 
@@ -180,43 +181,6 @@ impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
     }];
     const UNION: bool = false;
 }
-
-/// A pointer whose documents a join can give.
-#[diagnostic::on_unimplemented(
-    message = "the document that `{Self}` refers to can't be joined: it is not `Clone`",
-    note = "a document that several others refer to is given to each of them: derive `Clone` for it"
-)]
-pub trait Load: Pointer {
-    /// The result of a join: the document, or for a union an enum of documents.
-    type Loaded: Clone + Send + 'static;
-
-    /// Notes that the document of a stored reference is wanted; nothing of a value that is no such reference.
-    #[doc(hidden)]
-    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot>;
-    /// The document, if it was found.
-    #[doc(hidden)]
-    fn get(slot: Slot, hop: &mut Hop) -> Option<Self::Loaded>;
-}
-
-impl<T: Document + Clone, K: IdValue + Serialize> Load for Ref<T, K> {
-    type Loaded = T;
-
-    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot> {
-        Some(hop.want::<T>(value, by))
-    }
-
-    fn get(slot: Slot, hop: &mut Hop) -> Option<T> {
-        hop.get(slot)
-    }
-}
-
-/// A pointer that holds an id, and no value of another field.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is a reference by another field than `_id`, and does not say by which",
-    note = "the field of the document does: `collection.load(&document, |d| d.field)`, or `.include(|d| d.field)` in a query"
-)]
-pub trait LoadById: Load {}
-impl<T: Document + Clone> LoadById for Ref<T, <T as Document>::Id> where T::Id: Serialize {}
 
 /// The two fields of a stored reference of a union: `{ type, id }`.
 #[doc(hidden)]
@@ -628,8 +592,8 @@ impl<P: ParentOf<C>, C> NamesParent<C> for &P {
 
     fn key(&self, by: &str) -> Result<Bson> {
         match by {
-            "_id" => crate::query::operand::id(self.id()),
-            by => crate::query::operand::stored_document(*self)
+            "_id" => id(self.id()),
+            by => stored_document(*self)
                 .map(|mut document| document.remove(by).unwrap_or(Bson::Null))
                 .map_err(|source| Error::Encode {
                     field: by.to_owned(),
@@ -644,7 +608,7 @@ impl<P: ParentOf<C>, C: Document> NamesParent<C> for Ref<P, P::Id> {
 
     fn key(&self, by: &str) -> Result<Bson> {
         match by {
-            "_id" => crate::query::operand::id(&self.key),
+            "_id" => id(&self.key),
             by => Err(Error::Query {
                 collection: C::META.collection,
                 message: format!(

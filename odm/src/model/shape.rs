@@ -491,6 +491,18 @@ fn find(shape: Shape, name: &str, depth: u32) -> Option<Within> {
     }
 }
 
+/// The shape within options and newtypes.
+pub(crate) fn inner(mut shape: Shape) -> Shape {
+    for _ in 0..MOST_WRAPPERS {
+        shape = match shape {
+            Shape::Optional(inner) => inner(),
+            Shape::Bounded(field) => of_field(field),
+            shape => return shape,
+        };
+    }
+    Shape::Any
+}
+
 /// The shape of a field's value, as far as it is known.
 pub(crate) fn of_field(field: &FieldMeta) -> Shape {
     match field.bounds.opaque {

@@ -1,20 +1,8 @@
 //! Goes through the values of a document whose shapes are declared.
 
-use crate::keep::Level;
-use crate::model::shape::{Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, Tagging, of_field};
+use crate::model::level::Level;
+use crate::model::shape::{Body, EnumShape, FieldMeta, Shape, Tagging, inner, of_field};
 use mongodb::bson::{Bson, Document};
-
-/// The shape within options and newtypes.
-pub(crate) fn inner(mut shape: Shape) -> Shape {
-    for _ in 0..MOST_WRAPPERS {
-        shape = match shape {
-            Shape::Optional(inner) => inner(),
-            Shape::Bounded(field) => of_field(field),
-            shape => return shape,
-        };
-    }
-    Shape::Any
-}
 
 /// Maximum depth of values within each other.
 const DEEPEST: u32 = 200;

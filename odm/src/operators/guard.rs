@@ -2,7 +2,8 @@
 
 use super::around::Around;
 use super::range::Limit;
-use crate::model::shape::{FieldMeta, Number};
+use crate::model::shape::FieldMeta;
+use crate::query::condition::condition;
 use crate::query::equal::Place;
 use crate::{Error, Rule, Violation, query::filter};
 use mongodb::bson::{Bson, Document, doc};
@@ -436,7 +437,7 @@ fn has_all(field: Option<&'static FieldMeta>, name: &str, values: Vec<Bson>) -> 
     let place = field.and_then(|field| Place::items(field, name));
     // A value that can't be compared was refused when it was added.
     let by_value = place.and_then(|place| place.condition("$all", values.clone().into()).ok());
-    by_value.unwrap_or_else(|| filter::condition(name, "$all", Bson::Array(values)))
+    by_value.unwrap_or_else(|| condition(name, "$all", Bson::Array(values)))
 }
 
 /// Maximum number of entries for which alternatives say which of them exist already; each further entry doubles the
@@ -508,15 +509,6 @@ pub(super) fn alternatives(within: &Document) -> Vec<Document> {
     }
 }
 
-impl Number {
-    pub(crate) fn value(self) -> f64 {
-        match self {
-            Number::Int(n) => n as f64,
-            Number::Float(n) => n,
-        }
-    }
-}
-
 /// The condition that the array or the document at a dotted name, if there is one, has at most this number of parts.
 pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
     let rule = doc! { keyword: i64::try_from(most).unwrap_or(i64::MAX) };
@@ -530,6 +522,7 @@ pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
 mod tests {
     use super::super::range::Range;
     use super::*;
+    use crate::model::shape::Number;
     use crate::model::shape::{Bounds, FieldMeta, Shape};
 
     fn sum(by: impl Into<Bson>, bound: Number) -> Guard {

@@ -2,12 +2,13 @@
 //! out of them.
 
 use crate::model::document::DocumentMeta;
+use crate::model::encode::Stored;
 use crate::model::path::{Codec, Path, Plain, Root};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::Array;
 use crate::query::equal::Place;
 use crate::query::filter::Element;
-use crate::query::operand::{Operand, Stored, encode};
+use crate::query::operand::{Operand, encode};
 use crate::{Error, Result, Rule, Violation, model::check, model::default, model::shape};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use mongodb::options::UpdateModifications;
@@ -24,7 +25,6 @@ mod range;
 pub use change::Change;
 use guard::Added;
 pub(crate) use guard::{Guard, at_most};
-pub(crate) use range::order_of;
 use range::{Limits, Range};
 
 /// A type whose paths closures receive: a document, or the items of an array.

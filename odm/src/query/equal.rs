@@ -9,14 +9,15 @@
 //!
 //! A copy is not compared: it follows its source, and only the reference beside it says which document is meant.
 
-use crate::model::default;
 use crate::model::key::Key;
 use crate::model::path::Step;
 use crate::model::shape::{
     Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging, items, of_field,
 };
+use crate::model::{compare, default};
 use crate::operators::at_most;
-use crate::query::filter::{self, condition, in_array};
+use crate::query::condition::condition;
+use crate::query::filter::{self, in_array};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -114,7 +115,7 @@ pub(crate) fn has_parts(shape: Shape) -> bool {
 pub(crate) fn leaf(field: Option<&'static FieldMeta>, value: &Bson) -> Document {
     match field.and_then(default::unless_stored) {
         Some(_) if *value == Bson::Null => doc! { "$eq": value.clone(), "$exists": true },
-        Some(default) if default::same(default, value) => doc! { "$in": [value.clone(), Bson::Null] },
+        Some(default) if compare::same(default, value) => doc! { "$in": [value.clone(), Bson::Null] },
         _ => doc! { "$eq": value.clone() },
     }
 }

@@ -223,7 +223,7 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
             find.insert("limit", limit);
         }
         if let Some(collation) = options.collation {
-            find.insert("collation", crate::query::operand::id(&collation)?);
+            find.insert("collation", crate::model::encode::id(&collation)?);
         }
         if let Some(mongodb::options::Hint::Name(hint)) = options.hint {
             find.insert("hint", hint);

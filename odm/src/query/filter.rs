@@ -3,12 +3,13 @@
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
 use crate::model::asserts::PlainlyStored;
-use crate::model::default::{Asked, Seen};
 use crate::model::geo::{Area, Point};
 use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, Root, Step};
 use crate::model::value::{List, Ordered, Text, Value, Whole};
+use crate::query::condition::condition;
 use crate::query::equal::Place;
 use crate::query::operand::{Operand, encode_bson};
+use crate::query::seen::{Asked, Seen};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::marker::PhantomData;
@@ -499,39 +500,6 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     }
 }
 
-/// The field's value under the operator. MongoDB looks into the list of `$in`, `$nin` and `$all`: a regular expression in it
-/// is a pattern, and a document that begins with `$elemMatch` a condition. Behind `$eq` each is a value, so a list with one
-/// of these is written as conditions on its values.
-pub(crate) fn condition(name: &str, operator: &str, value: Bson) -> Document {
-    let joined = match operator {
-        "$in" => "$or",
-        "$nin" => "$nor",
-        "$all" => "$and",
-        // The server takes no regular expression behind it.
-        "$ne" if is_carried_out(&value) => return doc! { "$nor": [{ name: { "$eq": value } }] },
-        _ => return doc! { name: { operator: value } },
-    };
-    match value {
-        Bson::Array(values) if values.iter().any(is_carried_out) => {
-            let each: Vec<Document> = values
-                .into_iter()
-                .map(|value| doc! { name: { "$eq": value } })
-                .collect();
-            doc! { joined: each }
-        }
-        values => doc! { name: { operator: values } },
-    }
-}
-
-/// Whether a value means something else than itself in a list.
-pub(crate) fn is_carried_out(value: &Bson) -> bool {
-    match value {
-        Bson::RegularExpression(_) => true,
-        Bson::Document(document) => document.keys().next().is_some_and(|key| key.starts_with('$')),
-        _ => false,
-    }
-}
-
 fn list<T, C: Codec<T>, V: Operand<T>>(name: &str, values: impl IntoIterator<Item = V>) -> Result<Bson> {
     values
         .into_iter()
@@ -665,7 +633,7 @@ impl<R, P: Step, C: PlainlyStored> Path<R, Point, P, C> {
     /// # Ok(()) }
     /// ```
     pub fn near(self, center: Point, meters: f64) -> Filter<R> {
-        let center = crate::query::operand::id(&center);
+        let center = crate::model::encode::id(&center);
         Filter::on(
             P::PATH,
             "$near",

@@ -15,8 +15,9 @@ mod hop;
 mod include;
 mod load;
 mod lookup;
-mod tree;
+mod pointer;
 
+pub use crate::model::tree::{Slot, Tree};
 pub use children::{Children, OnlyChild, Paths, PathsOf};
 pub(crate) use children::{Via, warn_of_scan};
 pub(crate) use hop::ById;
@@ -25,7 +26,7 @@ pub use include::{Include, LeaveOut, OrNone, Strict};
 pub use load::{LoadRefs, Loading};
 pub use lookup::Lookup;
 pub(crate) use lookup::Stages;
-pub use tree::{Slot, Tree};
+pub use pointer::{Load, LoadById};
 
 /// A join of a query to its documents of type `R`: a reference (`p.parts`), the children of a parent
 /// (`h.children::<LogMsg>()`), or several of these as a tuple. [`Find::include`](crate::Find::include) takes it.
