@@ -4,7 +4,7 @@ use crate::engine::{self, One, Operation, Sent, UpdateMany, What, Write, Writes}
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::operators::{Changes, never_changed};
-use crate::session::Shared;
+use crate::store::session::Shared;
 use crate::store::trace::Trace;
 use crate::write::encode;
 use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id};

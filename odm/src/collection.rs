@@ -1,9 +1,9 @@
 //! The typed collection: where queries and writes begin.
 
-use crate::query::join::{Join, ReadFrom as _, Via, Work};
-use crate::session::Shared;
+use crate::query::join::{Join, ReadFrom, Source, Via, Work};
 use crate::store::action::Action;
 use crate::store::core::Core;
+use crate::store::session::Shared;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
     Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, store::decode,
@@ -45,6 +45,12 @@ impl<T: Document> std::fmt::Debug for Collection<T> {
             .field("of", &T::META.name)
             .field("name", &T::META.collection)
             .finish()
+    }
+}
+
+impl<T: Document> ReadFrom for Collection<T> {
+    fn source(&self) -> Source {
+        self.core().source()
     }
 }
 
@@ -267,7 +273,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn find(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Find<T> {
-        Find::new(self, filter(T::paths()))
+        Find::new(self.core().clone(), filter(T::paths()))
     }
 
     /// All documents.
@@ -279,7 +285,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn find_all(&self) -> Find<T> {
-        Find::new(self, Filter::all())
+        Find::new(self.core().clone(), Filter::all())
     }
 
     /// The documents that name this one as their parent by `#[parent_ref]`, in the order that it declares. The parent is given
@@ -310,7 +316,7 @@ impl<T: Document> Collection<T> {
             Bson::Null => doc! { "_id": { "$in": [] } },
             key => via.filter(vec![key]),
         });
-        let mut find = Find::new(self, Filter::of(filter));
+        let mut find = Find::new(self.core().clone(), Filter::of(filter));
         let order = via.order.into_iter();
         let order = order.map(|(name, direction)| Order::new(name, direction < 0));
         find.query.sort = order.collect();
@@ -510,6 +516,6 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn aggregate(&self) -> Aggregate<T> {
-        Aggregate::new(self)
+        Aggregate::new(self.core().clone())
     }
 }

@@ -141,6 +141,7 @@ pub mod schema;
 mod session;
 mod store;
 mod switches;
+mod tx;
 mod upsert;
 pub mod write;
 
@@ -404,8 +405,8 @@ pub use odm_derive::Embed;
 /// ```
 pub use odm_derive::Projection;
 pub use query::filter::Filter;
-pub use session::{Handle, Tx};
 pub use store::{action, server};
+pub use tx::{Handle, Tx};
 
 /// Updates documents: the builders that send an update, and the operators.
 ///

@@ -96,6 +96,7 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("session.rs", "engine"),
     ("operators", "plan"),
     ("switches.rs", "api"),
+    ("tx.rs", "api"),
     ("upsert.rs", "plan"),
     ("write.rs", "api"),
 ];

@@ -306,7 +306,7 @@ impl<I: Bucketed> Buckets<I> {
     fn of(&self, parent: Result<Bson>) -> Find<I::Bucket> {
         let meta = I::BUCKET;
         let filter = parent.map(|parent| of_parent(meta, &parent));
-        let mut find = Find::new(&self.collection, Filter::of(filter));
+        let mut find = Find::new(self.collection.core().clone(), Filter::of(filter));
         let start = meta.period.as_ref().map(|period| period.start);
         let order = start.into_iter().chain([meta.page]);
         find.query.sort = order.map(|name| crate::Order::new(name, false)).collect();

@@ -1,7 +1,7 @@
 //! How the server compares values: which are the same to it, and in which order they are.
 
-use crate::model::shape::Number;
-use mongodb::bson::Bson;
+use crate::model::shape::{Body, Number, Shape, Tagging};
+use mongodb::bson::{self, Bson, Document};
 use std::cmp::Ordering;
 
 /// Whether two values are the same to the server; of documents whatever the order of their fields.
@@ -131,4 +131,45 @@ impl Decimal {
         let text = format!("{}E{}", self.digits, self.exponent);
         text.parse().ok().map(Bson::Decimal128)
     }
+}
+
+/// The least value of a type, below which nothing is that a reference could hold.
+pub(crate) fn least(mut shape: Shape) -> Option<Bson> {
+    for _ in 0..32 {
+        return Some(match shape {
+            Shape::Optional(inner) => {
+                shape = inner();
+                continue;
+            }
+            Shape::Bounded(field) => {
+                shape = (field.shape)();
+                continue;
+            }
+            Shape::Bool => Bson::Boolean(false),
+            Shape::Int { .. } | Shape::Long { .. } | Shape::Double | Shape::Decimal => {
+                Bson::Double(f64::NEG_INFINITY)
+            }
+            Shape::String | Shape::Char => Bson::String(String::new()),
+            Shape::ObjectId => Bson::ObjectId(bson::oid::ObjectId::from_bytes([0; 12])),
+            Shape::Date => Bson::DateTime(bson::DateTime::MIN),
+            Shape::Timestamp => Bson::Timestamp(bson::Timestamp {
+                time: 0,
+                increment: 0,
+            }),
+            Shape::Struct(_) => Bson::Document(Document::new()),
+            // By length first.
+            Shape::Binary | Shape::Uuid => Bson::Binary(bson::Binary {
+                subtype: bson::spec::BinarySubtype::Generic,
+                bytes: Vec::new(),
+            }),
+            Shape::Enum(of)
+                if of.tagging == Tagging::External
+                    && of.variants.iter().all(|one| matches!(one.body, Body::Unit)) =>
+            {
+                Bson::String(String::new())
+            }
+            _ => return None,
+        });
+    }
+    None
 }

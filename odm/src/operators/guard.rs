@@ -3,7 +3,7 @@
 use super::around::Around;
 use super::range::Limit;
 use crate::model::shape::FieldMeta;
-use crate::query::condition::condition;
+use crate::query::condition::{at_most, condition};
 use crate::query::equal::Place;
 use crate::{Error, Rule, Violation, query::filter};
 use mongodb::bson::{Bson, Document, doc};
@@ -507,15 +507,6 @@ pub(super) fn alternatives(within: &Document) -> Vec<Document> {
         },
         _ => vec![within.clone()],
     }
-}
-
-/// The condition that the array or the document at a dotted name, if there is one, has at most this number of parts.
-pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
-    let rule = doc! { keyword: i64::try_from(most).unwrap_or(i64::MAX) };
-    let schema = name
-        .rsplit('.')
-        .fold(rule, |inner, part| doc! { "properties": { part: inner } });
-    doc! { "$jsonSchema": schema }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ mod range;
 
 pub use change::Change;
 use guard::Added;
-pub(crate) use guard::{Guard, at_most};
+pub(crate) use guard::Guard;
 use range::{Limits, Range};
 
 /// A type whose paths closures receive: a document, or the items of an array.

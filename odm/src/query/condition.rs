@@ -34,3 +34,12 @@ pub(crate) fn is_carried_out(value: &Bson) -> bool {
         _ => false,
     }
 }
+
+/// The condition that the array or the document at a dotted name, if there is one, has at most this number of parts.
+pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
+    let rule = doc! { keyword: i64::try_from(most).unwrap_or(i64::MAX) };
+    let schema = name
+        .rsplit('.')
+        .fold(rule, |inner, part| doc! { "properties": { part: inner } });
+    doc! { "$jsonSchema": schema }
+}

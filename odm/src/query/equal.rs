@@ -15,8 +15,7 @@ use crate::model::shape::{
     Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging, items, of_field,
 };
 use crate::model::{compare, default};
-use crate::operators::at_most;
-use crate::query::condition::condition;
+use crate::query::condition::{at_most, condition};
 use crate::query::filter::{self, in_array};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};

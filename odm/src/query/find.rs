@@ -11,7 +11,7 @@ use crate::query::page::Place;
 use crate::store::action::Action;
 use crate::store::batches::{Batch, Take};
 use crate::store::core::{Core, act, batches};
-use crate::{Collection, Document, Error, Filter, Order, Projection, Result, store::decode};
+use crate::{Document, Error, Filter, Order, Projection, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt};
 use mongodb::bson::{Bson, RawDocument, doc};
@@ -146,9 +146,9 @@ macro_rules! hand_out {
 pub(crate) use hand_out;
 
 impl<T: Document> Find<T> {
-    pub(crate) fn new(collection: &Collection<T>, filter: Filter<T>) -> Find<T> {
+    pub(crate) fn new(core: Core, filter: Filter<T>) -> Find<T> {
         Find {
-            query: Query::new(collection.core().clone(), filter.untyped()),
+            query: Query::new(core, filter.untyped()),
             join: (),
             into: PhantomData,
         }

@@ -2,11 +2,12 @@
 
 use super::{integer, language, partial, same, same_document, whole};
 use crate::Result;
+use crate::model::compare::least;
 use crate::model::copy::Subset;
 use crate::model::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
-use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape, Tagging};
+use crate::model::shape::{FieldMeta, MOST_WRAPPERS, Shape};
 use crate::relation::Edge;
-use mongodb::bson::{self, Bson, Document, doc};
+use mongodb::bson::{Bson, Document, doc};
 
 /// A declared index.
 #[derive(Clone, Debug, PartialEq)]
@@ -540,47 +541,6 @@ impl Index {
         }
         words
     }
-}
-
-/// The least value of a type, below which nothing is that a reference could hold.
-pub(crate) fn least(mut shape: Shape) -> Option<Bson> {
-    for _ in 0..32 {
-        return Some(match shape {
-            Shape::Optional(inner) => {
-                shape = inner();
-                continue;
-            }
-            Shape::Bounded(field) => {
-                shape = (field.shape)();
-                continue;
-            }
-            Shape::Bool => Bson::Boolean(false),
-            Shape::Int { .. } | Shape::Long { .. } | Shape::Double | Shape::Decimal => {
-                Bson::Double(f64::NEG_INFINITY)
-            }
-            Shape::String | Shape::Char => Bson::String(String::new()),
-            Shape::ObjectId => Bson::ObjectId(bson::oid::ObjectId::from_bytes([0; 12])),
-            Shape::Date => Bson::DateTime(bson::DateTime::MIN),
-            Shape::Timestamp => Bson::Timestamp(bson::Timestamp {
-                time: 0,
-                increment: 0,
-            }),
-            Shape::Struct(_) => Bson::Document(Document::new()),
-            // By length first.
-            Shape::Binary | Shape::Uuid => Bson::Binary(bson::Binary {
-                subtype: bson::spec::BinarySubtype::Generic,
-                bytes: Vec::new(),
-            }),
-            Shape::Enum(of)
-                if of.tagging == Tagging::External
-                    && of.variants.iter().all(|one| matches!(one.body, Body::Unit)) =>
-            {
-                Bson::String(String::new())
-            }
-            _ => return None,
-        });
-    }
-    None
 }
 
 fn text<'d>(existing: &'d Document, option: &str, otherwise: &'d str) -> &'d str {

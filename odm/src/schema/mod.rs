@@ -31,7 +31,7 @@ pub use apply::Applied;
 pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
-pub(crate) use index::{least, parallel, referred_once};
+pub(crate) use index::{parallel, referred_once};
 pub use plan::{Change, Lacking, Plan};
 
 use crate::model::document::DocumentMeta;

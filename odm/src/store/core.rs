@@ -1,8 +1,8 @@
 //! A collection as everything below the typed builders knows it.
 
 use crate::model::document::DocumentMeta;
-use crate::session::Shared;
 use crate::store::batches::Take;
+use crate::store::session::Shared;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};

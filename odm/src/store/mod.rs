@@ -11,4 +11,5 @@ pub(crate) mod handle;
 pub(crate) mod map;
 pub(crate) mod packed;
 pub mod server;
+pub(crate) mod session;
 pub(crate) mod trace;

@@ -4,9 +4,9 @@ use super::{Slot, Tree};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{Key, Places, chunks};
 use crate::query::find::Query;
-use crate::session::Shared;
 use crate::store::core::Core;
-use crate::{Collection, Document, Filter, Odm, Result, Tx};
+use crate::store::session::Shared;
+use crate::{Document, Filter, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
@@ -41,7 +41,7 @@ impl Source {
     }
 }
 
-/// The source of a join: an [`Odm`], or a [`Tx`] for the snapshot of its transaction.
+/// The source of a join: an [`Odm`], or a [`Tx`](crate::Tx) for the snapshot of its transaction.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -63,22 +63,6 @@ impl ReadFrom for Odm {
             session: None,
             on_disk: false,
         }
-    }
-}
-
-impl ReadFrom for Tx {
-    fn source(&self) -> Source {
-        Source {
-            odm: self.odm().clone(),
-            session: Some(self.shared().clone()),
-            on_disk: false,
-        }
-    }
-}
-
-impl<T: Document> ReadFrom for Collection<T> {
-    fn source(&self) -> Source {
-        self.core().source()
     }
 }
 

@@ -215,7 +215,7 @@ impl Asked {
     /// A value for the filter, as references by this field hold: an index may have those of the field's type alone.
     fn no_parent(of: &DocumentMeta, by: &str) -> bson::Bson {
         of.field(by)
-            .and_then(|field| crate::schema::least((field.shape)()))
+            .and_then(|field| crate::model::compare::least((field.shape)()))
             .unwrap_or_else(|| bson::oid::ObjectId::from_bytes([0; 12]).into())
     }
 }
