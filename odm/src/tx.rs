@@ -155,34 +155,34 @@ impl Odm {
     /// drivers](https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md).
     /// It is also retried up to five times where an [upsert](crate::UpdateMany::upsert) by a unique key was refused because of
     /// a document that was inserted at the same time. So `work` should do nothing but read and write through `tx`. An error
-    /// that `work` returns rolls the transaction back and is returned; [`Error::application`](crate::Error::application) makes one of the application's
+    /// that `work` returns rolls the transaction back and is returned; [`Error::application`] makes one of the application's
     /// own.
     ///
     /// An operation that the server refuses ends the transaction: if `work` ignores that error and goes on, nothing is
-    /// committed. The transaction then returns an [`Error::Application`](crate::Error::Application) with the text of the failure, since the error itself
+    /// committed. The transaction then returns an [`Error::Application`] with the text of the failure, since the error itself
     /// was handed to `work`; `downcast_ref` tells it from an error of the application. The same happens after a write whose
     /// copies or other side failed (a two-way reference to a document that does not exist), after a deletion that failed
     /// halfway, and where `work` drops an operation before it completes, as a timeout does, if the operation adds references or
     /// changes copies, computed fields or the other side of a reference. Errors that are found before the write is sent
-    /// ([`Error::Invalid`](crate::Error::Invalid), [`Error::StillReferenced`](crate::Error::StillReferenced), [`Error::MissingReference`](crate::Error::MissingReference) of a one-way reference) and errors of an
-    /// update that matches nothing ([`Error::NotFound`](crate::Error::NotFound), [`Error::ArrayFull`](crate::Error::ArrayFull)) may be ignored: the transaction continues.
+    /// ([`Error::Invalid`], [`Error::StillReferenced`], [`Error::MissingReference`] of a one-way reference) and errors of an
+    /// update that matches nothing ([`Error::NotFound`], [`Error::ArrayFull`]) may be ignored: the transaction continues.
     ///
     /// A written reference is checked in the transaction's snapshot, and again after the commit, since the transaction and
     /// another client's delete of the target can both succeed. If the target is gone by then, the references to it are undone
     /// (inserted documents are deleted, changed references get their previous values) while the transaction's other writes
-    /// stay, and the transaction returns [`Error::MissingReference`](crate::Error::MissingReference). References that are not checked, and those with
+    /// stay, and the transaction returns [`Error::MissingReference`]. References that are not checked, and those with
     /// `on_delete = keep`, are left as they are.
     ///
     /// In the same way, references to deleted documents are looked up again after the commit, and their `on_delete` rule is
     /// applied. A reference with `restrict` restores the deleted document while the transaction's other writes stay, and the
-    /// transaction returns [`Error::StillReferenced`](crate::Error::StillReferenced).
+    /// transaction returns [`Error::StillReferenced`].
     ///
     /// No other error is returned after the commit. Pending work that can't be applied is left to [`recover`](Odm::recover),
     /// and references that can't be looked up are left to [`audit`](Odm::audit); both are logged.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::Error::Unsupported) on a standalone server. The error that `work` returns; [`Error::Application`](crate::Error::Application) where it ignored an
-    /// error that ended the transaction. [`Error::MissingReference`](crate::Error::MissingReference) and [`Error::StillReferenced`](crate::Error::StillReferenced).
+    /// [`Error::Unsupported`] on a standalone server. The error that `work` returns; [`Error::Application`] where it ignored an
+    /// error that ended the transaction. [`Error::MissingReference`] and [`Error::StillReferenced`].
     ///
     /// # Cost
     /// One round trip for the commit, beyond those of `work`; one more for the first question about the deployment; and one
@@ -201,6 +201,15 @@ impl Odm {
     /// .await?;
     /// # Ok(()) }
     /// ```
+    ///
+    /// [`Error::application`]: crate::Error::application
+    /// [`Error::Application`]: crate::Error::Application
+    /// [`Error::Invalid`]: crate::Error::Invalid
+    /// [`Error::StillReferenced`]: crate::Error::StillReferenced
+    /// [`Error::MissingReference`]: crate::Error::MissingReference
+    /// [`Error::NotFound`]: crate::Error::NotFound
+    /// [`Error::ArrayFull`]: crate::Error::ArrayFull
+    /// [`Error::Unsupported`]: crate::Error::Unsupported
     pub async fn transaction<R, F, Fut>(&self, work: F) -> Result<R>
     where
         F: Fn(Tx) -> Fut,

@@ -4,7 +4,7 @@ use super::{One, Operation, Outcome, Reply, Sent, Update, What, Writes, execute}
 use crate::model::bucket::{BucketMeta, ROOM, VERSION};
 use crate::operators::{Built, Changes};
 use crate::query::aggregate;
-use crate::query::filter::below;
+use crate::query::condition::below;
 use crate::rules::bucket::{self as summary, count};
 use crate::store::core::{Core, act};
 use crate::store::packed::{Packed, Part};

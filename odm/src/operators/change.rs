@@ -3,8 +3,9 @@
 use super::{Changes, Part, Raw, Rooted, never};
 use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
 use crate::model::value::{Array, List, Numeric, Removable};
+use crate::query::condition::below;
 use crate::query::equal::Place;
-use crate::query::filter::{Element, Filter, below, of_item, on_items};
+use crate::query::filter::{Element, Filter, of_item, on_items};
 use crate::query::operand::{Operand, encode, encode_bson};
 use mongodb::bson::{Bson, Document, doc};
 

@@ -3,9 +3,9 @@
 use super::around::Around;
 use super::range::Limit;
 use crate::model::shape::FieldMeta;
-use crate::query::condition::{at_most, condition};
+use crate::query::condition::{at_most, condition, in_array};
 use crate::query::equal::Place;
-use crate::{Error, Rule, Violation, query::filter};
+use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Document, doc};
 
 /// Something that must hold of the stored document, so that the change keeps its bounds: part of the update's own filter,
@@ -486,7 +486,7 @@ fn entries(name: &str, keys: &[String], max: u64) -> Document {
 fn plain_offenders(within: &Document, limit: &Limit) -> Document {
     let beyond = || doc! { "": limit.beyond() };
     let both = doc! { "$and": [within.clone(), beyond()] };
-    filter::in_array(both).unwrap_or_else(|_| limit.beyond())
+    in_array(both).unwrap_or_else(|_| limit.beyond())
 }
 
 /// The alternatives of a condition on items themselves: each becomes a guard of its own.

@@ -1,4 +1,4 @@
-//! One condition on one field, as MongoDB reads it.
+//! Conditions as MongoDB reads them: on one field, and on the items of an array.
 
 use mongodb::bson::{Bson, Document, doc};
 
@@ -42,4 +42,100 @@ pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
         .rsplit('.')
         .fold(rule, |inner, part| doc! { "properties": { part: inner } });
     doc! { "$jsonSchema": schema }
+}
+
+/// Whether a condition is on an item itself, or a part of it is.
+pub(crate) fn is_of_items(condition: &Document) -> bool {
+    condition.iter().any(|(key, value)| match (key.as_str(), value) {
+        ("", _) => true,
+        ("$and" | "$or" | "$nor", Bson::Array(list)) => {
+            list.iter().filter_map(Bson::as_document).any(is_of_items)
+        }
+        _ => false,
+    })
+}
+
+/// See [`of_item`](crate::query::filter::of_item). The error goes on from "the condition".
+pub(crate) fn in_array(condition: Document) -> Result<Document, String> {
+    if condition.is_empty() {
+        // Every item, whatever it is.
+        return Ok(doc! { "$exists": true });
+    }
+    if !is_of_items(&condition) {
+        return Ok(condition);
+    }
+    let mut operators = Document::new();
+    operators_of(condition, &mut operators)?;
+    Ok(operators)
+}
+
+fn operators_of(condition: Document, operators: &mut Document) -> Result<(), String> {
+    for (key, value) in condition {
+        match (key.as_str(), value) {
+            ("", Bson::Document(one)) if !one.keys().any(|operator| operators.contains_key(operator)) => {
+                operators.extend(one);
+            }
+            // The same operator for a second time.
+            ("", one @ Bson::Document(_)) if !operators.contains_key("$not") => {
+                operators.insert("$not", doc! { "$not": one });
+            }
+            ("$and", Bson::Array(list)) => {
+                for one in list {
+                    match one {
+                        Bson::Document(one) => operators_of(one, operators)?,
+                        other => return Err(format!("holds {other} where a condition is expected")),
+                    }
+                }
+            }
+            ("", _) => return Err("has one operator more than twice: join what it says".to_owned()),
+            ("$or" | "$nor", _) => {
+                return Err(
+                    "joins conditions on one plain value by `|` or `!`, which the server does not take there (nor a list of \
+                     regular expressions as values): join conditions on the array instead, or make two changes"
+                        .to_owned(),
+                );
+            }
+            (other, _) => {
+                return Err(format!(
+                    "is on the items themselves and on `{other}` of them: choose one"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names in a filter's document put below `prefix`: conditions on items become those of `arrayFilters`.
+pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> {
+    if filter.is_empty() {
+        // "Every item": the server takes no condition that does not name the item.
+        return Ok(doc! { prefix: { "$exists": true } });
+    }
+    let mut out = Document::new();
+    for (key, value) in filter {
+        match (key.as_str(), value) {
+            ("$and" | "$or" | "$nor", Bson::Array(list)) => {
+                let mut inner = Vec::with_capacity(list.len());
+                for item in list {
+                    match item {
+                        Bson::Document(item) => inner.push(Bson::Document(below(prefix, item)?)),
+                        other => return Err(format!("`{key}` takes documents, not {other}")),
+                    }
+                }
+                out.insert(key, inner);
+            }
+            (operator, _) if operator.starts_with('$') => {
+                return Err(format!(
+                    "`{operator}` can't stand in a condition on the items of an array"
+                ));
+            }
+            ("", value) => {
+                out.insert(prefix, value);
+            }
+            (_, value) => {
+                out.insert(format!("{prefix}.{key}"), value);
+            }
+        }
+    }
+    Ok(out)
 }

@@ -15,8 +15,7 @@ use crate::model::shape::{
     Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging, items, of_field,
 };
 use crate::model::{compare, default};
-use crate::query::condition::{at_most, condition};
-use crate::query::filter::{self, in_array};
+use crate::query::condition::{at_most, below, condition, in_array};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -378,7 +377,7 @@ impl Place {
     /// The condition of `arrayFilters` on items that equal this one.
     pub(crate) fn replaced(&self, name: &str, value: &Bson) -> Result<Document> {
         let ask = self.ask(value)?;
-        filter::below(name, ask.document()).map_err(|message| Unlike::Nested(message).error(&self.path()))
+        below(name, ask.document()).map_err(|message| Unlike::Nested(message).error(&self.path()))
     }
 
     /// Whether two values are equal, as they are read.

@@ -1,7 +1,7 @@
 //! How the server executes a query: by an index, or by reading the whole collection.
 
-use crate::query::find::Query;
 use crate::query::join::{Asked, Join};
+use crate::query::untyped::Query;
 use crate::store::action::Action;
 use crate::store::core::act;
 use crate::{Document, Find};

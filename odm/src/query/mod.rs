@@ -14,6 +14,7 @@ pub(crate) mod join;
 pub(crate) mod operand;
 pub(crate) mod page;
 pub(crate) mod seen;
+pub(crate) mod untyped;
 
 pub use crate::model::path::Path;
 pub use aggregate::{Aggregate, Group, GroupKey};

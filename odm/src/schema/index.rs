@@ -5,6 +5,7 @@ use crate::Result;
 use crate::model::compare::least;
 use crate::model::copy::Subset;
 use crate::model::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
+use crate::model::indexes::{begins_with, is_indexed, looked_up};
 use crate::model::shape::{FieldMeta, MOST_WRAPPERS, Shape};
 use crate::relation::Edge;
 use mongodb::bson::{Bson, Document, doc};
@@ -119,12 +120,6 @@ fn field(shape: Shape, name: &str, left: u32) -> Option<Shape> {
     })
 }
 
-/// The fields of the unique index of a reference by which each document is referred to once.
-pub(crate) fn referred_once(edge: &Edge) -> Option<Vec<String>> {
-    let index = Index::implied(edge)?;
-    index.unique.then_some(index.paths)
-}
-
 impl Index {
     /// # Errors
     /// Whatever the filter of a partial index fails with.
@@ -154,12 +149,10 @@ impl Index {
         })
     }
 
-    /// The index by which the holders of a reference are found, in the order that it declares. `None` where none is wanted,
-    /// for `_id`, and for a two-way reference, whose other side names its holders.
+    /// The index by which the holders of a reference are found, in the order that it declares.
     pub fn implied(edge: &Edge) -> Option<Index> {
         let reference = edge.reference;
-        // `_id` has its index, which is unique, by itself.
-        if !reference.index || edge.is_two_way() || edge.path == "_id" {
+        if !is_indexed(edge) {
             return None;
         }
         if reference.order.is_empty()
@@ -230,11 +223,7 @@ impl Index {
 
     /// An index by which the holders of a reference are found, in an order.
     fn of_holders(edge: &Edge, order: impl Iterator<Item = (String, IndexKind)>) -> Index {
-        // Its value, or the type and the id in it.
-        let own = match edge.reference.union {
-            true => vec![format!("{}.type", edge.path), format!("{}.id", edge.path)],
-            false => vec![edge.path.clone()],
-        };
+        let own = looked_up(edge);
         let looked_up = own.len();
         let own = own.into_iter().map(|path| (path, IndexKind::Ascending));
         Index {
@@ -287,16 +276,6 @@ impl Index {
             })
         };
         whole && begins && looked_up && (in_order(1) || in_order(-1))
-    }
-
-    /// Whether its first field is this one, or the first two are the parts of a reference of a union at its place.
-    pub fn begins_with(&self, field: &str) -> bool {
-        let mut names = self.key.keys();
-        let first = names.next();
-        let second = names.next();
-        first.is_some_and(|first| first == field)
-            || second.is_some_and(|second| second == field)
-                && first.is_some_and(|first| first.ends_with(".type"))
     }
 
     /// Whether both are on the same fields in the same order, or have one name.
@@ -533,7 +512,7 @@ impl Index {
             words.push_str(&format!(", collation {collation}"));
         }
         if self.implied {
-            let what = match self.begins_with(crate::own_fields::OPERATION) {
+            let what = match begins_with(self.key.keys().map(String::as_str), crate::own_fields::OPERATION) {
                 true => "pending work",
                 false => "the reference",
             };

@@ -31,23 +31,10 @@ pub use apply::Applied;
 pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
-pub(crate) use index::{parallel, referred_once};
+pub(crate) use index::parallel;
 pub use plan::{Change, Lacking, Plan};
 
-use crate::model::document::DocumentMeta;
-use crate::relation::Graph;
 use mongodb::bson::{Bson, Document};
-
-/// Whether a declared index finds the documents by the value of this field: one of the document's own, or of its
-/// references.
-pub(crate) fn has_index_on(meta: &DocumentMeta, graph: &Graph, field: &str) -> bool {
-    let own = meta
-        .indexes
-        .iter()
-        .filter_map(|index| index::Index::of(index).ok());
-    let implied = graph.outgoing(meta).filter_map(index::Index::implied);
-    field == "_id" || own.chain(implied).any(|index| index.begins_with(field))
-}
 
 /// Whether two values mean the same to the server: numbers by value, documents without regard to the order of fields.
 fn same(a: &Bson, b: &Bson) -> bool {

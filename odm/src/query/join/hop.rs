@@ -1,9 +1,9 @@
 //! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
 
-use super::{Slot, Tree};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{Key, Places, chunks};
-use crate::query::find::Query;
+use crate::model::tree::{Slot, Tree};
+use crate::query::untyped::Query;
 use crate::store::core::Core;
 use crate::store::session::Shared;
 use crate::{Document, Filter, Odm, Result};
@@ -73,6 +73,13 @@ impl ReadFrom for Core {
             session: self.session().cloned(),
             on_disk: false,
         }
+    }
+}
+
+impl Query {
+    /// Where its joins read.
+    pub(crate) fn source(&self) -> Source {
+        self.core.source().on_disk(self.options.allow_disk_use)
     }
 }
 
@@ -369,7 +376,7 @@ fn read<T: Document>(
     let Some(at) = wanted(places, by, raw) else {
         return Ok(None);
     };
-    let document = super::lookup::read::<T>(T::META, raw)?;
+    let document = super::stages::read::<T>(T::META, raw)?;
     Ok(Some((at, document, with_raw.then(|| raw.to_owned()))))
 }
 

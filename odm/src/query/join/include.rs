@@ -309,7 +309,7 @@ impl<S> Noted<S> {
             Some(slot)
         });
         if hop.embedded {
-            hop.take_embedded(raw, &super::lookup::name(self.number), &tree)?;
+            hop.take_embedded(raw, &super::stages::name(self.number), &tree)?;
         }
         self.trees.push(tree);
         Ok(())
