@@ -456,6 +456,8 @@ pub mod upkeep {
     pub use crate::relation::repair::{Repair, RepairKind, Repaired, Repairing};
 }
 
+pub(crate) use model::encode::now;
+
 // Within the crate, and in the links of its documentation, these need no module.
 #[allow(unused_imports)]
 pub(crate) use {
@@ -499,11 +501,6 @@ pub(crate) use {
     store::server::{Server, Topology},
     write::{Delete, Insert, Replace},
 };
-
-/// The time that a write bears, in the milliseconds that BSON keeps.
-pub(crate) fn now() -> bson::DateTime {
-    bson::DateTime::now()
-}
 
 /// The imports of a typical program: `use odm::prelude::*;`.
 ///

@@ -88,6 +88,11 @@ pub fn text_id(id: &str) -> Result<Bson> {
     Ok(Bson::String(id.to_owned()))
 }
 
+/// The time of a write, in the milliseconds that BSON keeps.
+pub(crate) fn now() -> bson::DateTime {
+    bson::DateTime::now()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -484,6 +484,16 @@ impl PlainItems for Plain {}
 impl PlainItems for ReadOnly {}
 impl PlainItems for Needed {}
 
+/// A field that is read as its type's own `Deserialize` says.
+#[diagnostic::on_unimplemented(
+    message = "the document's field has `#[serde(with)]` or `serialize_with`, so this one needs the same to read it",
+    note = "repeat the attribute on the field of the projection"
+)]
+pub trait PlainlyStored {}
+impl PlainlyStored for Plain {}
+impl PlainlyStored for ReadOnly {}
+impl PlainlyStored for Needed {}
+
 /// One value, not the values of an array's items.
 #[diagnostic::on_unimplemented(
     message = "this path leads through the items of an array, so it does not say which of them to change",

@@ -2,9 +2,8 @@
 //!
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
-use crate::model::asserts::PlainlyStored;
 use crate::model::geo::{Area, Point};
-use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, Root, Step};
+use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, PlainlyStored, Root, Step};
 use crate::model::value::{List, Ordered, Text, Value, Whole};
 use crate::query::condition::{condition, in_array, is_of_items};
 use crate::query::equal::Place;

@@ -1,6 +1,7 @@
 //! Declared indexes in MongoDB's terms, and whether an existing index is the declared one.
 
-use super::{integer, language, partial, same, same_document, whole};
+use super::values::{integer, same, same_document, whole};
+use super::{language, partial};
 use crate::Result;
 use crate::model::compare::least;
 use crate::model::copy::Subset;
