@@ -1,12 +1,12 @@
 //! Mixed writes over several collections.
 
+use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, Operation, Sent, UpdateMany, What, Write, Writes};
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::operators::{Changes, never_changed};
 use crate::store::session::Shared;
 use crate::store::trace::Trace;
-use crate::write::encode;
 use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::Collation;
@@ -140,7 +140,7 @@ impl Bulk {
     /// # Ok(()) }
     /// ```
     pub fn insert<T: Document>(self, document: impl Insertable<T>) -> Bulk {
-        let encoded = crate::write::encoded(document.fresh(crate::now()));
+        let encoded = encoded(document.fresh(crate::now()));
         self.add(T::META, encoded.map(|(_, raw)| What::Insert(raw)))
     }
 

@@ -150,7 +150,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn insert(&self, document: impl Insertable<T>) -> Insert<T> {
-        Insert::new(self, document.fresh(crate::now()))
+        Insert::new(self.core().clone(), document.fresh(crate::now()))
     }
 
     /// Inserts many documents, in as few commands as the [server's
@@ -187,7 +187,7 @@ impl<T: Document> Collection<T> {
     pub fn insert_many<D: Insertable<T>>(&self, documents: impl IntoIterator<Item = D>) -> InsertMany<T> {
         let now = crate::now();
         InsertMany::new(
-            self,
+            self.core().clone(),
             documents
                 .into_iter()
                 .map(|document| document.fresh(now))
@@ -382,7 +382,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn update(&self, target: impl Target<T>) -> Update<T> {
-        Update::new(self, target.target_id(), target.seen_version())
+        Update::new(self.core().clone(), target.target_id(), target.seen_version())
     }
 
     /// Changes every document that matches the condition.
@@ -409,7 +409,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn update_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateMany<T> {
-        UpdateMany::new(self, filter(T::paths()))
+        UpdateMany::new(self.core().clone(), filter(T::paths()))
     }
 
     /// Replaces the document with the same id, and returns the document as it is stored.
@@ -443,7 +443,7 @@ impl<T: Document> Collection<T> {
     where
         T: Replaceable,
     {
-        Replace::new(self, document)
+        Replace::new(self.core().clone(), document)
     }
 
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
@@ -468,7 +468,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn delete(&self, target: impl Target<T>) -> Delete<T> {
-        Delete::one(self, target.target_id(), target.seen_version())
+        Delete::one(self.core().clone(), target.target_id(), target.seen_version())
     }
 
     /// Deletes every document that matches the condition.
@@ -492,7 +492,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T> {
-        Delete::many(self, filter(T::paths()))
+        Delete::many(self.core().clone(), filter(T::paths()))
     }
 
     /// A pipeline over the collection: typed stages first, then any. [`all`](Aggregate::all), [`one`](Aggregate::one) or

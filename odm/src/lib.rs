@@ -125,6 +125,7 @@ mod bulk;
 pub mod cli;
 mod collection;
 pub mod edges;
+mod encoded;
 mod engine;
 pub mod error;
 mod insert_many;

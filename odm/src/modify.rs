@@ -3,7 +3,7 @@
 use crate::engine::{self, One, Operation, Outcome, Reply, What};
 use crate::operators::{Change, Changes};
 use crate::store::core::Core;
-use crate::{Collection, Document, Error, Filter, Insertable, Result, store::decode};
+use crate::{Document, Error, Filter, Insertable, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
@@ -75,7 +75,7 @@ pub struct Updated {
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Update<T: Document> {
-    collection: Collection<T>,
+    core: Core,
     id: Result<Bson>,
     seen: Option<i64>,
     changes: Changes<T>,
@@ -90,9 +90,9 @@ impl<T: Document> Change<T> for Update<T> {
 }
 
 impl<T: Document> Update<T> {
-    pub(crate) fn new(collection: &Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
+    pub(crate) fn new(core: Core, id: Result<Bson>, seen: Option<i64>) -> Self {
         Update {
-            collection: collection.clone(),
+            core,
             id,
             seen,
             changes: Changes::new(),
@@ -180,7 +180,7 @@ impl<T: Document> Update<T> {
     /// The same, without its type.
     fn untyped(self, reply: Reply) -> Untyped {
         Untyped {
-            core: self.collection.core().clone(),
+            core: self.core,
             id: self.id,
             seen: self.seen,
             changes: self.changes.untyped(),
@@ -341,7 +341,7 @@ impl<T: Document> IntoFuture for Returning<T> {
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct UpdateMany<T: Document> {
-    collection: Collection<T>,
+    core: Core,
     filter: Filter<T>,
     changes: Changes<T>,
     upsert: bool,
@@ -356,9 +356,9 @@ impl<T: Document> Change<T> for UpdateMany<T> {
 }
 
 impl<T: Document> UpdateMany<T> {
-    pub(crate) fn new(collection: &Collection<T>, filter: Filter<T>) -> Self {
+    pub(crate) fn new(core: Core, filter: Filter<T>) -> Self {
         UpdateMany {
-            collection: collection.clone(),
+            core,
             filter,
             changes: Changes::new(),
             upsert: false,
@@ -441,7 +441,7 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         update_where(UntypedMany {
-            core: self.collection.core().clone(),
+            core: self.core,
             filter: self.filter.untyped(),
             changes: self.changes.untyped(),
             upsert: self.upsert,

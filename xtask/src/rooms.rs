@@ -46,6 +46,7 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("cli", "tools"),
     ("collection.rs", "api"),
     ("edges", "tools"),
+    ("encoded.rs", "api"),
     ("insert_many.rs", "api"),
     ("keep.rs", "plan"),
     ("modify.rs", "api"),

@@ -12,6 +12,7 @@
 //! with the change if the version is still the same.
 
 use crate::Document as _;
+use crate::encoded::encode_behind;
 use crate::engine::bucket::{BucketWriter, ChangeAll, Fate, Items, Row, Rows, of_parent, start_of};
 use crate::operators::{Built, Changes, Rooted};
 use crate::query::aggregate;
@@ -19,7 +20,6 @@ use crate::query::filter::Element;
 use crate::rules::bucket::touching;
 use crate::store::action::Action;
 use crate::store::decode::not_encoded;
-use crate::write::encode_behind;
 use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc};

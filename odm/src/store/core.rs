@@ -22,6 +22,15 @@ pub(crate) struct Core {
     session: Option<Shared>,
 }
 
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collection")
+            .field("of", &self.meta.name)
+            .field("name", &self.meta.collection)
+            .finish()
+    }
+}
+
 impl Core {
     pub(crate) fn new(odm: &Odm, meta: &'static DocumentMeta, session: Option<Shared>) -> Core {
         // What copies depend on may not be lost when another server becomes the primary.
