@@ -530,7 +530,7 @@ pub mod __private {
     }
     pub use crate::bucket::{Bucketed, ByCount, ByTime, PushInsteadOfInsert, Timed};
     pub use crate::error::{Error, Result};
-    pub use crate::model::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per, Summable};
+    pub use crate::model::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
@@ -553,6 +553,7 @@ pub mod __private {
         VariantMeta,
     };
     pub use crate::model::size::{Message, Size};
+    pub use crate::model::sum::Summable;
     pub use crate::model::value::{
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
         Numeric, Only, Opaque, Removable, Text, Unsure, Value,

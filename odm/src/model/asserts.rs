@@ -88,7 +88,7 @@ pub fn dated_as<S: Dated, R, T, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C
 pub const fn moment<T: Moment>() {}
 
 /// `#[bucket(sum(field))]`.
-pub const fn summed<T: crate::model::bucket::Summable>() {}
+pub const fn summed<T: crate::model::sum::Summable>() {}
 
 /// A time that every item has.
 #[diagnostic::on_unimplemented(

@@ -10,16 +10,14 @@
 use crate::model::compare::same;
 use crate::model::document::DocumentMeta;
 use crate::model::encode::coded_bson;
-use crate::model::path::Codec;
+pub use crate::model::meta::DefaultFn;
+use crate::model::path::{Codec, Way};
 use crate::model::shape::{self, Body, FieldMeta, Shape, StructShape};
 use mongodb::bson::{Bson, Document, RawDocument, doc, error::Result as BsonResult};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
-
-/// Gives the default of a field, as it would be stored.
-pub type DefaultFn = fn() -> BsonResult<Bson>;
 
 /// A default as the field stores it, for generated code.
 #[doc(hidden)]
@@ -163,23 +161,6 @@ pub(crate) fn as_stored<T>(build: impl FnOnce() -> T) -> T {
 /// Whether [`as_stored`] runs.
 pub(crate) fn goes_by_stored_values() -> bool {
     AS_STORED.get()
-}
-
-/// A field on the way of a path, or the items of an array there.
-#[derive(Clone, Copy, Debug)]
-pub struct Way {
-    /// The part of the path before it.
-    pub above: Option<&'static Way>,
-    /// The field; `None` for the items of the array before it.
-    pub field: Option<&'static FieldMeta>,
-}
-
-impl Way {
-    /// Whether a field on it has a default.
-    pub(crate) fn has_default(&self) -> bool {
-        let own = self.field.is_some_and(|field| field.default.is_some());
-        own || self.above.is_some_and(Way::has_default)
-    }
 }
 
 /// A way in which a document lacks a value that a reader sees.

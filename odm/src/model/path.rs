@@ -5,7 +5,6 @@
 //! is joined by the compiler.
 
 use crate::Result;
-use crate::model::default::Way;
 use crate::model::shape::{EnumShape, FieldMeta};
 use crate::model::tree::Tree;
 use crate::model::value::Compared;
@@ -23,6 +22,23 @@ pub trait Fielded: 'static {
 pub trait Varied: 'static {
     /// The variants and their tags.
     const SHAPE: &'static EnumShape;
+}
+
+/// A field on the way of a path, or the items of an array there.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// The part of the path before it.
+    pub above: Option<&'static Way>,
+    /// The field; `None` for the items of the array before it.
+    pub field: Option<&'static FieldMeta>,
+}
+
+impl Way {
+    /// Whether a field on it has a default.
+    pub(crate) fn has_default(&self) -> bool {
+        let own = self.field.is_some_and(|field| field.default.is_some());
+        own || self.above.is_some_and(Way::has_default)
+    }
 }
 
 /// How a path gets to its field.

@@ -2,7 +2,8 @@
 //! that the default of the field meets.
 
 use crate::model::compare::{compare, same};
-use crate::model::default::{Absent, Way, absences, goes_by_stored_values, split};
+use crate::model::default::{Absent, absences, goes_by_stored_values, split};
+use crate::model::path::Way;
 use crate::query::condition::condition;
 use mongodb::bson::{Bson, Document, doc};
 use std::cmp::Ordering;
