@@ -24,7 +24,7 @@ pub struct Container<'a> {
     /// The name in messages, where the application knows the type by an alias.
     pub alias: Option<String>,
     pub data: Data<'a>,
-    /// What the fields of a document are. In another type none has a role.
+    /// The roles of a document's fields. In another type no field has one.
     pub roles: Roles,
 }
 

@@ -119,10 +119,10 @@ fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stored>>
 /// below twelve nested structs. A tagged enum of the same variant keeps fields that it does not declare.
 ///
 /// # Errors
-/// As [`Collection::replace`] says.
+/// As [`Collection::replace`](crate::Collection::replace) says.
 ///
 /// # Cost
-/// As [`Collection::replace`] says.
+/// As [`Collection::replace`](crate::Collection::replace) says.
 ///
 /// # Example
 /// ```no_run
@@ -217,7 +217,7 @@ fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static, Result<Op
 /// it as it is. The version and the timestamps of the referring documents don't change, except that removing a two-way
 /// reference raises the version.
 ///
-/// A document that refers to itself does not restrict its own deletion, and with [`delete_where`](Collection::delete_where) no
+/// A document that refers to itself does not restrict its own deletion, and with [`delete_where`](crate::Collection::delete_where) no
 /// document restricts another one that the same condition deletes. A document that a cascade deletes elsewhere does restrict:
 /// its deletion could not be undone.
 ///
@@ -282,7 +282,7 @@ impl<T: Document> Delete<T> {
     ///
     /// For documents that others refer to or derive fields from, the ids of those that match are read first, and these are
     /// deleted: one round trip more, and [`Error::Query`] where there are more than 100,000. The same applies to
-    /// [`delete`](Collection::delete), which fails with [`Error::Query`] where the id matches several documents by the
+    /// [`delete`](crate::Collection::delete), which fails with [`Error::Query`] where the id matches several documents by the
     /// collation.
     ///
     /// ```no_run

@@ -1,4 +1,4 @@
-//! What the values of structs and of enums have in common: how they are compared, and whether one may be `null`.
+//! Outputs for values of structs and of enums alike: how they are compared, and whether one may be `null`.
 
 use super::{Target, generics};
 use crate::ast::{Data, Field};

@@ -1,5 +1,5 @@
-//! What the derives write down of a model, as constants that refer to each other: documents, the shapes of their values, their
-//! fields, references and copies.
+//! The constants that the derives write down of a model, and that refer to each other: documents, the shapes of their values,
+//! their fields, references and copies.
 //!
 //! One description serves every user of it: the `$jsonSchema` validator, the checks before the network, the worst-case
 //! size, the plan of the schema and the bounds of an update. Shapes and documents refer to each other through function

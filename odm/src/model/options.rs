@@ -1,4 +1,4 @@
-//! What a document declares beside its fields: validation, indexes, collation, expiry.
+//! The declarations of a document beside its fields: validation, indexes, collation, expiry.
 
 use mongodb::bson::RawDocumentBuf;
 

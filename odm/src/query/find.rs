@@ -18,7 +18,8 @@ use std::marker::PhantomData;
 
 /// A query. One of its final methods says what to read: [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream),
 /// [`page`](Find::page), [`count`](Find::count), [`exists`](Find::exists) or [`explain`](Find::explain). `.await`
-/// executes what that returns. The query comes from [`Collection::find`] and [`Collection::find_all`].
+/// executes what that returns. The query comes from [`Collection::find`](crate::Collection::find) and
+/// [`Collection::find_all`](crate::Collection::find_all).
 ///
 /// # Errors
 /// Each of these returns [`Error::Encode`] where a value in the condition can't be stored as BSON, and the errors of any

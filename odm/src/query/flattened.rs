@@ -1,4 +1,4 @@
-//! What the path of a flattened struct can't do, with the message that says why.
+//! The methods that the path of a flattened struct lacks, with the message that says why.
 
 use crate::model::path::{Flattened, StandsAlone};
 use crate::query::filter::{Filter, Order};

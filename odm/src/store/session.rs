@@ -51,7 +51,7 @@ pub(crate) struct End {
     pub(crate) dropped: bool,
     /// Whether an upsert was refused for a document that another client inserted: run again, it updates that document.
     pub(crate) raced: bool,
-    /// What the rooms above leave for the time after the commit.
+    /// Work that the rooms above leave for the time after the commit.
     after: Option<Box<dyn Any + Send>>,
 }
 
@@ -119,7 +119,7 @@ impl Shared {
 }
 
 impl End {
-    /// What the operations have left for the time after the commit.
+    /// Takes the work that the operations have left for the time after the commit.
     pub(crate) fn take_after<T: Default + 'static>(&mut self) -> T {
         let after = self.after.take().and_then(|after| after.downcast().ok());
         after.map(|after| *after).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What a join is.
+//! The trait of joins, and joins of several things as a tuple.
 
 use super::{Asked, Hop, Stages};
 use crate::{Document, Result};
