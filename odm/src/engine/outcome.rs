@@ -1,7 +1,7 @@
 //! The result of an operation, as plain data: front ends map it to their types.
 
 use crate::Error;
-use crate::store::results::{BulkDone, Deleted};
+use crate::error::results::{BulkDone, Deleted};
 use mongodb::bson::{Bson, RawDocumentBuf};
 
 /// The result of the writes of an operation.

@@ -3,6 +3,7 @@
 
 use super::attempts::count;
 use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
+use crate::error::results::BulkDone;
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::OWN;
@@ -12,7 +13,6 @@ use crate::session::Shared;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;
 use crate::store::packed::Packed;
-use crate::store::results::BulkDone;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};

@@ -14,7 +14,7 @@ pub(crate) mod handle;
 pub(crate) mod looked;
 pub(crate) mod map;
 pub(crate) mod packed;
-pub(crate) mod results;
 pub(crate) mod scope;
 pub mod server;
+pub(crate) mod session;
 pub(crate) mod trace;
