@@ -1,6 +1,7 @@
 //! Transactions: several writes as one, with the driver's retry rules.
 
 use crate::relation::{self, AfterCommit, Later, Recheck};
+use crate::store::queue::{QueueKey, at_random};
 use crate::{Collection, Document, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::ClientSession;
@@ -13,7 +14,8 @@ use tokio::sync::{Mutex, MutexGuard};
 /// <https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md>
 const RETRY_FOR: Duration = Duration::from_secs(120);
 
-/// The pause before a transaction is run again, which grows by half each time up to half a second: the same specification.
+/// The longest pause before a transaction of the application is run again, which grows by half each time up to half a second: the
+/// same specification.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -60,6 +62,8 @@ struct End {
     dropped: bool,
     /// Whether an upsert was refused for a document that another client inserted: run again, it updates that document.
     raced: bool,
+    /// Documents that a transaction of another client has written at the same time.
+    met: Vec<QueueKey>,
     /// References to check again, and work to apply, after the commit.
     after: AfterCommit,
 }
@@ -100,6 +104,12 @@ impl Shared {
     /// An upsert was refused for a document that another client inserted after the transaction began: the transaction is run again.
     pub(crate) fn raced(&self) {
         self.end().raced = true;
+    }
+
+    /// These documents are written by another transaction at the same time, which ends this one: it waits for its turn at them when
+    /// it is run again.
+    pub(crate) fn met(&self, documents: impl Iterator<Item = QueueKey>) {
+        self.end().met.extend(documents);
     }
 
     /// Remembers that the server refused an operation, which ends the transaction there, also where the program passes the
@@ -344,16 +354,49 @@ impl Odm {
         let mut run = Run::new(self).await?;
         loop {
             let tx = run.begin().await?;
-            let made = work(tx).await;
-            let (result, error) = match made {
-                Ok(result) => (Some(result), None),
-                Err(error) => (None, Some(error)),
-            };
-            if run.end(error).await?
-                && let Some(result) = result
-            {
+            if let Some(result) = run.end(work(tx).await).await? {
                 return Ok(result);
             }
+            run.pause().await;
+        }
+    }
+
+    /// A transaction of the library's own, which will write these documents, as far as that is known. It takes turns with the others
+    /// of this process: those that write one of them would only abort each other. Between its attempts it keeps its turns, and waits
+    /// about as long as another process's transaction takes. Its time begins with its turn.
+    ///
+    /// # Errors
+    /// As [`transaction`](Odm::transaction).
+    pub(crate) async fn take_turns<R, F, Fut>(&self, mut documents: Vec<QueueKey>, work: F) -> Result<R>
+    where
+        F: Fn(Tx) -> Fut,
+        Fut: Future<Output = Result<R>>,
+    {
+        let queue = self.queue();
+        let mut turns = queue.turns(&documents).await;
+        let mut run = Run::new(self).await?;
+        loop {
+            let began = Instant::now();
+            let tx = run.begin().await?;
+            if let Some(result) = run.end(work(tx).await).await? {
+                queue.took(began.elapsed());
+                return Ok(result);
+            }
+            let known = documents.len();
+            for met in std::mem::take(&mut run.met) {
+                if !documents.contains(&met) {
+                    documents.push(met);
+                }
+            }
+            if documents.len() == known {
+                tokio::time::sleep(queue.pause()).await;
+                continue;
+            }
+            // All of them anew, in the order of all operations.
+            drop(turns);
+            let waits = Instant::now();
+            turns = queue.turns(&documents).await;
+            run.started += waits.elapsed();
         }
     }
 }
@@ -367,6 +410,8 @@ struct Run {
     races: usize,
     /// Whether the server had refused a `bulkWrite` before this time.
     was_refused: bool,
+    /// Where the last attempt has met another transaction, if that is known.
+    met: Vec<QueueKey>,
 }
 
 impl Run {
@@ -390,6 +435,7 @@ impl Run {
                 pause: FIRST_PAUSE,
                 races: 0,
                 was_refused: false,
+                met: Vec::new(),
             })
         }
         .boxed()
@@ -416,12 +462,24 @@ impl Run {
         .boxed()
     }
 
-    /// Commits the transaction, or rolls it back after the error of its work. Gives whether it is committed; otherwise it is to
-    /// be run again.
-    fn end(&mut self, error: Option<Error>) -> BoxFuture<'_, Result<bool>> {
+    /// Commits the transaction, or rolls it back after the error of its work. Without a result it is to be run again.
+    async fn end<R>(&mut self, made: Result<R>) -> Result<Option<R>> {
+        let (result, error) = match made {
+            Ok(result) => (Some(result), None),
+            Err(error) => (None, Some(error)),
+        };
+        match self.is_committed(error).await? {
+            true => Ok(result),
+            false => Ok(None),
+        }
+    }
+
+    /// The same after this error. Gives whether the transaction is committed.
+    fn is_committed(&mut self, error: Option<Error>) -> BoxFuture<'_, Result<bool>> {
         async move {
             let tx = &self.tx;
             let end = std::mem::take(&mut *tx.session.end());
+            self.met = end.met;
             let dropped = || spoiled("its future was dropped before it completed");
             let (error, again) = match (error, end.spoiled) {
                 (None, None) if end.dropped => (Some(dropped()), false),
@@ -459,11 +517,15 @@ impl Run {
                 }
             }
             tracing::debug!("retrying a transaction after a transient error");
-            tokio::time::sleep(self.pause).await;
-            self.pause = LONGEST_PAUSE.min(self.pause * 3 / 2);
             Ok(false)
         }
         .boxed()
+    }
+
+    /// Waits before the transaction is run again.
+    async fn pause(&mut self) {
+        tokio::time::sleep(at_random(self.pause)).await;
+        self.pause = LONGEST_PAUSE.min(self.pause * 3 / 2);
     }
 }
 

@@ -102,7 +102,7 @@ pub(super) fn has(edge: &Edge, what: &What<'_>) -> bool {
     any
 }
 
-fn each(edge: &Edge, what: &What<'_>, take: &mut dyn FnMut(RawBsonRef<'_>)) {
+pub(super) fn each(edge: &Edge, what: &What<'_>, take: &mut dyn FnMut(RawBsonRef<'_>)) {
     match what {
         What::Insert(document) | What::Replace { document, .. } => edge.values(document).for_each(take),
         What::Update {

@@ -648,7 +648,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                     let unlinks = (unlinks.as_slice(), &self.on_the_way);
                     scope
                         .odm
-                        .transaction(async |tx| {
+                        .take_turns(Vec::new(), async |tx| {
                             scope.trip(); // its commit
                             erase(scope.within(tx.shared()), level, part, unlinks, true).await
                         })

@@ -20,10 +20,11 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::operators::Built;
 use crate::session::{Shared, Turn};
+use crate::store::queue::QueueKey;
 use crate::store::trace::Trace;
 use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -501,10 +502,46 @@ impl<'a> Obligations<'a> {
         Ok(images)
     }
 
+    /// The documents that its transaction will write, as far as they are known before: those that it names by their ids, and those
+    /// on the other end of its references, which are locked or changed. A replacement may have had its references before.
+    fn documents(&self) -> Vec<QueueKey> {
+        let graph = self.graph();
+        let mut documents = Vec::new();
+        for write in &self.writes {
+            let one = write.what.changes().and_then(|(_, id)| id);
+            documents.extend(one.or_else(|| write.what.inserts()).map(|id| QueueKey {
+                collection: write.meta.collection,
+                by: "_id",
+                key: Key::of_bson(id),
+            }));
+            if matches!(write.what, What::Replace { .. } | What::Delete { .. }) {
+                continue;
+            }
+            for edge in graph.outgoing(write.meta) {
+                if !edge.is_two_way() && !derived::is_held(graph, edge) {
+                    continue;
+                }
+                checks::each(edge, &write.what, &mut |value| {
+                    let Some((target, key)) = edge.points(value) else {
+                        return;
+                    };
+                    if let (Some(target), false) = (edge.targets.get(target), key == RawBsonRef::Null) {
+                        documents.push(QueueKey {
+                            collection: target.collection,
+                            by: edge.by(),
+                            key: Key::of(key),
+                        });
+                    }
+                });
+            }
+        }
+        documents
+    }
+
     async fn in_transaction(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
         let made = self
             .odm
-            .transaction(|tx| async move {
+            .take_turns(self.documents(), |tx| async move {
                 let scope = scope.within(tx.shared());
                 self.linked_within(&scope, send, self.most()).await
             })
@@ -900,7 +937,9 @@ pub(super) fn remove<'s>(
             true => {
                 scope
                     .odm
-                    .transaction(|tx| async move { unlink(&scope.within(tx.shared()), meta, ids).await })
+                    .take_turns(Vec::new(), |tx| async move {
+                        unlink(&scope.within(tx.shared()), meta, ids).await
+                    })
                     .await?
             }
             false => unlink(scope, meta, ids).await?,

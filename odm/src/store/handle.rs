@@ -3,6 +3,7 @@
 use crate::model::document::{DocumentMeta, Model};
 use crate::relation::{Age, Edge, Graph, Looked, Unknown};
 use crate::store::fan_out::FanOut;
+use crate::store::queue::Queue;
 use crate::store::server::Server;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -55,6 +56,8 @@ struct Inner {
     looked: Looked,
     /// When the stored declarations were read.
     age: Age,
+    /// The transactions of this process that wait for each other.
+    queue: Queue,
 }
 
 fn unknown_copies(meta: &DocumentMeta) -> Error {
@@ -113,6 +116,7 @@ impl Odm {
                 unlinked: std::sync::RwLock::default(),
                 looked: Looked::default(),
                 age: Age::default(),
+                queue: Queue::default(),
             }),
             by_queries: false,
             fan_out: FanOut::new(),
@@ -132,6 +136,11 @@ impl Odm {
     /// Whether the server took a `bulkWrite`, once one was sent.
     pub(crate) fn bulk_write(&self) -> &BulkWrite {
         &self.inner.bulk_write
+    }
+
+    /// The transactions of this process that wait for each other.
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.inner.queue
     }
 
     /// The ids of holders that transactions have read, for the deliveries after their commit.

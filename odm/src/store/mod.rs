@@ -10,6 +10,7 @@ pub(crate) mod fan_out;
 pub(crate) mod handle;
 pub(crate) mod map;
 pub(crate) mod packed;
+pub(crate) mod queue;
 pub(crate) mod results;
 pub mod server;
 pub(crate) mod trace;
