@@ -1,7 +1,7 @@
 //! Transactions: several writes as one, with the driver's retry rules.
 
 use crate::relation::{self, AfterCommit, Later, Recheck};
-use crate::store::queue::{QueueKey, at_random};
+use crate::store::queue::{QueueKey, Turns, at_random};
 use crate::{Collection, Document, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::ClientSession;
@@ -367,37 +367,130 @@ impl Odm {
     ///
     /// # Errors
     /// As [`transaction`](Odm::transaction).
-    pub(crate) async fn take_turns<R, F, Fut>(&self, mut documents: Vec<QueueKey>, work: F) -> Result<R>
+    pub(crate) async fn take_turns<R, F, Fut>(&self, documents: Vec<QueueKey>, work: F) -> Result<R>
     where
         F: Fn(Tx) -> Fut,
         Fut: Future<Output = Result<R>>,
     {
-        let queue = self.queue();
-        let mut turns = queue.turns(&documents).await;
-        let mut run = Run::new(self).await?;
+        let mut turns = InTurn::new(self, documents, None).await?;
         loop {
-            let began = Instant::now();
-            let tx = run.begin().await?;
-            if let Some(result) = run.end(work(tx).await).await? {
-                queue.took(began.elapsed());
+            let tx = turns.begin().await?;
+            let made = work(tx).await;
+            if let Some(result) = turns.end(made).await? {
                 return Ok(result);
             }
-            let known = documents.len();
-            for met in std::mem::take(&mut run.met) {
-                if !documents.contains(&met) {
-                    documents.push(met);
-                }
-            }
-            if documents.len() == known {
-                tokio::time::sleep(queue.pause()).await;
-                continue;
-            }
-            // All of them anew, in the order of all operations.
-            drop(turns);
-            let waits = Instant::now();
-            turns = queue.turns(&documents).await;
-            run.started += waits.elapsed();
         }
+    }
+
+    /// The same of a write that need not be a transaction. It is `None` where these documents are contended: where its transaction
+    /// has met those of other processes [this often](CONFLICTS), or another one of this process has a moment ago.
+    ///
+    /// # Errors
+    /// As [`transaction`](Odm::transaction).
+    pub(crate) async fn unless_contended<R, F, Fut>(
+        &self,
+        documents: Vec<QueueKey>,
+        work: F,
+    ) -> Result<Option<R>>
+    where
+        F: Fn(Tx) -> Fut,
+        Fut: Future<Output = Result<R>>,
+    {
+        if self.queue().is_contended(&documents) {
+            return Ok(None);
+        }
+        let mut turns = InTurn::new(self, documents, Some(CONFLICTS)).await?;
+        loop {
+            if turns.are_contended() {
+                return Ok(None);
+            }
+            let tx = turns.begin().await?;
+            let made = work(tx).await;
+            if let Some(result) = turns.end(made).await? {
+                return Ok(Some(result));
+            }
+        }
+    }
+}
+
+/// How often a transaction meets others before its documents are contended.
+const CONFLICTS: usize = 3;
+
+/// A transaction of the library's own, with its turns.
+struct InTurn<'o> {
+    odm: &'o Odm,
+    documents: Vec<QueueKey>,
+    turns: Option<Turns<'o>>,
+    run: Run,
+    began: Instant,
+    /// How often it may still meet others, if that is limited.
+    left: Option<usize>,
+}
+
+impl<'o> InTurn<'o> {
+    fn new(
+        odm: &'o Odm,
+        documents: Vec<QueueKey>,
+        conflicts: Option<usize>,
+    ) -> BoxFuture<'o, Result<InTurn<'o>>> {
+        async move {
+            let turns = odm.queue().turns(&documents).await;
+            Ok(InTurn {
+                odm,
+                turns: Some(turns),
+                documents,
+                run: Run::new(odm).await?,
+                began: Instant::now(),
+                left: conflicts,
+            })
+        }
+        .boxed()
+    }
+
+    fn are_contended(&self) -> bool {
+        self.left == Some(0) || self.odm.queue().is_contended(&self.documents)
+    }
+
+    async fn begin(&mut self) -> Result<Tx> {
+        self.began = Instant::now();
+        self.run.begin().await
+    }
+
+    /// Ends one attempt. Without a result it has waited for the next one, if there is one.
+    async fn end<R>(&mut self, made: Result<R>) -> Result<Option<R>> {
+        let result = self.run.end(made).await?;
+        match result.is_some() {
+            true => self.odm.queue().took(self.began.elapsed()),
+            false => self.wait().boxed().await,
+        }
+        Ok(result)
+    }
+
+    async fn wait(&mut self) {
+        let queue = self.odm.queue();
+        let met = std::mem::take(&mut self.run.met);
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        if self.left == Some(0) {
+            match met.is_empty() {
+                true => queue.contend(&self.documents),
+                false => queue.contend(&met),
+            }
+            return;
+        }
+        let known = self.documents.len();
+        for one in met {
+            if !self.documents.contains(&one) {
+                self.documents.push(one);
+            }
+        }
+        if self.documents.len() == known {
+            return tokio::time::sleep(queue.pause()).await;
+        }
+        // All of them anew, in the order of all operations.
+        self.turns = None;
+        let waits = Instant::now();
+        self.turns = Some(queue.turns(&self.documents).await);
+        self.run.started += waits.elapsed();
     }
 }
 

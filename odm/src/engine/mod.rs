@@ -45,6 +45,8 @@ struct Execution<'a> {
     trace: &'a Trace,
     ordered: bool,
     sent: Sent,
+    /// Whether the copies follow the write, since its documents are contended.
+    eventual: bool,
 }
 
 impl Execution<'_> {
@@ -116,6 +118,7 @@ pub(crate) fn execute<'a>(
         trace,
         ordered: operation.ordered,
         sent: operation.sent,
+        eventual: false,
     };
     run(execution, operation.writes).boxed()
 }
@@ -288,6 +291,10 @@ async fn once(
         Some(obligations) => {
             let obligations = match in_parts {
                 true => obligations.in_parts(),
+                false => obligations,
+            };
+            let obligations = match execution.eventual {
+                true => obligations.eventual(),
                 false => obligations,
             };
             let send = |session: Option<Shared>| {

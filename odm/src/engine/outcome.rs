@@ -39,6 +39,8 @@ pub(crate) struct Outcome {
     pub(crate) unmatched: bool,
     /// Nothing was written: the operation is for more documents than one transaction takes, and can be executed in parts.
     pub(crate) too_many: bool,
+    /// Nothing was written: the one write met transactions of other processes again and again, and need not be a transaction.
+    pub(crate) contended: bool,
 }
 
 impl Outcome {
@@ -57,6 +59,13 @@ impl Outcome {
         }
     }
 
+    pub(crate) fn contended() -> Outcome {
+        Outcome {
+            contended: true,
+            ..Outcome::default()
+        }
+    }
+
     pub(crate) fn unmatched() -> Outcome {
         Outcome {
             unmatched: true,
@@ -66,7 +75,7 @@ impl Outcome {
 
     /// Whether nothing was written, so that nothing follows from it.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.unmatched || self.too_many
+        self.unmatched || self.too_many || self.contended
     }
 
     /// Whether the write at this position was sent and not refused; of an ordered operation none after the first refused one was.

@@ -62,6 +62,17 @@ pub(super) async fn complete_one(
     state_replacement(write)
 }
 
+/// Records in a completed write that everything that is derived from its document, and in it, is pending.
+pub(super) fn record_all(write: &mut Write, pending: &mut Pending) -> Result<()> {
+    let token = *pending.get_or_insert_with(relation::Token::new);
+    match &mut write.what {
+        What::Insert(document) => *document = relation::with_all_pending(document, token)?,
+        What::Update(update) => relation::record_all_pending(&mut update.built.update, token),
+        What::UpdateMany(_) | What::Replace(_) | What::Delete(_) => {}
+    }
+    Ok(())
+}
+
 /// Makes the statement of a replacement in which the library has nothing of its own.
 fn state_replacement(write: &mut Write) -> Result<()> {
     if let What::Replace(replace) = &mut write.what

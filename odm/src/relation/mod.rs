@@ -28,7 +28,10 @@ mod write;
 
 pub(crate) use checks::Recheck;
 pub use derived::backfill_at_once;
-pub(crate) use derived::{Age, DeferredWork, Filled, Inserts, Looked, Token, Unknown, demanded, order_of};
+pub(crate) use derived::{
+    Age, DeferredWork, Filled, Inserts, Looked, Token, Unknown, demanded, order_of, record_all_pending,
+    with_all_pending,
+};
 pub(crate) use graph::{Edge, Graph, What as Derivation, is};
 pub(crate) use parts::{Parts, by_collation, combines, id_by_collation};
 pub(crate) use remove::{Later, remove};

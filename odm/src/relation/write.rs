@@ -19,7 +19,7 @@ use crate::engine::Outcome;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::operators::Built;
-use crate::session::{Shared, Turn};
+use crate::session::{Shared, Turn, Tx};
 use crate::store::queue::QueueKey;
 use crate::store::trace::Trace;
 use crate::{Odm, Result};
@@ -100,6 +100,8 @@ pub(crate) struct Obligations<'a> {
     token: Option<Token>,
     /// Whether it can be executed in parts, where it is for more documents than [one transaction](MAX_DOCS_PER_TX) takes.
     parts: bool,
+    /// Whether its effects follow the write, also those that could be applied in its transaction.
+    eventual: bool,
 }
 
 /// Maximum number of documents of one operation whose previous references are kept in memory, so that they can be restored.
@@ -211,6 +213,7 @@ impl<'a> Obligations<'a> {
             concern,
             token,
             parts: false,
+            eventual: false,
         }))
     }
 
@@ -221,7 +224,33 @@ impl<'a> Obligations<'a> {
 
     /// Whether it is a transaction where the deployment has them.
     fn wants_transaction(&self) -> bool {
-        self.is_linked() || self.concern.atomic || self.relinks()
+        !self.eventual && (self.is_linked() || self.concern.atomic || self.relinks())
+    }
+
+    /// Whether it may be [eventual](Obligations::eventual): it changes one document by its id, or inserts one, and nothing but copies
+    /// depends on that, none of them declared `sync = atomic`. A value that is computed from children is left out: deriving it again
+    /// costs more than a transaction.
+    fn may_be_eventual(&self) -> bool {
+        let [write] = self.writes.as_slice() else {
+            return false;
+        };
+        let of_one = match &write.what {
+            What::Insert(_) => true,
+            What::Update { upsert, .. } => {
+                !upsert && write.what.changes().is_some_and(|(_, id)| id.is_some())
+            }
+            What::Replace { .. } | What::Delete { .. } => false,
+        };
+        let graph = self.graph();
+        let is_child =
+            || graph.derived_from(write.meta).next().is_some() || graph.is_child_of_others(write.meta);
+        of_one && !self.is_linked() && !is_child() && !graph.leads_to_atomic(write.meta)
+    }
+
+    /// The same with nothing in its transaction: the write is sent with its pending work, and that is applied after it.
+    pub(crate) fn eventual(mut self) -> Self {
+        self.eventual = true;
+        self
     }
 
     /// Whether it may take children away from parents in which something is derived of them: their documents before the write
@@ -295,12 +324,34 @@ impl<'a> Obligations<'a> {
                 .into_iter()
                 .for_each(|(meta, token)| session.add_pending(meta, token)),
             None => {
-                let drained = derived::drain_all(scope, pending).await;
+                let drained = match self.eventual {
+                    true => self.drained_together(scope, token).await,
+                    false => derived::drain_all(scope, pending).await,
+                };
                 let collection = self.writes.first().map_or("", |write| write.meta.collection);
                 done.copies += drained.map_err(|error| error.after_a_part(collection))?;
             }
         }
         Ok(done)
+    }
+
+    /// Applies the pending work of a contended write, together with that of the other writes of this process at the same document.
+    /// The first of them applies all that is there by then, and the others find nothing left to do.
+    async fn drained_together(&self, scope: &Scope<'_>, token: Token) -> Result<u64> {
+        let (Some(write), documents) = (self.writes.first(), self.documents()) else {
+            return Ok(0);
+        };
+        let Some(document) = documents.first() else {
+            return derived::drain(*scope, write.meta, token).await;
+        };
+        let left = scope.odm.queue().leave(document, token);
+        let (_turn, tokens) = left.turn().await;
+        if tokens.is_empty() {
+            return Ok(0);
+        }
+        let drained = derived::drain_any(*scope, write.meta, doc! { "$in": &tokens }.into()).await?;
+        left.applied(&tokens);
+        Ok(drained)
     }
 
     /// The collections in whose documents the writes may record pending work.
@@ -539,13 +590,18 @@ impl<'a> Obligations<'a> {
     }
 
     async fn in_transaction(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
-        let made = self
-            .odm
-            .take_turns(self.documents(), |tx| async move {
-                let scope = scope.within(tx.shared());
-                self.linked_within(&scope, send, self.most()).await
-            })
-            .await?;
+        let work = |tx: Tx| async move {
+            let scope = scope.within(tx.shared());
+            self.linked_within(&scope, send, self.most()).await
+        };
+        let documents = self.documents();
+        let made = match self.may_be_eventual() {
+            true => match self.odm.unless_contended(documents, work).await? {
+                Some(made) => made,
+                None => return Ok(Outcome::contended()),
+            },
+            false => self.odm.take_turns(documents, work).await?,
+        };
         scope.trip();
         made.end(scope).await
     }

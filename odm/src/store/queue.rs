@@ -12,11 +12,12 @@
 //! - A document has an entry while an operation has the turn at it or waits for it.
 
 use crate::model::key::Key;
+use mongodb::bson::oid::ObjectId;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// A document that an operation will write: its collection, a field whose value names it, and that value.
@@ -33,6 +34,8 @@ struct Entry {
     /// How many have the turn or wait for it.
     operations: usize,
     turn: Arc<Mutex<()>>,
+    /// The tokens of the pending work that these operations have recorded, and that none of them has applied.
+    pending: Vec<ObjectId>,
 }
 
 /// How long transactions take, before one has ended.
@@ -41,12 +44,20 @@ const FIRST: Duration = Duration::from_millis(5);
 /// The longest pause before a transaction is run again.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
+/// How long a document stays contended.
+const CONTENDED: Duration = Duration::from_secs(1);
+
+/// Maximum number of documents that are known to be contended.
+const MOST_CONTENDED: usize = 64;
+
 /// The queues of the documents of one database.
 #[derive(Default)]
 pub(crate) struct Queue {
     entries: std::sync::Mutex<HashMap<QueueKey, Entry, ahash::RandomState>>,
     /// How long the latest transactions took on average, in microseconds; 0 before the first one.
     usual: AtomicU64,
+    /// The documents at which transactions have met those of other processes again and again, each with the end of that.
+    contended: std::sync::Mutex<Vec<(QueueKey, Instant)>>,
 }
 
 /// An operation in the queue of a document.
@@ -71,6 +82,39 @@ impl Drop for Waiting<'_> {
 struct Turn<'q> {
     _turn: OwnedMutexGuard<()>,
     _waiting: Waiting<'q>,
+}
+
+/// Pending work that an operation has recorded, while others at the same document may apply it.
+pub(crate) struct Left<'q> {
+    waiting: Waiting<'q>,
+    turn: Arc<Mutex<()>>,
+    token: ObjectId,
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        self.applied(&[self.token]);
+    }
+}
+
+impl Left<'_> {
+    /// Waits for the turn to apply pending work at the document, and gives the tokens of all that is left there by then: none where
+    /// another operation has applied that of this one.
+    pub(crate) async fn turn(&self) -> (OwnedMutexGuard<()>, Vec<ObjectId>) {
+        let turn = self.turn.clone().lock_owned().await;
+        let entries = self.waiting.queue.entries();
+        let pending = entries.get(&self.waiting.key).map(|entry| entry.pending.clone());
+        let pending = pending.filter(|pending| pending.contains(&self.token));
+        (turn, pending.unwrap_or_default())
+    }
+
+    /// Nothing of this work is left.
+    pub(crate) fn applied(&self, tokens: &[ObjectId]) {
+        let mut entries = self.waiting.queue.entries();
+        if let Some(entry) = entries.get_mut(&self.waiting.key) {
+            entry.pending.retain(|token| !tokens.contains(token));
+        }
+    }
 }
 
 /// The turns of one operation.
@@ -108,6 +152,34 @@ impl Queue {
             key: key.clone(),
         };
         (waiting, entry.turn.clone())
+    }
+
+    /// Says that an operation has recorded pending work at this document. Several operations do so at the same time where they don't
+    /// wait for each other: the first that has its turn applies the work of all.
+    pub(crate) fn leave(&self, key: &QueueKey, token: ObjectId) -> Left<'_> {
+        let (waiting, turn) = self.wait(key);
+        if let Some(entry) = self.entries().get_mut(key) {
+            entry.pending.push(token);
+        }
+        Left { waiting, turn, token }
+    }
+
+    /// Transactions that write one of these documents meet those of other processes again and again.
+    pub(crate) fn contend<'k>(&self, keys: impl IntoIterator<Item = &'k QueueKey>) {
+        let mut contended = self.contended.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        for key in keys {
+            contended.retain(|(known, end)| *end > now && known != key);
+            contended.truncate(MOST_CONTENDED - 1);
+            contended.push((key.clone(), now + CONTENDED));
+        }
+    }
+
+    /// Whether that was so a moment ago.
+    pub(crate) fn is_contended(&self, keys: &[QueueKey]) -> bool {
+        let contended = self.contended.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_one = |(known, end): &(QueueKey, Instant)| keys.contains(known) && *end > Instant::now();
+        contended.iter().any(is_one)
     }
 
     /// A transaction took this long, from its beginning to its commit.
@@ -240,6 +312,52 @@ mod tests {
         assert!(queue.turns(&[]).now_or_never().is_some());
         drop(turns);
         assert!(queue.entries().is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_first_at_its_turn_applies_the_work_of_all() {
+        let queue = Queue::default();
+        let tokens: Vec<ObjectId> = (0..4).map(|_| ObjectId::new()).collect();
+        let mut left: Vec<Left<'_>> = tokens
+            .iter()
+            .map(|token| queue.leave(&meter(1), *token))
+            .collect();
+        // One that is dropped leaves its work to `recover`.
+        drop(left.pop());
+        let (turn, of_all) = left[0].turn().await;
+        assert_eq!(of_all, tokens[..3]);
+        assert!(left[1].turn().now_or_never().is_none(), "it waits");
+        // What comes while the first one applies the others' is not a part of it.
+        let late = queue.leave(&meter(1), tokens[3]);
+        left[0].applied(&of_all);
+        drop(turn);
+        assert!(left[1].turn().await.1.is_empty());
+        assert_eq!(late.turn().await.1, [tokens[3]]);
+        // The one that had the turn has failed.
+        assert_eq!(late.turn().await.1, [tokens[3]]);
+        drop((left, late));
+        assert!(queue.entries().is_empty());
+    }
+
+    #[test]
+    fn a_document_is_contended_for_a_moment() {
+        let queue = Queue::default();
+        assert!(!queue.is_contended(&[meter(1)]));
+        queue.contend(&[meter(1)]);
+        assert!(queue.is_contended(&[meter(2), meter(1)]));
+        assert!(!queue.is_contended(&[meter(2)]) && !queue.is_contended(&[]));
+        {
+            let mut contended = queue.contended.lock().expect("the documents");
+            contended.iter_mut().for_each(|(_, end)| *end = Instant::now());
+        }
+        assert!(!queue.is_contended(&[meter(1)]), "that is over");
+        let many: Vec<QueueKey> = (0..200).map(meter).collect();
+        queue.contend(&many);
+        assert!(queue.is_contended(&[meter(199)]));
+        assert_eq!(
+            queue.contended.lock().expect("the documents").len(),
+            MOST_CONTENDED
+        );
     }
 
     #[test]

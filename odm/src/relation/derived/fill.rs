@@ -7,7 +7,7 @@ use super::super::pairs;
 use super::super::scope::Scope;
 use super::concern::{is_source_of, of_any, of_insert, of_update};
 use super::deliver::{Source, is_read_on, sources, structs};
-use super::pending::{CHILDREN, ChangedFields, all_fields, mark, merged_mark, path_for, record};
+use super::pending::{CHILDREN, ChangedFields, all_fields, has_entry, mark, merged_mark, path_for, record};
 use super::{Token, at, number, put};
 use crate::model::copy::{Operation, SyncMode};
 use crate::model::document::DocumentMeta;
@@ -357,6 +357,22 @@ pub(in super::super) fn again(
     // In the place of what was pending in it: another process that deletes it finds other work than that which it was deleted with.
     own.insert(name_of(PENDING), mark(token, pending));
     document.insert(OWN, own);
+    encoded(&document)
+}
+
+/// A new document with pending work for everything that is derived from it, and in it.
+pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<RawDocumentBuf> {
+    let mut document = decoded(raw)?;
+    let mut fields = all_fields();
+    if has_entry(raw, CHILDREN) {
+        fields.insert(CHILDREN, Token::new());
+    }
+    if let Bson::Document(own) = document
+        .entry(OWN.to_owned())
+        .or_insert_with(|| Document::new().into())
+    {
+        own.insert(name_of(PENDING), mark(token, fields));
+    }
     encoded(&document)
 }
 

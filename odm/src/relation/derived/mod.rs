@@ -41,12 +41,14 @@ mod snapshots;
 pub(crate) mod stored;
 
 pub(super) use apply::{Beside, Own, Propagation, delete_after_draining, mark_gone, record_all};
-pub(crate) use apply::{DeferredWork, drain};
+pub(crate) use apply::{DeferredWork, drain, drain_any};
 pub(super) use apply::{drain_all, drained_or_logged, log_undrained};
 pub(crate) use concern::Concern;
 use concern::changed;
 pub(super) use each::{Written, update as update_each};
-pub(crate) use fill::{Filled, Inserts, demanded, fill_insert, fill_replace, fill_update, from_condition};
+pub(crate) use fill::{
+    Filled, Inserts, demanded, fill_insert, fill_replace, fill_update, from_condition, with_all_pending,
+};
 pub(super) use fill::{again, beside, given_back, is_gone, needed};
 pub(super) use images::{Before, concern, relinks};
 pub(super) use inspect::{Kept, buckets};
@@ -54,6 +56,7 @@ pub(crate) use looked::Looked;
 pub(crate) use newest::order as order_of;
 pub use others::backfill_at_once;
 pub(crate) use others::{Age, Known as KnownOthers};
+pub(crate) use pending::record as record_all_pending;
 use pending::{ChangedFields, record_for};
 pub(super) use recover::but_for_the_deployment;
 pub(crate) use stored::Unknown;
@@ -247,6 +250,25 @@ impl Graph {
         self.copied(meta).any(|edge| edge.sync().is_some_and(later))
             || self.derived_from(meta).any(|derived| later(derived.sync))
             || self.is_source_of_others(meta)
+    }
+
+    /// Whether something that is declared `sync = atomic` is derived from such documents, directly or by way of others, or in them.
+    pub(in super::super) fn leads_to_atomic(&self, meta: &DocumentMeta) -> bool {
+        let mut seen: Vec<&str> = vec![meta.collection];
+        let mut rest = vec![meta];
+        while let Some(next) = rest.pop() {
+            if self.needs_transactions(next).is_some() {
+                return true;
+            }
+            let holders = self.copied(next).map(|edge| edge.holder);
+            for further in holders.chain(self.derived_from(next).map(|derived| derived.parent)) {
+                if !seen.contains(&further.collection) {
+                    seen.push(further.collection);
+                    rest.push(further);
+                }
+            }
+        }
+        false
     }
 
     /// The reference by which a child names the parent of a derived field.

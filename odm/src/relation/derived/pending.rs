@@ -20,7 +20,7 @@ const ALL: &str = "*";
 pub(super) const CHILDREN: &str = "<";
 
 /// The part of an update that records pending work for everything that is derived from the document.
-pub(super) fn record(update: &mut Document, token: Token) {
+pub(crate) fn record(update: &mut Document, token: Token) {
     record_for(update, token, ALL);
 }
 
