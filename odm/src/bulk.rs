@@ -2,7 +2,7 @@
 
 use crate::engine::{self, One, Operation, Sent, UpdateMany, What, Write, Writes};
 use crate::model::document::DocumentMeta;
-use crate::operators::{Changes, never_changed};
+use crate::plan::operators::{Changes, never_changed};
 use crate::session::Shared;
 use crate::store::results::BulkDone;
 use crate::store::trace::Trace;

@@ -62,7 +62,7 @@ impl Odm {
             && !self
                 .models()
                 .iter()
-                .any(|model| crate::relation::is(model.meta, T::META))
+                .any(|model| crate::model::graph::is(model.meta, T::META))
         {
             tracing::warn!(
                 target: "odm",

@@ -128,20 +128,18 @@ pub mod edges;
 mod engine;
 pub mod error;
 mod insert_many;
-mod keep;
 mod model;
 mod modify;
 mod odm;
-mod operators;
 mod own_fields;
+mod plan;
 pub mod query;
-mod relation;
 mod rules;
 pub mod schema;
 mod session;
 mod store;
 mod switches;
-mod upsert;
+pub mod upkeep;
 pub mod write;
 
 pub use crate::model::document::Model;
@@ -413,7 +411,8 @@ pub use store::{action, server};
 /// operators are the methods of [`Change`].
 pub mod update {
     pub use crate::modify::{Returning, Update, UpdateMany, Updated};
-    pub use crate::operators::{Change, Changes, Rooted};
+    pub use crate::plan::operators::change::Change;
+    pub use crate::plan::operators::{Changes, Rooted};
 }
 
 /// References between documents: [`Ref`], and the traits that the derives implement for them.
@@ -443,18 +442,6 @@ pub mod types {
     pub use crate::query::operand::Operand;
 }
 
-/// Keeps references and copies right: audits and repairs them, backfills new ones, applies pending work.
-///
-/// Each is begun by a method of [`Odm`]: [`audit`](Odm::audit), [`repair`](Odm::repair), [`backfill`](Odm::backfill),
-/// [`recover`](Odm::recover), [`worker`](Odm::worker), [`reconciler`](Odm::reconciler).
-pub mod upkeep {
-    pub use crate::relation::audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
-    pub use crate::relation::derived::backfill::{Backfilled, Backfilling};
-    pub use crate::relation::derived::reconcile::{Reconciler, Reconciling};
-    pub use crate::relation::derived::recover::{Recovered, Recovering, Worker};
-    pub use crate::relation::repair::{Repair, RepairKind, Repaired, Repairing};
-}
-
 // Within the crate, and in the links of its documentation, these need no module.
 #[allow(unused_imports)]
 pub(crate) use {
@@ -469,7 +456,8 @@ pub(crate) use {
     model::shape::Number,
     model::value::{Array, Compared, Value},
     modify::{Returning, Update, UpdateMany, Updated},
-    operators::{Change, Changes, Rooted},
+    plan::operators::change::Change,
+    plan::operators::{Changes, Rooted},
     query::aggregate::Aggregate,
     query::aggregate::{Group, GroupKey},
     query::explain::{Explain, JoinExplain},
@@ -482,20 +470,15 @@ pub(crate) use {
     },
     query::operand::Operand,
     query::page::{Page, PageToken, Paged, ResumableFind},
-    relation::{
-        audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings},
-        derived::{
-            backfill::{Backfilled, Backfilling},
-            reconcile::{Reconciler, Reconciling},
-            recover::{Recovered, Recovering, Worker},
-        },
-        repair::{Repair, RepairKind, Repaired, Repairing},
-    },
     schema::{Applied, Plan, Violations},
     store::action::Action,
     store::fan_out::{FanOut, Progress},
     store::results::{BulkDone, Deleted},
     store::server::{Server, Topology},
+    upkeep::{
+        Audit, AuditedCopies, AuditedReference, Auditing, Backfilled, Backfilling, FieldOf, Findings,
+        Reconciler, Reconciling, Recovered, Recovering, Repair, RepairKind, Repaired, Repairing, Worker,
+    },
     write::{Delete, Insert, Replace},
 };
 
@@ -514,7 +497,7 @@ pub(crate) fn now() -> bson::DateTime {
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
     pub use crate::model::document::FromNew as _;
-    pub use crate::operators::Change;
+    pub use crate::plan::operators::change::Change;
     pub use crate::query::{LoadRefs as _, Paths as _, Pattern};
     pub use crate::{Average, Collection, Document, Embed, Filter, Odm, Projection, Ref, models};
 }
@@ -557,11 +540,12 @@ pub mod __private {
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
         Numeric, Only, Opaque, Removable, Text, Unsure, Value,
     };
-    pub use crate::operators::{Change, Changes};
+    pub use crate::plan::operators::Changes;
+    pub use crate::plan::operators::change::Change;
     pub use crate::query::filter::{Element, Filter, children_filter, partial_filter};
     pub use crate::query::join::{Hop, Paths, Slot, Tree};
     pub use crate::query::operand::{id, stored as to_bson, text_id};
-    pub use crate::relation::backfill_at_once;
+    pub use crate::rules::others::backfill_at_once;
     pub use crate::switches::{SwitchBulk, SwitchOdm, in_database};
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,

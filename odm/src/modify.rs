@@ -1,7 +1,8 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
 use crate::engine::{self, One, Operation, Outcome, Reply, What};
-use crate::operators::{Change, Changes};
+use crate::plan::operators::Changes;
+use crate::plan::operators::change::Change;
 use crate::store::core::Core;
 use crate::{Collection, Document, Error, Filter, Insertable, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};

@@ -46,6 +46,12 @@ pub(crate) fn name_of(path: &'static str) -> &'static str {
     path.rsplit_once('.').map_or(path, |(_, name)| name)
 }
 
+/// The entry for pending work that concerns all fields of a document.
+pub(crate) const ALL: &str = "*";
+
+/// The entry for the fields that a document derives from its children: some children may be older than the document.
+pub(crate) const CHILDREN: &str = "<";
+
 #[cfg(test)]
 mod tests {
     use super::*;

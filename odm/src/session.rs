@@ -1,6 +1,11 @@
 //! Transactions: several writes as one, with the driver's retry rules.
 
-use crate::relation::{self, AfterCommit, Later, Recheck};
+use crate::engine::after_commit;
+use crate::engine::after_commit::AfterCommit;
+use crate::engine::apply;
+use crate::engine::remove::Later;
+use crate::rules::exists::Recheck;
+use crate::rules::pending;
 use crate::store::queue::{QueueKey, Turns, at_random};
 use crate::{Collection, Document, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -136,13 +141,13 @@ impl Shared {
     pub(crate) fn add_pending(
         &self,
         meta: &'static crate::model::document::DocumentMeta,
-        token: relation::Token,
+        token: pending::Token,
     ) {
         self.end().after.left.add(meta, token);
     }
 
     /// Registers all this work, to be applied after the commit.
-    pub(crate) fn leave(&self, deferred: relation::DeferredWork) {
+    pub(crate) fn leave(&self, deferred: apply::DeferredWork) {
         self.end().after.left.add_all(deferred);
     }
 
@@ -586,7 +591,7 @@ impl Run {
             match error {
                 None => match tx.commit(self.started).await {
                     Ok(()) => {
-                        relation::after_commit(&tx.odm, end.after).await?;
+                        after_commit::after_commit(&tx.odm, end.after).await?;
                         return Ok(true);
                     }
                     Err(error)
@@ -602,7 +607,7 @@ impl Run {
                     // Once, without it.
                     let is_refused = !self.was_refused && tx.odm.bulk_write().is_refused();
                     self.races += usize::from(end.raced);
-                    let raced = end.raced && self.races <= crate::upsert::REPEATS;
+                    let raced = end.raced && self.races <= crate::plan::upsert::REPEATS;
                     let again = again || error.is_transient_transaction_error() || is_refused || raced;
                     if !(again && self.started.elapsed() < RETRY_FOR) {
                         return Err(error);

@@ -8,9 +8,9 @@ pub use crate::store::results::{BulkDone, Deleted};
 #[cfg(doc)]
 use crate::Error;
 use crate::engine::{self, One, Operation, What};
-use crate::keep::refuse_own;
 use crate::model::document::DocumentMeta;
-use crate::operators::never_changed;
+use crate::plan::keep::refuse_own;
+use crate::plan::operators::never_changed;
 use crate::store::core::Core;
 use crate::store::decode::not_encoded;
 use crate::store::trace::Trace;

@@ -13,7 +13,7 @@
 
 use crate::Document as _;
 use crate::engine::bucket::{BucketWriter, ChangeAll, Fate, Items, Row, Rows, of_parent, start_of};
-use crate::operators::{Built, Changes, Rooted};
+use crate::plan::operators::{Built, Changes, Rooted};
 use crate::query::aggregate;
 use crate::query::filter::Element;
 use crate::rules::bucket::touching;

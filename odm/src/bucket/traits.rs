@@ -2,7 +2,8 @@
 
 use crate::model::bucket::BucketMeta;
 use crate::model::path::Nested;
-use crate::operators::{Change, Changes};
+use crate::plan::operators::Changes;
+use crate::plan::operators::change::Change;
 use crate::query::filter::{Element, Filter};
 use crate::{Document, Embed};
 use mongodb::bson::oid::ObjectId;

@@ -4,8 +4,9 @@ use super::{BucketNode, CopyEdge, CopyKind, DocumentNode, Edges, ReferenceEdge};
 use crate::Odm;
 use crate::model::bucket::Per;
 use crate::model::document::{DocumentMeta, IndexKey, IndexKind};
-use crate::relation::graph::{Derived, What};
-use crate::relation::{Edge, Graph};
+use crate::model::graph::Graph;
+use crate::model::graph::edge::Edge;
+use crate::model::graph::edge::{Derived, What};
 
 impl Odm {
     /// The documents, their references and their copies, as a diagram: text, Mermaid or SVG. Nothing is sent to the

@@ -7,11 +7,13 @@ use super::{Execution, Failure, One, Outcome, Reply, Update, UpdateMany, What, W
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
-use crate::operators::{Built, Guard, Known, growth};
+use crate::plan::operators::guard::Guard;
+use crate::plan::operators::{Built, Known, growth};
+use crate::plan::upsert;
 use crate::query::find::Query;
 use crate::store::core::{Core, PRIMARY, act};
-use crate::upsert;
-use crate::{Error, Filter, Result, relation};
+use crate::store::scope;
+use crate::{Error, Filter, Result};
 use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::ops::ControlFlow;
@@ -533,7 +535,7 @@ async fn peek_items(
         } },
     ];
     let trips = AtomicU64::new(0);
-    let scope = relation::Scope::new(core.odm(), core.session(), &trips);
+    let scope = scope::Scope::new(core.odm(), core.session(), &trips);
     let mut found = scope
         .aggregate(core.meta(), pipeline)
         .await?

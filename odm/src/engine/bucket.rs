@@ -1,15 +1,16 @@
 //! Programs of several operations on buckets: a push that finds the newest bucket full, and changes of items in several buckets.
 
 use super::{One, Operation, Outcome, Reply, Sent, Update, What, Writes, execute};
+use crate::engine::obligations;
 use crate::model::bucket::{BucketMeta, ROOM, VERSION};
-use crate::operators::{Built, Changes};
+use crate::plan::operators::{Built, Changes};
 use crate::query::aggregate;
 use crate::query::filter::below;
 use crate::rules::bucket::{self as summary, count};
 use crate::store::core::{Core, act};
 use crate::store::packed::{Packed, Part};
 use crate::store::trace::Trace;
-use crate::{Error, Result, relation};
+use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId};
 use std::ops::Range;
@@ -193,7 +194,7 @@ impl BucketWriter {
         // That there is room is in the condition.
         built.guards.clear();
         summary::add(meta, &mut built.update, encoded)?;
-        relation::prepare(odm, documents, &mut built)?;
+        obligations::prepare(odm, documents, &mut built)?;
         let mut filter = row.filter(meta);
         // The page may have been made by a declaration with a greater size, and says that it has room for more.
         filter.insert(ROOM, doc! { "$gte": more, "$lte": meta.size });

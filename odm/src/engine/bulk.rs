@@ -3,13 +3,14 @@
 
 use super::{Execution, Outcome, UpdateMany, What, Write};
 use crate::model::document::DocumentMeta;
-use crate::operators::{Built, growth};
+use crate::model::graph;
+use crate::plan::operators::{Built, growth};
 use crate::query::operand;
 use crate::session::Shared;
 use crate::store::core::{Core, act};
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
 use crate::store::results::BulkDone;
-use crate::{Error, Odm, Result, relation};
+use crate::{Error, Odm, Result};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{
     Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateModifications,
@@ -494,7 +495,7 @@ async fn runs(
             .take_while(|(next, raw)| {
                 // With its type, and its position as a name, in an array.
                 bytes += raw.as_bytes().len() + 8;
-                relation::is(next.meta, meta) && next.command() == command && bytes <= MAX_BYTES
+                graph::is(next.meta, meta) && next.command() == command && bytes <= MAX_BYTES
             })
             .count()
             .max(1);

@@ -1,9 +1,12 @@
 //! Deletions to which rules of other documents apply.
 
 use super::{Execution, Outcome, Sent, What, Write};
+use crate::engine::obligations;
+use crate::engine::remove;
 use crate::model::document::DocumentMeta;
-use crate::relation;
+use crate::plan::condition;
 use crate::store::results::Deleted;
+use crate::store::scope;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::sync::atomic::AtomicU64;
@@ -20,10 +23,10 @@ pub(super) async fn walk(
 ) -> Result<Outcome> {
     let Execution { odm, session, .. } = execution;
     let trips = AtomicU64::new(0);
-    let scope = relation::Scope::new(odm, session, &trips);
+    let scope = scope::Scope::new(odm, session, &trips);
     let mut all = execution.refused(Vec::new());
     // One that refers to another one does not hold it back if both are deleted together.
-    let most = match relation::refers_to_its_kind(odm, meta) {
+    let most = match obligations::refers_to_its_kind(odm, meta) {
         true => usize::MAX,
         false => MAX_DELETES,
     };
@@ -37,7 +40,7 @@ pub(super) async fn walk(
             }
         };
         let mut done = Deleted::default();
-        let made = relation::remove(scope, meta, filter, &mut done).await;
+        let made = remove::remove(scope, meta, filter, &mut done).await;
         all.add(Outcome {
             deleted: done.deleted,
             cascaded: done.cascaded,
@@ -93,7 +96,7 @@ fn condition(deletes: &[Write], most: usize) -> Result<Document, (&[Write], &[Wr
     if let [_] = deletes {
         return Ok(filters().next().cloned().unwrap_or_default());
     }
-    if let Some(alone) = filters().position(|filter| !relation::combines(filter)) {
+    if let Some(alone) = filters().position(|filter| !condition::combines(filter)) {
         return Err(deletes.split_at(alone.max(1)));
     }
     // An id alone is looked for with all others.

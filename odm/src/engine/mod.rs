@@ -4,28 +4,37 @@
 //! Other writes are taken in steps: deletions to which rules of other documents apply are walks (`delete`); all others are sent
 //! together, or in parts where one transaction can't hold them (`parts`). Writes that are sent together are completed (`prepare`: copies,
 //! computed fields, the mark of pending work) and executed by `once`: alone, or with what they ask of other documents
-//! (`relation::write`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
+//! (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
 //! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
 //!
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 
+pub(crate) mod after_commit;
+pub(crate) mod apply;
 mod attempts;
 pub(crate) mod bucket;
 mod bulk;
 mod delete;
+pub(crate) mod documents;
+pub(crate) mod fill_in;
+pub(crate) mod images;
+pub(crate) mod obligations;
 mod operation;
 mod outcome;
 mod parts;
 mod prepare;
+pub(crate) mod remove;
 mod send;
 
+use crate::model::graph;
+use crate::rules::on_delete;
 pub(crate) use operation::{
     Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
 };
 pub(crate) use outcome::Outcome;
 
-use crate::relation::{self, Obligations};
+use crate::engine::obligations::Obligations;
 use crate::session::Shared;
 use crate::store::core::Core;
 use crate::store::trace::Trace;
@@ -60,7 +69,7 @@ impl Execution<'_> {
 
     /// Whether rules of other documents apply to a deletion.
     fn is_walk(&self, write: &Write) -> bool {
-        matches!(write.what, What::Delete(_)) && relation::has_rules(self.odm.graph(), write.meta)
+        matches!(write.what, What::Delete(_)) && on_delete::has_rules(self.odm.graph(), write.meta)
     }
 
     /// The outcome of an operation of which these writes were refused.
@@ -131,7 +140,7 @@ async fn run(execution: Execution<'_>, writes: Writes) -> Result<Outcome> {
             meta,
             documents,
             give_back: false,
-        } if relation::is_unrelated(odm, meta)? => send::packed(execution, meta, documents).boxed().await,
+        } if obligations::is_unrelated(odm, meta)? => send::packed(execution, meta, documents).boxed().await,
         Writes::Packed {
             meta,
             documents,
@@ -201,7 +210,7 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
     let mut rest = writes.into_iter().peekable();
     while let Some(first) = rest.next() {
         let (walks, meta, at) = (is_walk(&first), first.meta, first.at);
-        let alike = |next: &Write| is_walk(next) == walks && (!walks || relation::is(next.meta, meta));
+        let alike = |next: &Write| is_walk(next) == walks && (!walks || graph::is(next.meta, meta));
         let mut part = vec![first];
         while let Some(next) = rest.next_if(alike) {
             part.push(next);

@@ -1,11 +1,13 @@
 //! Operations: the writes of an application, as plain data.
 
-use crate::keep::Replacement;
+use crate::engine::obligations;
 use crate::model::document::DocumentMeta;
-use crate::operators::{Built, Guard, NO_FIELD};
-use crate::relation::{self, Token};
+use crate::plan::keep::Replacement;
+use crate::plan::operators::guard::Guard;
+use crate::plan::operators::{Built, NO_FIELD};
+use crate::plan::upsert::UniqueKey;
+use crate::rules::pending::Token;
 use crate::store::packed::Packed;
-use crate::upsert::UniqueKey;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument};
@@ -81,31 +83,31 @@ impl Write {
     }
 
     /// The write as the rules of references see it.
-    pub(super) fn relation(&self) -> relation::Write<'_> {
+    pub(super) fn relation(&self) -> obligations::Write<'_> {
         let what = match &self.what {
-            What::Insert(document) => relation::What::Insert(document),
-            What::Update(update) => relation::What::Update {
+            What::Insert(document) => obligations::What::Insert(document),
+            What::Update(update) => obligations::What::Update {
                 filter: &update.filter,
                 built: &update.built,
                 many: false,
                 upsert: update.upsert,
             },
-            What::UpdateMany(update) => relation::What::Update {
+            What::UpdateMany(update) => obligations::What::Update {
                 filter: &update.filter,
                 built: &update.built,
                 many: true,
                 upsert: update.upsert,
             },
-            What::Replace(replace) => relation::What::Replace {
+            What::Replace(replace) => obligations::What::Replace {
                 filter: &replace.filter,
                 document: replace.stored(),
             },
-            What::Delete(delete) => relation::What::Delete {
+            What::Delete(delete) => obligations::What::Delete {
                 filter: &delete.filter,
                 many: delete.one.is_none(),
             },
         };
-        relation::Write {
+        obligations::Write {
             at: self.at,
             meta: self.meta,
             what,
@@ -161,7 +163,7 @@ pub(crate) struct Update {
 
 impl Update {
     /// # Errors
-    /// As [`relation::prepare`], and where an upsert begins with a default that it can't fill.
+    /// As [`obligations::prepare`], and where an upsert begins with a default that it can't fill.
     pub(crate) fn new(
         odm: &Odm,
         meta: &'static DocumentMeta,
@@ -173,7 +175,7 @@ impl Update {
             // An upsert without a change makes sure that the document is there; the server takes no empty update.
             built.update = doc! { "$setOnInsert": { "_id": &one.id } };
         }
-        relation::prepare(odm, meta, &mut built)?;
+        obligations::prepare(odm, meta, &mut built)?;
         if upsert {
             built.fills_at_once(meta.collection, "an upsert")?;
         }
@@ -291,7 +293,7 @@ pub(crate) struct UpdateMany {
 
 impl UpdateMany {
     /// # Errors
-    /// As [`relation::prepare`].
+    /// As [`obligations::prepare`].
     pub(crate) fn new(
         odm: &Odm,
         meta: &'static DocumentMeta,
@@ -300,7 +302,7 @@ impl UpdateMany {
         counts: bool,
     ) -> Result<UpdateMany> {
         built.begin_with(&condition, &[]);
-        relation::prepare(odm, meta, &mut built)?;
+        obligations::prepare(odm, meta, &mut built)?;
         UpdateMany::of(meta, condition, built, false, counts)
     }
 
@@ -308,7 +310,7 @@ impl UpdateMany {
     /// that the server does not take from the condition.
     ///
     /// # Errors
-    /// As [`relation::prepare`]; where the update changes a value that the condition demands; where it begins with a default that
+    /// As [`obligations::prepare`]; where the update changes a value that the condition demands; where it begins with a default that
     /// it can't fill.
     pub(crate) fn upsert(
         odm: &Odm,
@@ -324,9 +326,9 @@ impl UpdateMany {
             // An upsert without a change; the server takes no empty update, and no document has this.
             built.update = doc! { "$unset": { NO_FIELD: "" } };
         }
-        relation::prepare(odm, meta, &mut built)?;
+        obligations::prepare(odm, meta, &mut built)?;
         built.insert_given(meta.collection, given)?;
-        relation::prepare_upsert(odm, meta, &condition, &mut built)?;
+        obligations::prepare_upsert(odm, meta, &condition, &mut built)?;
         built.fills_at_once(meta.collection, "an upsert")?;
         // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't: the
         // server refuses it, which ends a transaction.

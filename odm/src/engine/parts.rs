@@ -3,9 +3,12 @@
 
 use super::attempts::{self, ATTEMPTS};
 use super::{Execution, Outcome, UpdateMany, What, Write, once, prepare};
+use crate::engine::documents::Parts;
+use crate::engine::obligations;
+use crate::engine::obligations::{MAX_DOCS_PER_TX, Obligations};
 use crate::model::check;
 use crate::model::document::DocumentMeta;
-use crate::relation::{self, MAX_DOCS_PER_TX, Obligations, Parts};
+use crate::model::graph;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::{Error, Result};
@@ -86,7 +89,9 @@ async fn most_at_once(execution: Execution<'_>, meta: &'static DocumentMeta, all
             _ => None,
         })
     };
-    if all.len() <= MAX_DOCS_PER_TX || session.is_some() || relation::belong_together(odm, meta, documents())
+    if all.len() <= MAX_DOCS_PER_TX
+        || session.is_some()
+        || obligations::belong_together(odm, meta, documents())
     {
         return Ok(usize::MAX);
     }
@@ -108,7 +113,7 @@ async fn insert_part(
 ) -> Result<Outcome> {
     let mut pending = None;
     let refused = prepare::complete(execution, &mut writes, &mut pending).await?;
-    let together = || relation::refers_to_its_kind(execution.odm, meta);
+    let together = || obligations::refers_to_its_kind(execution.odm, meta);
     if !refused.is_empty() && (execution.ordered || writes.is_empty() || together()) {
         return Ok(execution.refused(refused));
     }
@@ -227,7 +232,7 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
     let mut all = execution.refused(Vec::new());
     let alike = |a: &Write, b: &Write| {
         let inserts = matches!((&a.what, &b.what), (What::Insert(_), What::Insert(_)));
-        inserts && relation::is(a.meta, b.meta)
+        inserts && graph::is(a.meta, b.meta)
     };
     for part in writes.chunk_by(alike) {
         match once(execution, part, pending, false).await {

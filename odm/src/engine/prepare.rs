@@ -3,10 +3,14 @@
 
 use super::operation::Pending;
 use super::{Execution, What, Write};
-use crate::keep::Replacement;
+use crate::engine::documents;
+use crate::engine::fill_in::FillIn;
 use crate::model::check;
 use crate::model::document::DocumentMeta;
-use crate::relation::{self, FillIn, Inserts};
+use crate::plan::keep::Replacement;
+use crate::rules::copy::fill::{self, Inserts};
+use crate::rules::on_delete;
+use crate::rules::pending::{self as marks, Token};
 use crate::{Error, Result};
 use futures::future::FutureExt;
 use mongodb::bson::RawDocumentBuf;
@@ -64,10 +68,10 @@ pub(super) async fn complete_one(
 
 /// Records in a completed write that everything that is derived from its document, and in it, is pending.
 pub(super) fn record_all(write: &mut Write, pending: &mut Pending) -> Result<()> {
-    let token = *pending.get_or_insert_with(relation::Token::new);
+    let token = *pending.get_or_insert_with(Token::new);
     match &mut write.what {
-        What::Insert(document) => *document = relation::with_all_pending(document, token)?,
-        What::Update(update) => relation::record_all_pending(&mut update.built.update, token),
+        What::Insert(document) => *document = fill::with_all_pending(document, token)?,
+        What::Update(update) => marks::record(&mut update.built.update, token),
         What::UpdateMany(_) | What::Replace(_) | What::Delete(_) => {}
     }
     Ok(())
@@ -185,7 +189,7 @@ pub(super) async fn find_by_collation(execution: Execution<'_>, write: &mut Writ
     match &mut write.what {
         What::Update(update) => {
             if let Some(one) = &update.one {
-                let id = relation::id_by_collation(&core, one.id.clone(), given).await?;
+                let id = documents::id_by_collation(&core, one.id.clone(), given).await?;
                 update.rename(meta, id);
             }
         }
@@ -198,18 +202,18 @@ pub(super) async fn find_by_collation(execution: Execution<'_>, write: &mut Writ
                         .to_owned(),
                 });
             }
-            let found = relation::by_collation(&core, std::mem::take(&mut update.condition), given).await?;
+            let found = documents::by_collation(&core, std::mem::take(&mut update.condition), given).await?;
             **update = update.found(meta, found)?;
         }
         What::UpdateMany(update) => update.collation = Some(given),
         What::Delete(delete) => match &mut delete.one {
             Some(one) => {
-                one.id = relation::id_by_collation(&core, one.id.clone(), given).await?;
+                one.id = documents::id_by_collation(&core, one.id.clone(), given).await?;
                 delete.filter = one.filter(meta);
             }
-            None if relation::has_rules(graph, meta) => {
+            None if on_delete::has_rules(graph, meta) => {
                 let filter = std::mem::take(&mut delete.filter);
-                delete.filter = relation::by_collation(&core, filter, given).await?;
+                delete.filter = documents::by_collation(&core, filter, given).await?;
             }
             None => delete.collation = Some(given),
         },

@@ -574,7 +574,7 @@ pub(crate) fn compare(a: &Bson, b: &Bson) -> Option<Ordering> {
             let key = |value: &mongodb::bson::Binary| (value.bytes.len(), u8::from(value.subtype));
             Some(key(a).cmp(&key(b)).then_with(|| a.bytes.cmp(&b.bytes)))
         }
-        (a, b) => crate::operators::order_of(a, b),
+        (a, b) => crate::plan::operators::range::order_of(a, b),
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod default;
 pub(crate) mod document;
 pub(crate) mod elements;
 pub mod geo;
+pub(crate) mod graph;
 pub(crate) mod key;
 pub(crate) mod names;
 pub(crate) mod path;

@@ -1,6 +1,6 @@
 //! Dotted names of stored fields.
 
-use mongodb::bson::Document;
+use mongodb::bson::{Bson, Document};
 
 /// Whether one dotted name is the other, or leads into it.
 pub(crate) fn meet(a: &str, b: &str) -> bool {
@@ -24,6 +24,51 @@ pub(crate) fn read_too(projection: &mut Document, name: &str) {
         projection.remove(longer);
     }
     projection.insert(name, 1);
+}
+
+/// The name of a field in an update, without the positions in arrays.
+pub(crate) fn plain_name(name: &str) -> String {
+    let is_position = |part: &&str| part.starts_with('$') || part.bytes().all(|b| b.is_ascii_digit());
+    name.split('.')
+        .enumerate()
+        .filter(|(at, part)| *at == 0 || !is_position(part))
+        .map(|(_, part)| part)
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+/// Any text as the name of a field in a document of the library's own: an update takes no other before MongoDB 5.0.
+pub(crate) fn escaped(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '%' => escaped.push_str("%25"),
+            '.' => escaped.push_str("%2e"),
+            '$' => escaped.push_str("%24"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// The name of the field again.
+pub(crate) fn unescaped_name(key: &str) -> String {
+    key.replace("%24", "$").replace("%2e", ".").replace("%25", "%")
+}
+
+/// A condition with the names of its fields as they were before they were [escaped].
+pub(crate) fn unescaped(condition: &Document) -> Document {
+    fn value(of: &Bson) -> Bson {
+        match of {
+            Bson::Document(within) => unescaped(within).into(),
+            Bson::Array(items) => Bson::Array(items.iter().map(value).collect()),
+            other => other.clone(),
+        }
+    }
+    let fields = condition.iter();
+    fields
+        .map(|(name, of)| (unescaped_name(name), value(of)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -53,5 +98,12 @@ mod tests {
             names.iter().for_each(|name| read_too(&mut projection, name));
             assert_eq!(projection, expected, "{names:?}");
         }
+    }
+
+    #[test]
+    fn positions_are_no_part_of_a_name() {
+        assert_eq!(plain_name("parts.$[e0].name"), "parts.name");
+        assert_eq!(plain_name("parts.3.name"), "parts.name");
+        assert_eq!(plain_name("name"), "name");
     }
 }

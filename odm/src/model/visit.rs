@@ -1,7 +1,7 @@
 //! Goes through the values of a document whose shapes are declared.
 
-use crate::keep::Level;
 use crate::model::shape::{Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, Tagging, of_field};
+use crate::plan::keep::Level;
 use mongodb::bson::{Bson, Document};
 
 /// The shape within options and newtypes.

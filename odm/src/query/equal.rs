@@ -15,7 +15,7 @@ use crate::model::path::Step;
 use crate::model::shape::{
     Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging, items, of_field,
 };
-use crate::operators::at_most;
+use crate::plan::operators::guard::at_most;
 use crate::query::filter::{self, condition, in_array};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};

@@ -4,8 +4,8 @@ use super::{integer, language, partial, same, same_document, whole};
 use crate::Result;
 use crate::model::copy::Subset;
 use crate::model::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
+use crate::model::graph::edge::Edge;
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape, Tagging};
-use crate::relation::Edge;
 use mongodb::bson::{self, Bson, Document, doc};
 
 /// A declared index.
@@ -190,7 +190,7 @@ impl Index {
         if !edge.reference.index || edge.reference.one || edge.path == "_id" {
             return None;
         }
-        let order = crate::relation::order_of(subset).map(|(path, direction)| {
+        let order = crate::rules::children::newest::order(subset).map(|(path, direction)| {
             let kind = match direction {
                 1 => IndexKind::Ascending,
                 _ => IndexKind::Descending,

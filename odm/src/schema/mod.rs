@@ -35,7 +35,7 @@ pub(crate) use index::{least, parallel, referred_once};
 pub use plan::{Change, Lacking, Plan};
 
 use crate::model::document::DocumentMeta;
-use crate::relation::Graph;
+use crate::model::graph::Graph;
 use mongodb::bson::{Bson, Document};
 
 /// Whether a declared index finds the documents by the value of this field: one of the document's own, or of its

@@ -6,7 +6,8 @@ use super::rust_names;
 use super::validator::{self, Current};
 use super::{partial, plural, words};
 use crate::model::document::{Action, DocumentMeta, Level};
-use crate::relation::{Derivation, Graph};
+use crate::model::graph::Graph;
+use crate::model::graph::edge::What as Derivation;
 use crate::store::{action, trace::Trace};
 use crate::{Odm, Result};
 use futures::future::BoxFuture;
@@ -343,7 +344,7 @@ impl Odm {
             .iter()
             .filter(|model| plan.seen.contains_key(model.meta.collection));
         for model in there {
-            for fill in crate::operators::fill::declared((model.meta.shape)()) {
+            for fill in crate::plan::operators::fill::declared((model.meta.shape)()) {
                 counts.push(async move {
                     let collection = model.meta.collection;
                     let all = self.database().collection::<Document>(collection);

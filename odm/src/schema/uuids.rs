@@ -4,9 +4,9 @@
 //! operator meets values of its own type alone; so what is neither below the least UUID nor above the greatest one is a UUID, of
 //! subtype 4, as `bson::Uuid` reads it.
 
-use crate::keep::Level;
 use crate::model::document::DocumentMeta;
 use crate::model::shape::{FieldMeta, Shape, of_field};
+use crate::plan::keep::Level;
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{Binary, Bson, Document, doc};
 

@@ -1,10 +1,14 @@
 //! The handle that everything works with: a database, and the models that are stored in it.
 
 use crate::model::document::{DocumentMeta, Model};
-use crate::relation::{Age, Edge, Graph, Looked, Unknown};
+use crate::model::graph::Graph;
+use crate::model::graph::edge::Edge;
+use crate::rules::others::Age;
 use crate::store::fan_out::FanOut;
+use crate::store::looked::Looked;
 use crate::store::queue::Queue;
 use crate::store::server::Server;
+use crate::upkeep::stored::Unknown;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::Database;

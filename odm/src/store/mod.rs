@@ -3,14 +3,19 @@
 //! Invariant: nothing here knows a rule of the models.
 
 pub mod action;
+pub(crate) mod batch;
 pub(crate) mod batches;
 pub(crate) mod core;
 pub(crate) mod decode;
+pub(crate) mod each;
 pub(crate) mod fan_out;
+pub(crate) mod fields;
 pub(crate) mod handle;
+pub(crate) mod looked;
 pub(crate) mod map;
 pub(crate) mod packed;
 pub(crate) mod queue;
 pub(crate) mod results;
+pub(crate) mod scope;
 pub mod server;
 pub(crate) mod trace;

@@ -1,6 +1,6 @@
 //! The protocol by which copies stay true, as models that are checked exhaustively.
 //!
-//! It needs no server and does not link `odm`: what is checked is the protocol that `odm/src/relation/derived` follows, with
+//! It needs no server and does not link `odm`: what is checked is the protocol that `odm/src/rules` and `odm/src/engine` follow, with
 //! every order of the steps of several processes, and a crash of any of them between any two steps. Each of its safeguards
 //! is also left out once, and then the checker has to find out what goes wrong: so the models are known to be able to fail,
 //! and none of the safeguards is there for nothing.

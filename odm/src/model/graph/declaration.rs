@@ -1,0 +1,361 @@
+//! A declared edge as it is stored: all that decides what its copies are.
+
+use crate::model::copy::SyncMode;
+use crate::model::default;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::{Edge, What};
+use crate::model::names::escaped;
+use crate::model::reference::OnDelete;
+use crate::upkeep::copies::{Kept, buckets};
+use mongodb::bson::{Bson, Document, doc};
+
+/// The declaration of an edge.
+#[derive(Debug)]
+pub(crate) struct Declaration {
+    /// Its name in the database.
+    pub(crate) id: String,
+    /// The collection that it is taken from.
+    pub(crate) from: &'static str,
+    pub(crate) holder: &'static str,
+    /// Everything that decides what the copies are.
+    pub(crate) is: Document,
+    /// Whether documents that were there before it are to be filled.
+    pub(crate) fills: bool,
+}
+
+impl Declaration {
+    /// The collection whose documents a backfill goes through.
+    pub(crate) fn through(&self) -> &'static str {
+        match is_two_way(&self.is) {
+            true => self.from,
+            false => self.holder,
+        }
+    }
+}
+
+/// All that are declared: copies, what is derived of children, both sides of two-way references, each a copy of the other
+/// one, and the rules of references without copies.
+pub(crate) fn all(graph: &Graph) -> impl Iterator<Item = Declaration> {
+    let linked = linked(graph).filter_map(|edge| two_way(graph, edge));
+    let ruled = graph.edges().iter().flat_map(|edge| ruled(graph, edge));
+    kept(graph)
+        .map(|kept| of(graph, &kept))
+        .chain(linked)
+        .chain(ruled)
+}
+
+/// The sides of two-way references, those that are believed first: what is linked by them is there on the other side when
+/// that is looked at.
+pub(crate) fn linked(graph: &Graph) -> impl Iterator<Item = &Edge> {
+    let believed = graph
+        .edges()
+        .iter()
+        .filter(|edge| edge.owner || edge.inverse == Some(edge.at));
+    believed.flat_map(|edge| {
+        let other = graph.inverse(edge).filter(|other| other.at != edge.at);
+        [edge].into_iter().chain(other)
+    })
+}
+
+/// Everything that is kept in sync after out-of-band writes: buckets first, from which other fields are derived.
+pub(crate) fn kept(graph: &Graph) -> impl Iterator<Item = Kept<'_>> {
+    let beside = graph
+        .edges()
+        .iter()
+        .filter(|edge| edge.sync().is_some())
+        .map(Kept::Beside);
+    buckets(graph)
+        .chain(beside)
+        .chain(graph.derived().iter().map(Kept::Derived))
+}
+
+pub(crate) fn of(graph: &Graph, kept: &Kept<'_>) -> Declaration {
+    let (id, from) = match kept {
+        Kept::Beside(edge) => (
+            format!("{}.{}", edge.holder.collection, edge.path),
+            edge.targets.first().map_or("", |target| target.collection),
+        ),
+        Kept::Derived(derived) => (derived.name(), derived.child.collection),
+        Kept::Bucket(meta, bucket) => (format!("{}.{}", meta.collection, bucket.items), meta.collection),
+    };
+    Declaration {
+        id,
+        from,
+        holder: kept.holder().collection,
+        is: kept.declaration(graph),
+        fills: true,
+    }
+}
+
+/// The other side follows from the documents that hold this one.
+pub(crate) fn two_way(graph: &Graph, edge: &Edge) -> Option<Declaration> {
+    let inverse = graph.inverse(edge)?;
+    Some(Declaration {
+        id: format!("{}.{}", edge.holder.collection, edge.path),
+        from: edge.holder.collection,
+        holder: inverse.holder.collection,
+        is: doc! { "inverse": &inverse.path, "list": edge.list },
+        fills: true,
+    })
+}
+
+/// Whether a declaration is that of one side of a two-way reference.
+pub(crate) fn is_two_way(declaration: &Document) -> bool {
+    declaration.contains_key("inverse")
+}
+
+/// The field of a declaration that is nothing but the rule of a reference.
+const RULE: &str = "on_delete";
+
+/// A reference without copies: one declaration for each collection that it leads to.
+fn ruled<'g>(graph: &'g Graph, edge: &'g Edge) -> impl Iterator<Item = Declaration> + 'g {
+    let is_plain = edge.sync().is_none() && graph.inverse(edge).is_none();
+    let targets = is_plain.then_some(&edge.targets).into_iter().flatten();
+    targets.map(|target| {
+        let name = format!("{}.{}", edge.holder.collection, edge.path);
+        Declaration {
+            id: match edge.reference.union {
+                true => format!("{name}: {}", target.collection),
+                false => name,
+            },
+            from: target.collection,
+            holder: edge.holder.collection,
+            is: doc! { RULE: edge.reference.on_delete.to_string(), "to": target.collection },
+            fills: false,
+        }
+    })
+}
+
+/// Whether a declaration is that of a reference without copies.
+pub(crate) fn is_rule(declaration: &Document) -> bool {
+    declaration.contains_key(RULE)
+}
+
+/// The collection from which nothing may be deleted without regard to this reference, where it has no copies.
+pub(crate) fn restricted(declaration: &Document) -> Option<&str> {
+    let rule = declaration.get_str(RULE).ok()?;
+    let asks = rule != OnDelete::Keep.to_string();
+    asks.then(|| declaration.get_str("to").ok()).flatten()
+}
+
+impl Kept<'_> {
+    /// Everything of the declaration that decides what the copies are.
+    fn declaration(&self, graph: &Graph) -> Document {
+        match self {
+            Kept::Beside(edge) => {
+                let copies = edge.copies.iter().map(|copy| {
+                    let mut declared = doc! {
+                        "field": edge.copy_path(copy), "of": copy.source, "sync": copy.sync.to_string(),
+                    };
+                    let target = edge.targets.first();
+                    let default = target.and_then(|target| default::declared((target.shape)(), copy.source));
+                    declared.extend(default.map(|default| ("default".to_owned(), default)));
+                    Bson::from(declared)
+                });
+                doc! { "through": &edge.path, "by": edge.by(), "copies": copies.collect::<Vec<_>>() }
+            }
+            Kept::Derived(derived) => {
+                let parent = graph.parent_edge(derived).map_or("", |edge| edge.path.as_str());
+                let mut declaration = doc! {
+                    "parent": parent,
+                    "filter": storable(&derived.filter.clone().unwrap_or_default().into()),
+                    "sync": derived.sync.to_string(),
+                };
+                match derived.what {
+                    What::Subset(subset) => {
+                        let order = subset.order.iter().map(|key| {
+                            Bson::from(doc! { "field": (key.path)(), "kind": format!("{:?}", key.kind) })
+                        });
+                        let fields = (subset.fields)().iter();
+                        let fields = fields.map(|field| {
+                            let mut declared = doc! { "field": field.name, "of": field.source };
+                            let default = default::declared((derived.child.shape)(), field.source);
+                            declared.extend(default.map(|default| ("default".to_owned(), default)));
+                            Bson::from(declared)
+                        });
+                        declaration.extend(doc! {
+                            "limit": i64::from(subset.limit),
+                            "last": subset.last,
+                            "order": order.collect::<Vec<_>>(),
+                            "fields": fields.collect::<Vec<_>>(),
+                        });
+                    }
+                    What::Computed { operation, of } => {
+                        declaration.extend(doc! { "operation": operation.to_string(), "of": of });
+                        let default = default::declared((derived.child.shape)(), of);
+                        declaration.extend(default.map(|default| ("default".to_owned(), default)));
+                    }
+                }
+                declaration
+            }
+            Kept::Bucket(_, bucket) => {
+                let told = bucket.told_of().into_iter();
+                let copies = told.map(|(name, of)| Bson::from(doc! { "field": name, "of": of }));
+                let floats = bucket.sums.iter().filter(|sum| sum.float).map(|sum| sum.name);
+                doc! {
+                    "size": bucket.size,
+                    "copies": copies.collect::<Vec<_>>(),
+                    "floats": floats.collect::<Vec<_>>(),
+                }
+            }
+        }
+    }
+}
+
+/// A condition as a value that every server stores.
+fn storable(condition: &Bson) -> Bson {
+    match condition {
+        Bson::Document(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| (escaped(name), storable(value)));
+            Bson::Document(fields.collect())
+        }
+        Bson::Array(items) => Bson::Array(items.iter().map(storable).collect()),
+        value => value.clone(),
+    }
+}
+
+/// The copies in a stored declaration, with the fields that they are taken from.
+pub(crate) fn copies(declaration: &Document) -> impl Iterator<Item = (&str, &str)> {
+    // A snapshot follows nothing.
+    let snapshot = SyncMode::Snapshot.to_string();
+    listed(declaration).filter_map(move |copy| {
+        let copy = copy.as_document()?;
+        let follows = copy.get_str("sync").ok() != Some(snapshot.as_str());
+        follows.then_some((copy.get_str("field").ok()?, copy.get_str("of").ok()?))
+    })
+}
+
+/// The lists of a declaration: what is copied beside a reference or of a bucket's items, what a subset holds of a child, and
+/// which sums are doubles.
+const LISTS: [&str; 3] = ["copies", "fields", "floats"];
+
+/// The entries of a declaration, snapshots too.
+fn listed(declaration: &Document) -> impl Iterator<Item = &Bson> {
+    let lists = LISTS.map(|name| declaration.get_array(name));
+    lists.into_iter().filter_map(|list| list.ok()).flatten()
+}
+
+/// Whether a stored declaration has all copies of this one, and others, and says the same of everything else.
+pub(crate) fn is_more(stored: &Document, own: &Document) -> bool {
+    let rest = |declaration: &Document| {
+        let fields = declaration.iter();
+        let rest = fields.filter(|(name, _)| !LISTS.contains(&name.as_str()));
+        rest.map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Document>()
+    };
+    let has = |copy: &Bson| listed(stored).any(|other| other == copy);
+    rest(stored) == rest(own) && listed(own).all(has) && listed(stored).count() > listed(own).count()
+}
+
+/// The field of a stored edge with its earlier declarations.
+pub(crate) const EARLIER: &str = "earlier";
+
+/// Maximum number of earlier declarations of an edge that are remembered.
+pub(crate) const MOST_EARLIER: i32 = 20;
+
+/// Whether an edge has been declared as here once, and in another way since.
+pub(crate) fn was_declared(edge: &Document, own: &Document) -> bool {
+    let is_now = |now: &Document| now == own || is_more(now, own);
+    if is_rule(own) || edge.get_document("declaration").is_ok_and(is_now) {
+        return false;
+    }
+    let earlier = edge.get_array(EARLIER).into_iter().flatten();
+    earlier.filter_map(Bson::as_document).any(is_now)
+}
+
+/// A declaration with what another one copies besides.
+pub(crate) fn with_those_of(own: &Document, other: Option<&Document>) -> Document {
+    let mut all = own.clone();
+    // A reference may have become a two-way one, which has no copies.
+    let Some(other) = other.filter(|_| !is_two_way(own)) else {
+        return all;
+    };
+    let lacks: Vec<String> = lacking(own, other).into_iter().map(|(name, _)| name).collect();
+    for name in LISTS {
+        if let (Ok(own), Ok(other)) = (all.get_array_mut(name), other.get_array(name)) {
+            let is_lacking = |copy: &&Bson| {
+                let field = match copy {
+                    Bson::Document(copy) => copy.get_str("field").ok(),
+                    field => field.as_str(),
+                };
+                field.is_some_and(|field| lacks.iter().any(|name| name == field))
+            };
+            own.extend(other.iter().filter(is_lacking).cloned());
+        }
+    }
+    all
+}
+
+/// The copies of a stored declaration that this one lacks, with their source fields.
+pub(crate) fn lacking(own: &Document, stored: &Document) -> Vec<(String, String)> {
+    let lacks = |copy: &(&str, &str)| !copies(own).any(|other| other.0 == copy.0);
+    let lacking = copies(stored).filter(lacks);
+    lacking
+        .map(|(name, source)| (name.to_owned(), source.to_owned()))
+        .collect()
+}
+
+/// The fields of the source that a stored declaration reads: none for any.
+pub(crate) fn sources(declaration: &Document) -> Vec<String> {
+    match declaration.get_array("copies") {
+        Ok(_) => copies(declaration).map(|(_, source)| source.to_owned()).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::graph::declaration::*;
+
+    #[test]
+    fn an_edge_was_declared_in_another_way_before() {
+        let copies = |list: &[(&str, &str, &str)]| {
+            let copies = list
+                .iter()
+                .map(|(field, of, sync)| Bson::from(doc! { "field": *field, "of": *of, "sync": *sync }));
+            doc! { "through": "host", "by": "_id", "copies": copies.collect::<Vec<_>>() }
+        };
+        let ip = copies(&[("ip", "ip", "auto")]);
+        let named = copies(&[("name", "name", "auto"), ("ip", "ip", "auto")]);
+        let later = copies(&[("ip", "ip", "eventual")]);
+        assert!(is_more(&named, &ip));
+        assert!(!is_more(&ip, &named) && !is_more(&ip, &ip));
+        // It copies more, and one of them in another way.
+        assert!(!is_more(&named, &later));
+        let priced = copies(&[("ip", "ip", "auto"), ("price", "price", "snapshot")]);
+        assert!(is_more(&priced, &ip));
+
+        let edge = doc! { "declaration": &later, EARLIER: [&ip] };
+        assert!(was_declared(&edge, &ip));
+        assert!(!was_declared(&edge, &later));
+        // It was not declared before.
+        assert!(!was_declared(&edge, &named));
+        let edge = doc! { "declaration": &later, EARLIER: [&named] };
+        assert!(was_declared(&edge, &ip), "it is a part of an earlier one");
+        let edge = doc! { "declaration": &priced, EARLIER: [&named] };
+        assert!(!was_declared(&edge, &ip), "it is a part of the present one");
+
+        let first = |limit: i64, fields: &[&str]| {
+            let fields = fields
+                .iter()
+                .map(|name| Bson::from(doc! { "field": *name, "of": *name }));
+            doc! { "parent": "host", "limit": limit, "fields": fields.collect::<Vec<_>>() }
+        };
+        assert!(is_more(&first(3, &["a", "b"]), &first(3, &["a"])));
+        assert!(!is_more(&first(5, &["a", "b"]), &first(3, &["a"])));
+        let rule = doc! { RULE: "cascade", "to": "hosts" };
+        let edge = doc! { "declaration": { RULE: "restrict", "to": "hosts" }, EARLIER: [&rule] };
+        assert!(!was_declared(&edge, &rule));
+    }
+
+    #[test]
+    fn a_condition_is_stored_under_names_that_every_server_takes() {
+        let condition =
+            doc! { "$or": [{ "items.name": { "$eq": "100% $wool" } }, { "n%": { "$in": [1, null] } }] };
+        assert_eq!(
+            storable(&condition.into()),
+            doc! { "%24or": [{ "items%2ename": { "%24eq": "100% $wool" } }, { "n%25": { "%24in": [1, null] } }] }.into()
+        );
+    }
+}

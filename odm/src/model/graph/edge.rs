@@ -1,0 +1,328 @@
+//! One reference of a document, with the copies beside it, and one field that is derived from children.
+
+use crate::model::copy::{Operation, Subset, SyncMode};
+use crate::model::document::DocumentMeta;
+use crate::model::graph::{Graph, fields_of, is};
+use crate::model::key::Key;
+use crate::model::reference::ReferenceMeta;
+use crate::model::shape::FieldMeta;
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
+
+/// One part of a reference's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// The stored name of the field; of an item of a tuple its position.
+    pub(crate) name: String,
+    /// Whether an array stands there, whose items the path goes on in.
+    pub(crate) array: bool,
+}
+
+/// The dotted name of these fields.
+pub(crate) fn dotted(segments: &[Segment]) -> String {
+    let names: Vec<&str> = segments.iter().map(|segment| segment.name.as_str()).collect();
+    names.join(".")
+}
+
+/// A reference: the field of one document that names documents of another type, or of its own.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    /// Its position in the graph.
+    pub(crate) at: usize,
+    /// The document that holds it.
+    pub(crate) holder: &'static DocumentMeta,
+    /// Where it is stored: the dotted path, with no sign of the arrays on its way.
+    pub(crate) path: String,
+    /// The same in parts.
+    pub(crate) segments: Vec<Segment>,
+    /// The field.
+    pub(crate) field: &'static FieldMeta,
+    /// Whether it is an array of references.
+    pub(crate) list: bool,
+    /// How many there may be in the array.
+    pub(crate) max: Option<u64>,
+    /// The same of the array whose items it stands in.
+    pub(crate) max_items: Option<u64>,
+    /// Its declaration.
+    pub(crate) reference: &'static ReferenceMeta,
+    /// The documents that it may refer to, in the order of the declaration.
+    pub(crate) targets: Vec<&'static DocumentMeta>,
+    /// The edge that refers back, of a two-way reference; of a field that is its own other side, itself.
+    pub(crate) inverse: Option<usize>,
+    /// Whether this side of a two-way reference is believed where the two differ.
+    pub(crate) owner: bool,
+    /// The fields beside it that copy fields of its target.
+    pub(crate) copies: Vec<CopyField>,
+}
+
+/// A field that copies one of the document that the reference beside it names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopyField {
+    /// Its stored name, in the struct that the reference stands in.
+    pub(crate) name: &'static str,
+    /// The dotted name of the field in the source.
+    pub(crate) source: &'static str,
+    /// When it follows.
+    pub(crate) sync: SyncMode,
+    /// Whether the field can't be missing.
+    pub(crate) required: bool,
+}
+
+/// A field that is derived from the children of its document.
+#[derive(Debug)]
+pub(crate) struct Derived {
+    /// Its position in the graph.
+    pub(crate) at: usize,
+    /// The document that holds it.
+    pub(crate) parent: &'static DocumentMeta,
+    /// The field.
+    pub(crate) field: &'static FieldMeta,
+    /// The children.
+    pub(crate) child: &'static DocumentMeta,
+    /// The position of the reference by which a child names its parent.
+    pub(crate) edge: usize,
+    /// How it is derived.
+    pub(crate) what: What,
+    /// Which children count.
+    pub(crate) filter: Option<Document>,
+    /// When it follows.
+    pub(crate) sync: SyncMode,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    Subset(&'static Subset),
+    Computed {
+        operation: Operation,
+        /// The dotted name of the field that it is computed of; of a count empty.
+        of: &'static str,
+    },
+}
+
+/// The dotted name that these parts make.
+pub(crate) fn path(segments: &[Segment]) -> String {
+    let names: Vec<&str> = segments.iter().map(|segment| segment.name.as_str()).collect();
+    names.join(".")
+}
+
+impl Derived {
+    /// The child's fields that it depends on: dotted names.
+    pub(crate) fn reads(&self, graph: &Graph) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        names.extend(graph.edge(self.edge).map(|edge| edge.path.clone()));
+        match self.what {
+            What::Subset(subset) => {
+                names.extend((subset.fields)().iter().map(|field| field.source.to_owned()));
+                names.extend(subset.order.iter().map(|key| (key.path)().to_owned()));
+            }
+            What::Computed { of: "", .. } => {}
+            What::Computed { of, .. } => names.push(of.to_owned()),
+        }
+        if let Some(filter) = &self.filter {
+            fields_of(filter, &mut names);
+        }
+        names
+    }
+
+    /// Where it is kept for documents, in words: `products.reviews`.
+    pub(crate) fn name(&self) -> String {
+        format!("{}.{}", self.parent.collection, self.field.name)
+    }
+}
+
+impl Edge {
+    /// The path of a copy beside it.
+    pub(crate) fn copy_path(&self, copy: &CopyField) -> String {
+        self.beside(copy.name)
+    }
+
+    /// The path of a field beside it.
+    pub(crate) fn beside(&self, name: &str) -> String {
+        match self.path.rsplit_once('.') {
+            Some((prefix, _)) => format!("{prefix}.{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Its own stored name.
+    pub(crate) fn name(&self) -> &str {
+        self.segments.last().map_or("", |last| last.name.as_str())
+    }
+
+    /// The array whose items hold it, if it stands in one: how many of the segments lead there.
+    pub(crate) fn array(&self) -> Option<usize> {
+        self.segments
+            .iter()
+            .position(|segment| segment.array)
+            .map(|at| at + 1)
+    }
+
+    /// Whether it is the document's id, or in it.
+    pub(crate) fn is_in_id(&self) -> bool {
+        self.segments.first().is_some_and(|segment| segment.name == "_id")
+    }
+
+    /// Whether it stands in an item of an array with copies of its target: an extended reference.
+    pub(crate) fn is_entry(&self) -> bool {
+        !self.copies.is_empty() && !self.list && self.array() == Some(self.segments.len().saturating_sub(1))
+    }
+
+    /// The bound of the array that it is in, or that of the items in which it stands with copies.
+    pub(crate) fn bound(&self) -> Option<u64> {
+        match self.list {
+            true => self.max,
+            false => self.max_items.filter(|_| self.is_entry()),
+        }
+    }
+
+    /// The copies that may be found where the reference is empty, and are nothing then: where it may be empty at all.
+    pub(crate) fn bare_copies(&self) -> impl Iterator<Item = &CopyField> {
+        let followed = |copy: &&CopyField| copy.sync != SyncMode::Snapshot && !self.field.required;
+        self.copies.iter().filter(followed)
+    }
+
+    /// The stored name of the target's field whose value is the reference.
+    pub(crate) fn by(&self) -> &'static str {
+        (self.reference.by)()
+    }
+
+    /// Whether both sides hold it.
+    pub(crate) fn is_two_way(&self) -> bool {
+        self.inverse.is_some()
+    }
+
+    /// The stored name of the document's own field that it stands in.
+    pub(crate) fn root(&self) -> &str {
+        self.segments.first().map_or("", |first| first.name.as_str())
+    }
+
+    /// All references of this edge in a document, `null` and missing ones left out. Of a union they are documents:
+    /// [`points`](Edge::points) says what they mean.
+    pub(crate) fn values<'d>(&self, document: &'d RawDocument) -> impl Iterator<Item = RawBsonRef<'d>> {
+        let mut values = Vec::new();
+        if let Some((first, rest)) = self.segments.split_first()
+            && let Some(value) = document.get(&first.name).ok().flatten()
+        {
+            collect(value, first.array, rest, &mut values);
+        }
+        values.into_iter()
+    }
+
+    /// The references in the value of a field that stands `depth` segments into the path. `item` says that the value is an
+    /// item of the array there.
+    pub(crate) fn values_below<'d>(
+        &self,
+        depth: usize,
+        item: bool,
+        value: RawBsonRef<'d>,
+    ) -> impl Iterator<Item = RawBsonRef<'d>> {
+        let mut values = Vec::new();
+        if let Some(last) = depth.checked_sub(1).and_then(|at| self.segments.get(at)) {
+            let rest = self.segments.get(depth..).unwrap_or_default();
+            collect(value, last.array && !item, rest, &mut values);
+        }
+        values.into_iter()
+    }
+
+    /// The collection that a stored reference names, as a position among the targets, and the key in it. `None` where a
+    /// union has a tag of no target.
+    pub(crate) fn points<'d>(&self, value: RawBsonRef<'d>) -> Option<(usize, RawBsonRef<'d>)> {
+        if !self.reference.union {
+            return (!self.targets.is_empty()).then_some((0, value));
+        }
+        let RawBsonRef::Document(document) = value else {
+            return None;
+        };
+        let tag = document.get_str("type").ok()?;
+        let at = self
+            .reference
+            .targets
+            .iter()
+            .position(|target| target.tag == tag)?;
+        Some((at, document.get("id").ok().flatten()?))
+    }
+
+    /// The keys of all references to the target at this position.
+    pub(crate) fn keys(&self, target: usize, document: &RawDocument) -> Vec<Key> {
+        self.values(document)
+            .filter_map(|value| self.points(value))
+            .filter(|(at, _)| *at == target)
+            .map(|(_, key)| Key::of(key))
+            .collect()
+    }
+
+    /// The condition of the documents that refer to one of these keys of the target at this position.
+    pub(crate) fn holders_of(&self, target: usize, keys: Vec<Bson>) -> Document {
+        if !self.reference.union {
+            return doc! { &self.path: { "$in": keys } };
+        }
+        let tag = self.reference.targets.get(target).map_or("", |target| target.tag);
+        // Type and id have to be those of one item.
+        match self.segments.iter().rposition(|segment| segment.array) {
+            None => doc! {
+                format!("{}.type", self.path): tag,
+                format!("{}.id", self.path): { "$in": keys },
+            },
+            Some(at) => {
+                let (array, rest) = self.segments.split_at(at + 1);
+                let inner = match rest {
+                    [] => String::new(),
+                    rest => format!("{}.", path(rest)),
+                };
+                let item = doc! { format!("{inner}type"): tag, format!("{inner}id"): { "$in": keys } };
+                doc! { path(array): { "$elemMatch": item } }
+            }
+        }
+    }
+
+    /// The position of a document among the targets.
+    pub(crate) fn target(&self, meta: &DocumentMeta) -> Option<usize> {
+        self.targets.iter().position(|target| is(target, meta))
+    }
+
+    /// Whether this side of a link is believed where the two differ: the document `holder` says whether it is linked to
+    /// `target`. Of a field that is its own other side, the document with the lesser id is.
+    pub(crate) fn is_authority(&self, holder: &Key, target: &Key) -> bool {
+        match self.inverse == Some(self.at) {
+            true => holder <= target,
+            false => self.owner,
+        }
+    }
+
+    /// The update that makes a single reference empty: a field that can't be missing is `null` then.
+    pub(crate) fn cleared(&self) -> Document {
+        match self.field.required {
+            true => doc! { "$set": { &self.path: null } },
+            false => doc! { "$unset": { &self.path: "" } },
+        }
+    }
+}
+
+fn collect<'d>(value: RawBsonRef<'d>, array: bool, rest: &[Segment], values: &mut Vec<RawBsonRef<'d>>) {
+    if array {
+        if let RawBsonRef::Array(items) = value {
+            for item in items.into_iter().map_while(|item| item.ok()) {
+                collect(item, false, rest, values);
+            }
+        }
+        return;
+    }
+    let Some((next, rest)) = rest.split_first() else {
+        if value != RawBsonRef::Null {
+            values.push(value);
+        }
+        return;
+    };
+    let below = match value {
+        RawBsonRef::Document(document) => document.get(&next.name).ok().flatten(),
+        // A tuple.
+        RawBsonRef::Array(items) => next
+            .name
+            .parse()
+            .ok()
+            .and_then(|at: usize| items.get(at).ok().flatten()),
+        _ => None,
+    };
+    if let Some(below) = below {
+        collect(below, next.array, rest, values);
+    }
+}

@@ -1,0 +1,81 @@
+//! Rules that would be lost because the server deletes documents itself: by an index with a time to live, or in a capped
+//! collection that is full. No rule of the library is applied to such a deletion.
+
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::{Derived, Edge};
+use crate::model::reference::OnDelete;
+
+impl Graph {
+    /// The first reason why documents of this type are to be deleted by the library alone, in words that end a sentence, and
+    /// what to change so that it does not hold. `None` where nothing depends on their deletion.
+    pub(crate) fn needs_rules_of_deletion(&self, meta: &DocumentMeta) -> Option<(String, String)> {
+        self.refers(meta)
+            .or_else(|| self.is_one_side(meta))
+            .or_else(|| self.is_source(meta))
+            .or_else(|| self.is_derived_from(meta))
+    }
+
+    /// An index by which the server deletes documents that the library has to delete.
+    pub(crate) fn check_expiry(&self, problems: &mut Vec<String>) {
+        for meta in self.models() {
+            let Some((why, instead)) = self.needs_rules_of_deletion(meta) else {
+                continue;
+            };
+            for index in meta.indexes {
+                let (Some(seconds), [key]) = (index.expire_after, index.keys) else {
+                    continue;
+                };
+                let path = (key.path)();
+                let field = meta.field(path).map_or(path, |field| field.rust);
+                let expire = match seconds {
+                    0 => format!("expire = {field}"),
+                    _ => format!("expire(field = {field}, after = {seconds})"),
+                };
+                problems.push(format!(
+                    "by the index on `{}.{path}` (`expire_after`) MongoDB deletes documents without the rules of the library, and {why}: \
+                     write `#[document({expire})]` in its place, by which `Odm::worker` and `Odm::delete_expired` delete them by these \
+                     rules, or {instead}",
+                    meta.name
+                ));
+            }
+        }
+    }
+
+    fn refers(&self, meta: &DocumentMeta) -> Option<(String, String)> {
+        let follows = |edge: &&Edge| edge.reference.on_delete != OnDelete::Keep && !edge.is_two_way();
+        let edge = self.incoming(meta).find(follows)?;
+        let name = format!("`{}.{}`", edge.holder.name, edge.path);
+        Some((
+            format!("{name} refers to it (`on_delete = {}`)", edge.reference.on_delete),
+            format!("say `on_delete = keep` for {name}, which may name a deleted document then"),
+        ))
+    }
+
+    fn is_one_side(&self, meta: &DocumentMeta) -> Option<(String, String)> {
+        let edge = self.outgoing(meta).find(|edge| edge.is_two_way())?;
+        let name = format!("`{}.{}`", edge.holder.name, edge.path);
+        Some((
+            format!("{name} is one side of a two-way reference"),
+            format!("make {name} a one-way reference: leave out `inverse`"),
+        ))
+    }
+
+    fn is_source(&self, meta: &DocumentMeta) -> Option<(String, String)> {
+        let edge = self.incoming(meta).find(|edge| edge.sync().is_some())?;
+        let name = format!("`{}.{}`", edge.holder.name, edge.path);
+        Some((
+            format!("copies beside {name} are kept in sync with it"),
+            format!("say `sync = snapshot` for the copies beside {name}"),
+        ))
+    }
+
+    fn is_derived_from(&self, meta: &DocumentMeta) -> Option<(String, String)> {
+        let derived: &Derived = self.derived_from(meta).next()?;
+        let name = format!("`{}.{}`", derived.parent.name, derived.field.rust);
+        Some((
+            format!("{name} is derived from its documents"),
+            format!("leave out {name}"),
+        ))
+    }
+}

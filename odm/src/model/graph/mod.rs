@@ -1,0 +1,615 @@
+//! The references of all registered documents, with what is derived by them, and whether they are sound together.
+//!
+//! The models that the [`Odm`](crate::Odm) was made with decide which references lead to a document, not the documents that a
+//! program happens to load.
+
+mod collations;
+pub(crate) mod declaration;
+pub(crate) mod edge;
+mod lost;
+pub(crate) mod others;
+pub(crate) mod sync;
+#[cfg(test)]
+pub(crate) mod testing;
+mod walk;
+
+pub(crate) use crate::model::graph::edge::{Derived, Edge, What};
+
+use crate::model::copy::{Computed, Copied, SyncMode};
+use crate::model::document::DocumentMeta;
+use crate::model::graph::walk::{Found, Walk};
+use crate::model::reference::{OnDelete, TargetMeta};
+use crate::model::shape::{FieldMeta, Shape};
+use crate::{Error, Model};
+use mongodb::bson::{Bson, Document};
+use std::collections::{HashMap, HashSet};
+
+/// All references of the registered documents.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    models: Vec<&'static DocumentMeta>,
+    edges: Vec<Edge>,
+    /// By the holder's collection.
+    outgoing: HashMap<&'static str, Vec<usize>>,
+    /// By the target's collection.
+    incoming: HashMap<&'static str, Vec<usize>>,
+    derived: Vec<Derived>,
+    /// The fields that programs with other models derive.
+    pub(crate) others: crate::model::graph::others::Known,
+}
+
+impl Graph {
+    /// The references of these documents.
+    ///
+    /// # Errors
+    /// Everything that makes the set unsound, in sentences.
+    pub(crate) fn of(models: &[Model]) -> Result<Graph, Vec<String>> {
+        let mut graph = Graph {
+            models: models.iter().map(|model| model.meta).collect(),
+            ..Graph::default()
+        };
+        let mut problems = Vec::new();
+        let mut derived = Vec::new();
+        let mut volatile = HashMap::new();
+        for meta in graph.models.clone() {
+            let mut walk = Walk::new(meta);
+            walk.document();
+            problems.append(&mut walk.problems);
+            for found in walk.found {
+                graph.add(meta, found, &mut problems);
+            }
+            derived.extend(walk.derived.into_iter().map(|field| (meta, field)));
+            volatile.insert(meta.collection, walk.volatile);
+        }
+        for at in 0..graph.edges.len() {
+            graph.join(at, &mut problems);
+        }
+        for (meta, field) in derived {
+            graph.derive(meta, field, &mut problems);
+        }
+        graph.check_collations(&mut problems);
+        graph.check_expiry(&mut problems);
+        graph.check_copies(&mut problems);
+        graph.check_volatile(&volatile, &mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        graph.choose_owners();
+        Ok(graph)
+    }
+
+    fn add(&mut self, holder: &'static DocumentMeta, found: Found, problems: &mut Vec<String>) {
+        let reference = found.reference;
+        let mut targets = Vec::new();
+        for TargetMeta { document, .. } in reference.targets {
+            let target = document();
+            match self.models.iter().find(|meta| is(meta, target)) {
+                Some(registered) => targets.push(*registered),
+                None => problems.push(format!(
+                    "`{}.{}` refers to `{}`, which is not among the models: add it to `models![…]`",
+                    holder.name, found.path, target.name
+                )),
+            }
+        }
+        let list = found.segments.last().is_some_and(|last| last.array);
+        if let (Some(bucket), OnDelete::Pull, false) = (holder.bucket, reference.on_delete, list)
+            && found
+                .segments
+                .first()
+                .is_some_and(|first| first.name == bucket.items)
+        {
+            problems.push(format!(
+                "`{}.{}` would remove whole items from a bucket, whose count and sums include them: say `on_delete = \
+                 restrict`, `keep`, or of an `Option` `nullify`",
+                holder.name, found.path
+            ));
+        }
+        let at = self.edges.len();
+        self.outgoing.entry(holder.collection).or_default().push(at);
+        for target in &targets {
+            let incoming = self.incoming.entry(target.collection).or_default();
+            if !incoming.contains(&at) {
+                incoming.push(at);
+            }
+        }
+        self.edges.push(Edge {
+            at,
+            holder,
+            list,
+            path: found.path,
+            segments: found.segments,
+            field: found.field,
+            max: found.max,
+            max_items: found.max_items,
+            reference,
+            targets,
+            inverse: None,
+            owner: false,
+            copies: found.copies,
+        });
+    }
+
+    /// Takes up a field that is derived from children.
+    fn derive(
+        &mut self,
+        parent: &'static DocumentMeta,
+        field: &'static FieldMeta,
+        problems: &mut Vec<String>,
+    ) {
+        let (child, name, what, filter, sync) = match field.copied {
+            Some(Copied::Subset(subset)) => (
+                subset.child,
+                (subset.parent)().path(),
+                What::Subset(subset),
+                subset.filter,
+                subset.sync,
+            ),
+            Some(Copied::Computed(Computed {
+                child,
+                parent,
+                operation,
+                of,
+                filter,
+                sync,
+            })) => {
+                let what = What::Computed {
+                    operation: *operation,
+                    of: of.map_or("", |of| of()),
+                };
+                (*child, parent().path(), what, *filter, *sync)
+            }
+            _ => return,
+        };
+        let child = child();
+        let full = format!("{}.{}", parent.name, field.rust);
+        let Some(child) = self.models.iter().copied().find(|meta| is(meta, child)) else {
+            return problems.push(format!(
+                "`{full}` is derived from `{}`, which is not among the models: add it to `models![…]`",
+                child.name
+            ));
+        };
+        let edge = self
+            .edges
+            .iter()
+            .find(|edge| is(edge.holder, child) && edge.path == name);
+        let Some(edge) = edge.filter(|edge| !edge.list && edge.segments.iter().all(|one| !one.array)) else {
+            return problems.push(format!(
+                "`{full}` is derived from the documents of `{}` that name their parent in `{name}`, which is no single \
+                 reference",
+                child.name
+            ));
+        };
+        let filter = match filter.map(|filter| filter().map(|raw| Document::try_from(&raw))) {
+            None => None,
+            Some(Ok(Ok(filter))) => Some(filter),
+            Some(Err(error)) => return problems.push(format!("the filter of `{full}`: {error}")),
+            Some(Ok(Err(error))) => return problems.push(format!("the filter of `{full}`: {error}")),
+        };
+        if let Some(operator) = filter.as_ref().and_then(unforeseen) {
+            return problems.push(format!(
+                "the filter of `{full}` has `{operator}`: the library can't tell of which fields of a `{}` it depends, and so \
+                 not which writes change `{full}`; compare fields with values",
+                child.name
+            ));
+        }
+        self.derived.push(Derived {
+            at: self.derived.len(),
+            parent,
+            field,
+            child,
+            edge: edge.at,
+            what,
+            filter,
+            sync,
+        });
+    }
+
+    /// Copies that can't be kept in sync.
+    fn check_copies(&self, problems: &mut Vec<String>) {
+        for edge in self.edges.iter().filter(|edge| !edge.copies.is_empty()) {
+            let name = format!("{}.{}", edge.holder.name, edge.path);
+            if edge.reference.union {
+                problems.push(format!(
+                    "`{name}` refers to documents of several types, so nothing can be copied through it"
+                ));
+            }
+            // One version beside the reference says how far all of them have come.
+            let mut modes = edge
+                .copies
+                .iter()
+                .map(|copy| copy.sync)
+                .filter(|sync| *sync != SyncMode::Snapshot);
+            if let Some(first) = modes.next()
+                && modes.any(|other| other != first)
+            {
+                problems.push(format!(
+                    "the copies through `{name}` have different consistency modes: give all of them the same `sync`, or `sync \
+                     = snapshot`"
+                ));
+            }
+            if edge.inverse.is_some() {
+                problems.push(format!(
+                    "`{name}` is a two-way reference, which the other side sets too: a copy through it is not supported; \
+                     make it a one-way reference, and find its holders by the index that it declares"
+                ));
+            }
+            if edge.segments.iter().filter(|segment| segment.array).count() > 1 {
+                problems.push(format!(
+                    "`{name}` stands in an array inside an array: no update reaches the copies beside it"
+                ));
+            }
+        }
+        for meta in self
+            .models
+            .iter()
+            .filter(|meta| self.takes_part(meta) || self.is_linked(meta))
+        {
+            if let Shape::Struct(shape) = (meta.shape)()
+                && shape.deny_unknown
+            {
+                problems.push(format!(
+                    "`{}` has two-way references, or is the source or the holder of copies, for which the library stores a \
+                     field `_odm` of its own in the documents: remove `#[serde(deny_unknown_fields)]`",
+                    meta.name
+                ));
+            }
+        }
+        if let Some(circle) = self.circle() {
+            problems.push(format!(
+                "circular copies, which would update each other forever: {circle}"
+            ));
+        }
+    }
+
+    /// Rule five, of what only the whole set of models shows: the fields in a condition, and those within other fields.
+    fn check_volatile(&self, volatile: &HashMap<&'static str, Vec<String>>, problems: &mut Vec<String>) {
+        for derived in &self.derived {
+            let Some(paths) = volatile.get(derived.child.collection) else {
+                continue;
+            };
+            for read in derived.reads(self) {
+                let meets = |path: &&String| **path == read || below(path, &read) || below(&read, path);
+                if let Some(path) = paths.iter().find(meets) {
+                    problems.push(format!(
+                        "`{}.{}` depends on `{}.{path}`, which is `#[volatile]`: every change of it would be a write of the \
+                         parent. Rule five: what changes often is not copied. Leave it out of the filter, the order or the \
+                         fields, or leave out `#[volatile]` if it changes seldom after all",
+                        derived.parent.name, derived.field.rust, derived.child.name
+                    ));
+                }
+            }
+        }
+    }
+
+    /// The fields of a document that others are derived from, or that are derived themselves, form a graph of their own:
+    /// a circle in it, in words.
+    fn circle(&self) -> Option<String> {
+        // By field: the fields that are written when it changes.
+        let mut next: HashMap<(&str, String), Vec<(&str, String)>> = HashMap::new();
+        for edge in &self.edges {
+            for copy in edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot) {
+                let written = (edge.holder.collection, edge.copy_path(copy));
+                for target in &edge.targets {
+                    let source = (target.collection, copy.source.to_owned());
+                    next.entry(source).or_default().push(written.clone());
+                }
+            }
+        }
+        for derived in &self.derived {
+            let written = (derived.parent.collection, derived.field.name.to_owned());
+            for name in derived.reads(self) {
+                let source = (derived.child.collection, name);
+                next.entry(source).or_default().push(written.clone());
+            }
+        }
+        let meets = |a: &str, b: &str| a == b || below(a, b) || below(b, a);
+        let starts: Vec<_> = next.keys().cloned().collect();
+        for start in starts {
+            let mut way = vec![start.clone()];
+            let mut seen: HashSet<(&str, String)> = HashSet::new();
+            let mut open = vec![(start.clone(), 1)];
+            while let Some((at, depth)) = open.pop() {
+                way.truncate(depth);
+                for (source, written) in &next {
+                    if source.0 != at.0 || !meets(&source.1, &at.1) {
+                        continue;
+                    }
+                    for one in written {
+                        if one.0 == start.0 && meets(&one.1, &start.1) {
+                            let names = way.iter().chain([one]).map(|(c, f)| format!("`{c}.{f}`"));
+                            return Some(names.collect::<Vec<_>>().join(" → "));
+                        }
+                        if seen.insert(one.clone()) {
+                            way.truncate(depth);
+                            way.push(one.clone());
+                            open.push((one.clone(), depth + 1));
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The fields that are derived from children.
+    pub(crate) fn derived(&self) -> &[Derived] {
+        &self.derived
+    }
+
+    /// Those that stand in a document.
+    pub(crate) fn derived_in(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Derived> + Clone {
+        let collection = meta.collection;
+        self.derived
+            .iter()
+            .filter(move |one| one.parent.collection == collection)
+    }
+
+    /// Those that are derived from a document, but those that are declared by others in another way.
+    pub(crate) fn derived_from(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Derived> + Clone {
+        let others = self.others();
+        self.all_derived_from(meta).filter(move |derived| {
+            let others = others.as_ref();
+            !others.is_some_and(|others| others.derive(derived))
+        })
+    }
+
+    /// The same with those.
+    pub(crate) fn all_derived_from(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Derived> + Clone {
+        let collection = meta.collection;
+        self.derived
+            .iter()
+            .filter(move |one| one.child.collection == collection)
+    }
+
+    /// Whether a condition on documents asks for what is derived in them.
+    pub(crate) fn is_derived_by(&self, meta: &DocumentMeta, filter: &Document) -> bool {
+        let mut names = Vec::new();
+        fields_of(filter, &mut names);
+        self.derived_in(meta).any(|derived| {
+            names
+                .iter()
+                .any(|name| name.split('.').next() == Some(derived.field.name))
+        })
+    }
+
+    /// Whether documents hold copies, or are the sources of some.
+    pub(crate) fn takes_part(&self, meta: &DocumentMeta) -> bool {
+        self.outgoing(meta).any(|edge| !edge.copies.is_empty())
+            || self.incoming(meta).any(|edge| !edge.copies.is_empty())
+            || self.derived_in(meta).next().is_some()
+            || self.all_derived_from(meta).next().is_some()
+            || self.is_for_others(meta)
+    }
+
+    /// Whether something that the library keeps true depends on documents, so that they may not be lost when another server
+    /// becomes the primary.
+    pub(crate) fn is_depended_on(&self, meta: &DocumentMeta) -> bool {
+        self.takes_part(meta) || self.is_linked(meta)
+    }
+
+    /// The documents of which something is kept true.
+    pub(crate) fn depended_on(&self) -> impl Iterator<Item = &'static DocumentMeta> {
+        self.models().filter(|meta| self.is_depended_on(meta))
+    }
+
+    /// Whether documents have two-way references.
+    pub(crate) fn is_linked(&self, meta: &DocumentMeta) -> bool {
+        self.outgoing(meta).any(Edge::is_two_way)
+    }
+
+    /// Finds the other side of a two-way reference.
+    fn join(&mut self, at: usize, problems: &mut Vec<String>) {
+        let Some(edge) = self.edges.get(at) else { return };
+        let Some(inverse) = edge.reference.inverse else {
+            return;
+        };
+        let name = format!("{}.{}", edge.holder.name, edge.field.rust);
+        let mut problem = |why: String| problems.push(format!("`{name}` has `inverse = {inverse}`, {why}"));
+        if edge.segments.len() != 1 || !is_field_of(edge.holder, edge.field) {
+            return problem("which can stand only on a field of the document itself".to_owned());
+        }
+        if edge.reference.union || edge.reference.targets.len() != 1 {
+            return problem("which needs a reference to one type of document".to_owned());
+        }
+        if (edge.reference.by)() != "_id" {
+            return problem("which needs a reference by `_id`".to_owned());
+        }
+        let Some(target) = edge.targets.first() else {
+            return;
+        };
+        let Some(field) = fields(target)
+            .unwrap_or_default()
+            .iter()
+            .find(|field| field.rust == inverse)
+        else {
+            return problem(format!("and `{}` has no field `{inverse}`", target.name));
+        };
+        let Some(other) = self
+            .edges
+            .iter()
+            .find(|other| is(other.holder, target) && other.segments.len() == 1 && other.path == field.name)
+        else {
+            return problem(format!("and `{}.{inverse}` is not a reference", target.name));
+        };
+        if !other.targets.iter().any(|back| is(back, edge.holder)) {
+            return problem(format!(
+                "and `{}.{inverse}` does not refer to `{}`",
+                target.name, edge.holder.name
+            ));
+        }
+        match other.reference.inverse {
+            Some(back) if back == edge.field.rust => {}
+            _ => {
+                return problem(format!(
+                    "and `{}.{inverse}` does not say `inverse = {}`",
+                    target.name, edge.field.rust
+                ));
+            }
+        }
+        if !edge.list && !other.list && !edge.reference.optional && !other.reference.optional {
+            return problem(format!(
+                "and neither of `{name}` and `{}.{inverse}` is an `Option`: then none of the two documents could be \
+                 inserted before the other",
+                target.name
+            ));
+        }
+        let other = other.at;
+        if let Some(edge) = self.edges.get_mut(at) {
+            edge.inverse = Some(other);
+        }
+    }
+
+    fn choose_owners(&mut self) {
+        for at in 0..self.edges.len() {
+            let Some(edge) = self.edges.get(at) else { continue };
+            let Some(other) = edge.inverse.and_then(|other| self.edges.get(other)) else {
+                continue;
+            };
+            let owner = match (edge.list, other.list) {
+                (false, true) => true,
+                (true, false) => false,
+                _ => (edge.holder.collection, &edge.path) <= (other.holder.collection, &other.path),
+            };
+            if let Some(edge) = self.edges.get_mut(at) {
+                edge.owner = owner;
+            }
+        }
+    }
+
+    /// The registered documents.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &'static DocumentMeta> + '_ {
+        self.models.iter().copied()
+    }
+
+    /// All references.
+    pub(crate) fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// One of them by its position.
+    pub(crate) fn edge(&self, at: usize) -> Option<&Edge> {
+        self.edges.get(at)
+    }
+
+    /// The registered document that is stored in a collection.
+    pub(crate) fn model(&self, collection: &str) -> Option<&'static DocumentMeta> {
+        self.models
+            .iter()
+            .find(|meta| meta.collection == collection)
+            .copied()
+    }
+
+    /// Refuses a document that holds references and is not registered: nothing would keep them true.
+    pub(crate) fn is_registered(&self, meta: &'static DocumentMeta) -> Result<(), Error> {
+        if self.model(meta.collection).is_some() {
+            return Ok(());
+        }
+        let mut walk = Walk::new(meta);
+        walk.document();
+        if let Some(field) = walk.derived.first() {
+            return Err(Error::Models {
+                problems: vec![format!(
+                    "`{}.{}` is derived from other documents, and `{}` is not among the models: add it to `models![…]`",
+                    meta.name, field.rust, meta.name
+                )],
+            });
+        }
+        match walk.found.first() {
+            None => Ok(()),
+            Some(found) => Err(Error::Models {
+                problems: vec![format!(
+                    "`{}.{}` is a reference, and `{}` is not among the models: add it to `models![…]`",
+                    meta.name, found.path, meta.name
+                )],
+            }),
+        }
+    }
+
+    /// The references that a document holds.
+    pub(crate) fn outgoing(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+        self.select(self.outgoing.get(meta.collection))
+    }
+
+    /// Whether a document refers to others, or others to it.
+    pub(crate) fn is_related(&self, meta: &DocumentMeta) -> bool {
+        self.outgoing(meta).chain(self.incoming(meta)).next().is_some()
+    }
+
+    /// The references that may name a document.
+    pub(crate) fn incoming(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+        self.select(self.incoming.get(meta.collection))
+    }
+
+    /// The other side of a two-way reference.
+    pub(crate) fn inverse(&self, edge: &Edge) -> Option<&Edge> {
+        edge.inverse.and_then(|at| self.edges.get(at))
+    }
+
+    fn select<'g>(&'g self, list: Option<&'g Vec<usize>>) -> impl Iterator<Item = &'g Edge> + Clone {
+        list.into_iter().flatten().filter_map(|at| self.edges.get(*at))
+    }
+}
+
+/// Whether both are the constants of one document: there may be several copies of them in memory.
+pub(crate) fn is(a: &DocumentMeta, b: &DocumentMeta) -> bool {
+    std::ptr::eq(a, b) || a.collection == b.collection && a.name == b.name
+}
+
+pub(crate) fn fields(meta: &DocumentMeta) -> Option<&'static [FieldMeta]> {
+    match (meta.shape)() {
+        Shape::Struct(shape) => Some(shape.fields),
+        _ => None,
+    }
+}
+
+fn is_field_of(meta: &DocumentMeta, field: &FieldMeta) -> bool {
+    fields(meta)
+        .unwrap_or_default()
+        .iter()
+        .any(|own| own.rust == field.rust && own.name == field.name && own.reference.is_some())
+}
+
+/// Whether a dotted name leads into the value at another one.
+fn below(name: &str, above: &str) -> bool {
+    name.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// The operator in a condition that does not say at which fields it looks, or that can't stand in a pipeline.
+fn unforeseen(filter: &Document) -> Option<&str> {
+    const ANY: [&str; 6] = ["$expr", "$where", "$text", "$jsonSchema", "$near", "$nearSphere"];
+    filter.iter().find_map(|(name, value)| match value {
+        _ if ANY.contains(&name.as_str()) => Some(name.as_str()),
+        // A value, whatever it holds.
+        _ if matches!(
+            name.as_str(),
+            "$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte" | "$in" | "$nin"
+        ) =>
+        {
+            None
+        }
+        Bson::Document(inner) => unforeseen(inner),
+        Bson::Array(items) => items.iter().filter_map(Bson::as_document).find_map(unforeseen),
+        _ => None,
+    })
+}
+
+/// The fields that a condition looks at.
+pub(crate) fn fields_of(filter: &Document, names: &mut Vec<String>) {
+    for (name, value) in filter {
+        if !name.starts_with('$') {
+            names.push(name.clone());
+            continue;
+        }
+        match value {
+            Bson::Document(inner) => fields_of(inner, names),
+            Bson::Array(items) => items
+                .iter()
+                .filter_map(Bson::as_document)
+                .for_each(|inner| fields_of(inner, names)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! What is kept in sync: which references have copies beside them, and what depends on a field of a document.
+
+use crate::model::copy::{Operation, SyncMode};
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::{CopyField, Derived, Edge, What};
+use crate::model::names::meet;
+use crate::model::reference::OnDelete;
+use crate::model::shape::Shape;
+use crate::own_fields::COPIED;
+use mongodb::bson::{Bson, doc};
+
+impl Edge {
+    /// The consistency mode of the copies beside it: `None` where there are none, or all are snapshots.
+    pub(crate) fn sync(&self) -> Option<SyncMode> {
+        self.copies
+            .iter()
+            .map(|copy| copy.sync)
+            .find(|sync| *sync != SyncMode::Snapshot)
+    }
+
+    /// The path of the key itself: in a union it stands beside a type.
+    pub(crate) fn key_path(&self) -> String {
+        match self.reference.union {
+            true => format!("{}.id", self.path),
+            false => self.path.clone(),
+        }
+    }
+
+    /// The path of the version beside it.
+    pub(crate) fn version_path(&self) -> String {
+        self.beside(&format!("{COPIED}.{}", self.name()))
+    }
+}
+
+impl Graph {
+    /// The references of a document beside which copies are kept in sync.
+    pub(crate) fn copying(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+        self.kept(self.outgoing(meta))
+    }
+
+    /// The references by which others copy from a document.
+    pub(crate) fn copied(&self, meta: &DocumentMeta) -> impl Iterator<Item = &Edge> + Clone {
+        self.kept(self.incoming(meta))
+    }
+
+    /// Those beside which this program keeps copies: others may declare them in another way.
+    fn kept<'g>(
+        &'g self,
+        edges: impl Iterator<Item = &'g Edge> + Clone,
+    ) -> impl Iterator<Item = &'g Edge> + Clone {
+        let others = self.others();
+        edges.filter(move |edge| {
+            edge.sync().is_some() && !others.as_ref().is_some_and(|others| others.copy(edge))
+        })
+    }
+
+    /// Whether this program has something to do beside a write of such documents, or in them.
+    pub(crate) fn has_a_part(&self, meta: &DocumentMeta) -> bool {
+        self.copying(meta).next().is_some()
+            || self.copied(meta).next().is_some()
+            || self.derived_in(meta).next().is_some()
+            || self.derived_from(meta).next().is_some()
+    }
+
+    /// Whether something is derived from this field of a document.
+    pub(crate) fn is_read(&self, meta: &DocumentMeta, field: &str) -> bool {
+        self.is_read_but(meta, field, None)
+    }
+
+    /// Whether something is derived from a reference as from any other field: it is copied, or a condition of what is derived
+    /// in other documents than its targets.
+    pub(crate) fn is_read_as_value(&self, edge: &Edge) -> bool {
+        self.is_read_but(edge.holder, &edge.path, Some(edge))
+    }
+
+    /// Whether something is derived from this field of a document, in other documents than those that this reference names.
+    pub(crate) fn is_read_but(&self, meta: &DocumentMeta, field: &str, but: Option<&Edge>) -> bool {
+        self.copied(meta)
+            .flat_map(kept_in_sync)
+            .any(|copy| meet(copy.source, field))
+            || self
+                .derived_from(meta)
+                .filter(|derived| but.is_none_or(|edge| edge.at != derived.edge))
+                .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
+            || self.is_read_by_others(meta, field, but)
+    }
+
+    /// Whether something is derived of a document in those that this reference names.
+    pub(crate) fn is_parent_edge(&self, edge: &Edge) -> bool {
+        self.derived().iter().any(|derived| derived.edge == edge.at)
+    }
+
+    /// The same in such documents.
+    pub(crate) fn is_parent_edge_of(&self, edge: &Edge, meta: &DocumentMeta) -> bool {
+        self.derived_in(meta).any(|derived| derived.edge == edge.at)
+    }
+
+    /// Whether children of such a document may exist before it, since no check asks for it when they are written, or when it is
+    /// deleted.
+    pub(crate) fn may_have_children(&self, meta: &DocumentMeta) -> bool {
+        self.is_parent_of_others(meta)
+            || self
+                .derived_in(meta)
+                .filter_map(|derived| self.parent_edge(derived))
+                .any(|edge| !edge.reference.check || edge.reference.on_delete == OnDelete::Keep)
+    }
+
+    /// Whether something is derived elsewhere from such a document that is updated after a transaction.
+    pub(crate) fn is_derived_later(&self, meta: &DocumentMeta) -> bool {
+        let later = |sync: SyncMode| !is_atomic(sync, true);
+        self.copied(meta).any(|edge| edge.sync().is_some_and(later))
+            || self.derived_from(meta).any(|derived| later(derived.sync))
+            || self.is_source_of_others(meta)
+    }
+
+    /// The reference by which a child names the parent of a derived field.
+    pub(crate) fn parent_edge(&self, derived: &Derived) -> Option<&Edge> {
+        self.edge(derived.edge)
+    }
+}
+
+/// The copies beside a reference that are kept in sync with their source.
+pub(crate) fn kept_in_sync(edge: &Edge) -> impl Iterator<Item = &CopyField> {
+    edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot)
+}
+
+/// Whether an edge with this mode is kept true in the transaction of the write.
+pub(crate) fn is_atomic(sync: SyncMode, transactions: bool) -> bool {
+    transactions && matches!(sync, SyncMode::Auto | SyncMode::Atomic)
+}
+
+/// Whether a transaction that writes this reference locks its target, and finds out if it is missing.
+pub(crate) fn is_held(graph: &Graph, edge: &Edge) -> bool {
+    let kept = |sync: SyncMode| is_atomic(sync, true);
+    edge.sync().is_some_and(kept) && !graph.is_left(edge)
+        || graph.derived().iter().any(|derived| {
+            derived.edge == edge.at && kept(derived.sync) && !graph.is_derived_by_others(derived)
+        })
+}
+
+/// The error for references to documents of `target` that don't exist.
+pub(crate) fn missing(edge: &Edge, target: &DocumentMeta, ids: Vec<Bson>) -> crate::Error {
+    crate::Error::MissingReference {
+        collection: edge.holder.collection,
+        field: edge.path.clone(),
+        target: target.collection,
+        ids,
+    }
+}
+
+/// The value that a derived field has in a document without children; `None` where it is left out.
+pub(crate) fn nothing(derived: &Derived) -> Option<Bson> {
+    match derived.what {
+        What::Subset(_) => Some(Bson::Array(Vec::new())),
+        What::Computed { operation, .. } => match operation {
+            Operation::Count | Operation::Sum => Some(whole(derived, 0)),
+            Operation::Avg => Some(doc! { "sum": 0.0, "count": 0_i64 }.into()),
+            Operation::Min | Operation::Max => derived.field.required.then_some(Bson::Null),
+        },
+    }
+}
+
+/// A whole number as the field stores numbers.
+pub(crate) fn whole(derived: &Derived, n: i64) -> Bson {
+    match (derived.field.shape)() {
+        Shape::Int { .. } => i32::try_from(n).map_or(Bson::Int64(n), Bson::Int32),
+        Shape::Double => Bson::Double(n as f64),
+        Shape::Decimal => n.to_string().parse().map_or(Bson::Int64(n), Bson::Decimal128),
+        _ => Bson::Int64(n),
+    }
+}

@@ -1,0 +1,381 @@
+//! The two sides of two-way references: what a write did to the links between documents, and what that asks of the other
+//! documents.
+//!
+//! A link is held by two documents, each of which names the other. A write changes the fields of one side; what it added
+//! and removed is the difference between the documents before and after. From these differences alone follow the writes on
+//! the other side, whatever the write was. Nothing here talks to a server.
+
+use crate::model::graph::Graph;
+use crate::model::graph::edge::Edge;
+use crate::model::key::Key;
+use crate::{Error, Result, Rule, Violation};
+use mongodb::bson::Bson;
+use std::collections::{HashMap, HashSet};
+
+/// The id of a document, as it is stored: numbers of different types are one id.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) key: Key,
+    pub(crate) id: Bson,
+}
+
+impl Node {
+    pub(crate) fn of(id: &Bson) -> Node {
+        Node {
+            key: Key::of_bson(id),
+            id: id.clone(),
+        }
+    }
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        self.key == other.key
+    }
+}
+
+/// One document names another one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Link {
+    /// The position of the edge in the graph.
+    pub(crate) edge: usize,
+    pub(crate) holder: Node,
+    pub(crate) target: Node,
+}
+
+/// The changes of a write to links.
+#[derive(Debug, Default)]
+pub(crate) struct Diff {
+    pub(crate) added: Vec<Link>,
+    pub(crate) removed: Vec<Link>,
+    /// The references of the documents that were written, as they are now: by edge and document.
+    now: HashMap<(usize, Key), HashMap<Key, Bson>>,
+}
+
+impl Diff {
+    /// Compares the references of a document by one edge before and after the write.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where the write makes an array name a document twice: a link is there once or not at all.
+    pub(crate) fn add(&mut self, edge: &Edge, holder: &Node, before: &[Bson], after: &[Bson]) -> Result<()> {
+        let (mut old, mut twice_before) = (HashSet::new(), HashSet::new());
+        for key in before.iter().map(Key::of_bson) {
+            if let Some(again) = old.replace(key) {
+                twice_before.insert(again);
+            }
+        }
+        let mut new = HashMap::with_capacity(after.len());
+        let link = |target: Node| Link {
+            edge: edge.at,
+            holder: holder.clone(),
+            target,
+        };
+        let mut added = Vec::new();
+        for target in after.iter().map(Node::of) {
+            if new.insert(target.key.clone(), target.id.clone()).is_some() {
+                match twice_before.contains(&target.key) {
+                    true => continue,
+                    false => return Err(twice(edge, target.id)),
+                }
+            }
+            if !old.contains(&target.key) {
+                added.push(link(target));
+            }
+        }
+        let mut gone = HashSet::new();
+        for target in before.iter().map(Node::of) {
+            if !new.contains_key(&target.key) && gone.insert(target.key.clone()) {
+                self.removed.push(link(target));
+            }
+        }
+        self.added.append(&mut added);
+        self.now.insert((edge.at, holder.key.clone()), new);
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+
+    /// Whether the write itself left this link in the document.
+    fn holds(&self, edge: usize, holder: &Key, target: &Key) -> Option<bool> {
+        let now = self.now.get(&(edge, holder.clone()))?;
+        Some(now.contains_key(target))
+    }
+
+    /// The single reference that the write itself left in the document.
+    fn left(&self, edge: usize, holder: &Key) -> Option<Option<Node>> {
+        let now = self.now.get(&(edge, holder.clone()))?;
+        let node = |(key, id): (&Key, &Bson)| Node {
+            key: key.clone(),
+            id: id.clone(),
+        };
+        Some(now.iter().next().map(node))
+    }
+}
+
+fn twice(edge: &Edge, id: Bson) -> Error {
+    Error::Invalid {
+        collection: edge.holder.collection.to_owned(),
+        violations: vec![Violation::new(
+            edge.path.clone(),
+            Rule::Other("that a two-way reference names each document once".to_owned()),
+            Some(id),
+        )],
+        source: None,
+    }
+}
+
+/// A change of one document on the other side.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Effect {
+    /// The edge whose field is written: its position in the graph.
+    pub(crate) edge: usize,
+    pub(crate) holder: Node,
+    pub(crate) target: Node,
+    pub(crate) act: Act,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Act {
+    /// The array takes the reference up.
+    Gain,
+    /// The reference is removed.
+    Lose,
+    /// The single reference is this one from now on; before it was another one, or none.
+    Become { previous: Option<Node> },
+    /// The single reference is right, and has to stay so: in a transaction the document is written nevertheless, so that no
+    /// other client changes it meanwhile.
+    Stay,
+}
+
+/// The single references on the other side that have to be known: by edge, the documents.
+pub(crate) type Questions = Vec<(usize, Vec<Node>)>;
+
+/// The single references, by edge and document. A document that does not exist is missing.
+pub(crate) type Answers = HashMap<(usize, Key), Option<Node>>;
+
+/// The references to read before the effects are known.
+pub(crate) fn questions(graph: &Graph, diff: &Diff) -> Questions {
+    let mut asked: HashSet<(usize, &Key)> = HashSet::new();
+    let mut questions: Questions = Vec::new();
+    let added = diff.added.iter().map(|link| (link, true));
+    for (link, added) in added.chain(diff.removed.iter().map(|link| (link, false))) {
+        let Some(other) = graph.edge(link.edge).and_then(|edge| graph.inverse(edge)) else {
+            continue;
+        };
+        // The update itself looks for the removed link on the other side, unless a reference there is required.
+        let wanted = !other.list && (added || !other.reference.optional);
+        let known = diff.left(other.at, &link.target.key).is_some();
+        if !wanted || known || !asked.insert((other.at, &link.target.key)) {
+            continue;
+        }
+        match questions.iter_mut().find(|(edge, _)| *edge == other.at) {
+            Some((_, nodes)) => nodes.push(link.target.clone()),
+            None => questions.push((other.at, vec![link.target.clone()])),
+        }
+    }
+    questions
+}
+
+/// The effects of the links on the other side.
+///
+/// # Errors
+/// [`Error::MissingReference`] for targets that don't exist; [`Error::Query`] where a document with room for one reference
+/// would have two, or one that must have a reference would have none.
+pub(crate) fn effects(graph: &Graph, diff: &Diff, answers: &Answers) -> Result<Vec<Effect>> {
+    let mut effects = Effects {
+        graph,
+        diff,
+        answers,
+        list: Vec::new(),
+        claimed: HashMap::new(),
+        missing: Vec::new(),
+    };
+    effects.claims()?;
+    for link in &diff.added {
+        effects.gain(link)?;
+    }
+    effects.all_there()?;
+    for link in &diff.removed {
+        effects.lose(link)?;
+    }
+    Ok(effects.list)
+}
+
+struct Effects<'a> {
+    graph: &'a Graph,
+    diff: &'a Diff,
+    answers: &'a Answers,
+    list: Vec<Effect>,
+    /// The new targets of single references: by edge and document.
+    claimed: HashMap<(usize, Key), Node>,
+    /// The targets that don't exist: by the edge that names them.
+    missing: Vec<(usize, Bson)>,
+}
+
+impl<'a> Effects<'a> {
+    /// The edge of a link and its other side.
+    fn sides(&self, link: &Link) -> Option<(&'a Edge, &'a Edge)> {
+        let edge = self.graph.edge(link.edge)?;
+        Some((edge, self.graph.inverse(edge)?))
+    }
+
+    /// The value of a single reference; `None` where the document does not exist.
+    fn current(&self, edge: &Edge, holder: &Node) -> Option<Option<Node>> {
+        self.diff
+            .left(edge.at, &holder.key)
+            .or_else(|| self.answers.get(&(edge.at, holder.key.clone())).cloned())
+    }
+
+    /// Every single reference becomes one thing at most, whichever side was written.
+    fn claims(&mut self) -> Result<()> {
+        for link in &self.diff.added {
+            let Some((edge, other)) = self.sides(link) else {
+                continue;
+            };
+            if !edge.list {
+                self.claim(edge, &link.holder, &link.target)?;
+            }
+            if !other.list {
+                self.claim(other, &link.target, &link.holder)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn claim(&mut self, edge: &Edge, holder: &Node, target: &Node) -> Result<()> {
+        let claimed = self
+            .claimed
+            .entry((edge.at, holder.key.clone()))
+            .or_insert_with(|| target.clone());
+        if claimed == target {
+            return Ok(());
+        }
+        Err(Error::Query {
+            collection: edge.holder.collection,
+            message: format!(
+                "`{}` of the document with _id {} can refer to one document only, but this write links it with two: {} and {}",
+                edge.path, holder.id, claimed.id, target.id
+            ),
+        })
+    }
+
+    fn gain(&mut self, link: &Link) -> Result<()> {
+        let Some((edge, other)) = self.sides(link) else {
+            return Ok(());
+        };
+        if self.diff.holds(other.at, &link.target.key, &link.holder.key) == Some(true) {
+            return Ok(());
+        }
+        let effect = |act| Effect {
+            edge: other.at,
+            holder: link.target.clone(),
+            target: link.holder.clone(),
+            act,
+        };
+        if other.list {
+            self.list.push(effect(Act::Gain));
+            return Ok(());
+        }
+        let Some(previous) = self.current(other, &link.target) else {
+            self.missing.push((edge.at, link.target.id.clone()));
+            return Ok(());
+        };
+        if previous.as_ref() == Some(&link.holder) {
+            self.list.push(effect(Act::Stay));
+            return Ok(());
+        }
+        // Taken over: the document that it referred to before does not refer to it any more.
+        if let Some(previous) = &previous
+            && self.diff.holds(edge.at, &previous.key, &link.target.key) != Some(false)
+            && !self.claimed.contains_key(&(edge.at, previous.key.clone()))
+        {
+            if !edge.list && !edge.reference.optional {
+                return Err(must_refer(edge, previous));
+            }
+            self.list.push(Effect {
+                edge: edge.at,
+                holder: previous.clone(),
+                target: link.target.clone(),
+                act: Act::Lose,
+            });
+        }
+        self.list.push(effect(Act::Become { previous }));
+        Ok(())
+    }
+
+    fn all_there(&mut self) -> Result<()> {
+        let Some((first, _)) = self.missing.first() else {
+            return Ok(());
+        };
+        let Some(edge) = self.graph.edge(*first) else {
+            return Ok(());
+        };
+        let mut known = HashSet::new();
+        let ids = self
+            .missing
+            .iter()
+            .filter(|(at, _)| at == first)
+            .map(|(_, id)| id);
+        Err(missing(
+            edge,
+            ids.filter(|id| known.insert(Key::of_bson(id))).cloned(),
+        ))
+    }
+
+    fn lose(&mut self, link: &Link) -> Result<()> {
+        let Some((_, other)) = self.sides(link) else {
+            return Ok(());
+        };
+        let effect = |act| Effect {
+            edge: other.at,
+            holder: link.target.clone(),
+            target: link.holder.clone(),
+            act,
+        };
+        if self.diff.holds(other.at, &link.target.key, &link.holder.key) == Some(false) {
+            return Ok(());
+        }
+        if !other.list {
+            // Whatever it becomes takes the place of what it was.
+            if self.claimed.contains_key(&(other.at, link.target.key.clone())) {
+                return Ok(());
+            }
+            if !other.reference.optional {
+                match self.current(other, &link.target) {
+                    Some(Some(now)) if now == link.holder => return Err(must_refer(other, &link.target)),
+                    Some(_) => self.list.push(effect(Act::Stay)),
+                    None => {}
+                }
+                return Ok(());
+            }
+        }
+        self.list.push(effect(Act::Lose));
+        Ok(())
+    }
+}
+
+pub(crate) fn missing(edge: &Edge, ids: impl Iterator<Item = Bson>) -> Error {
+    Error::MissingReference {
+        collection: edge.holder.collection,
+        field: edge.path.clone(),
+        target: edge.targets.first().map_or("", |target| target.collection),
+        ids: ids.collect(),
+    }
+}
+
+fn must_refer(edge: &Edge, holder: &Node) -> Error {
+    Error::Query {
+        collection: edge.holder.collection,
+        message: format!(
+            "`{}` of the document with _id {} must refer to a document, but this write would leave it without one: set it to \
+             another document, which also removes the link to the first",
+            edge.path, holder.id
+        ),
+    }
+}
+
+#[cfg(test)]
+#[path = "links_tests.rs"]
+mod tests;

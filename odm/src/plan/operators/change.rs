@@ -1,0 +1,695 @@
+//! The methods that describe changes: one for each of MongoDB's update operators.
+
+use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
+use crate::model::value::{Array, List, Numeric, Removable};
+use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
+use crate::query::equal::Place;
+use crate::query::filter::{Element, Filter, below, of_item, on_items};
+use crate::query::operand::{Operand, encode, encode_bson};
+use mongodb::bson::{Bson, Document, doc};
+
+/// The methods of everything that collects changes: [`Changes`], and the updates of a collection.
+///
+/// Each takes a closure that names a field, and a value of its type. A field that only the library writes (an id, a version, a
+/// timestamp) and a path through the items of an array do not compile here.
+///
+/// Several changes are one atomic update. Pushes onto one array are combined, and so are pulls from it; any other two changes
+/// of one field, or of a field and a part of it, are refused with [`Error::Query`](crate::Error::Query) before anything is
+/// sent. A value is checked against the bounds of its field before anything is sent
+/// ([`Error::Invalid`](crate::Error::Invalid)). None of the methods sends anything: only the update costs round trips.
+///
+/// Nothing can be added to an `Option` that is stored as `null`: [`Error::IsNull`](crate::Error::IsNull). A field that is
+/// missing counts as its default (`#[serde(default)]`); without one as an empty array or map, or as 0. An update that only
+/// removes items from one array does not change a document that has `null` there.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+/// let done = people
+///     .update(&kate)
+///     .set(|p| p.nickname, "Katie")
+///     .inc(|p| p.age, 1)
+///     .add_to_set(|p| p.tags, "rust")
+///     .await?;
+/// assert_eq!(done.matched, 1);
+/// # Ok(()) }
+/// ```
+pub trait Change<R: Rooted>: Sized {
+    /// Where the changes are collected.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// use odm::update::{Rooted, Change};
+    ///
+    /// /// A method of the program's own for everything that collects changes of a person.
+    /// trait Rename: Change<Person> {
+    ///     fn rename(self, name: &str) -> Self {
+    ///         self.set(|p| p.name, name).unset(|p| p.nickname)
+    ///     }
+    /// }
+    /// impl<C: Change<Person>> Rename for C {}
+    ///
+    /// people.update(&kate).rename("Kate Monster").await?;
+    /// # Ok(()) }
+    /// ```
+    fn changes(&mut self) -> &mut Changes<R>;
+
+    /// Sets the field to this value: `$set`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).set(|p| p.name, "Kate Monster").set(|p| p.place, Point::new(-74.0, 40.7)).await?;
+    /// # Ok(()) }
+    /// ```
+    fn set<V, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        value: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .whole::<V, C>("$set", P::PATH, P::FIELD, value, never);
+        self
+    }
+
+    /// Sets the field where the update inserts a document: `$setOnInsert`, with [`upsert`](crate::Update::upsert).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
+    /// accounts.update(&7).set_on_insert(|a| a.owner, owner).set(|a| a.cents, 500).upsert().await?;
+    /// # Ok(()) }
+    /// ```
+    fn set_on_insert<V, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        value: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .whole::<V, C>("$setOnInsert", P::PATH, P::FIELD, value, never);
+        self
+    }
+
+    /// Removes the field, which reads as `None` from then on: `$unset`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).unset(|p| p.nickname).await?;
+    /// # Ok(()) }
+    /// ```
+    fn unset<V: Removable, P: Single, C: Writable + MayBeMissing>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .put("$unset", P::PATH, Bson::String(String::new()), never);
+        self.changes().without_aliases(P::PATH, P::FIELD);
+        self
+    }
+
+    /// Adds to the number: `$inc`. The update's own filter checks the declared bounds of the field and the range of its integer
+    /// type, so concurrent updates can't exceed them either ([`Error::Invalid`](crate::Error::Invalid)): an `i32` never holds
+    /// more than `i32::MAX`, an `i64` or a `u64` more than `i64::MAX`, which is all that BSON has.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+    /// match accounts.update(account.id).inc(|a| a.cents, -500).await {
+    ///     Ok(_) => println!("done"),
+    ///     Err(Error::Invalid { .. }) => println!("not enough on the account"), // `cents` has `min = 0`
+    ///     Err(other) => return Err(other),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    fn inc<V: Numeric, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        by: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
+            changes.add(P::PATH, P::FIELD, by);
+        }
+        self
+    }
+
+    /// Subtracts from the number: `$inc` by the negative. Bounds are checked as by [`inc`](Change::inc); it is the way to lower
+    /// an unsigned number, which has no negative to add.
+    ///
+    /// A negative `by` adds. The least number of a signed type is refused ([`Error::Query`](crate::Error::Query)): its type
+    /// can't hold the negative of it.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+    /// match accounts.update(account.id).dec(|a| a.cents, 500).await {
+    ///     Ok(_) => println!("done"),
+    ///     Err(Error::Invalid { .. }) => println!("not enough on the account"), // `cents` has `min = 0`
+    ///     Err(other) => return Err(other),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    fn dec<V: Numeric, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        by: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
+            changes.take(P::PATH, P::FIELD, by);
+        }
+        self
+    }
+
+    /// Multiplies the number: `$mul`. The bounds of the field are checked as by [`inc`](Change::inc), except those of a
+    /// `Decimal128`, which the server's validator checks.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
+    /// accounts.update_where(|a| a.cents.gt(0)).mul(|a| a.cents, 2).await?;
+    /// # Ok(()) }
+    /// ```
+    fn mul<V: Numeric, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        by: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
+            changes.multiply(P::PATH, P::FIELD, by);
+        }
+        self
+    }
+
+    /// Sets the field if the value is less than what it has: `$min`. To MongoDB `null` is less than any value, so an `Option`
+    /// that is stored as `null` is refused ([`Error::IsNull`](crate::Error::IsNull)).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).min(|p| p.age, 30).await?; // at most 30 from now on
+    /// # Ok(()) }
+    /// ```
+    fn min<V, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        value: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .whole::<V, C>("$min", P::PATH, P::FIELD, value, never);
+        self
+    }
+
+    /// Sets the field if the value is greater than what it has: `$max`. Any value is greater than `null`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).max(|p| p.age, 18).await?; // at least 18 from now on
+    /// # Ok(()) }
+    /// ```
+    fn max<V, P: Single, C: Codec<V> + Writable>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+        value: impl Operand<V>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .whole::<V, C>("$max", P::PATH, P::FIELD, value, never);
+        self
+    }
+
+    /// Appends an item: `$push`. To a set it is [`add_to_set`](Change::add_to_set). The update's own filter refuses a push onto
+    /// a full array, also with concurrent pushes ([`Error::ArrayFull`](crate::Error::ArrayFull)).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// match people.update(&kate).push(|p| p.tags, "rust").await {
+    ///     Ok(_) => {}
+    ///     Err(Error::ArrayFull { max, .. }) => println!("there are {max} tags already"),
+    ///     Err(other) => return Err(other),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    fn push<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+        self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        item: impl Operand<A::Item>,
+    ) -> Self {
+        self.push_all(field, [item])
+    }
+
+    /// Appends several items, all or none: `$push` with `$each`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).push_all(|p| p.tags, ["rust", "mongodb"]).await?;
+    /// # Ok(()) }
+    /// ```
+    fn push_all<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        items: impl IntoIterator<Item = V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
+        match A::SET {
+            true => changes.add_items(P::PATH, P::FIELD, values),
+            false => {
+                changes.room(P::PATH, P::FIELD, &values, false);
+                changes.needs_value(P::PATH, P::FIELD);
+                changes.each("$push", P::PATH, values);
+            }
+        }
+        self
+    }
+
+    /// Appends an item unless the array has one that equals it: `$addToSet`. On a full array, an item that it already has is no
+    /// change.
+    ///
+    /// The server finds an item of several parts (a struct, a map, a variant with content) by its bytes, in the order of its fields.
+    /// Such an item is added by `$push` under the condition that none equals it. Beside other changes of one document, an
+    /// update that finds the item is sent again without it. In an update of many documents, and in a bulk, it is the only
+    /// change: otherwise [`Error::Query`](crate::Error::Query).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).add_to_set(|p| p.tags, "rust").await?;
+    /// # Ok(()) }
+    /// ```
+    fn add_to_set<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        item: impl Operand<A::Item>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let values = changes.items::<A::Item, _>(P::PATH, P::FIELD, [item]);
+        changes.add_items(P::PATH, P::FIELD, values);
+        self
+    }
+
+    /// Removes every item that equals this one: `$pullAll`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pull(|p| p.tags, "rust").await?;
+    /// # Ok(()) }
+    /// ```
+    fn pull<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+        self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        item: impl Operand<A::Item>,
+    ) -> Self {
+        self.pull_all(field, [item])
+    }
+
+    /// Removes every item that equals one of these: `$pullAll`. Items of several parts, such as structs, are compared by their
+    /// parts: `$pull`. One update removes up to 100 of them.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pull_all(|p| p.tags, ["rust", "mongodb"]).await?;
+    /// # Ok(()) }
+    /// ```
+    fn pull_all<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        items: impl IntoIterator<Item = V>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let mut values = Vec::new();
+        for item in items {
+            if let Some(value) = changes.value(encode_bson::<A::Item, Plain>(P::PATH, item)) {
+                values.push(value);
+            }
+        }
+        changes.needs_value(P::PATH, P::FIELD);
+        if let Some(place) = P::FIELD.and_then(|field| Place::items(field, P::PATH)) {
+            match place.pulled(&values) {
+                Err(error) => {
+                    changes.fail(error);
+                    return self;
+                }
+                Ok(Some(any)) => {
+                    changes.put("$pull", P::PATH, any.into(), either);
+                    return self;
+                }
+                // As they are stored.
+                Ok(None) => {}
+            }
+        }
+        changes.put("$pullAll", P::PATH, values.into(), |before, value| {
+            match (before, value) {
+                (Bson::Array(before), Bson::Array(more)) => {
+                    before.extend(more);
+                    Ok(())
+                }
+                _ => Err(()),
+            }
+        });
+        self
+    }
+
+    /// Removes every item that matches the condition: `$pull`. Of a plain array the closure gets the item itself; the server
+    /// takes no `|` and no `!` between conditions on one.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pull_where(|p| p.addresses, |a| a.city.eq("Bonn")).await?;
+    /// people.update(&kate).pull_where(|p| p.tags, |tag| tag.starts_with("old-")).await?;
+    /// # Ok(()) }
+    /// ```
+    fn pull_where<A: List, P: Single, C: Writable + PlainItems>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let condition = of_item::<A, P>(condition(<Element<A::Item> as Rooted>::rooted()));
+        if let Some(condition) = changes.value(condition) {
+            let before = changes.operators.get_document("$pull").ok();
+            if let Some(Bson::Document(before)) = before.and_then(|pulls| pulls.get(P::PATH))
+                && !(may_be_joined(before) && may_be_joined(&condition))
+            {
+                changes.problem(format!(
+                    "the server takes one condition on the items of `{}` in an update: make it two updates",
+                    P::PATH
+                ));
+                return self;
+            }
+            changes.needs_value(P::PATH, P::FIELD);
+            changes.put("$pull", P::PATH, condition.into(), either);
+        }
+        self
+    }
+
+    /// Removes the first item: `$pop`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pop_first(|p| p.tags).await?;
+    /// # Ok(()) }
+    /// ```
+    fn pop_first<A: List, P: Single, C: Writable + PlainItems>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        changes.needs_value(P::PATH, P::FIELD);
+        changes.put("$pop", P::PATH, Bson::Int32(-1), never);
+        self
+    }
+
+    /// Removes the last item: `$pop`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).pop(|p| p.tags).await?;
+    /// # Ok(()) }
+    /// ```
+    fn pop<A: List, P: Single, C: Writable + PlainItems>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        changes.needs_value(P::PATH, P::FIELD);
+        changes.put("$pop", P::PATH, Bson::Int32(1), never);
+        self
+    }
+
+    /// Changes the items of the array that match the condition: `arrayFilters`. A document without the array is left as it is.
+    /// Items of a plain array are changed as what they are, by `set`, `inc`, `dec`, `mul`, `min` and `max`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people
+    ///     .update(&kate)
+    ///     .elem(|p| p.addresses, |a| a.city.eq("Bonn"), |address| address.set(|a| a.street, "Am Hof 1"))
+    ///     .elem(|p| p.tags, |tag| tag.in_(["mongo", "db"]), |tag| tag.set(|tag| tag, "mongodb"))
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    fn elem<A: List, P: Single, C: Writable + PlainItems>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
+        change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
+        if !inner.array_filters.is_empty() {
+            changes.problem(
+                "the items of an array inside an array can't be told apart by a condition on both".to_owned(),
+            );
+            return self;
+        }
+        // The server refuses a condition that no change uses.
+        if inner.is_empty() {
+            return self;
+        }
+        let name = format!("e{}", changes.array_filters.len());
+        let condition = on_items::<A, P>(condition(<Element<A::Item> as Rooted>::rooted()));
+        let Some(condition) = changes.value(condition) else {
+            return self;
+        };
+        match below(&name, condition.clone()) {
+            Ok(filter) => changes.array_filters.push(filter),
+            Err(message) => changes.problem(message),
+        }
+        changes.below(P::PATH, &condition, &format!("{}.$[{name}]", P::PATH), inner);
+        changes.needs_array(P::PATH, P::FIELD);
+        self
+    }
+
+    /// Changes all items of the array: `$[]`. A document without the array is left as it is; beside another change
+    /// that is [`Error::IsNull`](crate::Error::IsNull), since it would be lost.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).each(|p| p.addresses, |address| address.set(|a| a.city, "Bonn")).await?;
+    /// # Ok(()) }
+    /// ```
+    fn each<A: List, P: Single, C: Writable + PlainItems>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
+        if !inner.array_filters.is_empty() {
+            changes.problem(
+                "the items of an array inside an array can't be told apart by a condition".to_owned(),
+            );
+            return self;
+        }
+        if inner.is_empty() {
+            return self;
+        }
+        changes.below(P::PATH, &Document::new(), &format!("{}.$[]", P::PATH), inner);
+        changes.needs_array(P::PATH, P::FIELD);
+        self
+    }
+
+    /// Puts `new` in the place of every item that equals `old`, by `arrayFilters`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).replace_item(|p| p.tags, "mongo", "mongodb").await?;
+    /// # Ok(()) }
+    /// ```
+    fn replace_item<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        old: impl Operand<A::Item>,
+        new: impl Operand<A::Item>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let name = format!("e{}", changes.array_filters.len());
+        let old = changes.value(encode_bson::<A::Item, Plain>(P::PATH, old));
+        let new = changes.checked(
+            P::PATH,
+            P::FIELD,
+            encode::<A::Item, Plain>(P::PATH, new),
+            Part::Item,
+        );
+        if let (Some(old), Some(new)) = (old, new) {
+            let place = P::FIELD.and_then(|field| Place::items(field, P::PATH));
+            let same = match place.map(|place| place.replaced(&name, &old)) {
+                None => doc! { &name: { "$eq": old } },
+                Some(Ok(same)) => same,
+                Some(Err(error)) => {
+                    changes.fail(error);
+                    return self;
+                }
+            };
+            changes.array_filters.push(same);
+            changes.put("$set", &format!("{}.$[{name}]", P::PATH), new, never);
+            changes.needs_array(P::PATH, P::FIELD);
+        }
+        self
+    }
+
+    /// Sets the entry of a map: `$set`. A new entry of a full map is refused by the update's own filter
+    /// ([`Error::ArrayFull`](crate::Error::ArrayFull)), and one of a map that is stored as `null`
+    /// ([`Error::IsNull`](crate::Error::IsNull)). An upsert sets at most four entries of a map with a bound.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).set_key(|p| p.settings, "theme", "dark").await?;
+    /// # Ok(()) }
+    /// ```
+    fn set_key<A: Array<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        key: &str,
+        value: impl Operand<A::Item>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if !changes.key::<A>(P::PATH, P::FIELD, key) {
+            return self;
+        }
+        let value = encode::<A::Item, Plain>(P::PATH, value);
+        if let Some(value) = changes.checked(P::PATH, P::FIELD, value, Part::Item) {
+            if let Some(max) = P::FIELD.and_then(|field| field.bounds.max_items) {
+                changes.entry(P::PATH, key, max);
+            }
+            changes.needs_value(P::PATH, P::FIELD);
+            changes.put("$set", &format!("{}.{key}", P::PATH), value, never);
+        }
+        self
+    }
+
+    /// Removes the entry of a map: `$unset`.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).unset_key(|p| p.settings, "theme").await?;
+    /// # Ok(()) }
+    /// ```
+    fn unset_key<A: Array, P: Single, C: Writable + PlainItems>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        key: &str,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        if changes.key::<A>(P::PATH, P::FIELD, key) {
+            changes.needs_own_name(P::PATH, P::FIELD);
+            changes.put(
+                "$unset",
+                &format!("{}.{key}", P::PATH),
+                Bson::String(String::new()),
+                never,
+            );
+        }
+        self
+    }
+
+    /// Adds changes in MongoDB's update language (`{ "$rename": … }`), for operators that the typed methods lack. No bound is
+    /// checked before it is sent, and input of users may only be a value in it.
+    ///
+    /// A change of a field that the library writes is refused with [`Error::Query`](crate::Error::Query) before anything is sent,
+    /// as by the typed changes: a copy that is kept in sync, a field that is derived from children, and in a bucket everything
+    /// but fields of its items that it neither sums nor is found by. A snapshot may be corrected.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).raw(doc! { "$rename": { "fullname": "name" } }).await?;
+    /// # Ok(()) }
+    /// ```
+    fn raw(mut self, update: Document) -> Self {
+        let changes = self.changes();
+        for (operator, fields) in update {
+            if !operator.starts_with('$') {
+                changes.problem(format!(
+                    "a raw update consists of operators, and `{operator}` is none"
+                ));
+                continue;
+            }
+            for (name, value) in fields.as_document().into_iter().flatten() {
+                let new = value.as_str().filter(|_| operator == "$rename");
+                changes
+                    .raw
+                    .extend([Some(name.as_str()), new].into_iter().flatten().map(|name| Raw {
+                        name: name.to_owned(),
+                        of_item: false,
+                    }));
+            }
+            let twice = match (changes.operators.get(&operator), &fields) {
+                (Some(Bson::Document(before)), Bson::Document(fields)) => {
+                    fields.keys().find(|name| before.contains_key(name)).cloned()
+                }
+                _ => None,
+            };
+            if let Some(name) = twice {
+                changes.twice(&name);
+                continue;
+            }
+            match (changes.operators.get_mut(&operator), fields) {
+                (Some(Bson::Document(before)), Bson::Document(fields)) => before.extend(fields),
+                (_, fields) => {
+                    changes.operators.insert(operator, fields);
+                }
+            }
+        }
+        self
+    }
+}
+
+/// Whether another condition can stand beside it: what is said of items themselves can't be joined.
+fn may_be_joined(condition: &Document) -> bool {
+    condition
+        .keys()
+        .all(|name| matches!(name.as_str(), "$and" | "$or" | "$nor") || !name.starts_with('$'))
+}
+
+/// Items that fit one condition or the other.
+fn either(before: &mut Bson, value: Bson) -> Result<(), ()> {
+    match (before.as_document(), value.as_document()) {
+        (Some(one), Some(other)) if may_be_joined(one) && may_be_joined(other) => {
+            *before = doc! { "$or": [one, other] }.into();
+            Ok(())
+        }
+        _ => Err(()),
+    }
+}
+
+impl<R: Rooted> Change<R> for Changes<R> {
+    fn changes(&mut self) -> &mut Changes<R> {
+        self
+    }
+}

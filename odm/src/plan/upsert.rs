@@ -1,0 +1,164 @@
+//! Upserts by a unique key. Of several that race for one document, the server lets one insert it; the others find it then.
+//!
+//! Where the condition requires all values of a unique index, at most one document matches it. So the update is sent as an
+//! update of one, and is retried if it was refused because another client inserted a document with these values in between.
+//! Where that document does not match the rest of the condition, the refusal is returned, and names it.
+
+use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
+use crate::model::graph::Graph;
+use crate::model::key::Key;
+use crate::model::names::meet;
+use crate::plan::condition;
+use crate::{Error, schema};
+use mongodb::bson::{Bson, Document, doc};
+
+/// How often an upsert that was refused for a document with the values of its condition is sent again.
+pub(crate) const REPEATS: usize = 5;
+
+/// A unique index of which a condition demands all values.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct UniqueKey {
+    /// Its fields, with the values that they have in every document that fits.
+    fields: Vec<(String, Bson)>,
+    /// Whether the update itself gives one of them another value.
+    changed: bool,
+    /// Whether the index compares in another way than the condition.
+    collated: bool,
+}
+
+impl UniqueKey {
+    /// Those of this condition. None for one that a server can't take beside others (`$near`, `$text`).
+    pub(crate) fn all_of(
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        condition: &Document,
+        update: &Document,
+    ) -> Vec<UniqueKey> {
+        if !condition::combines(condition) {
+            return Vec::new();
+        }
+        let of = |paths: &[String], collated: bool| {
+            let fields = paths.iter().map(|path| {
+                let value = condition::demanded(condition, path)?;
+                Some((path.clone(), value.clone()))
+            });
+            let fields: Vec<(String, Bson)> = fields.collect::<Option<_>>()?;
+            let mut changed = update
+                .values()
+                .filter_map(Bson::as_document)
+                .flat_map(Document::keys);
+            let changed = changed.any(|name| paths.iter().any(|path| meet(name, path)));
+            (!fields.is_empty()).then_some(UniqueKey {
+                fields,
+                changed,
+                collated,
+            })
+        };
+        let declared = meta.indexes.iter().filter(|index| index.unique);
+        let declared = declared
+            .filter(|index| is_whole(index, condition))
+            .filter_map(|index| {
+                let paths: Vec<String> = index.keys.iter().map(|key| (key.path)().to_owned()).collect();
+                of(&paths, index.collation.is_some())
+            });
+        let implied = graph.outgoing(meta).filter_map(schema::referred_once);
+        let implied = implied.filter_map(|paths| of(&paths, false));
+        let id = of(&["_id".to_owned()], false);
+        id.into_iter().chain(declared).chain(implied).collect()
+    }
+
+    /// Whether an error says that a document with these values is there.
+    pub(crate) fn is_taken(&self, error: &Error) -> bool {
+        let Error::DuplicateKey { fields, value, .. } = error else {
+            return false;
+        };
+        let is_same = |path: &str, own: &Bson| {
+            let given = value.get(path);
+            given.is_some_and(|given| Key::of_bson(given) == Key::of_bson(own))
+        };
+        let is_field = |(path, _): &(String, Bson)| fields.contains(path);
+        fields.len() == self.fields.len()
+            && self.fields.iter().all(is_field)
+            // An insert without a change of them has the values that the condition demands, however the server shows them.
+            && (!self.changed || self.fields.iter().all(|(path, own)| is_same(path, own)))
+    }
+
+    /// The condition of the document with these values, if it does not fit the whole condition.
+    pub(crate) fn others(&self, condition: &Document) -> Option<Document> {
+        if self.collated {
+            return None;
+        }
+        let fields = self.fields.iter();
+        let mut all: Vec<Bson> = fields
+            .map(|(path, value)| crate::query::filter::condition(path, "$eq", value.clone()).into())
+            .collect();
+        all.push(doc! { "$nor": [condition.clone()] }.into());
+        Some(doc! { "$and": all })
+    }
+}
+
+/// Whether an index holds every document that matches the condition.
+fn is_whole(index: &IndexMeta, condition: &Document) -> bool {
+    let is_plain = |kind: IndexKind| matches!(kind, IndexKind::Ascending | IndexKind::Descending);
+    let demands = |partial: Document| {
+        partial.iter().all(|(path, rule)| {
+            let demanded = condition::demanded(condition, path);
+            let rule = rule.as_document().filter(|rule| rule.len() == 1);
+            rule.and_then(|rule| rule.iter().next())
+                .is_some_and(|(operator, value)| match operator.as_str() {
+                    "$eq" => demanded == Some(value),
+                    "$exists" => demanded.is_some() && *value == Bson::Boolean(true),
+                    _ => false,
+                })
+        })
+    };
+    let partial = index
+        .partial
+        .map(|filter| filter().ok().and_then(|raw| Document::try_from(raw).ok()));
+    index.keys.iter().all(|key| is_plain(key.kind))
+        && partial.is_none_or(|partial| partial.is_some_and(demands))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::upsert::*;
+
+    fn key(fields: &[(&str, Bson)], changed: bool) -> UniqueKey {
+        UniqueKey {
+            fields: fields
+                .iter()
+                .map(|(path, value)| ((*path).to_owned(), value.clone()))
+                .collect(),
+            changed,
+            collated: false,
+        }
+    }
+
+    fn duplicate(value: Document) -> Error {
+        Error::DuplicateKey {
+            collection: "c".to_owned(),
+            index: "i".to_owned(),
+            fields: value.keys().cloned().collect(),
+            value: Box::new(value),
+            existing: None,
+            source: None,
+        }
+    }
+
+    #[test]
+    fn a_duplicate_of_another_key_or_of_other_values_is_none_of_the_condition() {
+        let shop = || key(&[("shop", 1.into()), ("name", "a".into())], true);
+        for (told, taken) in [
+            (doc! { "name": "a", "shop": 1_i64 }, true),
+            (doc! { "shop": 1, "name": "b" }, false),
+            (doc! { "shop": 1 }, false),
+            (doc! { "shop": 1, "name": "a", "size": 1 }, false),
+            (doc! { "shop": 1, "size": 1 }, false),
+        ] {
+            assert_eq!(shop().is_taken(&duplicate(told.clone())), taken, "{told}");
+        }
+        // As a server shows it that compares by a collation.
+        let unchanged = key(&[("name", "a".into())], false);
+        assert!(unchanged.is_taken(&duplicate(doc! { "name": "\u{1}\u{2}" })));
+    }
+}

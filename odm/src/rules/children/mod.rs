@@ -1,0 +1,1119 @@
+//! Fields that parents derive from their children: subsets and computed fields.
+//!
+//! Within a transaction, a change of a child is a change of its parent where the one follows from the other: an element is
+//! pushed, a number is added. Everything else is derived again from the children, by a query on the index of the parent
+//! reference. Without a transaction everything is derived again, and written only if no other writer has changed the parent's
+//! derived fields since: their revision is read before the children are.
+
+pub(crate) mod newest;
+pub(crate) mod orphans;
+
+use crate::engine::images::Image;
+use crate::model::copy::{Operation, Subset};
+use crate::model::default;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::edge::{Derived, Edge, What};
+use crate::model::graph::sync::is_atomic;
+use crate::model::graph::sync::{nothing, whole};
+use crate::model::graph::{Graph, is};
+use crate::model::key::Key;
+use crate::model::names::meet;
+use crate::model::reference::OnDelete;
+use crate::model::shape::Shape;
+use crate::own_fields::{DELETE, OPERATION, REVISION};
+use crate::query::page::is_compared_alike;
+use crate::rules::children::newest::{newest, order};
+use crate::rules::pending::PendingWork;
+use crate::store::batch::all;
+use crate::store::each::Written;
+use crate::store::fields::{at, is_number, number, put};
+use crate::store::scope::{Scope, Statement};
+use crate::upkeep::recover::but_for_the_deployment;
+use crate::{Error, Result};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+/// Maximum number of attempts to derive fields that other writers keep changing. In each of them another writer has succeeded.
+const ATTEMPTS: u32 = 200;
+
+/// Whole numbers below this are exact as doubles.
+const EXACT: f64 = 9.0e15;
+
+/// The changes of one parent.
+#[derive(Debug, Default)]
+struct Change {
+    update: Document,
+    /// The fields to derive again: positions in the graph.
+    anew: HashSet<usize>,
+    touched: HashSet<usize>,
+    /// Whether a child has come to name it, so that it has to be there.
+    named: bool,
+    /// Whether a number may have grown: one outside of its field's range then refuses the write. A child can always be removed,
+    /// whatever the value of the others, unless it was negative: the write that made the value too great still has pending work
+    /// for it.
+    grown: bool,
+}
+
+/// Parents are known by the reference that names them, which of its targets they are, and what it names them by.
+type Parents = BTreeMap<(usize, usize, Key), Change>;
+
+/// The parent that a child names.
+fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key> {
+    let target = edge.target(derived.parent)?;
+    edge.keys(target, child).into_iter().next()
+}
+
+/// The result of applying changes of children to their parents.
+pub(crate) struct UpdatedParents {
+    /// How many parents were changed.
+    pub(crate) parents: u64,
+    /// Those from whose derived fields others derive something: their collection, a field with its value in them, and the
+    /// derived field.
+    pub(crate) passed_on: Vec<(&'static DocumentMeta, &'static str, Bson, &'static str)>,
+    /// Parents that were not there, and need not be: one may come at the same time, and see the children as they were.
+    /// By their references: positions in the graph.
+    pub(crate) alone: Vec<(usize, HashSet<Key>)>,
+}
+
+/// Applies changes of children to their parents, in a transaction.
+pub(crate) async fn update_parents(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    images: &[Image],
+    pending: PendingWork,
+) -> Result<UpdatedParents> {
+    let graph = scope.odm.graph();
+    let mut parents = Parents::new();
+    for derived in graph.derived_from(meta) {
+        let Some(edge) = graph.parent_edge(derived) else {
+            continue;
+        };
+        let reads = derived.reads(graph);
+        for image in images {
+            let before = image
+                .before
+                .as_ref()
+                .and_then(|child| parent_of(edge, derived, child));
+            let after = image
+                .after
+                .as_ref()
+                .and_then(|child| parent_of(edge, derived, child));
+            let moved = before != after;
+            if !moved && (before.is_none() || is_same(&reads, image)) {
+                continue;
+            }
+            // An eventual field may not include the child yet, so that nothing can be added to it or taken away; while the
+            // child stays where it is, its own pending work covers it.
+            if !is_atomic(derived.sync, true) {
+                if image.before.is_some() && moved {
+                    for key in [before, after].into_iter().flatten() {
+                        let parent = change(&mut parents, edge, derived, key);
+                        parent.anew.insert(derived.at);
+                        parent.grown |= was_negative(derived, image);
+                    }
+                }
+                continue;
+            }
+            let named = after.clone().filter(|_| moved);
+            let lost = before.clone().filter(|_| was_negative(derived, image));
+            let grown = [after.clone(), lost];
+            one(&mut parents, edge, derived, image, before, after);
+            let target = edge.target(derived.parent).unwrap_or_default();
+            for key in grown.into_iter().flatten() {
+                if let Some(change) = parents.get_mut(&(edge.at, target, key)) {
+                    change.grown = true;
+                }
+            }
+            // It is locked, and has to be there, also where the child has nothing that is derived.
+            if let Some(key) = named {
+                change(&mut parents, edge, derived, key).named = true;
+            }
+        }
+    }
+    write_parents(scope, parents, pending).await
+}
+
+/// Whether what a child was before took something from a sum.
+fn was_negative(derived: &Derived, image: &Image) -> bool {
+    let What::Computed { of, .. } = derived.what else {
+        return false;
+    };
+    let before = image
+        .before
+        .as_ref()
+        .and_then(|child| Number::at(derived, child, of));
+    before.is_some_and(|number| number.value() < 0.0)
+}
+
+fn is_same(names: &[String], image: &Image) -> bool {
+    let (Some(before), Some(after)) = (&image.before, &image.after) else {
+        return false;
+    };
+    names
+        .iter()
+        .all(|name| up_to_array(before, name) == up_to_array(after, name))
+}
+
+/// The value at a dotted name, or that of the array that it leads through.
+fn up_to_array<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'d>> {
+    let mut parts = name.split('.');
+    let mut value = document.get(parts.next()?).ok()??;
+    for part in parts {
+        value = match value {
+            RawBsonRef::Document(within) => within.get(part).ok()??,
+            RawBsonRef::Array(_) => return Some(value),
+            _ => return None,
+        };
+    }
+    Some(value)
+}
+
+fn change<'p>(parents: &'p mut Parents, edge: &Edge, derived: &Derived, key: Key) -> &'p mut Change {
+    let target = edge.target(derived.parent).unwrap_or_default();
+    let change = parents.entry((edge.at, target, key)).or_default();
+    change.touched.insert(derived.at);
+    change
+}
+
+/// The effect of one child on one derived field.
+fn one(
+    parents: &mut Parents,
+    edge: &Edge,
+    derived: &Derived,
+    image: &Image,
+    before: Option<Key>,
+    after: Option<Key>,
+) {
+    let both = |parents: &mut Parents| {
+        for key in [&before, &after].into_iter().flatten() {
+            change(parents, edge, derived, key.clone())
+                .anew
+                .insert(derived.at);
+        }
+    };
+    // The parent may not have been told of a child's present value, so that it can't be taken away.
+    let is_owing = |child: &RawDocumentBuf| at(child, OPERATION).is_some();
+    if derived.filter.is_some() || image.before.as_ref().is_some_and(is_owing) {
+        return both(parents);
+    }
+    let name = derived.field.name;
+    match derived.what {
+        What::Subset(subset) => {
+            let element = image.after.as_ref().map(|child| element(subset, child));
+            match (&before, &after, element, push_order(derived, subset)) {
+                (None, Some(key), Some(element), Some(sort)) => {
+                    let change = change(parents, edge, derived, key.clone());
+                    push(&mut change.update, name, subset, sort, element);
+                }
+                _ => both(parents),
+            }
+        }
+        What::Computed { operation, of } => {
+            let value = |child: &Option<RawDocumentBuf>| {
+                child.as_ref().and_then(|child| Number::at(derived, child, of))
+            };
+            let (old, new) = (
+                value(&image.before).filter(|_| before.is_some()),
+                value(&image.after).filter(|_| after.is_some()),
+            );
+            let odd = |n: &Option<Number>| n.is_some_and(|n| !n.is_like(operation, derived));
+            match operation {
+                Operation::Count => {
+                    let moved = before != after;
+                    for (key, by) in [(&before, -1), (&after, 1)] {
+                        if let Some(key) = key.clone().filter(|_| moved) {
+                            let parent = change(parents, edge, derived, key);
+                            if !add(&mut parent.update, name, whole(derived, by)) {
+                                parent.anew.insert(derived.at);
+                            }
+                        }
+                    }
+                }
+                // Subtracting a fraction from a rounded sum may leave a remainder, or remove a part of others.
+                Operation::Sum | Operation::Avg
+                    if !odd(&new) && old.is_none_or(|old| old.is_exact(operation, derived)) =>
+                {
+                    let mut put = |key: Option<Key>, n: Option<Number>, sign: i64| {
+                        let (Some(key), Some(n)) = (key, n) else { return };
+                        let parent = change(parents, edge, derived, key);
+                        let fits = match operation {
+                            Operation::Sum => n
+                                .times(sign, derived)
+                                .is_some_and(|by| add(&mut parent.update, name, by)),
+                            _ => {
+                                let by = Bson::Double(n.value() * sign as f64);
+                                add(&mut parent.update, &format!("{name}.sum"), by)
+                                    && add(&mut parent.update, &format!("{name}.count"), Bson::Int64(sign))
+                            }
+                        };
+                        if !fits {
+                            parent.anew.insert(derived.at);
+                        }
+                    };
+                    put(before, old, -1);
+                    put(after, new, 1);
+                }
+                Operation::Min | Operation::Max
+                    if before.is_none()
+                        && !derived.field.required
+                        && is_compared_alike((derived.child.shape)(), of) =>
+                {
+                    let child = image.after.as_ref();
+                    let value = child
+                        .and_then(|child| default::read((derived.child.shape)(), child, of))
+                        .filter(|value| *value != Bson::Null);
+                    let (Some(value), Some(key)) = (value, after.clone()) else {
+                        return;
+                    };
+                    let operator = if operation == Operation::Min {
+                        "$min"
+                    } else {
+                        "$max"
+                    };
+                    let change = change(parents, edge, derived, key.clone());
+                    let twice = matches!(change.update.get_document(operator), Ok(fields) if fields.contains_key(name));
+                    match twice {
+                        true => drop(change.anew.insert(derived.at)),
+                        false => put(&mut change.update, operator, name, value),
+                    }
+                }
+                _ => both(parents),
+            }
+        }
+    }
+}
+
+/// The number in a child's field.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Whole(i64),
+    Float(f64),
+    /// One that can't be added and taken away again.
+    Odd,
+}
+
+impl Number {
+    fn at(derived: &Derived, child: &RawDocument, name: &str) -> Option<Number> {
+        Some(match default::read((derived.child.shape)(), child, name)? {
+            Bson::Int32(n) => Number::Whole(n.into()),
+            Bson::Int64(n) => Number::Whole(n),
+            Bson::Double(n) if n.is_finite() => Number::Float(n),
+            Bson::Double(_) | Bson::Decimal128(_) => Number::Odd,
+            _ => return None,
+        })
+    }
+
+    fn value(self) -> f64 {
+        match self {
+            Number::Whole(n) => n as f64,
+            Number::Float(n) => n,
+            Number::Odd => 0.0,
+        }
+    }
+
+    /// Whether it can be added to what is stored.
+    fn is_like(self, operation: Operation, derived: &Derived) -> bool {
+        match self {
+            Number::Whole(_) => true,
+            // Only an out-of-band write stores a fraction in a sum of whole numbers.
+            Number::Float(_) => operation != Operation::Sum || !is_whole(derived),
+            Number::Odd => false,
+        }
+    }
+
+    /// Whether taking it away leaves exactly what was there before it. The sum of an average is stored as a fraction, in which
+    /// whole numbers of this size are exact as long as there are not millions of them.
+    fn is_exact(self, operation: Operation, derived: &Derived) -> bool {
+        match (self, operation) {
+            (Number::Whole(n), Operation::Avg) => i32::try_from(n).is_ok(),
+            (Number::Whole(_), _) => is_whole(derived),
+            (Number::Float(_) | Number::Odd, _) => false,
+        }
+    }
+
+    /// `None` where that is no number that can be stored, or one of another type than the field's, which would become that.
+    fn times(self, sign: i64, derived: &Derived) -> Option<Bson> {
+        match self {
+            Number::Whole(n) => {
+                let n = n.checked_mul(sign)?;
+                let is_narrow = matches!((derived.field.shape)(), Shape::Int { .. });
+                (!is_narrow || i32::try_from(n).is_ok()).then(|| whole(derived, n))
+            }
+            other => Some(Bson::Double(other.value() * sign as f64)),
+        }
+    }
+}
+
+/// Whether the field holds whole numbers alone.
+pub(crate) fn is_whole(derived: &Derived) -> bool {
+    matches!((derived.field.shape)(), Shape::Int { .. } | Shape::Long { .. })
+}
+
+/// Adds to what an update adds to a number already; says whether that fits.
+#[must_use]
+fn add(update: &mut Document, name: &str, by: Bson) -> bool {
+    let before = update
+        .get_document("$inc")
+        .ok()
+        .and_then(|fields| fields.get(name))
+        .cloned();
+    let sum = match (before, by) {
+        (Some(Bson::Double(a)), Bson::Double(b)) => Some(Bson::Double(a + b)),
+        (Some(Bson::Int32(a)), Bson::Int32(b)) => a.checked_add(b).map(Bson::Int32),
+        (Some(a @ (Bson::Int32(_) | Bson::Int64(_))), b @ (Bson::Int32(_) | Bson::Int64(_))) => {
+            integer(&a).checked_add(integer(&b)).map(Bson::Int64)
+        }
+        (_, by) => Some(by),
+    };
+    let fits = sum.is_some();
+    if let Some(sum) = sum {
+        put(update, "$inc", name, sum);
+    }
+    fits
+}
+
+/// The element of a subset for a child.
+pub(crate) fn element(subset: &Subset, child: &RawDocument) -> Document {
+    let shape = ((subset.child)().shape)();
+    let mut element = Document::new();
+    for field in (subset.fields)() {
+        if let Some(value) = default::read(shape, child, field.source) {
+            element.insert(field.name, value);
+        }
+    }
+    element
+}
+
+/// The order of a subset's elements, if all of it can be told from them, and if the parent's collection sorts them as the
+/// children's does: strings go by the collation of each, and of an array a query takes the least or the greatest item.
+fn push_order(derived: &Derived, subset: &Subset) -> Option<Document> {
+    let name = |source: &str| {
+        if source != "_id" && !is_compared_alike((derived.child.shape)(), source) {
+            return None;
+        }
+        let field = (subset.fields)().iter().find(|field| field.source == source)?;
+        Some(field.name)
+    };
+    let mut sort = Document::new();
+    for (path, direction) in order(subset) {
+        sort.insert(name(path)?, direction);
+    }
+    Some(sort)
+}
+
+fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, element: Document) {
+    let each = update
+        .get_document_mut("$push")
+        .ok()
+        .and_then(|fields| fields.get_document_mut(name).ok())
+        .and_then(|push| push.get_array_mut("$each").ok());
+    if let Some(each) = each {
+        return each.push(element.into());
+    }
+    let limit = i64::from(subset.limit);
+    let slice = if subset.last { -limit } else { limit };
+    let push = doc! { "$each": [element], "$sort": sort, "$slice": slice };
+    put(update, "$push", name, push.into());
+}
+
+/// The writes to the parents in one collection.
+struct InCollection {
+    meta: &'static DocumentMeta,
+    statements: Vec<Statement>,
+    /// The parents that have to be there, by the references that name them: positions in the graph.
+    named: Vec<(usize, Key)>,
+    /// Those that need not be there, and may come at any time.
+    loose: Vec<(usize, Key)>,
+}
+
+impl InCollection {
+    fn of<'c>(all: &'c mut Vec<InCollection>, meta: &'static DocumentMeta) -> &'c mut InCollection {
+        let known = all.iter().position(|one| is(one.meta, meta));
+        let at = known.unwrap_or_else(|| {
+            all.push(InCollection {
+                meta,
+                statements: Vec::new(),
+                named: Vec::new(),
+                loose: Vec::new(),
+            });
+            all.len() - 1
+        });
+        &mut all[at]
+    }
+}
+
+/// Fields that are derived anew in these parents.
+struct Anew<'g> {
+    edge: &'g Edge,
+    meta: &'static DocumentMeta,
+    /// In the order of the graph.
+    list: Vec<&'g Derived>,
+    parents: Vec<Key>,
+    /// Those of them in which a number may have grown.
+    grown: HashSet<Key>,
+}
+
+impl<'g> Anew<'g> {
+    /// With those parents in which the same fields are derived: they are one query.
+    fn add(
+        all: &mut Vec<Anew<'g>>,
+        edge: &'g Edge,
+        meta: &'static DocumentMeta,
+        mut list: Vec<&'g Derived>,
+        (parent, grown): (Key, bool),
+    ) {
+        let more = grown.then(|| parent.clone());
+        list.sort_by_key(|derived| derived.at);
+        let places = |list: &[&Derived]| -> Vec<usize> { list.iter().map(|derived| derived.at).collect() };
+        let same = |known: &&mut Anew<'g>| known.edge.at == edge.at && places(&known.list) == places(&list);
+        match all.iter_mut().find(same) {
+            Some(known) => {
+                known.parents.push(parent);
+                known.grown.extend(more);
+            }
+            None => all.push(Anew {
+                edge,
+                meta,
+                list,
+                parents: vec![parent],
+                grown: more.into_iter().collect(),
+            }),
+        }
+    }
+}
+
+/// Takes what would be pushed or added to these fields out of an update: they are derived anew, and it would be lost.
+fn without(update: &mut Document, names: &[&str]) {
+    for operator in ["$push", "$inc", "$min", "$max"] {
+        let Ok(fields) = update.get_document_mut(operator) else {
+            continue;
+        };
+        let is_one = |field: &str| names.iter().any(|name| meet(field, name));
+        let gone: Vec<String> = fields.keys().filter(|field| is_one(field)).cloned().collect();
+        gone.iter().for_each(|field| drop(fields.remove(field)));
+        if fields.is_empty() {
+            update.remove(operator);
+        }
+    }
+}
+
+/// Writes the changes to the parents, in one command for each collection, which also locks the parents
+/// whose fields are derived anew then.
+async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork) -> Result<UpdatedParents> {
+    let graph = scope.odm.graph();
+    let mut collections: Vec<InCollection> = Vec::new();
+    let mut anew: Vec<Anew<'_>> = Vec::new();
+    let mut passed_on = Vec::new();
+    let mut alone: Vec<(usize, HashSet<Key>)> = Vec::new();
+    for ((at, _, key), mut change) in parents {
+        let all = |of: &HashSet<usize>| -> Vec<&Derived> {
+            of.iter().filter_map(|at| graph.derived().get(*at)).collect()
+        };
+        let (touched, again) = (all(&change.touched), all(&change.anew));
+        let (Some(edge), Some(meta)) = (graph.edge(at), touched.first().map(|derived| derived.parent)) else {
+            continue;
+        };
+        let names: Vec<&str> = again.iter().map(|derived| derived.field.name).collect();
+        without(&mut change.update, &names);
+        put(&mut change.update, "$inc", REVISION, 1_i64.into());
+        for derived in touched {
+            if graph.passed_on(meta, derived.field.name, pending, &mut change.update) {
+                passed_on.push((meta, edge.by(), key.to_bson(), derived.field.name));
+            }
+        }
+        let collection = InCollection::of(&mut collections, meta);
+        collection.statements.push(Statement {
+            filter: doc! { edge.by(): key.to_bson() },
+            update: change.update,
+            array_filters: Vec::new(),
+        });
+        if may_be_absent(edge) {
+            collection.loose.push((at, key.clone()));
+        }
+        if edge.reference.check && change.named {
+            collection.named.push((at, key.clone()));
+        }
+        if !again.is_empty() {
+            Anew::add(&mut anew, edge, meta, again, (key, change.grown));
+        }
+    }
+    let mut written = 0;
+    for InCollection {
+        meta,
+        statements,
+        named,
+        loose,
+    } in collections
+    {
+        let matched = scope.update(meta, &statements).await;
+        let matched = matched.map_err(|error| beyond(graph, meta, error))?;
+        written += matched;
+        if matched < statements.len() as u64 {
+            alone.extend(missing(scope, meta, loose).await?);
+            are_there(scope, meta, named).await?;
+        }
+    }
+    for Anew {
+        edge,
+        meta,
+        list,
+        parents,
+        grown,
+    } in anew
+    {
+        let mut values = derive(scope, edge, &list, &parents).await?;
+        let beyond = fitting(edge, &list, &mut values);
+        if let Some((_, error)) = beyond.into_iter().find(|(key, _)| grown.contains(key)) {
+            return Err(error);
+        }
+        let statements: Vec<Statement> = values
+            .into_iter()
+            // An update without operators would be a whole new document.
+            .filter(|(_, values)| !values.is_empty())
+            .map(|(key, values)| Statement {
+                filter: doc! { edge.by(): key.to_bson() },
+                update: as_update(values),
+                array_filters: Vec::new(),
+            })
+            .collect();
+        scope.update(meta, &statements).await?;
+    }
+    Ok(UpdatedParents {
+        parents: written,
+        passed_on,
+        alone,
+    })
+}
+
+/// Says of which sums the server complains that they become too great.
+fn beyond(graph: &Graph, meta: &'static DocumentMeta, error: Error) -> Error {
+    let said = error.to_string();
+    if !said.contains("Failed to apply $inc") {
+        return error;
+    }
+    let sums = graph.derived_in(meta).filter(|derived| is_whole(derived));
+    let names: Vec<String> = sums.map(|derived| format!("`{}`", derived.field.name)).collect();
+    Error::Query {
+        collection: meta.collection,
+        message: format!(
+            "a field that is computed from children would exceed the range of its type (one of {}): {said}",
+            names.join(", ")
+        ),
+    }
+}
+
+/// Fails if one of the parents that children name now is not there.
+async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(usize, Key)>) -> Result<()> {
+    let graph = scope.odm.graph();
+    for (at, keys) in missing(scope, meta, named).await? {
+        if let Some(edge) = graph.edge(at) {
+            let ids = keys.iter().map(Key::to_bson).collect();
+            return Err(crate::model::graph::sync::missing(edge, meta, ids));
+        }
+    }
+    Ok(())
+}
+
+/// Whether children may name a parent that does not exist: one may be inserted after them.
+pub(crate) fn may_be_absent(edge: &Edge) -> bool {
+    !edge.reference.check || edge.reference.on_delete == OnDelete::Keep
+}
+
+/// Which of these parents are not there, by the references that name them: positions in the graph.
+pub(crate) async fn missing(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    parents: Vec<(usize, Key)>,
+) -> Result<Vec<(usize, HashSet<Key>)>> {
+    let graph = scope.odm.graph();
+    let mut by_edge: BTreeMap<usize, HashSet<Key>> = BTreeMap::new();
+    for (at, key) in parents {
+        by_edge.entry(at).or_default().insert(key);
+    }
+    let mut all = Vec::new();
+    for (at_edge, mut keys) in by_edge {
+        let Some(edge) = graph.edge(at_edge) else { continue };
+        for ids in crate::model::key::chunks(&keys.clone()) {
+            let filter = doc! { edge.by(): { "$in": ids } };
+            for parent in scope.every(meta, filter, doc! { "_id": 1, edge.by(): 1 }).await? {
+                if let Some(key) = at(&parent, edge.by()) {
+                    keys.remove(&Key::of(key));
+                }
+            }
+        }
+        if !keys.is_empty() {
+            all.push((at_edge, keys));
+        }
+    }
+    Ok(all)
+}
+
+/// The values of derived fields, `None` where the field is to be missing.
+pub(crate) type Values = Vec<(&'static str, Option<Bson>)>;
+
+/// Takes out what does not fit its field: the sum of whole numbers may be greater than any that is one. Gives the parents with
+/// what is to be said of it.
+fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Vec<(Key, Error)> {
+    let mut beyond = Vec::new();
+    for (key, values) in all {
+        values.retain(|(name, value)| {
+            let (Some(value), Some(derived)) =
+                (value, list.iter().find(|derived| derived.field.name == *name))
+            else {
+                return true;
+            };
+            let is_number = !matches!(derived.what, What::Subset(_));
+            let (min, max) = match (derived.field.shape)() {
+                Shape::Int { min, max } if is_number => (min.into(), max.into()),
+                Shape::Long { min, max } if is_number => (min, max),
+                _ => return true,
+            };
+            let fits = match value {
+                Bson::Int32(n) => (min..=max).contains(&i64::from(*n)),
+                Bson::Int64(n) => (min..=max).contains(n),
+                Bson::Null => true,
+                _ => false,
+            };
+            if !fits {
+                let error = Error::Query {
+                    collection: derived.parent.collection,
+                    message: format!(
+                        "`{name}` of the document with {} {} can't be computed from its children in `{}`: the result is \
+                         {value}, and the field holds integers from {min} to {max}",
+                        edge.by(),
+                        key.to_bson(),
+                        derived.child.collection,
+                    ),
+                };
+                beyond.push((key.clone(), error));
+            }
+            fits
+        });
+    }
+    beyond
+}
+
+fn as_update(values: Values) -> Document {
+    let mut update = Document::new();
+    for (name, value) in values {
+        match value {
+            Some(value) => put(&mut update, "$set", name, value),
+            None => put(&mut update, "$unset", name, "".into()),
+        }
+    }
+    update
+}
+
+/// A number that is derived, of which field of the children.
+type Computed<'g> = (&'g Derived, Operation, &'static str);
+
+/// Derives fields of these parents from their children: one query for all numbers with the same condition, and one for each
+/// subset, which asks for no more children than are kept.
+pub(crate) async fn derive(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    list: &[&Derived],
+    parents: &[Key],
+) -> Result<HashMap<Key, Values>> {
+    let mut values: HashMap<Key, Values> = parents
+        .iter()
+        .map(|parent| (parent.clone(), Values::new()))
+        .collect();
+    let mut numbers: Vec<(Document, Vec<Computed>)> = Vec::new();
+    for derived in list {
+        let condition = all([
+            derived.filter.clone().unwrap_or_default(),
+            doc! { DELETE: { "$ne": true } },
+        ]);
+        match derived.what {
+            What::Subset(subset) => {
+                let mut found = newest(scope, edge, derived, subset, condition, parents).await?;
+                for (parent, values) in &mut values {
+                    let elements = found.remove(parent).unwrap_or_default();
+                    values.push((derived.field.name, Some(Bson::Array(elements))));
+                }
+            }
+            What::Computed { operation, of } => {
+                let number = (*derived, operation, of);
+                match numbers.iter_mut().find(|(other, _)| *other == condition) {
+                    Some((_, list)) => list.push(number),
+                    None => numbers.push((condition, vec![number])),
+                }
+            }
+        }
+    }
+    for (condition, list) in numbers {
+        let group = grouped(edge, &list);
+        let target = list.first().and_then(|(derived, ..)| edge.target(derived.parent));
+        let children = |keys: Vec<Bson>| {
+            let of_these = edge.holders_of(target.unwrap_or_default(), keys);
+            doc! { "$match": all([of_these, condition.clone()]) }
+        };
+        let mut found: HashMap<Key, Document> = HashMap::new();
+        for keys in crate::model::key::chunks(parents) {
+            let pipeline = vec![children(keys), doc! { "$group": group.clone() }];
+            for group in scope.aggregate(edge.holder, pipeline).await? {
+                if let Some(parent) = group.get("_id") {
+                    found.insert(Key::of_bson(parent), group);
+                }
+            }
+        }
+        if found.keys().any(|key| !values.contains_key(key)) {
+            // By the collation of the collection, say, a child names its parent by another value. The server knows which.
+            for parent in parents {
+                let mut group = group.clone();
+                group.insert("_id", Bson::Null);
+                let pipeline = vec![children(vec![parent.to_bson()]), doc! { "$group": group }];
+                if let Some(group) = scope.aggregate(edge.holder, pipeline).await?.into_iter().next() {
+                    found.insert(parent.clone(), group);
+                }
+            }
+        }
+        for (parent, values) in &mut values {
+            values.extend(computed(&list, found.get(parent)));
+        }
+    }
+    Ok(values)
+}
+
+/// The stage that computes these numbers for each parent.
+fn grouped(edge: &Edge, list: &[Computed]) -> Document {
+    let mut group = doc! { "_id": format!("${}", edge.key_path()) };
+    for (at, (derived, operation, of)) in list.iter().enumerate() {
+        let field = default::expression((derived.child.shape)(), of);
+        let name = format!("v{at}");
+        match operation {
+            Operation::Count => drop(group.insert(name, doc! { "$sum": 1 })),
+            Operation::Sum => drop(group.insert(name, doc! { "$sum": field })),
+            Operation::Min => drop(group.insert(name, doc! { "$min": field })),
+            Operation::Max => drop(group.insert(name, doc! { "$max": field })),
+            Operation::Avg => {
+                let is_number = doc! { "$in": [{ "$type": &field }, ["int", "long", "double", "decimal"]] };
+                group.insert(&name, doc! { "$sum": field });
+                group.insert(format!("c{at}"), doc! { "$sum": { "$cond": [is_number, 1, 0] } });
+            }
+        }
+    }
+    group
+}
+
+/// The numbers that the stage has found for a parent; without children there is nothing found.
+fn computed<'l>(
+    list: &'l [Computed],
+    found: Option<&'l Document>,
+) -> impl Iterator<Item = (&'static str, Option<Bson>)> + 'l {
+    list.iter().enumerate().map(move |(at, (derived, operation, _))| {
+        let get = |name: String| {
+            found
+                .and_then(|found| found.get(&name))
+                .filter(|value| **value != Bson::Null)
+        };
+        let value = match (operation, get(format!("v{at}"))) {
+            (Operation::Min | Operation::Max, value) => value
+                .cloned()
+                .or_else(|| derived.field.required.then_some(Bson::Null)),
+            (Operation::Avg, sum) => {
+                let count = get(format!("c{at}")).map_or(0, integer);
+                Some(doc! { "sum": sum.map_or(0.0, float), "count": count }.into())
+            }
+            (_, value) => Some(as_stored(derived, value)),
+        };
+        (derived.field.name, value)
+    })
+}
+
+fn integer(value: &Bson) -> i64 {
+    match value {
+        Bson::Int32(n) => (*n).into(),
+        Bson::Int64(n) => *n,
+        Bson::Double(n) => *n as i64,
+        _ => 0,
+    }
+}
+
+fn float(value: &Bson) -> f64 {
+    match value {
+        Bson::Int32(n) => (*n).into(),
+        Bson::Int64(n) => *n as f64,
+        Bson::Double(n) => *n,
+        Bson::Decimal128(n) => n.to_string().parse().unwrap_or(f64::NAN),
+        _ => 0.0,
+    }
+}
+
+/// A sum or count as the field stores it.
+fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
+    match value {
+        None => whole(derived, 0),
+        Some(value @ (Bson::Int32(_) | Bson::Int64(_))) => whole(derived, integer(value)),
+        Some(value) => match (derived.field.shape)() {
+            Shape::Double => Bson::Double(float(value)),
+            // An out-of-band write has stored a whole number as a double.
+            Shape::Int { .. } | Shape::Long { .. }
+                if float(value).fract() == 0.0 && float(value).abs() < EXACT =>
+            {
+                whole(derived, integer(value))
+            }
+            _ => value.clone(),
+        },
+    }
+}
+
+/// The parents that children have left, by the references that named them: positions in the graph.
+pub(crate) fn previous_parents(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    images: &[Image],
+) -> BTreeMap<usize, HashSet<Key>> {
+    let mut all: BTreeMap<usize, HashSet<Key>> = BTreeMap::new();
+    for derived in graph.derived_from(meta) {
+        let Some(edge) = graph.parent_edge(derived) else {
+            continue;
+        };
+        for image in images {
+            let parent = |child: &Option<RawDocumentBuf>| parent_of(edge, derived, child.as_ref()?);
+            let before = parent(&image.before);
+            if before != parent(&image.after) {
+                all.entry(edge.at).or_default().extend(before);
+            }
+        }
+    }
+    all
+}
+
+/// The parents of these children, with what is derived in them eventually; of children that are to be deleted everything.
+pub(crate) fn parents_of<'g, 'c>(
+    graph: &'g Graph,
+    meta: &DocumentMeta,
+    children: impl IntoIterator<Item = &'c RawDocumentBuf> + Clone,
+    which: impl Fn(&Derived, &RawDocumentBuf) -> bool,
+) -> Vec<(&'g Edge, Vec<&'g Derived>, HashSet<Key>)> {
+    let mut parents: Vec<(&Edge, Vec<&Derived>, HashSet<Key>)> = Vec::new();
+    for derived in graph.derived_from(meta) {
+        let Some(edge) = graph.parent_edge(derived) else {
+            continue;
+        };
+        let mut keys = HashSet::new();
+        let children = children.clone().into_iter();
+        for child in children.filter(|child| which(derived, child)) {
+            keys.extend(parent_of(edge, derived, child));
+        }
+        if keys.is_empty() {
+            continue;
+        }
+        let same = |(other, list, _): &&mut (&Edge, Vec<&Derived>, HashSet<Key>)| {
+            other.at == edge.at
+                && list
+                    .iter()
+                    .all(|one| one.parent.collection == derived.parent.collection)
+        };
+        match parents.iter_mut().find(same) {
+            Some((_, list, known)) => {
+                list.push(derived);
+                known.extend(keys);
+            }
+            None => parents.push((edge, vec![derived], keys)),
+        }
+    }
+    parents
+}
+
+/// Derives what these documents hold of children that may have been there before them.
+pub(crate) async fn adopt(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &[&RawDocumentBuf],
+    pending: PendingWork,
+) -> Result<Written> {
+    if documents.is_empty() {
+        return Ok(Written::default());
+    }
+    let graph = scope.odm.graph();
+    let mut edges: Vec<(&Edge, Vec<&Derived>)> = Vec::new();
+    for derived in graph
+        .derived_in(meta)
+        .filter(|derived| !graph.is_derived_by_others(derived))
+    {
+        let Some(edge) = graph.parent_edge(derived) else {
+            continue;
+        };
+        match edges.iter_mut().find(|(other, _)| other.at == edge.at) {
+            Some((_, list)) => list.push(derived),
+            None => edges.push((edge, vec![derived])),
+        }
+    }
+    let mut written = Written::default();
+    for (edge, list) in edges {
+        let keys: Vec<Key> = documents
+            .iter()
+            .filter_map(|document| at(document, edge.by()))
+            .map(Key::of)
+            .collect();
+        let target = edge.target(meta).unwrap_or_default();
+        // Most of those that are new have none, and hold nothing.
+        let mut named: HashSet<Key> = HashSet::new();
+        for keys in crate::model::key::chunks(&keys) {
+            let pipeline = vec![
+                doc! { "$match": edge.holders_of(target, keys.into_iter().collect()) },
+                doc! { "$group": { "_id": format!("${}", edge.key_path()) } },
+            ];
+            let groups = scope.aggregate(edge.holder, pipeline).await?;
+            named.extend(
+                groups
+                    .iter()
+                    .filter_map(|group| group.get("_id"))
+                    .map(Key::of_bson),
+            );
+        }
+        // Others may have added to it, or taken from it what it never held. This is asked last: a child that comes from now on is
+        // counted when it comes.
+        let rest: Vec<&Key> = keys.iter().filter(|key| !named.contains(*key)).collect();
+        let holds = |derived: &&Derived| {
+            let nothing = nothing(derived).unwrap_or(Bson::Null);
+            doc! { derived.field.name: { "$ne": nothing } }
+        };
+        let holds: Vec<Document> = list.iter().map(holds).collect();
+        for keys in crate::model::key::chunks(rest) {
+            let filter = doc! { edge.by(): { "$in": keys }, "$or": &holds };
+            let fields = doc! { "_id": 1, edge.by(): 1 };
+            let found = scope.every(meta, filter, fields).await?;
+            named.extend(found.iter().filter_map(|one| at(one, edge.by())).map(Key::of));
+        }
+        if !named.is_empty() {
+            written.add(refresh(scope, edge, &list, named, pending).await)?;
+        }
+    }
+    Ok(written)
+}
+
+/// The inner error is a refusal for some documents, so that the others can still be written: never in a transaction.
+fn apart<T>(scope: &Scope<'_>, result: Result<T>) -> Result<Result<T>> {
+    match scope.session {
+        Some(_) => result.map(Ok),
+        None => but_for_the_deployment(result),
+    }
+}
+
+/// The update of a parent with its derived fields, if it still has the revision that was read before its children.
+fn guarded(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    edge: &Edge,
+    (key, revision): (&Key, i64),
+    values: Values,
+    pending: PendingWork,
+) -> Statement {
+    let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+    let mut update = as_update(values);
+    put(&mut update, "$inc", REVISION, 1_i64.into());
+    for name in names {
+        graph.passed_on(meta, name, pending, &mut update);
+    }
+    Statement {
+        filter: doc! { edge.by(): key.to_bson(), REVISION: is_number(revision) },
+        update,
+        array_filters: Vec::new(),
+    }
+}
+
+/// Derives fields of these parents again. A parent is written only if its derived fields have not changed meanwhile; the others
+/// are derived once more. A number outside of its field's range is refused as well, by an [`Error::Query`].
+pub(crate) async fn refresh(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    list: &[&Derived],
+    keys: HashSet<Key>,
+    pending: PendingWork,
+) -> Result<Written> {
+    let Some(meta) = list.first().map(|derived| derived.parent) else {
+        return Ok(Written::default());
+    };
+    let graph = scope.odm.graph();
+    let mut open: Vec<Key> = keys.into_iter().collect();
+    let mut written = 0;
+    // Of each parent what was said of it at last: what did not fit may do so when it is derived again.
+    let mut refused: BTreeMap<Key, Error> = BTreeMap::new();
+    for attempt in 0..ATTEMPTS {
+        let mut revisions: HashMap<Key, i64> = HashMap::new();
+        for ids in crate::model::key::chunks(&open) {
+            let filter = doc! { edge.by(): { "$in": ids } };
+            for parent in scope
+                .every(meta, filter, doc! { "_id": 1, edge.by(): 1, REVISION: 1 })
+                .await?
+            {
+                if let Some(key) = at(&parent, edge.by()) {
+                    revisions.insert(Key::of(key), number(&parent, REVISION));
+                }
+            }
+        }
+        for key in open.drain(..) {
+            refused.remove(&key);
+        }
+        let keys: Vec<Key> = revisions.keys().cloned().collect();
+        let mut values = derive(scope, edge, list, &keys).await?;
+        refused.extend(fitting(edge, list, &mut values));
+        let statements: Vec<(Key, Statement)> = values
+            .into_iter()
+            .map(|(key, values)| {
+                let revision = revisions.get(&key).copied().unwrap_or_default();
+                let statement = guarded(graph, meta, edge, (&key, revision), values, pending);
+                (key, statement)
+            })
+            .collect();
+        if attempt == 0 {
+            // Mostly there is no other writer and none is refused, and they are one command. Otherwise it is not known which of
+            // them were written, and all are derived once more, each by itself.
+            let (keys, statements): (Vec<Key>, Vec<Statement>) = statements.into_iter().unzip();
+            match apart(scope, scope.update(meta, &statements).await)? {
+                Ok(n) if n == statements.len() as u64 => written += n,
+                _ => open = keys,
+            }
+        } else {
+            for (key, statement) in statements {
+                match apart(scope, scope.update(meta, std::slice::from_ref(&statement)).await)? {
+                    Ok(0) => open.push(key),
+                    Ok(_) => written += 1,
+                    Err(error) => drop(refused.insert(key, error)),
+                }
+            }
+        }
+        if open.is_empty() {
+            let mut all = Written::of(written);
+            refused.into_values().for_each(|error| all.refuse(error));
+            return Ok(all);
+        }
+        tokio::time::sleep(Duration::from_millis(u64::from(attempt.min(20)))).await;
+    }
+    Err(Error::Contention {
+        collection: meta.collection,
+        source: None,
+        message: format!(
+            "other writers changed the fields derived from `{}` in the document with {} {:?} during each of {ATTEMPTS} \
+             attempts to update them; the update stays pending, and `recover()` completes it",
+            list.first().map_or("", |derived| derived.child.name),
+            edge.by(),
+            open.first().map(Key::to_bson)
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::children::*;
+
+    #[test]
+    fn additions_to_one_number_are_summed_up_or_overflow() {
+        let mut update = Document::new();
+        for by in [Bson::Int64(5), Bson::Int32(-7), Bson::Int64(i64::MAX)] {
+            assert!(add(&mut update, "n", by));
+        }
+        assert!(!add(&mut update, "n", Bson::Int64(3)));
+        assert!(add(&mut update, "n", Bson::Int64(-3)));
+        for by in [0.5, 0.25] {
+            assert!(add(&mut update, "mean.sum", by.into()));
+        }
+        let expected = doc! { "$inc": { "n": i64::MAX - 5, "mean.sum": 0.75 } };
+        assert_eq!(update, expected);
+    }
+}

@@ -1,0 +1,166 @@
+//! The first children of each of many parents, as subsets hold them.
+//!
+//! For each parent the server begins in the index of the parent reference, and where that has the order it stops at the limit.
+//! Neither a query for the children of all parents does so, nor a `$group`: both read all that there are.
+
+use crate::engine::documents::matches;
+use crate::model::copy::Subset;
+use crate::model::document::IndexKind;
+use crate::model::graph::edge::{Derived, Edge};
+use crate::model::key::Key;
+use crate::model::names::read_too;
+use crate::rules::children::element;
+use crate::store::batch::all;
+use crate::store::scope::Scope;
+use crate::{Error, Result};
+use futures::{StreamExt, TryStreamExt, stream};
+use mongodb::bson::{Bson, Document, doc};
+use std::collections::{HashMap, HashSet};
+
+/// Maximum number of queries for children that run at once.
+const AT_ONCE: usize = 8;
+
+/// Maximum number of parents whose children one query reads: those of a batch of documents, and few enough for a short query.
+const PARENTS_IN_ONE_QUERY: usize = 1_000;
+
+/// The order of the children: ties are broken by the id.
+pub(crate) fn order(subset: &Subset) -> impl Iterator<Item = (&'static str, i32)> {
+    let direction = |kind: IndexKind| if kind == IndexKind::Descending { -1 } else { 1 };
+    let first = subset.order.first().map_or(1, |key| direction(key.kind));
+    let own = subset
+        .order
+        .iter()
+        .map(move |key| ((key.path)(), direction(key.kind)));
+    let named = subset.order.iter().any(|key| (key.path)() == "_id");
+    own.chain((!named).then_some(("_id", first)))
+}
+
+/// Which children of a parent are wanted.
+struct First<'g> {
+    edge: &'g Edge,
+    /// The parents' position among the targets.
+    target: usize,
+    condition: Document,
+    sort: Document,
+    fields: Document,
+    limit: i64,
+}
+
+/// The elements of a subset in each of these parents: there may be none of those without children.
+pub(crate) async fn newest(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    derived: &Derived,
+    subset: &Subset,
+    condition: Document,
+    parents: &[Key],
+) -> Result<HashMap<Key, Vec<Bson>>> {
+    let turn = if subset.last { -1 } else { 1 };
+    let mut fields = doc! { "_id": 1 };
+    for field in (subset.fields)() {
+        read_too(&mut fields, field.source);
+    }
+    let first = First {
+        edge,
+        target: edge.target(derived.parent).unwrap_or_default(),
+        condition,
+        sort: order(subset)
+            .map(|(name, direction)| (name.to_owned(), Bson::Int32(direction * turn)))
+            .collect(),
+        fields,
+        limit: i64::from(subset.limit),
+    };
+    // Two documents may have one key where it should be unique and is not.
+    let parents: HashSet<&Key> = parents.iter().collect();
+    let together = parents.len() > 1
+        && matches(&first.condition)
+        && scope.odm.joins_children(scope.session.is_some()).await?;
+    let mut found = match together {
+        true => first.of_many(scope, subset, parents).await?,
+        false => first.one_by_one(scope, subset, parents).await?,
+    };
+    if subset.last {
+        found.values_mut().for_each(|elements| elements.reverse());
+    }
+    Ok(found)
+}
+
+impl First<'_> {
+    /// A query for each parent: for one, and where the server has no other way.
+    async fn one_by_one(
+        &self,
+        scope: &Scope<'_>,
+        subset: &Subset,
+        parents: HashSet<&Key>,
+    ) -> Result<HashMap<Key, Vec<Bson>>> {
+        let looks = parents.into_iter().map(|parent| async move {
+            let of_this = self.edge.holders_of(self.target, vec![parent.to_bson()]);
+            let filter = all([of_this, self.condition.clone()]);
+            let (sort, fields) = (self.sort.clone(), self.fields.clone());
+            let found = scope
+                .first(self.edge.holder, filter, sort, fields, self.limit)
+                .await?;
+            let elements = found.iter().map(|child| element(subset, child).into());
+            Ok::<_, Error>((parent.clone(), elements.collect()))
+        });
+        let looks: Vec<_> = looks.collect();
+        stream::iter(looks)
+            .buffer_unordered(at_once(scope))
+            .try_collect()
+            .await
+    }
+
+    /// One query for all of them.
+    async fn of_many(
+        &self,
+        scope: &Scope<'_>,
+        subset: &Subset,
+        parents: HashSet<&Key>,
+    ) -> Result<HashMap<Key, Vec<Bson>>> {
+        let chunks = crate::model::key::chunks(parents);
+        let parts = chunks.iter().flat_map(|keys| keys.chunks(PARENTS_IN_ONE_QUERY));
+        let looks: Vec<_> = parts
+            .map(|keys| scope.aggregate_raw(self.edge.holder, self.pipeline(keys)))
+            .collect();
+        let mut replies = stream::iter(looks).buffer_unordered(at_once(scope));
+        let mut found: HashMap<Key, Vec<Bson>> = HashMap::new();
+        while let Some(rows) = replies.try_next().await? {
+            for row in rows {
+                // One parent's children are in one reply, in their order.
+                if let (Ok(Some(parent)), Ok(child)) = (row.get("k"), row.get_document("c")) {
+                    let elements = found.entry(Key::of(parent)).or_default();
+                    elements.push(element(subset, child).into());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The join of these keys with the children that name them, a row for each child.
+    fn pipeline(&self, keys: &[Bson]) -> Vec<Document> {
+        // The reference is in no array, so that its type needs not be bound to its id.
+        let tag = self.edge.tag(self.target);
+        let of_type = tag.map(|tag| doc! { format!("{}.type", self.edge.path): tag });
+        let children = vec![
+            doc! { "$match": all([of_type.unwrap_or_default(), self.condition.clone()]) },
+            doc! { "$sort": self.sort.clone() },
+            doc! { "$limit": self.limit },
+            doc! { "$project": self.fields.clone() },
+        ];
+        let lookup = doc! {
+            "from": self.edge.holder.collection,
+            "localField": "k",
+            "foreignField": self.edge.key_path(),
+            "pipeline": children,
+            "as": "c",
+        };
+        // The server hands on each child as it comes, and never holds those of a parent together.
+        let joined = [doc! { "$lookup": lookup }, doc! { "$unwind": "$c" }];
+        crate::model::key::rows(keys).into_iter().chain(joined).collect()
+    }
+}
+
+/// The driver executes one operation of a session at a time.
+fn at_once(scope: &Scope<'_>) -> usize {
+    if scope.session.is_some() { 1 } else { AT_ONCE }
+}

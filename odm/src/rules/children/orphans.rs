@@ -1,0 +1,146 @@
+//! Pending work that no document can hold: a child was deleted or moved, and its previous parent does not exist.
+//!
+//! If the parent is inserted at that very moment, it may be derived with the child, and neither of the two transactions
+//! modifies what the other one does. So after the commit of the child's transaction the parent's fields are derived again, if
+//! it exists by then. Until then the pending work is a document of its own among the declarations, inserted by the child's
+//! transaction: other notes at the same time don't conflict with it.
+
+use crate::Result;
+use crate::engine::apply::drain;
+use crate::engine::images::Image;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::{Derived, Edge};
+use crate::model::key::Key;
+use crate::rules::children::refresh;
+use crate::rules::pending::Token;
+use crate::store::each::Written;
+use crate::store::scope::Scope;
+use crate::upkeep::stored::{EDGES, Known};
+use mongodb::bson::{Bson, Document, doc};
+use std::collections::HashSet;
+
+/// In such a document: the name of a derived field of the parents.
+pub(crate) const DERIVED: &str = "derived";
+
+/// Beside it: the keys of the parents.
+const PARENTS: &str = "parents";
+
+/// Those of these parents, by the references to them, that no child names any more.
+pub(crate) fn left_behind(
+    graph: &Graph,
+    alone: &[(usize, HashSet<Key>)],
+    images: &[Image],
+) -> Vec<(usize, Vec<Key>)> {
+    let left = alone.iter().filter_map(|(at, keys)| {
+        let edge = graph.edge(*at)?;
+        if edge.targets.len() > 1 {
+            // A key may be that of several parents.
+            return Some((*at, keys.iter().cloned().collect()));
+        }
+        let after = images.iter().filter_map(|image| image.after.as_ref());
+        let named: HashSet<Key> = after.flat_map(|child| edge.keys(0, child)).collect();
+        let left: Vec<Key> = keys.difference(&named).cloned().collect();
+        (!left.is_empty()).then_some((*at, left))
+    });
+    left.collect()
+}
+
+/// Notes that something is to be derived in these parents, in the transaction of the children. Gives the notes.
+pub(crate) async fn note(scope: &Scope<'_>, parents: Vec<(usize, Vec<Key>)>) -> Result<Vec<Token>> {
+    let named = parents.into_iter().filter_map(|(at, keys)| {
+        let all = scope.odm.graph().derived();
+        let derived = all.iter().find(|derived| derived.edge == at)?;
+        Some((derived.name(), keys.iter().map(Key::to_bson).collect()))
+    });
+    insert(scope, named.collect()).await
+}
+
+/// The same by the names of the derived fields. Gives the notes.
+pub(crate) async fn insert(scope: &Scope<'_>, parents: Vec<(String, Vec<Bson>)>) -> Result<Vec<Token>> {
+    let mut notes = Vec::new();
+    let mut tokens = Vec::new();
+    for (derived, keys) in parents {
+        let token = Token::new();
+        notes.push(doc! { "_id": token, DERIVED: derived, PARENTS: keys });
+        tokens.push(token);
+    }
+    if !notes.is_empty() {
+        let edges = scope.odm.database().collection::<Document>(EDGES);
+        scope.trip();
+        crate::store::core::act!(scope.session, edges.insert_many(notes))?;
+    }
+    Ok(tokens)
+}
+
+/// Removes the notes of applied work.
+pub(crate) async fn clear_notes(scope: &Scope<'_>, notes: Vec<Token>) -> Result<()> {
+    if !notes.is_empty() {
+        scope.trip();
+        let applied = doc! { "_id": { "$in": notes } };
+        scope.odm.stored_edges().delete_many(applied).await?;
+    }
+    Ok(())
+}
+
+/// Derives in these parents what is derived by this reference, where they are there.
+pub(crate) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<Key>) -> Result<Written> {
+    let graph = scope.odm.graph();
+    let scope = &scope.unvalidated();
+    let mut copies = Written::default();
+    for meta in &edge.targets {
+        let list: Vec<&Derived> = graph
+            .derived_in(meta)
+            .filter(|derived| derived.edge == edge.at)
+            .collect();
+        if list.is_empty() {
+            continue;
+        }
+        let token = Token::new();
+        let mut written = Written::default();
+        written.add(refresh(scope, edge, &list, keys.clone(), token.into()).await)?;
+        if written.is_any() {
+            written.add(drain(*scope, meta, token).await.map(Written::of))?;
+        }
+        copies.add(Ok(written))?;
+    }
+    Ok(copies)
+}
+
+/// Applies the notes of ended processes, and counts the changed documents.
+///
+/// # Errors
+/// The first one, when the others are applied; [`Error::UnknownCopies`](crate::Error::UnknownCopies) where nothing else failed
+/// and some work is left to a program with more models.
+pub(crate) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) -> Result<()> {
+    let graph = scope.odm.graph();
+    let mut unknown = Ok(());
+    let mut failed = Ok(());
+    for derived in graph.derived() {
+        let (mut keys, mut notes) = (HashSet::new(), Vec::new());
+        for note in known.notes(&derived.name()) {
+            if let (Ok(token), Ok(named)) = (note.get_object_id("_id"), note.get_array(PARENTS)) {
+                keys.extend(named.iter().map(Key::of_bson));
+                notes.push(token);
+            }
+        }
+        let Some(edge) = graph.parent_edge(derived).filter(|_| !notes.is_empty()) else {
+            continue;
+        };
+        let parents = edge.targets.iter().copied();
+        let may = parents
+            .chain([derived.child])
+            .try_for_each(|meta| scope.odm.knows_copies(meta));
+        if may.is_err() {
+            // Work that these models don't know would be cleared without being applied.
+            unknown = unknown.and(may);
+            continue;
+        }
+        let derived = derive_anew(scope, edge, &keys).await?;
+        *copies += derived.documents;
+        match derived.all() {
+            Ok(_) => clear_notes(scope, notes).await?,
+            Err(error) => failed = failed.and(Err(error)),
+        }
+    }
+    failed.and(unknown)
+}

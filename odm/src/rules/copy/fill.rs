@@ -1,0 +1,920 @@
+//! Fills in copies in the documents that an application writes, before they are sent: with the version of the source, and with
+//! the pending work of the write.
+
+use crate::model::copy::SyncMode;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::{CopyField, Derived, Edge, Segment};
+use crate::model::graph::sync::nothing;
+use crate::model::key::Key;
+use crate::own_fields::CHILDREN;
+use crate::own_fields::{COPIED, DELETE, OPERATION, OWN, PENDING, REVISION, VERSION, name_of};
+use crate::plan::concern::{is_source_of, of_any, of_insert, of_update};
+use crate::plan::fields::ChangedFields;
+use crate::plan::operators::Built;
+use crate::rules::copy::deliver::{Source, is_read_on, sources, structs};
+use crate::rules::link::count;
+use crate::rules::link::{by_ids, id};
+use crate::rules::pending::Token;
+use crate::rules::pending::{all_fields, has_entry, mark, merged_mark, path_for, record};
+use crate::store::fields::{at, number, put};
+use crate::store::scope::Scope;
+use crate::{Error, Result};
+use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// Refuses what this deployment can't keep.
+async fn transactions(scope: &Scope<'_>, meta: &DocumentMeta) -> Result<bool> {
+    let transactions = scope.odm.has_transactions().await?;
+    if !transactions && let Some(name) = scope.odm.graph().needs_transactions(meta) {
+        return Err(crate::engine::after_commit::unsupported(scope.odm, name).await?);
+    }
+    Ok(transactions)
+}
+
+impl Graph {
+    /// Whether something that is declared `sync = atomic` is derived from such documents, directly or by way of others, or in them.
+    pub(crate) fn leads_to_atomic(&self, meta: &DocumentMeta) -> bool {
+        let mut seen: Vec<&str> = vec![meta.collection];
+        let mut rest = vec![meta];
+        while let Some(next) = rest.pop() {
+            if self.needs_transactions(next).is_some() {
+                return true;
+            }
+            let holders = self.copied(next).map(|edge| edge.holder);
+            for further in holders.chain(self.derived_from(next).map(|derived| derived.parent)) {
+                if !seen.contains(&further.collection) {
+                    seen.push(further.collection);
+                    rest.push(further);
+                }
+            }
+        }
+        false
+    }
+
+    /// The name of a copy in a document, or of it, that is declared `sync = atomic`.
+    pub(crate) fn needs_transactions(&self, meta: &DocumentMeta) -> Option<String> {
+        let edge = |edge: &Edge| {
+            let copy = edge.copies.iter().find(|copy| copy.sync == SyncMode::Atomic)?;
+            Some(format!("{}.{}", edge.holder.collection, edge.copy_path(copy)))
+        };
+        let derived = |derived: &Derived| (derived.sync == SyncMode::Atomic).then(|| derived.name());
+        self.outgoing(meta)
+            .chain(self.incoming(meta))
+            .find_map(edge)
+            .or_else(|| {
+                self.derived_in(meta)
+                    .chain(self.derived_from(meta))
+                    .find_map(derived)
+            })
+    }
+}
+
+fn decoded(raw: &RawDocumentBuf) -> Result<Document> {
+    Document::try_from(raw).map_err(encoding)
+}
+
+fn encoded(document: &Document) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::try_from(document).map_err(encoding)
+}
+
+fn encoding(source: bson::error::Error) -> Error {
+    Error::Encode {
+        field: "document".to_owned(),
+        source: Box::new(source),
+    }
+}
+
+/// Visits the structs that may hold the reference of an edge, in a value that the rest of its path leads into.
+fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn FnMut(&mut Document)) {
+    if in_array {
+        if let Bson::Array(items) = value {
+            for item in items {
+                visit(segments, false, item, take);
+            }
+        }
+        return;
+    }
+    let Some((first, rest)) = segments.split_first() else {
+        return;
+    };
+    if rest.is_empty() {
+        if let Bson::Document(within) = value {
+            take(within);
+        }
+        return;
+    }
+    if let Bson::Document(within) = value
+        && let Some(below) = within.get_mut(&first.name)
+    {
+        visit(rest, first.array, below, take);
+    }
+}
+
+/// Documents that an operation inserts into one collection, with what the library has in them.
+pub(crate) type Inserts = (&'static DocumentMeta, Vec<RawDocumentBuf>);
+
+/// The sources of all copies that a write adds, by edge; and the edges of which no versions are noted.
+#[derive(Default)]
+struct Sources(HashMap<usize, HashMap<Key, Source>>, HashSet<usize>);
+
+/// Reads the sources that these keys name. A document that is to be changed keeps what it has of one that is gone.
+///
+/// # Errors
+/// [`Error::MissingReference`] for those that don't exist.
+async fn read(
+    scope: &Scope<'_>,
+    wanted: HashMap<usize, HashMap<Key, Bson>>,
+    own: &[RawDocumentBuf],
+    (meta, changed): (&DocumentMeta, Option<&Key>),
+    beside: &[Inserts],
+) -> Result<Sources> {
+    let graph = scope.odm.graph();
+    let mut all = Sources::default();
+    let left = graph.outgoing(meta).filter(|edge| graph.is_left(edge));
+    all.1.extend(left.map(|edge| edge.at));
+    for (at, keys) in wanted {
+        let Some(edge) = graph.edge(at) else { continue };
+        let mut found = sources(scope, edge, keys.keys()).await?;
+        // Documents that the write inserts itself count as existing.
+        let others = beside
+            .iter()
+            .map(|(meta, documents)| (*meta, documents.as_slice()));
+        for (_, documents) in others
+            .chain([(meta, own)])
+            .filter(|(meta, _)| edge.target(meta).is_some())
+        {
+            for document in documents {
+                if let Some(source) = Source::of(edge, document) {
+                    found.entry(Key::of_bson(&source.key)).or_insert(source);
+                }
+            }
+        }
+        if let Some(id) = changed.filter(|_| keys.keys().any(|key| !found.contains_key(key))) {
+            for (key, source) in taken_before(scope, edge, id).await? {
+                found.entry(key).or_insert(source);
+            }
+        }
+        let missing: Vec<Bson> = keys
+            .into_iter()
+            .filter(|(key, _)| !found.contains_key(key))
+            .map(|(_, value)| value)
+            .collect();
+        if let (false, Some(target)) = (missing.is_empty(), edge.targets.first()) {
+            return Err(crate::model::graph::sync::missing(edge, target, missing));
+        }
+        all.0.insert(at, found);
+    }
+    Ok(all)
+}
+
+/// The copies that a document has by a reference, by the keys of the sources.
+async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMap<Key, Source>> {
+    let mut names = vec![edge.root()];
+    if edge.segments.len() == 1 {
+        names.push(COPIED);
+        names.extend(edge.copies.iter().map(|copy| copy.name));
+    }
+    let mut taken = HashMap::new();
+    for document in by_ids(scope, edge.holder, [id].into_iter(), names).await? {
+        for within in structs(edge, &document) {
+            let value = |name: &str| Bson::try_from(within.get(name).ok().flatten()?).ok();
+            let version = format!("{COPIED}.{}", edge.name());
+            // Out-of-band writes leave no version, so the source of such copies is not known.
+            if let Some(key) = value(edge.name())
+                && at(within, &version).is_some()
+            {
+                let source = Source {
+                    version: number(within, &version),
+                    values: edge.copies.iter().map(|copy| value(copy.name)).collect(),
+                    changed: ChangedFields::All,
+                    key,
+                };
+                taken.insert(Key::of_bson(&source.key), source);
+            }
+        }
+    }
+    Ok(taken)
+}
+
+impl Sources {
+    fn get(&self, edge: &Edge, key: &Bson) -> Option<&Source> {
+        self.0.get(&edge.at)?.get(&Key::of_bson(key))
+    }
+
+    /// Fills the copies in a struct.
+    fn fill(&self, edge: &Edge, within: &mut Document) {
+        let key = within.get(edge.name()).filter(|key| **key != Bson::Null).cloned();
+        let source = key.as_ref().and_then(|key| self.get(edge, key));
+        for (i, copy) in edge.copies.iter().enumerate() {
+            match source.and_then(|source| source.values.get(i)).cloned().flatten() {
+                Some(value) => drop(within.insert(copy.name, value)),
+                // Without the reference it may be another variant, but for a field of the document itself.
+                None if copy.required && (within.contains_key(edge.name()) || is_own(edge, copy)) => {
+                    drop(within.insert(copy.name, Bson::Null));
+                }
+                None if copy.required => {}
+                None => drop(within.remove(copy.name)),
+            }
+        }
+        self.note_version(edge, within, source);
+    }
+
+    /// Notes in a struct which version its copies are of. Of copies that another program declares in another way none: that
+    /// program takes all of them anew.
+    fn note_version(&self, edge: &Edge, within: &mut Document, source: Option<&Source>) {
+        let mut versions = match within.remove(COPIED) {
+            Some(Bson::Document(versions)) => versions,
+            _ => Document::new(),
+        };
+        match source.filter(|_| !self.1.contains(&edge.at)) {
+            Some(source) => drop(versions.insert(edge.name(), source.version)),
+            None => drop(versions.remove(edge.name())),
+        }
+        if !versions.is_empty() {
+            within.insert(COPIED, versions);
+        }
+    }
+}
+
+/// Whether the copy is a field of the document itself, which every document has.
+fn is_own(edge: &Edge, copy: &CopyField) -> bool {
+    edge.segments.len() == 1 && edge.holder.field(copy.name).is_some_and(|field| !field.flatten)
+}
+
+/// The first version of a document, and its first revision: greater than those of a deleted document with the same id, as long
+/// as that changed less than a thousand times in a millisecond.
+pub(crate) fn first_version() -> i64 {
+    bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
+}
+
+/// Prepares new documents; their pending work has this token.
+///
+/// # Errors
+/// [`Error::MissingReference`] where a source does not exist.
+pub(crate) async fn fill_insert(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: &mut [RawDocumentBuf],
+    beside: &[Inserts],
+    token: &mut Option<Token>,
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    if documents.is_empty() || !graph.takes_part(meta) {
+        return Ok(());
+    }
+    let transactions = transactions(scope, meta).await?;
+    let concern = of_insert(graph, meta, transactions);
+    let mut pending = match concern.eventual {
+        true => all_fields(),
+        false => Document::new(),
+    };
+    if graph.may_have_children(meta) {
+        // After a commit too: within a transaction those that come at the same time can't be seen.
+        pending.insert(CHILDREN, Token::new());
+    }
+    let token = (!pending.is_empty()).then(|| *token.get_or_insert_with(Token::new));
+    let edges: Vec<&Edge> = graph
+        .outgoing(meta)
+        .filter(|edge| !edge.copies.is_empty())
+        .collect();
+    let is_source = graph.copied(meta).next().is_some() || graph.is_source_of_others(meta);
+    let is_parent = graph.derived_in(meta).next().is_some();
+    let mut whole: Vec<Bson> = Vec::with_capacity(documents.len());
+    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
+    for raw in documents.iter() {
+        let mut document = Bson::Document(decoded(raw)?);
+        for edge in &edges {
+            visit(&edge.segments, false, &mut document, &mut |within| {
+                want(edge, within, &mut wanted)
+            });
+        }
+        whole.push(document);
+    }
+    let sources = read(scope, wanted, documents, (meta, None), beside).await?;
+    for (document, raw) in whole.iter_mut().zip(documents) {
+        for edge in &edges {
+            visit(&edge.segments, false, document, &mut |within| {
+                sources.fill(edge, within)
+            });
+        }
+        let Bson::Document(document) = document else {
+            continue;
+        };
+        for derived in graph.derived_in(meta) {
+            match nothing(derived) {
+                Some(value) => drop(document.insert(derived.field.name, value)),
+                None => drop(document.remove(derived.field.name)),
+            }
+        }
+        let mut own = Document::new();
+        if is_source {
+            own.insert(name_of(VERSION), first_version());
+        }
+        if is_parent {
+            own.insert(name_of(REVISION), first_version());
+        }
+        if let Some(token) = token {
+            own.insert(name_of(PENDING), mark(token, pending.clone()));
+        }
+        document.remove(OWN);
+        if !own.is_empty() {
+            document.insert(OWN, own);
+        }
+        *raw = encoded(document)?;
+    }
+    Ok(())
+}
+
+/// A deleted document as it is inserted again: updates that its copies, and the copies of it, have missed are pending with the
+/// token.
+pub(crate) fn again(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    raw: &RawDocumentBuf,
+    token: Token,
+) -> Result<RawDocumentBuf> {
+    let mut document = decoded(raw)?;
+    let mut own = match document.remove(OWN) {
+        Some(Bson::Document(own)) => own,
+        _ => Document::new(),
+    };
+    if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
+        own.insert(name_of(VERSION), first_version());
+    }
+    let mut pending = all_fields();
+    // Its children may have changed while it was not there.
+    if graph.derived_in(meta).next().is_some() {
+        pending.insert(CHILDREN, Token::new());
+        own.insert(name_of(REVISION), first_version());
+    }
+    for derived in graph.derived_in(meta) {
+        match nothing(derived) {
+            Some(value) => drop(document.insert(derived.field.name, value)),
+            None => drop(document.remove(derived.field.name)),
+        }
+    }
+    // In the place of what was pending in it: another process that deletes it finds other work than that which it was deleted with.
+    own.insert(name_of(PENDING), mark(token, pending));
+    document.insert(OWN, own);
+    encoded(&document)
+}
+
+/// A new document with pending work for everything that is derived from it, and in it.
+pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<RawDocumentBuf> {
+    let mut document = decoded(raw)?;
+    let mut fields = all_fields();
+    if has_entry(raw, CHILDREN) {
+        fields.insert(CHILDREN, Token::new());
+    }
+    if let Bson::Document(own) = document
+        .entry(OWN.to_owned())
+        .or_insert_with(|| Document::new().into())
+    {
+        own.insert(name_of(PENDING), mark(token, fields));
+    }
+    encoded(&document)
+}
+
+/// The part of an update that gives a document references back that it had before, with the copies beside them: the version of
+/// its fields that others copy is raised, and updates that its copies, and the copies of it, have missed are pending with the
+/// token. Returns whether there are any.
+pub(crate) fn given_back(graph: &Graph, meta: &DocumentMeta, update: &mut Document, token: Token) -> bool {
+    if is_source_of(graph, meta, update) {
+        put(update, "$inc", VERSION, 1_i64.into());
+    }
+    if !of_update(graph, meta, update, false).is_any() {
+        return false;
+    }
+    record(update, token);
+    true
+}
+
+/// The copies beside a reference and their version, which are given back with it: those that stand in no array.
+pub(crate) fn beside(edge: &Edge) -> impl Iterator<Item = String> {
+    let copies = (edge.array().is_none() && !edge.copies.is_empty()).then_some(&edge.copies);
+    let version = copies.map(|_| edge.version_path());
+    let names = copies.into_iter().flatten().map(|copy| edge.copy_path(copy));
+    names.chain(version)
+}
+
+fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<usize, HashMap<Key, Bson>>) {
+    if edge.copies.is_empty() {
+        return;
+    }
+    if let Some(key) = within.get(edge.name()).filter(|key| **key != Bson::Null) {
+        let keys = wanted.entry(edge.at).or_default();
+        keys.insert(Key::of_bson(key), key.clone());
+    }
+}
+
+/// Where the reference of an edge stands in the name of a field that an update changes.
+enum Place {
+    /// The name is the reference's own; the prefix is what stands before it.
+    Itself(String),
+    /// The reference is inside the value, after this number of segments; `item` says that the value is an item of the array
+    /// there.
+    Below { depth: usize, item: bool },
+}
+
+fn place(edge: &Edge, name: &str) -> Option<Place> {
+    let (mut depth, mut item) = (0_usize, false);
+    let mut prefix = String::new();
+    for part in name.split('.') {
+        let array = depth
+            .checked_sub(1)
+            .and_then(|at| edge.segments.get(at))
+            .is_some_and(|before| before.array);
+        let position = part.starts_with('$') || part.bytes().all(|b| b.is_ascii_digit());
+        if array && position && !item {
+            item = true;
+            prefix.push_str(part);
+            prefix.push('.');
+            continue;
+        }
+        let segment = edge.segments.get(depth).filter(|segment| segment.name == part)?;
+        (depth, item) = (depth + 1, false);
+        if depth < edge.segments.len() {
+            prefix.push_str(&segment.name);
+            prefix.push('.');
+        }
+    }
+    Some(match depth == edge.segments.len() {
+        true => Place::Itself(prefix),
+        false => Place::Below { depth, item },
+    })
+}
+
+/// Visits the structs with the reference in the value that an operator gives to a field.
+fn visit_operand(
+    edge: &Edge,
+    operator: &str,
+    depth: usize,
+    item: bool,
+    value: &mut Bson,
+    take: &mut dyn FnMut(&mut Document),
+) {
+    let rest = edge.segments.get(depth..).unwrap_or_default();
+    let array = depth
+        .checked_sub(1)
+        .and_then(|at| edge.segments.get(at))
+        .is_some_and(|segment| segment.array);
+    match operator {
+        "$set" | "$setOnInsert" => visit(rest, array && !item, value, take),
+        "$push" | "$addToSet" => match value {
+            Bson::Document(push) if push.contains_key("$each") => {
+                if let Ok(items) = push.get_array_mut("$each") {
+                    items.iter_mut().for_each(|item| visit(rest, false, item, take));
+                }
+            }
+            one => visit(rest, false, one, take),
+        },
+        _ => {}
+    }
+}
+
+/// Prepares an update: fills in the copies beside the references that it sets, raises versions, and records pending work.
+/// Returns the token of that. `one` is the id of the document, if it is an update of one.
+///
+/// # Errors
+/// [`Error::MissingReference`] where a source does not exist.
+pub(crate) async fn fill_update(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    one: Option<&Bson>,
+    built: &mut Built,
+    upsert: bool,
+    beside: &[Inserts],
+    token: &mut Option<Token>,
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    if !graph.takes_part(meta) {
+        return Ok(());
+    }
+    let edges: Vec<&Edge> = graph
+        .outgoing(meta)
+        .filter(|edge| !edge.copies.is_empty() || graph.is_left(edge))
+        .collect();
+    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
+    let mut itself: Vec<(&Edge, String, String, Bson)> = Vec::new();
+    let mut read_before: Vec<&str> = Vec::new();
+    let mut adds = false;
+    for (operator, fields) in built.update.iter_mut() {
+        let Bson::Document(fields) = fields else { continue };
+        for (name, value) in fields.iter_mut() {
+            for edge in &edges {
+                let place = place(edge, name);
+                adds |= place.is_some() && matches!(operator.as_str(), "$push" | "$addToSet");
+                if place.is_some() && !edge.copies.is_empty() && matches!(operator.as_str(), "$min" | "$max")
+                {
+                    return Err(Error::Query {
+                        collection: meta.collection,
+                        message: format!(
+                            "the reference `{}` has copies beside it, and only the server knows whether `{}` changes its \
+                             value: use `set`",
+                            edge.path,
+                            operator.trim_start_matches('$'),
+                        ),
+                    });
+                }
+                match place {
+                    None => {}
+                    Some(Place::Itself(prefix)) => {
+                        if operator != "$unset" {
+                            want(edge, &doc! { edge.name(): value.clone() }, &mut wanted);
+                        }
+                        itself.push((edge, operator.clone(), prefix, value.clone()));
+                    }
+                    Some(Place::Below { depth, item }) => {
+                        let mut has_snapshots = false;
+                        visit_operand(edge, operator, depth, item, value, &mut |within| {
+                            want(edge, within, &mut wanted);
+                            has_snapshots |= snapshots(edge).any(|copy| within.contains_key(copy.name));
+                        });
+                        if has_snapshots && operator == "$set" {
+                            read_before.push(edge.root());
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let transactions = transactions(scope, meta).await?;
+    let mut concern = of_update(graph, meta, &built.update, transactions);
+    if upsert {
+        concern = concern.or(of_insert(graph, meta, transactions));
+        on_insert(graph, meta, &mut built.update);
+    }
+    let children = upsert && graph.may_have_children(meta);
+    if !concern.is_any() && itself.is_empty() && wanted.is_empty() && !children {
+        return Ok(());
+    }
+    // An item that is added to an array is new there.
+    let changed = one.filter(|_| !adds).map(Key::of_bson);
+    let sources = read(scope, wanted, &[], (meta, changed.as_ref()), beside).await?;
+    // A struct that is set again as it was read keeps what was taken once.
+    let before = match one {
+        Some(id) if !read_before.is_empty() => {
+            let key = Key::of_bson(id);
+            by_ids(scope, meta, [&key].into_iter(), read_before).await?.pop()
+        }
+        _ => None,
+    };
+    for (operator, fields) in built.update.iter_mut() {
+        let Bson::Document(fields) = fields else { continue };
+        for (name, value) in fields.iter_mut() {
+            for edge in &edges {
+                if let Some(Place::Below { depth, item }) = place(edge, name) {
+                    let before = before.as_ref().filter(|_| operator == "$set");
+                    let kept = before.map(|stored| {
+                        Kept::of(edge, stored, |take| {
+                            visit_operand(edge, operator, depth, item, value, take)
+                        })
+                    });
+                    let mut kept = kept.unwrap_or_default().into_iter();
+                    visit_operand(edge, operator, depth, item, value, &mut |within| {
+                        let has_snapshots = snapshots(edge).any(|copy| within.contains_key(copy.name));
+                        sources.fill(edge, within);
+                        // A reference alone is a new one.
+                        if let Some(kept) = kept.next().flatten().filter(|_| has_snapshots) {
+                            kept.put_back(within);
+                        }
+                    });
+                }
+            }
+        }
+    }
+    for (edge, operator, prefix, value) in itself {
+        put_beside(edge, &operator, &prefix, &value, &sources, &mut built.update);
+    }
+    if is_source_of(graph, meta, &built.update) {
+        put(&mut built.update, "$inc", VERSION, 1_i64.into());
+    } else if upsert && (graph.copied(meta).next().is_some() || graph.is_source_of_others(meta)) {
+        put(&mut built.update, "$setOnInsert", VERSION, first_version().into());
+    }
+    if concern.eventual {
+        let token = *token.get_or_insert_with(Token::new);
+        record(&mut built.update, token);
+    }
+    if children {
+        let token = *token.get_or_insert_with(Token::new);
+        if !concern.eventual {
+            put(&mut built.update, "$setOnInsert", OPERATION, token.into());
+        }
+        put(
+            &mut built.update,
+            "$setOnInsert",
+            &path_for(CHILDREN),
+            Token::new().into(),
+        );
+    }
+    Ok(())
+}
+
+/// The library's fields in a new document of an upsert: its derived fields with their revision, and the required copies of
+/// references that it is not given.
+fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
+    for edge in graph.outgoing(meta) {
+        for copy in edge
+            .copies
+            .iter()
+            .filter(|copy| copy.required && is_own(edge, copy))
+        {
+            let is_there =
+                |fields: &Document| fields.contains_key(&edge.path) || fields.contains_key(copy.name);
+            if !update.values().filter_map(Bson::as_document).any(is_there) {
+                put(update, "$setOnInsert", copy.name, Bson::Null);
+            }
+        }
+    }
+    for derived in graph.derived_in(meta) {
+        if let Some(nothing) = nothing(derived) {
+            put(update, "$setOnInsert", derived.field.name, nothing);
+        }
+    }
+    if graph.derived_in(meta).next().is_some() {
+        put(update, "$setOnInsert", REVISION, first_version().into());
+    }
+}
+
+/// The copies beside a reference that an update sets or removes.
+fn put_beside(
+    edge: &Edge,
+    operator: &str,
+    prefix: &str,
+    value: &Bson,
+    sources: &Sources,
+    update: &mut Document,
+) {
+    let set = if operator == "$setOnInsert" {
+        operator
+    } else {
+        "$set"
+    };
+    let version = format!("{prefix}{COPIED}.{}", edge.name());
+    let empty = |copy: &CopyField, update: &mut Document| {
+        let name = format!("{prefix}{}", copy.name);
+        match copy.required {
+            true => put(update, set, &name, Bson::Null),
+            // A new document has none, and one that was there keeps its own.
+            false if operator == "$setOnInsert" => {}
+            false => put(update, "$unset", &name, "".into()),
+        }
+    };
+    match sources.get(edge, value).filter(|_| operator != "$unset") {
+        Some(source) => {
+            for (copy, value) in edge.copies.iter().zip(&source.values) {
+                match value {
+                    Some(value) => put(update, set, &format!("{prefix}{}", copy.name), value.clone()),
+                    None => empty(copy, update),
+                }
+            }
+            match sources.1.contains(&edge.at) {
+                false => put(update, set, &version, source.version.into()),
+                true if operator == "$setOnInsert" => {}
+                true => put(update, "$unset", &version, "".into()),
+            }
+        }
+        None => {
+            edge.copies.iter().for_each(|copy| empty(copy, update));
+            if operator != "$setOnInsert" {
+                put(update, "$unset", &version, "".into());
+            }
+        }
+    }
+}
+
+/// The stored document that a replacement is for, where snapshots stand in embedded structs of it: what was taken once stays,
+/// and which item of an array was there before can't be told by the server.
+async fn taken(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    edges: &[&Edge],
+    replacement: &RawDocumentBuf,
+) -> Result<Option<RawDocumentBuf>> {
+    let embedded: Vec<&str> = edges
+        .iter()
+        .filter(|edge| edge.segments.len() > 1 && snapshots(edge).next().is_some())
+        .map(|edge| edge.root())
+        .collect();
+    if embedded.is_empty() {
+        return Ok(None);
+    }
+    let key = id(replacement);
+    let found = by_ids(scope, meta, [&key].into_iter(), embedded).await?;
+    Ok(found.into_iter().next())
+}
+
+/// The copies beside a reference that are never taken again.
+fn snapshots(edge: &Edge) -> impl Iterator<Item = &CopyField> {
+    crate::upkeep::snapshots::of(edge).map(|(_, copy)| copy)
+}
+
+/// The snapshots of a struct as they are stored.
+#[derive(Clone, Debug, PartialEq)]
+struct Kept(Vec<(&'static str, Option<Bson>)>);
+
+impl Kept {
+    fn read(edge: &Edge, get: impl Fn(&str) -> Option<Bson>) -> Kept {
+        Kept(snapshots(edge).map(|copy| (copy.name, get(copy.name))).collect())
+    }
+
+    /// For each struct that is visited, of a replacement or an update, the snapshots that are stored beside the same reference. Of
+    /// several stored items with one reference, each takes the one with the same snapshots, and else the next of them.
+    fn of(
+        edge: &Edge,
+        stored: &RawDocumentBuf,
+        visit: impl FnOnce(&mut dyn FnMut(&mut Document)),
+    ) -> Vec<Option<Kept>> {
+        if edge.segments.len() == 1 || snapshots(edge).next().is_none() {
+            return Vec::new();
+        }
+        let mut old: Vec<(Key, Kept)> = Vec::new();
+        for within in structs(edge, stored) {
+            if let Some(key) = within.get(edge.name()).ok().flatten() {
+                let value = |name: &str| Bson::try_from(within.get(name).ok().flatten()?).ok();
+                old.push((Key::of(key), Kept::read(edge, value)));
+            }
+        }
+        let mut new: Vec<(Option<Key>, Kept)> = Vec::new();
+        visit(&mut |within| {
+            let key = within.get(edge.name()).map(Key::of_bson);
+            new.push((key, Kept::read(edge, |name| within.get(name).cloned())));
+        });
+        let mut found: Vec<Option<Kept>> = vec![None; new.len()];
+        for exact in [true, false] {
+            for ((key, given), found) in new.iter().zip(&mut found) {
+                let is_matched =
+                    |(other, kept): &(Key, Kept)| key.as_ref() == Some(other) && (!exact || kept == given);
+                if found.is_none()
+                    && let Some(at) = old.iter().position(is_matched)
+                {
+                    *found = Some(old.remove(at).1);
+                }
+            }
+        }
+        found
+    }
+
+    fn put_back(self, within: &mut Document) {
+        for (name, value) in self.0 {
+            match value {
+                Some(value) => drop(within.insert(name, value)),
+                None => drop(within.remove(name)),
+            }
+        }
+    }
+}
+
+/// A replacement that keeps what the library has in the document.
+#[derive(Clone, Debug)]
+pub(crate) struct Filled {
+    /// The application's fields that it stores, with their copies.
+    pub(crate) document: RawDocumentBuf,
+    /// The same.
+    pub(crate) fields: Document,
+    /// The expressions that the server computes from the stored document, by field.
+    pub(crate) computed: Document,
+    /// Whether that is all: no field is kept as it is stored.
+    pub(crate) is_whole: bool,
+}
+
+/// Prepares a replacement, so that it keeps what the library has in the document. `None` where the document holds no copies,
+/// is the source of none, and has no two-way references.
+///
+/// # Errors
+/// [`Error::MissingReference`] where a source does not exist.
+pub(crate) async fn fill_replace(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    raw: &RawDocumentBuf,
+    beside: &[Inserts],
+    token: &mut Option<Token>,
+) -> Result<Option<Filled>> {
+    let graph = scope.odm.graph();
+    if !graph.is_depended_on(meta) {
+        return Ok(None);
+    }
+    let transactions = transactions(scope, meta).await?;
+    let concern = of_any(graph, meta, transactions);
+    let token = concern.eventual.then(|| *token.get_or_insert_with(Token::new));
+    let edges: Vec<&Edge> = graph
+        .outgoing(meta)
+        .filter(|edge| !edge.copies.is_empty() || graph.is_left(edge))
+        .collect();
+    let mut document = Bson::Document(decoded(raw)?);
+    let mut wanted = HashMap::new();
+    for edge in &edges {
+        visit(&edge.segments, false, &mut document, &mut |within| {
+            want(edge, within, &mut wanted)
+        });
+    }
+    let changed = id(raw);
+    let sources = read(scope, wanted, &[], (meta, Some(&changed)), beside).await?;
+    let taken = taken(scope, meta, &edges, raw).await?;
+    for edge in &edges {
+        let mut kept = taken
+            .as_ref()
+            .map(|stored| {
+                Kept::of(edge, stored, |take| {
+                    visit(&edge.segments, false, &mut document, take)
+                })
+            })
+            .unwrap_or_default()
+            .into_iter();
+        visit(&edge.segments, false, &mut document, &mut |within| {
+            sources.fill(edge, within);
+            if let Some(Some(kept)) = kept.next() {
+                kept.put_back(within);
+            }
+        });
+    }
+    let Bson::Document(mut document) = document else {
+        return Ok(None);
+    };
+    document.remove(OWN);
+    // Kept fields are computed by the server from the document as it is then.
+    let mut kept = Document::new();
+    for derived in graph.derived_in(meta) {
+        document.remove(derived.field.name);
+        let name = format!("${}", derived.field.name);
+        match nothing(derived) {
+            Some(nothing) => kept.insert(
+                derived.field.name,
+                doc! { "$ifNull": [name, { "$literal": nothing }] },
+            ),
+            None => kept.insert(derived.field.name, name),
+        };
+    }
+    for edge in edges.iter().filter(|edge| edge.segments.len() == 1) {
+        for copy in snapshots(edge) {
+            let reference = document.get(edge.name()).cloned().unwrap_or(Bson::Null);
+            let new = document.remove(copy.name).unwrap_or(Bson::Null);
+            let unchanged = doc! { "$eq": [format!("${}", edge.name()), { "$literal": reference }] };
+            kept.insert(
+                copy.name,
+                doc! { "$cond": [unchanged, format!("${}", copy.name), { "$literal": new }] },
+            );
+        }
+    }
+    let is_whole = kept.is_empty();
+    let mut own = Document::new();
+    if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
+        // A document without a version was written out of band, and its copies may be from a time when it had one.
+        let before = doc! { "$ifNull": [format!("${VERSION}"), first_version()] };
+        own.insert(name_of(VERSION), doc! { "$add": [before, 1_i64] });
+    }
+    if let Some(token) = token {
+        let mut pending = all_fields();
+        // A field that others derive of its children may be lost by this.
+        if graph.is_parent_of_others(meta) {
+            pending.insert(CHILDREN, Token::new());
+        }
+        own.insert(name_of(PENDING), merged_mark(token, pending));
+    }
+    if graph.is_linked(meta) {
+        count::count_replaced(&mut own);
+    }
+    kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
+    let stored = encoded(&document)?;
+    Ok(Some(Filled {
+        document: stored,
+        fields: document,
+        computed: kept,
+        is_whole,
+    }))
+}
+
+/// The fields in which the references stand that copies are taken through, those that others copy or derive from, and the
+/// library's own.
+pub(crate) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
+    let mut names: HashSet<String> = HashSet::new();
+    let root = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    for edge in graph.copying(meta) {
+        names.insert(edge.root().to_owned());
+        names.insert(COPIED.to_owned());
+        if edge.segments.len() == 1 && is_read_on(graph, edge) {
+            names.extend(edge.copies.iter().map(|copy| copy.name.to_owned()));
+        }
+    }
+    for edge in graph.copied(meta) {
+        names.insert(root(edge.by()));
+        names.extend(edge.copies.iter().map(|copy| root(copy.source)));
+    }
+    for derived in graph.derived_from(meta) {
+        names.extend(derived.reads(graph).iter().map(|name| root(name)));
+    }
+    let parents = graph
+        .derived_in(meta)
+        .filter_map(|derived| graph.parent_edge(derived));
+    names.extend(parents.map(|edge| root(edge.by())));
+    names.extend(graph.parent_fields_of_others(meta));
+    let mut fields = doc! { "_id": 1, OWN: 1 };
+    fields.extend(names.into_iter().map(|name| (name, Bson::Int32(1))));
+    fields
+}
+
+/// Whether a document is to be deleted as soon as its pending work is applied.
+pub(crate) fn is_gone(document: &RawDocumentBuf) -> bool {
+    at(document, DELETE).and_then(|gone| gone.as_bool()) == Some(true)
+}

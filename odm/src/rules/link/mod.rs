@@ -1,0 +1,419 @@
+//! Applies the effects of a write on the other side of two-way references, in one command for each collection.
+
+pub(crate) mod count;
+
+use crate::model::check;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::edge::Edge;
+use crate::model::graph::{Graph, is};
+use crate::model::key::Key;
+use crate::plan::links::{Act, Answers, Effect, Node, Questions, missing};
+use crate::rules::pending::PendingWork;
+use crate::store::scope::{Scope, Statement};
+use crate::{Error, Result};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// Maximum number of ids in one statement.
+const IDS_IN_ONE_STATEMENT: usize = 10_000;
+
+/// Reads single references.
+pub(crate) async fn answer(scope: &Scope<'_>, graph: &Graph, questions: Questions) -> Result<Answers> {
+    let mut answers = Answers::new();
+    for (at, nodes) in questions {
+        let Some(edge) = graph.edge(at) else { continue };
+        for document in by_ids(
+            scope,
+            edge.holder,
+            nodes.iter().map(|node| &node.key),
+            [edge.root()],
+        )
+        .await?
+        {
+            let now = edge.values(&document).next().and_then(node);
+            answers.insert((at, id(&document)), now);
+        }
+    }
+    Ok(answers)
+}
+
+/// The documents with these ids, with these fields of theirs.
+pub(crate) async fn by_ids<'k, 'n>(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: impl Iterator<Item = &'k Key>,
+    names: impl IntoIterator<Item = &'n str> + Clone,
+) -> Result<Vec<RawDocumentBuf>> {
+    let mut found = Vec::new();
+    for ids in crate::model::key::chunks(ids) {
+        let filter = doc! { "_id": { "$in": ids } };
+        found.append(&mut scope.find(meta, filter, names.clone(), None).await?);
+    }
+    Ok(found)
+}
+
+pub(crate) fn node(value: RawBsonRef<'_>) -> Option<Node> {
+    Some(Node::of(&Bson::try_from(value).ok()?))
+}
+
+/// The key of a document's id.
+pub(crate) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
+    let id = document.as_ref().get("_id").ok().flatten();
+    Key::of(id.unwrap_or(RawBsonRef::Null))
+}
+
+/// Writes these effects, all of them or with an error. Within a transaction that is the caller's to abort; without one a part may
+/// be written. Updates of fields that are derived from the references are left to pending work as `pending` says.
+///
+/// # Errors
+/// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
+pub(crate) async fn apply(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    effects: &[Effect],
+    pending: PendingWork,
+) -> Result<()> {
+    let mut collections: Vec<(&'static DocumentMeta, Vec<&Effect>)> = Vec::new();
+    for effect in effects {
+        let Some(edge) = graph.edge(effect.edge) else {
+            continue;
+        };
+        match collections.iter_mut().find(|(meta, _)| is(meta, edge.holder)) {
+            Some((_, list)) => list.push(effect),
+            None => collections.push((edge.holder, vec![effect])),
+        }
+    }
+    for (meta, effects) in collections {
+        let mut prepared = statements(graph, &effects, meta.version().is_some());
+        for statement in &mut prepared.statements {
+            count::raise_version(meta, &mut statement.update);
+        }
+        for statement in prepared.before.iter_mut().chain(&mut prepared.statements) {
+            graph.note(meta, &mut statement.update, None, pending);
+        }
+        prepared.count();
+        scope.update(meta, &prepared.before).await?;
+        let matched = scope.update(meta, &prepared.statements).await?;
+        // A reference to remove may be gone already; an added one must not fail.
+        if matched < prepared.documents {
+            verify(scope, graph, meta, &effects).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the arrays that effects add to are there and have room, asked before a write that no transaction can take back. Not
+/// asked of documents that the write itself inserts.
+///
+/// # Errors
+/// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
+pub(crate) async fn have_room(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    effects: &[Effect],
+    is_inserted: impl Fn(&DocumentMeta, &Key) -> bool,
+) -> Result<()> {
+    let mut arrays: HashMap<usize, HashMap<&Key, Vec<&Effect>>> = HashMap::new();
+    for effect in effects.iter().filter(|effect| effect.act == Act::Gain) {
+        let holders = arrays.entry(effect.edge).or_default();
+        holders.entry(&effect.holder.key).or_default().push(effect);
+    }
+    for (at, mut holders) in arrays {
+        let Some((edge, back)) = graph.edge(at).and_then(|edge| Some((edge, graph.inverse(edge)?))) else {
+            continue;
+        };
+        holders.retain(|key, _| !is_inserted(edge.holder, key));
+        let found = by_ids(scope, edge.holder, holders.keys().copied(), [edge.root()]).await?;
+        let found: HashMap<Key, RawDocumentBuf> = found.into_iter().map(|one| (id(&one), one)).collect();
+        let gone: Vec<Bson> = holders
+            .iter()
+            .filter(|(key, _)| !found.contains_key(**key))
+            .filter_map(|(_, gains)| Some(gains.first()?.holder.id.clone()))
+            .collect();
+        if !gone.is_empty() {
+            return Err(missing(back, gone.into_iter()));
+        }
+        for (key, gains) in holders {
+            let lost = effects
+                .iter()
+                .filter(|effect| effect.act == Act::Lose && effect.edge == at && effect.holder.key == *key);
+            let lost: HashSet<&Key> = lost.map(|effect| &effect.target.key).collect();
+            let mut after: HashSet<Key> = found
+                .get(key)
+                .map(|document| edge.values(document).map(Key::of).collect())
+                .unwrap_or_default();
+            let before = after.len();
+            after.retain(|key| !lost.contains(key));
+            after.extend(gains.iter().map(|effect| effect.target.key.clone()));
+            if let (Some(max), Some(first)) = (edge.max, gains.first())
+                && after.len() as u64 > max
+                && after.len() > before
+            {
+                return Err(full(edge, first, max));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn full(edge: &Edge, effect: &Effect, max: u64) -> Error {
+    Error::ArrayFull {
+        collection: edge.holder.collection,
+        id: Box::new(effect.holder.id.clone()),
+        field: edge.path.clone(),
+        max,
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    /// Makes arrays that are `null` arrays, which take items.
+    pub(crate) before: Vec<Statement>,
+    pub(crate) statements: Vec<Statement>,
+    /// Fit the documents that are right already, before the others are.
+    untouched: Vec<Statement>,
+    /// How many documents the statements fit at most, added up.
+    pub(crate) documents: u64,
+}
+
+/// As statements, with the removals first: they make room. `only_changed` says that a document which has a reference already is
+/// not among those that get it.
+pub(crate) fn statements(graph: &Graph, effects: &[&Effect], only_changed: bool) -> Prepared {
+    let mut prepared = Prepared::default();
+    let edges: HashSet<usize> = effects.iter().map(|effect| effect.edge).collect();
+    let mut edges: Vec<&Edge> = edges.into_iter().filter_map(|at| graph.edge(at)).collect();
+    edges.sort_by_key(|edge| edge.at);
+    for edge in &edges {
+        let of = effects.iter().filter(|effect| effect.edge == edge.at).copied();
+        let lost = of.clone().filter(|effect| effect.act == Act::Lose);
+        match edge.list {
+            true => {
+                for (holders, targets) in by_targets(lost) {
+                    let filter = doc! { &edge.path: { "$in": targets.clone() } };
+                    let update = doc! { "$pullAll": { &edge.path: targets.clone() } };
+                    prepared.add(&holders, &filter, &update);
+                    prepared.leave(&holders, doc! { &edge.path: { "$nin": targets } });
+                }
+            }
+            false => {
+                for (target, holders) in by_target(lost.map(|effect| (&effect.target, &effect.holder))) {
+                    let filter = doc! { &edge.path: target.id.clone() };
+                    prepared.add(&holders, &filter, &edge.cleared());
+                    prepared.leave(&holders, doc! { &edge.path: { "$ne": target.id } });
+                }
+            }
+        }
+        let right = of.filter(|effect| effect.act == Act::Stay);
+        let right: Vec<Bson> = right.map(|effect| effect.holder.id.clone()).collect();
+        if !right.is_empty() {
+            prepared.documents += right.len() as u64;
+            prepared.leave(&right, Document::new());
+        }
+    }
+    for edge in &edges {
+        let of = effects.iter().filter(|effect| effect.edge == edge.at).copied();
+        let mut become_: Vec<(Option<Node>, Vec<&Effect>)> = Vec::new();
+        for effect in of.clone() {
+            let Act::Become { previous } = &effect.act else {
+                continue;
+            };
+            match become_.iter_mut().find(|(before, _)| before == previous) {
+                Some((_, list)) => list.push(effect),
+                None => become_.push((previous.clone(), vec![effect])),
+            }
+        }
+        for (previous, list) in become_ {
+            let previous = previous.map_or(Bson::Null, |previous| previous.id);
+            let links = list.into_iter().map(|effect| (&effect.target, &effect.holder));
+            for (target, holders) in by_target(links) {
+                let filter = doc! { &edge.path: previous.clone() };
+                prepared.add(&holders, &filter, &doc! { "$set": { &edge.path: target.id } });
+            }
+        }
+        for (holders, targets) in by_targets(of.filter(|effect| effect.act == Act::Gain)) {
+            if edge.reference.optional {
+                let update = doc! { "$set": { &edge.path: [] } };
+                split(&holders, &edge.is_no_list(), &update, &mut prepared.before);
+            }
+            let update = doc! { "$addToSet": { &edge.path: { "$each": targets.clone() } } };
+            let there = doc! { &edge.path: { "$all": targets.clone() } };
+            let mut filter = room(edge, targets);
+            if only_changed {
+                filter.insert("$nor", vec![there.clone()]);
+                prepared.leave(&holders, there);
+            }
+            prepared.add(&holders, &filter, &update);
+        }
+    }
+    prepared
+}
+
+impl Prepared {
+    /// Counts the write in each document that the effects concern, also where there is nothing to change: of two transactions
+    /// that rely on the same document one is run again.
+    fn count(&mut self) {
+        let lists = [&mut self.before, &mut self.untouched, &mut self.statements];
+        for statement in lists.into_iter().flatten() {
+            count::count(&mut statement.update);
+        }
+        // The references to remove are still there.
+        self.statements.splice(0..0, self.untouched.drain(..));
+    }
+
+    /// These are not changed where this is so.
+    fn leave(&mut self, holders: &[Bson], filter: Document) {
+        split(holders, &filter, &Document::new(), &mut self.untouched);
+    }
+
+    fn add(&mut self, holders: &[Bson], filter: &Document, update: &Document) {
+        self.documents += holders.len() as u64;
+        split(holders, filter, update, &mut self.statements);
+    }
+}
+
+fn split(holders: &[Bson], filter: &Document, update: &Document, statements: &mut Vec<Statement>) {
+    for holders in holders.chunks(IDS_IN_ONE_STATEMENT) {
+        let id = match holders {
+            [one] => doc! { "_id": one },
+            several => doc! { "_id": { "$in": several } },
+        };
+        statements.push(Statement {
+            filter: id.into_iter().chain(filter.clone()).collect(),
+            update: update.clone(),
+            array_filters: Vec::new(),
+        });
+    }
+}
+
+/// Those that get or lose the same references together.
+fn by_targets<'e>(effects: impl Iterator<Item = &'e Effect>) -> Vec<(Vec<Bson>, Vec<Bson>)> {
+    let mut holders: Vec<(&Node, Vec<&Node>)> = Vec::new();
+    let mut places: HashMap<&Key, usize> = HashMap::new();
+    for effect in effects {
+        let at = *places.entry(&effect.holder.key).or_insert_with(|| {
+            holders.push((&effect.holder, Vec::new()));
+            holders.len() - 1
+        });
+        if let Some((_, targets)) = holders.get_mut(at) {
+            targets.push(&effect.target);
+        }
+    }
+    let mut groups: Vec<(Vec<Bson>, Vec<Bson>)> = Vec::new();
+    let mut known: HashMap<Vec<&Key>, usize> = HashMap::new();
+    for (holder, targets) in holders {
+        let keys = targets.iter().map(|target| &target.key).collect();
+        let at = *known.entry(keys).or_insert_with(|| {
+            groups.push((
+                Vec::new(),
+                targets.iter().map(|target| target.id.clone()).collect(),
+            ));
+            groups.len() - 1
+        });
+        if let Some((holders, _)) = groups.get_mut(at) {
+            holders.push(holder.id.clone());
+        }
+    }
+    groups
+}
+
+/// The holders of each target.
+fn by_target<'e>(links: impl Iterator<Item = (&'e Node, &'e Node)>) -> Vec<(Node, Vec<Bson>)> {
+    let mut groups: Vec<(Node, Vec<Bson>)> = Vec::new();
+    let mut places: HashMap<&Key, usize> = HashMap::new();
+    for (target, holder) in links {
+        let at = *places.entry(&target.key).or_insert_with(|| {
+            groups.push((target.clone(), Vec::new()));
+            groups.len() - 1
+        });
+        if let Some((_, holders)) = groups.get_mut(at) {
+            holders.push(holder.id.clone());
+        }
+    }
+    groups
+}
+
+/// That the array has room for those of these references that it has not yet.
+fn room(edge: &Edge, targets: Vec<Bson>) -> Document {
+    let Some(max) = edge.max else {
+        return Document::new();
+    };
+    let path = &edge.path;
+    let field = format!("${path}");
+    let array = doc! { "$cond": [{ "$isArray": &field }, &field, []] };
+    let new = doc! { "$setDifference": [{ "$literal": targets.clone() }, array.clone()] };
+    let after = doc! { "$add": [{ "$size": array }, { "$size": new }] };
+    let exactly = doc! { "$expr": { "$lte": [after, i64::try_from(max).unwrap_or(i64::MAX)] } };
+    // One that others have made too long has no room, and is to be counted all the same where it has them already.
+    let there = doc! { path: { "$all": &targets } };
+    // Room for all of them means that a position is free: an index lookup within the document, which is mostly enough.
+    match max.checked_sub(targets.len() as u64) {
+        Some(free) if !check::has_numbered_items(edge.field) => {
+            doc! { "$or": [{ format!("{path}.{free}"): { "$exists": false } }, exactly, there] }
+        }
+        _ => doc! { "$or": [exactly, there] },
+    }
+}
+
+/// Returns why an effect was not applied, if one was not.
+async fn verify(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    effects: &[&Effect],
+) -> Result<()> {
+    let adds = |effect: &&&Effect| matches!(effect.act, Act::Gain | Act::Become { .. });
+    let wanted = || effects.iter().filter(adds);
+    let mut ids = HashSet::new();
+    let keys: Vec<&Key> = wanted()
+        .map(|effect| &effect.holder.key)
+        .filter(|key| ids.insert(*key))
+        .collect();
+    let names: HashSet<&str> = wanted()
+        .filter_map(|effect| Some(graph.edge(effect.edge)?.root()))
+        .collect();
+    let found: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.into_iter(), names)
+        .await?
+        .into_iter()
+        .map(|document| (id(&document), document))
+        .collect();
+    let mut gone: Option<(&Edge, Vec<Bson>)> = None;
+    let mut refused = None;
+    for effect in wanted() {
+        let Some((edge, back)) = graph
+            .edge(effect.edge)
+            .and_then(|edge| Some((edge, graph.inverse(edge)?)))
+        else {
+            continue;
+        };
+        let Some(document) = found.get(&effect.holder.key) else {
+            let (named, ids) = gone.get_or_insert_with(|| (back, Vec::new()));
+            if named.at == back.at && !ids.contains(&effect.holder.id) {
+                ids.push(effect.holder.id.clone());
+            }
+            continue;
+        };
+        if edge
+            .values(document)
+            .any(|value| Key::of(value) == effect.target.key)
+            || refused.is_some()
+        {
+            continue;
+        }
+        refused = Some(match (edge.list, edge.max) {
+            (true, Some(max)) => full(edge, effect, max),
+            _ => Error::Contention {
+                collection: edge.holder.collection,
+                source: None,
+                message: format!(
+                    "`{}` of the document with _id {} was changed by another writer at the same time: try again",
+                    edge.path, effect.holder.id
+                ),
+            },
+        });
+    }
+    match (gone, refused) {
+        (Some((edge, ids)), _) => Err(missing(edge, ids.into_iter())),
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(()),
+    }
+}

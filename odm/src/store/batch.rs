@@ -1,0 +1,708 @@
+//! Documents in batches, as deletion and audit go through them: in the order of their ids, within a bound of memory.
+//!
+//! They are read from the primary and written to a majority, whatever the application's client prefers: a rule looks,
+//! writes and looks again, and the second look may not miss what was acknowledged before.
+
+use crate::model::document::DocumentMeta;
+use crate::model::graph::fields;
+use crate::model::key::Key;
+use crate::model::shape::{Managed, Shape};
+use crate::rules::link::id;
+use crate::store::map::Context;
+use crate::store::scope::{Scope, collect, names_one};
+use crate::{Error, Result};
+use futures::{StreamExt, TryStreamExt};
+use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
+use mongodb::options::{
+    CollectionOptions, FindOptions, ReadConcern, ReadPreference, SelectionCriteria, UpdateModifications,
+    WriteConcern,
+};
+use mongodb::raw_batch_cursor::RawBatchCursor;
+use std::collections::{HashSet, VecDeque};
+
+/// Executes an action of the driver, in the session if there is one.
+macro_rules! act {
+    ($scope:expr, $meta:expr, $action:expr) => {{
+        $scope.trip();
+        let outcome = crate::store::core::act!($scope.session, $action);
+        outcome.map_err(|error| Context::of($meta).driver(error))
+    }};
+}
+
+/// Maximum number of times that documents are inserted again, where another one is in the way that may be deleted.
+const RESTORED: usize = 5;
+
+/// Maximum size of a batch of documents in bytes, and one document more: they wait in memory while others are written.
+const BYTES: usize = 4 << 20;
+
+/// Documents in the order of their ids.
+pub(crate) struct Batch {
+    pub(crate) documents: Vec<RawDocumentBuf>,
+    /// Whether there may be more behind them.
+    pub(crate) more: bool,
+}
+
+impl Scope<'_> {
+    pub(crate) fn collection<D: Send + Sync>(&self, meta: &DocumentMeta) -> mongodb::Collection<D> {
+        let database = self.odm.database();
+        if self.session.is_some() {
+            return database.collection(meta.collection);
+        }
+        let options = CollectionOptions::builder()
+            .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
+            .read_concern(ReadConcern::local())
+            .write_concern(WriteConcern::majority())
+            .build();
+        database.collection_with_options(meta.collection, options)
+    }
+
+    /// The first documents that fit, in the order of their ids: `limit` at most.
+    pub(crate) async fn batch(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Option<Document>,
+        limit: usize,
+    ) -> Result<Batch> {
+        self.find_some(meta, filter, projection, limit, true).await
+    }
+
+    /// The same for the first batch. Most of the time it is the only one, and an index on what is looked for finds it; in
+    /// the order of the ids the server may rather go through the whole collection.
+    pub(crate) async fn first_batch(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Option<Document>,
+        limit: usize,
+    ) -> Result<Batch> {
+        let batch = self
+            .find_some(meta, filter.clone(), projection.clone(), limit, false)
+            .await?;
+        match batch.more {
+            false => Ok(batch),
+            true => self.batch(meta, filter, projection, limit).await,
+        }
+    }
+
+    /// A few of the documents that fit.
+    pub(crate) async fn few(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Document,
+        limit: usize,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        self.up_to(meta, filter, projection, limit, false).await
+    }
+
+    /// The same, in the order of their ids if that is asked for.
+    pub(crate) async fn up_to(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Document,
+        limit: usize,
+        in_order: bool,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let some = self
+            .find_some(meta, filter, Some(projection), limit, in_order)
+            .await?;
+        Ok(some.documents)
+    }
+
+    /// The same, and whether there may be more: also where they are too large to be read together.
+    pub(crate) async fn some(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Document,
+        limit: usize,
+    ) -> Result<Batch> {
+        self.find_some(meta, filter, Some(projection), limit, false).await
+    }
+
+    async fn find_some(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Option<Document>,
+        limit: usize,
+        in_order: bool,
+    ) -> Result<Batch> {
+        let mut options = FindOptions::default();
+        options.sort = in_order.then(|| doc! { "_id": 1 });
+        options.projection = projection;
+        self.find_with(meta, filter, options, limit).await
+    }
+
+    async fn find_with(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        mut options: FindOptions,
+        limit: usize,
+    ) -> Result<Batch> {
+        options.limit = Some(i64::try_from(limit).unwrap_or(i64::MAX));
+        options.batch_size = Some(u32::try_from(limit).unwrap_or(u32::MAX));
+        let failed = |error| Context::of(meta).driver(error);
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection.find(filter).with_options(options);
+        let mut documents: Vec<RawDocumentBuf> = Vec::new();
+        let mut bytes = 0;
+        let mut full = |document: RawDocumentBuf| {
+            bytes += document.as_bytes().len();
+            documents.push(document);
+            bytes >= BYTES || documents.len() >= limit
+        };
+        self.trip();
+        let mut more = false;
+        match self.session {
+            None => {
+                let mut cursor = action.await.map_err(failed)?;
+                while !more && let Some(document) = cursor.try_next().await.map_err(failed)? {
+                    more = full(document);
+                }
+            }
+            Some(session) => {
+                let mut session = session.lock().await;
+                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
+                while !more && let Some(document) = cursor.next(&mut session).await {
+                    more = full(document.map_err(failed)?);
+                }
+            }
+        }
+        Ok(Batch { documents, more })
+    }
+
+    /// All documents that fit; what the projection makes of them has to be small.
+    pub(crate) async fn every(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        projection: Document,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection
+            .find(filter)
+            .projection(projection)
+            .batch_size(i32::MAX as u32);
+        collect!(self, meta, action)
+    }
+
+    /// Those of these ids that have a document.
+    pub(crate) async fn there(
+        &self,
+        meta: &'static DocumentMeta,
+        ids: &[Bson],
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let filter = doc! { "_id": { "$in": ids } };
+        self.every(meta, filter, doc! { "_id": 1 }).await
+    }
+
+    /// The first documents that fit, in this order.
+    pub(crate) async fn first(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        sort: Document,
+        projection: Document,
+        limit: i64,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection
+            .find(filter)
+            .sort(sort)
+            .projection(projection)
+            .limit(limit)
+            .batch_size(i32::MAX as u32);
+        collect!(self, meta, action)
+    }
+
+    /// The result of a pipeline, which has to be small.
+    pub(crate) async fn aggregate(
+        &self,
+        meta: &'static DocumentMeta,
+        pipeline: Vec<Document>,
+    ) -> Result<Vec<Document>> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection.aggregate(pipeline).batch_size(i32::MAX as u32);
+        collect!(self, meta, action)
+    }
+
+    /// The same as it comes, in as few batches as there can be.
+    pub(crate) async fn aggregate_raw(
+        &self,
+        meta: &'static DocumentMeta,
+        pipeline: Vec<Document>,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let action = collection.aggregate(pipeline).batch_size(i32::MAX as u32);
+        let action = action.with_type::<RawDocumentBuf>();
+        collect!(self, meta, action)
+    }
+
+    pub(crate) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        act!(self, meta, collection.count_documents(filter))
+    }
+
+    /// Deletes all documents that fit; gives how many. What names one by its id is a deletion of one: the driver sends that
+    /// once more where the reply was lost, which the server allows of no deletion of many.
+    pub(crate) async fn delete(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let result = match names_one(&filter) {
+            true => act!(self, meta, collection.delete_one(filter)),
+            false => act!(self, meta, collection.delete_many(filter)),
+        };
+        Ok(result?.deleted_count)
+    }
+
+    /// The number of changed documents; a change with the id of one document is an update of one. It is executed as it is: it
+    /// changes no timestamp, and no version except that of a bucket whose items it changes.
+    pub(crate) async fn change(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        change: Change,
+    ) -> Result<u64> {
+        let mut update = change.update;
+        if let Some(bucket) = meta.bucket {
+            crate::rules::bucket::renew(bucket, &mut update);
+        }
+        let update = UpdateModifications::Document(update);
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        let mut action = match names_one(&filter) {
+            true => collection.update_one(filter, update),
+            false => collection.update_many(filter, update),
+        };
+        if !change.array_filters.is_empty() {
+            action = action.array_filters(change.array_filters);
+        }
+        Ok(act!(self, meta, action)?.modified_count)
+    }
+
+    /// Inserts documents as they are; one whose id is there already is left out. Gives their ids.
+    pub(crate) async fn restore(
+        &self,
+        meta: &'static DocumentMeta,
+        documents: &[RawDocumentBuf],
+    ) -> Result<HashSet<Key>> {
+        let mut restored = HashSet::new();
+        for _ in 1..RESTORED {
+            match self.restore_once(meta, documents, &mut restored).await {
+                // The twin was there for a moment, and is deleted again.
+                Err(Error::DuplicateKey { .. }) => {}
+                outcome => return outcome,
+            }
+        }
+        self.restore_once(meta, documents, &mut restored).await
+    }
+
+    async fn restore_once(
+        &self,
+        meta: &'static DocumentMeta,
+        documents: &[RawDocumentBuf],
+        restored: &mut HashSet<Key>,
+    ) -> Result<HashSet<Key>> {
+        let collection = self.collection::<RawDocumentBuf>(meta);
+        self.trip();
+        let Err(error) = collection.insert_many(documents).ordered(false).await else {
+            return Ok(HashSet::new());
+        };
+        let errors = match Context::of(meta).insert_many(error, documents.len(), false) {
+            Error::InsertMany { errors, .. } => errors,
+            error => return Err(error),
+        };
+        // The faster client may have restored another unique value too: the server decides which of the two it reports.
+        let of_another_field = |error: &Error| matches!(error, Error::DuplicateKey { fields, .. } if !fields.iter().map(String::as_str).eq(["_id"]));
+        let twins: Vec<Bson> = errors
+            .iter()
+            .filter(|(_, error)| of_another_field(error))
+            .filter_map(|(at, _)| documents.get(*at).map(document_id))
+            .collect();
+        let there: HashSet<Key> = match twins.is_empty() {
+            true => HashSet::new(),
+            false => self.there(meta, &twins).await?.iter().map(id).collect(),
+        };
+        let is_there = |at: usize| {
+            documents
+                .get(at)
+                .is_some_and(|document| there.contains(&id(document)))
+        };
+        let refused: HashSet<usize> = errors.iter().map(|(at, _)| *at).collect();
+        let new = documents
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !refused.contains(at));
+        restored.extend(new.map(|(_, document)| id(document)));
+        let mut left_out = HashSet::new();
+        for (at, error) in errors {
+            match error {
+                Error::DuplicateKey { .. } if !of_another_field(&error) || is_there(at) => {
+                    // Documents that an earlier attempt has inserted are this operation's own.
+                    let of_others = documents.get(at).map(id).filter(|id| !restored.contains(id));
+                    left_out.extend(of_others);
+                }
+                error => return Err(error),
+            }
+        }
+        Ok(left_out)
+    }
+}
+
+/// The last ids of batches of the matching documents, in the order of their ids. A cursor reads them, a batch at a time.
+///
+/// A query of its own reads the first few: a server that finds all documents before it returns the first one is done with these
+/// soon, and finds the rest while they are written.
+pub(crate) struct Ids<'s> {
+    scope: &'s Scope<'s>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    batch: u32,
+    /// Number of ids for a first, smaller query; `None` after it.
+    first: Option<u64>,
+    /// Where the next batches end, so far as that is known without asking.
+    known: VecDeque<Bson>,
+    cursor: Option<RawBatchCursor>,
+    /// How many more ids a cursor of the first ones gives at most.
+    left: Option<u64>,
+    /// The end of the batch before.
+    last: Option<Bson>,
+    over: bool,
+}
+
+impl<'s> Ids<'s> {
+    /// The ids after this one, if there is one, in batches of this size; `first` of them are needed first. Outside of a
+    /// transaction.
+    pub(crate) fn of(
+        scope: &'s Scope<'s>,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        behind: Option<Bson>,
+        batch: usize,
+        first: usize,
+    ) -> Ids<'s> {
+        // The driver refuses a greater one.
+        let batch = i32::try_from(batch.max(1)).unwrap_or(i32::MAX).unsigned_abs();
+        Ids {
+            scope,
+            meta,
+            filter,
+            batch,
+            first: Some(u64::from(batch).saturating_mul(first as u64)),
+            known: VecDeque::new(),
+            cursor: None,
+            left: None,
+            last: behind,
+            over: false,
+        }
+    }
+
+    /// The first batches end with these ids.
+    pub(crate) fn are_known(&mut self, ends: VecDeque<Bson>) {
+        if !ends.is_empty() {
+            // The rest is looked for while these are written.
+            self.first = None;
+            self.known = ends;
+        }
+    }
+
+    /// Whether the last batch has been read.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// The last ids of the next batches, for at most this number of batches. Empty when there are no more.
+    pub(crate) async fn next(&mut self, batches: usize) -> Result<Vec<Bson>> {
+        let known = batches.min(self.known.len());
+        let mut ends: Vec<Bson> = self.known.drain(..known).collect();
+        if let Some(last) = ends.last() {
+            self.last = Some(last.clone());
+            return Ok(ends);
+        }
+        while ends.len() < batches && !self.over {
+            let Some(end) = self.end().await? else { continue };
+            self.last = Some(end.clone());
+            ends.push(end);
+        }
+        Ok(ends)
+    }
+
+    /// The id that the next batch ends with; `None` for an empty one.
+    async fn end(&mut self) -> Result<Option<Bson>> {
+        let failed = |error| Context::of(self.meta).driver(error);
+        let reply = match &mut self.cursor {
+            None => None,
+            Some(cursor) => {
+                self.scope.trip();
+                // A cursor outlives neither a long pause nor the primary: then another one goes on behind it.
+                cursor.next().await.and_then(|reply| match reply {
+                    Ok(reply) => Some(reply),
+                    Err(error) => {
+                        tracing::debug!(target: "odm", %error, "lost the cursor over the ids, opening another one");
+                        None
+                    }
+                })
+            }
+        };
+        let reply = match reply {
+            Some(reply) => reply,
+            None => {
+                let behind = self.last.as_ref().map(|last| behind(self.meta, last));
+                let filter = all([behind.unwrap_or_default(), self.filter.clone()]);
+                self.left = self.first.take();
+                let limit = self.left.and_then(|first| i64::try_from(first).ok());
+                self.scope.trip();
+                let mut cursor = self
+                    .scope
+                    .collection::<RawDocumentBuf>(self.meta)
+                    .find(filter)
+                    // 0 is for all.
+                    .limit(limit.unwrap_or(0))
+                    .sort(doc! { "_id": 1 })
+                    // Where the reference has no index, they are sorted by the server.
+                    .allow_disk_use(true)
+                    .projection(doc! { "_id": 1 })
+                    .batch_size(self.batch)
+                    .batch()
+                    .await
+                    .map_err(failed)?;
+                let first = cursor.next().await.transpose().map_err(failed)?;
+                self.cursor = Some(cursor);
+                let Some(first) = first else {
+                    self.over = true;
+                    return Ok(None);
+                };
+                first
+            }
+        };
+        let (mut read, mut last) = (0, None);
+        for id in reply.doc_slices().map_err(failed)?.into_iter() {
+            (read, last) = (read + 1, Some(id));
+        }
+        self.left = self.left.map(|left| left.saturating_sub(read));
+        let cursor = reply.as_raw_document().get_document("cursor");
+        if cursor.is_ok_and(|cursor| matches!(cursor.get_i64("id"), Ok(0))) {
+            self.cursor = None;
+            // Behind the first ones there may be more.
+            self.over = self.left != Some(0);
+        }
+        let Some(last) = last else {
+            return Ok(None);
+        };
+        let id = last
+            .ok()
+            .and_then(|last| last.as_document()?.get("_id").ok()?)
+            .and_then(|id| Bson::try_from(id).ok());
+        match id {
+            Some(id) => Ok(Some(id)),
+            None => Err(Error::Decode {
+                collection: self.meta.collection.to_owned(),
+                id: None,
+                ty: self.meta.name,
+                path: "_id".to_owned(),
+                message: "the server sent a document without an id that can be read".to_owned(),
+            }),
+        }
+    }
+}
+
+/// An update with its array filters.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    pub(crate) update: Document,
+    pub(crate) array_filters: Vec<Document>,
+}
+
+/// All of these conditions: in one document where no two are about the same field.
+pub(crate) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
+    let mut joined = Document::new();
+    let mut clashing = Vec::new();
+    for condition in conditions {
+        match condition.keys().any(|name| joined.contains_key(name)) {
+            false => joined.extend(condition),
+            true => clashing.push(condition),
+        }
+    }
+    if clashing.is_empty() {
+        return joined;
+    }
+    clashing.insert(0, joined);
+    doc! { "$and": clashing }
+}
+
+/// The id of a document.
+pub(crate) fn document_id(document: &RawDocumentBuf) -> Bson {
+    value(document, "_id").unwrap_or(Bson::Null)
+}
+
+pub(crate) fn ids<'d>(documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Vec<Bson> {
+    documents.into_iter().map(document_id).collect()
+}
+
+/// The value of a field, by its dotted name.
+pub(crate) fn value(document: &RawDocumentBuf, name: &str) -> Option<Bson> {
+    let mut parts = name.split('.');
+    let mut value = document.get(parts.next()?).ok()??;
+    for part in parts {
+        value = value.as_document()?.get(part).ok()??;
+    }
+    Bson::try_from(value).ok()
+}
+
+pub(crate) fn document(raw: &RawDocumentBuf, meta: &DocumentMeta) -> Result<Document> {
+    Document::try_from(raw).map_err(|error: bson::error::Error| Error::Decode {
+        collection: meta.collection.to_owned(),
+        id: Some(Box::new(document_id(raw))),
+        ty: meta.name,
+        path: String::new(),
+        message: error.to_string(),
+    })
+}
+
+/// The types that an id can have, in the order that the server sorts them by. Source:
+/// <https://www.mongodb.com/docs/manual/reference/bson-type-comparison-order/>
+const TYPES: [&str; 13] = [
+    "minKey",
+    "null",
+    "number",
+    "string",
+    "symbol",
+    "object",
+    "binData",
+    "objectId",
+    "bool",
+    "date",
+    "timestamp",
+    "javascript",
+    "maxKey",
+];
+
+fn type_of(value: &Bson) -> &'static str {
+    match value {
+        Bson::MinKey => "minKey",
+        Bson::Null | Bson::Undefined => "null",
+        Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) | Bson::Decimal128(_) => "number",
+        Bson::String(_) | Bson::Symbol(_) => "string",
+        Bson::Document(_) => "object",
+        Bson::Binary(_) => "binData",
+        Bson::ObjectId(_) => "objectId",
+        Bson::Boolean(_) => "bool",
+        Bson::DateTime(_) => "date",
+        Bson::Timestamp(_) => "timestamp",
+        Bson::JavaScriptCode(_) => "javascript",
+        _ => "maxKey",
+    }
+}
+
+/// The documents behind this id, in the order of their ids.
+pub(crate) fn behind(meta: &DocumentMeta, last: &Bson) -> Document {
+    let behind = doc! { "_id": { "$gt": last } };
+    if has_one_type(meta) {
+        return behind;
+    }
+    // `$gt` compares with values of the same type only.
+    let last = type_of(last);
+    let later: Vec<&str> = TYPES
+        .iter()
+        .copied()
+        .skip_while(|name| *name != last)
+        .skip(1)
+        .collect();
+    match later.is_empty() {
+        // The server takes no empty list.
+        true => behind,
+        false => doc! { "$or": [behind, { "_id": { "$type": later } }] },
+    }
+}
+
+/// The documents up to this id, in the order of their ids.
+pub(crate) fn up_to(meta: &DocumentMeta, last: &Bson) -> Document {
+    let before = doc! { "_id": { "$lte": last } };
+    if has_one_type(meta) {
+        return before;
+    }
+    let last = type_of(last);
+    let earlier: Vec<&str> = TYPES.iter().copied().take_while(|name| *name != last).collect();
+    match earlier.is_empty() {
+        true => before,
+        false => doc! { "$or": [before, { "_id": { "$type": earlier } }] },
+    }
+}
+
+/// The documents behind the first id and up to the second one.
+pub(crate) fn between(meta: &DocumentMeta, behind: Option<&Bson>, up_to: &Bson) -> Document {
+    let end = self::up_to(meta, up_to);
+    let Some(behind) = behind else { return end };
+    if has_one_type(meta) {
+        return doc! { "_id": { "$gt": behind, "$lte": up_to } };
+    }
+    all([self::behind(meta, behind), end])
+}
+
+/// Whether all ids are of one type.
+fn has_one_type(meta: &DocumentMeta) -> bool {
+    let id = fields(meta)
+        .unwrap_or_default()
+        .iter()
+        .find(|field| field.managed == Managed::Id);
+    let mut shape = id.map_or(Shape::Any, |id| (id.shape)());
+    for _ in 0..8 {
+        shape = match shape {
+            Shape::Bounded(field) => (field.shape)(),
+            Shape::Any | Shape::Null | Shape::Optional(_) | Shape::Enum(_) => return false,
+            _ => return true,
+        };
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::batch::*;
+
+    #[test]
+    fn conditions_are_joined_side_by_side() {
+        assert_eq!(all([]), doc! {});
+        assert_eq!(all([doc! {}, doc! { "a": 1 }]), doc! { "a": 1 });
+        assert_eq!(
+            all([doc! { "a": 1 }, doc! {}, doc! { "b": 2, "$or": [] }]),
+            doc! { "a": 1, "b": 2, "$or": [] }
+        );
+        assert_eq!(
+            all([doc! { "a": 1 }, doc! { "a": 2 }]),
+            doc! { "$and": [{ "a": 1 }, { "a": 2 }] }
+        );
+        assert_eq!(
+            all([doc! { "a": 1 }, doc! { "b": 2 }, doc! { "b": 3 }, doc! { "c": 4 }]),
+            doc! { "$and": [{ "a": 1, "b": 2, "c": 4 }, { "b": 3 }] }
+        );
+    }
+
+    #[test]
+    fn values_are_found_by_their_dotted_names() {
+        let document = RawDocumentBuf::try_from(&doc! { "_id": 7, "a": { "b": "x" } }).expect("encodes");
+        assert_eq!(document_id(&document), Bson::Int32(7));
+        assert_eq!(value(&document, "a.b"), Some(Bson::from("x")));
+        assert_eq!(value(&document, "a.b.c"), None);
+        assert_eq!(value(&document, "b"), None);
+    }
+
+    #[test]
+    fn every_type_of_an_id_has_a_place_in_the_order() {
+        for value in [
+            Bson::Null,
+            Bson::Int32(1),
+            Bson::Double(f64::NAN),
+            Bson::from("x"),
+            doc! {}.into(),
+            Bson::ObjectId(bson::oid::ObjectId::new()),
+            Bson::Boolean(true),
+            Bson::DateTime(bson::DateTime::now()),
+            Bson::MaxKey,
+        ] {
+            assert!(TYPES.contains(&type_of(&value)), "{value}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! The database as the rules of references use it: raw documents of any collection, within a transaction or not.
+
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::model::names::read_too;
+use crate::session::Shared;
+use crate::store::map::{Context, Refusal, unacknowledged, write_error};
+use crate::store::queue::QueueKey;
+use crate::{Error, Odm, Result};
+use futures::TryStreamExt;
+use mongodb::bson::{self, Bson, Document, RawDocumentBuf, cstr, doc};
+use mongodb::options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where the commands of one operation go.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) odm: &'a Odm,
+    pub(crate) session: Option<&'a Shared>,
+    /// How many commands were sent.
+    pub(crate) trips: &'a AtomicU64,
+    /// Derived fields and pending work are written, also to documents that the validator refuses. These may be older than a
+    /// rule of it; otherwise no field of theirs could be repaired, and no source of their copies changed.
+    pub(crate) unvalidated: bool,
+    /// A worker's, whose leases last for as long as it is at work.
+    pub(crate) lease: Option<crate::rules::pending::Token>,
+}
+
+/// One statement of an `update` command, for all documents that fit.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Statement {
+    pub(crate) filter: Document,
+    pub(crate) update: Document,
+    pub(crate) array_filters: Vec<Document>,
+}
+
+/// The server's answer where a document breaks the rules of its validator.
+const INVALID: u64 = 121;
+
+/// The greatest size of one command's statements: a command is a document too.
+const MOST_BYTES: usize = crate::model::size::MAX_DOCUMENT_SIZE as usize;
+
+/// Everything that a cursor of the driver's gives, within the session if there is one.
+macro_rules! collect {
+    ($scope:expr, $meta:expr, $action:expr) => {{
+        let failed = |error| crate::store::map::Context::of($meta).driver(error);
+        $scope.trip();
+        match $scope.session {
+            None => $action.await.map_err(failed)?.try_collect().await.map_err(failed),
+            Some(session) => {
+                let mut session = session.lock().await;
+                let mut cursor = $action.session(&mut *session).await.map_err(failed)?;
+                cursor.stream(&mut session).try_collect().await.map_err(failed)
+            }
+        }
+    }};
+}
+pub(crate) use collect;
+
+impl<'a> Scope<'a> {
+    pub(crate) fn new(odm: &'a Odm, session: Option<&'a Shared>, trips: &'a AtomicU64) -> Self {
+        Scope {
+            odm,
+            session,
+            trips,
+            unvalidated: false,
+            lease: None,
+        }
+    }
+}
+
+impl Scope<'_> {
+    /// The same within a transaction.
+    pub(crate) fn within<'b>(&'b self, session: &'b Shared) -> Scope<'b> {
+        Scope {
+            session: Some(session),
+            ..*self
+        }
+    }
+
+    /// The same past the validator, as far as the user may.
+    ///
+    /// That takes a privilege which not everybody has who may write (`bypassDocumentValidation`), so it is only asked for
+    /// where the validator has refused something. In a transaction that is too late, since a refusal ends it: there the
+    /// validator is what keeps a number that grows too great from being stored, and nothing passes it.
+    pub(crate) fn unvalidated(&self) -> Self {
+        Scope {
+            unvalidated: true,
+            ..*self
+        }
+    }
+
+    /// The same for what is leased by this token.
+    pub(crate) fn leased(&self, lease: crate::rules::pending::Token) -> Self {
+        Scope {
+            lease: Some(lease),
+            ..*self
+        }
+    }
+
+    pub(crate) fn trip(&self) {
+        self.trips.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The documents that fit, with these fields of theirs.
+    ///
+    /// Out of a transaction they are read from the primary as it is now, whatever the client prefers: a majority's view is
+    /// older, and could still show a target whose deletion has been acknowledged.
+    pub(crate) async fn find(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        names: impl IntoIterator<Item = &str>,
+        limit: Option<i64>,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let mut projection = doc! { "_id": 1 };
+        names.into_iter().for_each(|name| read_too(&mut projection, name));
+        let mut options = FindOptions::default();
+        options.projection = Some(projection);
+        options.limit = limit;
+        options.batch_size = Some(i32::MAX as u32);
+        let collection = self.odm.database().collection::<RawDocumentBuf>(meta.collection);
+        if self.session.is_none() {
+            options.read_concern = Some(ReadConcern::local());
+            options.selection_criteria = Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
+        }
+        let action = collection.find(filter).with_options(options);
+        collect!(self, meta, action)
+    }
+
+    /// Executes statements in as few commands as the server's limits allow, one after the other. Returns the total number of
+    /// matched documents.
+    pub(crate) async fn update(&self, meta: &'static DocumentMeta, statements: &[Statement]) -> Result<u64> {
+        let encoded = statements.iter().map(|statement| encode(meta, statement));
+        let encoded = encoded.collect::<Result<Vec<_>>>()?;
+        let sent = self.send(meta, encoded).await;
+        if let (Err(error), Some(session)) = (&sent, self.session)
+            && error.is_transient_transaction_error()
+        {
+            let ids = statements.iter().flat_map(|statement| ids(&statement.filter));
+            session.met(ids.map(|id| QueueKey {
+                collection: meta.collection,
+                by: "_id",
+                key: Key::of_bson(id),
+            }));
+        }
+        sent
+    }
+
+    /// Changes all documents that fit by a pipeline. Gives how many those were.
+    pub(crate) async fn compute(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        pipeline: Vec<Document>,
+    ) -> Result<u64> {
+        let many = !names_one(&filter);
+        let statement = encoded(&doc! { "q": filter, "u": pipeline, "multi": many })?;
+        self.send(meta, vec![statement]).await
+    }
+
+    async fn send(&self, meta: &'static DocumentMeta, mut rest: Vec<RawDocumentBuf>) -> Result<u64> {
+        if rest.is_empty() {
+            return Ok(0);
+        }
+        let most = self.odm.server().await?.max_write_batch();
+        // Documents that copies depend on may not be lost when another server becomes the primary.
+        let majority = WriteConcern::majority();
+        let concern = match (self.session, self.odm.database().write_concern()) {
+            (Some(_), _) => None,
+            (None, _) if self.odm.graph().is_depended_on(meta) => Some(&majority),
+            (None, own) => own,
+        };
+        let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(concern).ok());
+        let mut matched = 0;
+        let in_transaction = self.session.is_some();
+        let mut past = false;
+        // The validator's refusal of the rest.
+        let mut refusal: Option<Error> = None;
+        let mut unsure = None;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fit = rest
+                .iter()
+                .take(most)
+                .take_while(|next| {
+                    bytes += next.as_bytes().len() + 8;
+                    bytes <= MOST_BYTES
+                })
+                .count()
+                .max(1);
+            let behind = rest.split_off(fit.min(rest.len()));
+            let part = std::mem::replace(&mut rest, behind);
+            let mut list = bson::RawArrayBuf::new();
+            part.iter().for_each(|statement| list.push(statement.clone()));
+            let mut command = RawDocumentBuf::new();
+            command.append(cstr!("update"), meta.collection);
+            command.append(cstr!("updates"), list);
+            if let Some(concern) = &concern {
+                command.append(cstr!("writeConcern"), concern.clone());
+            }
+            let send = async |command: RawDocumentBuf| {
+                let action = self.odm.database().run_raw_command(command);
+                self.trip();
+                crate::store::core::act!(self.session, action)
+            };
+            let reply = match past {
+                true => {
+                    let mut unvalidated = command.clone();
+                    unvalidated.append(cstr!("bypassDocumentValidation"), true);
+                    match send(unvalidated).await {
+                        // This user has to write within the validator.
+                        Err(error) if is_unauthorized(&error) => match refusal.take() {
+                            Some(refusal) => return Err(refusal),
+                            None => send(command).await,
+                        },
+                        reply => reply,
+                    }
+                }
+                false => send(command).await,
+            };
+            let reply = reply.map_err(|error| Context::of(meta).driver(error))?;
+            matched += number(reply.get("n"));
+            refusal = None;
+            unsure = unsure.or_else(|| unacknowledged(&reply));
+            if let Some(failure) = reply
+                .get_array("writeErrors")
+                .ok()
+                .and_then(|failures| failures.first())
+                .and_then(Bson::as_document)
+            {
+                let error = refused(failure, meta);
+                let by_validator = number(failure.get("code")) == INVALID;
+                let again = self.unvalidated && by_validator && !past && !in_transaction;
+                if !again {
+                    return Err(error);
+                }
+                // Of many documents of a statement some may have been written. All that is written in this way can be written
+                // twice, so the statement is sent again, with those behind it.
+                let done = usize::try_from(number(failure.get("index"))).unwrap_or(0);
+                rest = part.into_iter().skip(done).chain(rest).collect();
+                (past, refusal) = (true, Some(error));
+            }
+        }
+        match unsure {
+            Some(unsure) => Err(unsure),
+            None => Ok(matched),
+        }
+    }
+}
+
+/// Whether a filter asks for one document by its id.
+pub(crate) fn names_one(filter: &Document) -> bool {
+    filter
+        .iter()
+        .any(|(name, condition)| match (name.as_str(), condition) {
+            ("_id", Bson::Document(condition)) => match condition.get_array("$in") {
+                Ok(ids) => condition.len() == 1 && ids.len() == 1,
+                Err(_) => !condition.keys().any(|name| name.starts_with('$')),
+            },
+            ("_id", Bson::RegularExpression(_)) => false,
+            ("_id", _) => true,
+            ("$and", Bson::Array(all)) => all.iter().filter_map(Bson::as_document).any(names_one),
+            _ => false,
+        })
+}
+
+/// The ids that a filter names.
+fn ids(filter: &Document) -> &[Bson] {
+    match filter.get("_id") {
+        Some(Bson::Document(condition)) if condition.keys().any(|name| name.starts_with('$')) => {
+            condition.get_array("$in").map_or(&[], Vec::as_slice)
+        }
+        Some(Bson::RegularExpression(_)) | None => &[],
+        Some(id) => std::slice::from_ref(id),
+    }
+}
+
+fn encode(meta: &DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> {
+    // A statement with the id of one document is an update of one, which the server executes atomically.
+    let one = names_one(&statement.filter);
+    let mut update = statement.update.clone();
+    if let Some(bucket) = meta.bucket {
+        crate::rules::bucket::renew(bucket, &mut update);
+    }
+    let mut command = doc! { "q": statement.filter.clone(), "u": update, "multi": !one };
+    if !statement.array_filters.is_empty() {
+        command.insert("arrayFilters", statement.array_filters.clone());
+    }
+    encoded(&command)
+}
+
+fn encoded(statement: &Document) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::try_from(statement).map_err(|source| Error::Encode {
+        field: "update".to_owned(),
+        source: Box::new(source),
+    })
+}
+
+/// The server's answer to a user who lacks a privilege.
+fn is_unauthorized(error: &mongodb::error::Error) -> bool {
+    matches!(&*error.kind, mongodb::error::ErrorKind::Command(command) if command.code == 13)
+}
+
+fn number(value: Option<&Bson>) -> u64 {
+    match value {
+        Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
+        Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn refused(failure: &Document, meta: &'static DocumentMeta) -> Error {
+    let raw = RawDocumentBuf::try_from(failure).ok();
+    let refusal = Refusal {
+        code: i32::try_from(number(failure.get("code"))).unwrap_or(0),
+        message: failure.get_str("errmsg").unwrap_or_default(),
+        details: failure.get_document("errInfo").ok(),
+        raw: raw.as_deref(),
+    };
+    write_error(Context::of(meta), refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::scope::*;
+
+    #[test]
+    fn an_id_names_one_document_and_conditions_on_it_any_number() {
+        assert!(names_one(&doc! { "_id": 1, "a": { "$gt": 2 } }));
+        assert!(names_one(&doc! { "_id": { "a": 1 } }));
+        assert!(names_one(&doc! { "$and": [{ "a": 1 }, { "_id": "x" }] }));
+        assert!(names_one(&doc! { "_id": { "$in": [1] } }));
+        assert!(!names_one(&doc! { "_id": { "$in": [1, 2] } }));
+        assert!(!names_one(&doc! { "a": 1 }));
+        assert!(!names_one(&doc! { "$or": [{ "_id": 1 }] }));
+        assert_eq!(ids(&doc! { "_id": 1, "a": { "$gt": 2 } }), [Bson::Int32(1)]);
+        assert_eq!(ids(&doc! { "_id": { "$in": [1, 2] } }), [1, 2].map(Bson::Int32));
+        assert_eq!(
+            ids(&doc! { "_id": { "a": 1 } }),
+            [Bson::Document(doc! { "a": 1 })]
+        );
+        assert!(ids(&doc! { "_id": { "$gt": 1 } }).is_empty() && ids(&doc! { "a": 1 }).is_empty());
+    }
+}

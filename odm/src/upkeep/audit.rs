@@ -1,0 +1,958 @@
+//! Finds faults in references and copies, by reading every document that holds some once.
+
+use crate::model::document::DocumentMeta;
+use crate::model::graph::edge::Edge;
+use crate::model::path::{Path, Step};
+use crate::schema::plural;
+use crate::store::batch::{all, behind, document_id};
+use crate::store::map::Context;
+use crate::store::scope::Scope;
+use crate::store::trace::Trace;
+use crate::upkeep::copies::{Kept, buckets};
+use crate::upkeep::inspect::{Fault, Inspected, Kind, confirm, fields, inspect};
+use crate::{Document, Error, Odm, Result};
+use futures::TryStreamExt;
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{self, Bson, Document as Fields, RawDocumentBuf, doc};
+use mongodb::options::AggregateOptions;
+use std::collections::HashMap;
+use std::fmt;
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Number of documents that are inspected at a time.
+pub(crate) const BATCH: usize = 1_000;
+
+/// Maximum number of examples of each finding.
+const SAMPLE: usize = 5;
+
+impl Odm {
+    /// Finds all faults in the references and copies of the registered documents, and changes nothing: dangling references;
+    /// two-way references that are missing on one side, or that list a document twice; arrays over their bound; parents with
+    /// several children where each may have one, if the unique index is missing; copies, subsets and computed fields that
+    /// differ from their sources; and buckets whose count, times, sums or room differ from their items, which the server
+    /// compares without sending the items.
+    ///
+    /// Every document that holds some is read once, in batches in the order of their ids, so memory is bounded. Before a fault
+    /// is reported, it is read again, both sides of a link in one snapshot where the deployment has transactions; a reference
+    /// whose target another client is just deleting may be reported nevertheless.
+    ///
+    /// # Errors
+    /// [`Error::Query`](crate::Error::Query) where [`edge`](Auditing::edge) or [`collection`](Auditing::collection) names
+    /// no reference.
+    ///
+    /// # Cost
+    /// For every 1,000 documents one round trip to read them, and one for each collection (and field of it) that they refer
+    /// to; two or three more where there may be a fault. The same for each derived field; for a subset, before MongoDB 5.0 (5.1
+    /// on a sharded cluster), one for each document. For each `#[parent_ref(one)]` one for the indexes of its collection, and,
+    /// if the unique one is missing, one in which the server reads the whole collection.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().await?;
+    /// if !audit.is_clean() {
+    ///     println!("{audit}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn audit(&self) -> Auditing {
+        Auditing {
+            chosen: Chosen::new(self),
+            sample: None,
+        }
+    }
+}
+
+/// An audit, executed by `.await`: [`Odm::audit`].
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// let audit = odm.audit().sample(10_000).await?;
+/// println!("{} of {} references looked at are right", audit.right(), audit.checked());
+/// # Ok(()) }
+/// ```
+#[must_use = "an audit does nothing until it is awaited"]
+#[derive(Clone, Debug)]
+pub struct Auditing {
+    chosen: Chosen,
+    sample: Option<u64>,
+}
+
+impl Auditing {
+    /// Inspects at most this number of documents of each collection, chosen at random by the server (`$sample`). They are held
+    /// in memory together. Parents with several children are not reported, since finding them takes all documents.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().sample(1_000).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn sample(mut self, documents: u64) -> Auditing {
+        self.sample = Some(documents);
+        self
+    }
+
+    /// Inspects the references that documents of type `T` hold. Call it several times for several types.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().collection::<Account>().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collection<T: Document>(mut self) -> Auditing {
+        self.chosen.collection::<T>();
+        self
+    }
+
+    /// Inspects this reference. Call it several times for several references.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().edge::<Account, _>(|a| a.owner).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn edge<T: Document, F: FieldOf<T>>(mut self, field: impl FnOnce(T::Paths) -> F) -> Auditing {
+        self.chosen.edge::<T, F>(field);
+        self
+    }
+}
+
+#[cfg(feature = "cli")]
+impl Auditing {
+    /// Inspects only these references and copies.
+    pub(crate) fn only(mut self, which: Vec<(&'static str, Option<String>)>) -> Auditing {
+        self.chosen.which = which;
+        self
+    }
+
+    /// How many documents were read so far.
+    pub(crate) fn read(&self) -> Arc<AtomicU64> {
+        self.chosen.read.clone()
+    }
+}
+
+/// A field of a document of type `T`: a path of it.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::upkeep::FieldOf;
+///
+/// assert_eq!(Person::paths().addresses.city.stored_name(), "addresses.city");
+/// ```
+pub trait FieldOf<T> {
+    /// Its dotted name, as it is stored.
+    fn stored_name(&self) -> &'static str;
+}
+
+impl<T, V: ?Sized, P: Step, C> FieldOf<T> for Path<T, V, P, C> {
+    fn stored_name(&self) -> &'static str {
+        P::PATH
+    }
+}
+
+impl IntoFuture for Auditing {
+    type Output = Result<Audit>;
+    type IntoFuture = BoxFuture<'static, Result<Audit>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let Auditing { chosen, sample } = self;
+            let trace = Trace::new("(all)", "audit");
+            let audit = trace.run(async {
+                let trips = AtomicU64::new(0);
+                let scope = Scope::new(&chosen.odm, None, &trips);
+                let edges = chosen.edges()?;
+                let mut audit = Audit::of(&edges);
+                for (meta, edges) in edges {
+                    let mut source = Source::of(&scope, meta, &edges, sample).await?;
+                    while let Some(documents) = source.next(&scope).await? {
+                        let inspected = look(&scope, &edges, &documents).await?;
+                        chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
+                        audit.count(documents.len(), &edges, &inspected);
+                        for fault in &inspected.faults {
+                            audit.found(fault);
+                        }
+                    }
+                    if sample.is_none() {
+                        audit.several_children(&scope, &edges).await?;
+                    }
+                }
+                for kept in chosen.kept() {
+                    let mut found = AuditedCopies::of(&kept);
+                    let mut source = Source::with(&scope, kept.holder(), kept.projection(), sample).await?;
+                    while let Some(documents) = source.next(&scope).await? {
+                        let compared = kept.measure(&scope, &documents).await?;
+                        chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
+                        found.checked += compared.copies;
+                        found.wrong += compared.wrong;
+                        let stale = compared.stale.into_iter();
+                        stale.for_each(|id| found.stale.add(id, Bson::Null));
+                    }
+                    audit.copies.push(found);
+                }
+                trace.done(trips.into_inner(), audit.documents);
+                Ok(audit)
+            });
+            audit.await
+        }
+        .boxed()
+    }
+}
+
+/// Inspects a batch, and what is found once more.
+pub(crate) async fn look<'g>(
+    scope: &Scope<'g>,
+    edges: &[&'g Edge],
+    documents: &[RawDocumentBuf],
+) -> Result<Inspected<'g>> {
+    let graph = scope.odm.graph();
+    let mut inspected = inspect(scope, graph, edges, documents).await?;
+    inspected.faults = confirm(scope, graph, inspected.faults).await?;
+    Ok(inspected)
+}
+
+/// Which references are looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    pub(crate) odm: Odm,
+    /// Collections, and fields of them; empty for all.
+    pub(crate) which: Vec<(&'static str, Option<String>)>,
+    /// Whether nothing chosen means everything.
+    all: bool,
+    /// How many documents were read so far, for those who wait.
+    pub(crate) read: Arc<AtomicU64>,
+}
+
+impl Chosen {
+    pub(crate) fn new(odm: &Odm) -> Chosen {
+        Chosen {
+            odm: odm.clone(),
+            which: Vec::new(),
+            all: true,
+            read: Arc::default(),
+        }
+    }
+
+    /// That of which an audit found something.
+    pub(crate) fn found(odm: &Odm, audit: &Audit) -> Chosen {
+        let references = audit.references.iter().filter(|found| !found.is_clean());
+        let references = references.map(|found| (found.collection, Some(found.field.clone())));
+        let copies = audit.copies.iter().filter(|found| found.stale.count > 0);
+        let copies = copies.flat_map(|found| {
+            found
+                .fields
+                .iter()
+                .map(|field| (found.collection, Some(field.clone())))
+        });
+        Chosen {
+            odm: odm.clone(),
+            which: references.chain(copies).collect(),
+            all: false,
+            read: Arc::default(),
+        }
+    }
+
+    pub(crate) fn collection<T: Document>(&mut self) {
+        self.which.push((T::META.collection, None));
+    }
+
+    pub(crate) fn edge<T: Document, F: FieldOf<T>>(&mut self, field: impl FnOnce(T::Paths) -> F) {
+        let name = field(T::paths()).stored_name();
+        self.which.push((T::META.collection, Some(name.to_owned())));
+    }
+
+    /// The chosen copies, subsets, computed fields and buckets.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = Kept<'_>> {
+        all_kept(self.odm.graph()).filter(|kept| {
+            self.all && self.which.is_empty()
+                || self
+                    .which
+                    .iter()
+                    .any(|(collection, field)| is_chosen(kept, collection, field.as_deref()))
+        })
+    }
+
+    /// The chosen references by collection.
+    pub(crate) fn edges(&self) -> Result<Vec<(&'static DocumentMeta, Vec<&Edge>)>> {
+        let graph = self.odm.graph();
+        for (collection, field) in &self.which {
+            let is_it = |edge: &Edge| field.as_ref().is_none_or(|field| edge.path == *field);
+            let known = graph.edges().iter();
+            let mut known = known.filter(|edge| edge.holder.collection == *collection);
+            if !known.any(is_it)
+                && !all_kept(graph).any(|kept| is_chosen(&kept, collection, field.as_deref()))
+            {
+                return Err(Error::Query {
+                    collection,
+                    message: match field {
+                        Some(field) => {
+                            format!("`{field}` is no reference and no copy in a registered document")
+                        }
+                        None => {
+                            "no registered document of this collection holds references or copies".to_owned()
+                        }
+                    },
+                });
+            }
+        }
+        let chosen = |edge: &&Edge| {
+            self.all && self.which.is_empty()
+                || self.which.iter().any(|(collection, field)| {
+                    edge.holder.collection == *collection
+                        && field.as_ref().is_none_or(|field| edge.path == *field)
+                })
+        };
+        let mut all: Vec<(&'static DocumentMeta, Vec<&Edge>)> = Vec::new();
+        for edge in graph.edges().iter().filter(chosen) {
+            let known = all.iter_mut();
+            match known
+                .into_iter()
+                .find(|(meta, _)| meta.collection == edge.holder.collection)
+            {
+                Some((_, edges)) => edges.push(edge),
+                None => all.push((edge.holder, vec![edge])),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Everything that is kept true beside references.
+fn all_kept(graph: &crate::model::graph::Graph) -> impl Iterator<Item = Kept<'_>> {
+    let beside = graph
+        .edges()
+        .iter()
+        .filter(|edge| edge.sync().is_some())
+        .map(Kept::Beside);
+    // Before what is derived of them.
+    beside
+        .chain(buckets(graph))
+        .chain(graph.derived().iter().map(Kept::Derived))
+}
+
+fn is_chosen(kept: &Kept<'_>, collection: &str, field: Option<&str>) -> bool {
+    kept.holder().collection == collection
+        && field.is_none_or(|field| {
+            kept.fields().iter().any(|name| name == field)
+                || matches!(kept, Kept::Beside(edge) if edge.path == field)
+        })
+}
+
+/// Where the documents come from that are inspected.
+pub(crate) enum Source {
+    All {
+        meta: &'static DocumentMeta,
+        filter: Box<bson::Document>,
+        fields: Fields,
+        last: Option<Bson>,
+        more: bool,
+    },
+    Sample(std::vec::IntoIter<RawDocumentBuf>),
+}
+
+impl Source {
+    pub(crate) async fn of(
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        edges: &[&Edge],
+        sample: Option<u64>,
+    ) -> Result<Source> {
+        Source::with(scope, meta, fields(edges.iter().copied()), sample).await
+    }
+
+    /// All documents behind this id.
+    pub(crate) fn from(meta: &'static DocumentMeta, fields: Fields, last: Option<Bson>) -> Source {
+        Source::All {
+            meta,
+            filter: Box::default(),
+            fields,
+            last,
+            more: true,
+        }
+    }
+
+    /// All documents that fit.
+    pub(crate) fn fitting(meta: &'static DocumentMeta, filter: bson::Document, fields: Fields) -> Source {
+        Source::All {
+            meta,
+            filter: Box::new(filter),
+            fields,
+            last: None,
+            more: true,
+        }
+    }
+
+    /// The same with these fields of the documents.
+    pub(crate) async fn with(
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        fields: Fields,
+        sample: Option<u64>,
+    ) -> Result<Source> {
+        let Some(sample) = sample else {
+            return Ok(Source::from(meta, fields, None));
+        };
+        if sample == 0 {
+            return Ok(Source::Sample(Vec::new().into_iter()));
+        }
+        let size = i64::try_from(sample).unwrap_or(i64::MAX);
+        let pipeline = [doc! { "$sample": { "size": size } }, doc! { "$project": fields }];
+        let failed = |error| Context::of(meta).driver(error);
+        scope.trip();
+        let cursor = scope
+            .collection::<RawDocumentBuf>(meta)
+            .aggregate(pipeline)
+            .with_type::<RawDocumentBuf>()
+            .await
+            .map_err(failed)?;
+        let documents: Vec<RawDocumentBuf> = cursor.try_collect().await.map_err(failed)?;
+        Ok(Source::Sample(documents.into_iter()))
+    }
+
+    pub(crate) async fn next(&mut self, scope: &Scope<'_>) -> Result<Option<Vec<RawDocumentBuf>>> {
+        let documents: Vec<RawDocumentBuf> = match self {
+            Source::Sample(rest) => rest.take(BATCH).collect(),
+            Source::All { more: false, .. } => Vec::new(),
+            Source::All {
+                meta,
+                filter,
+                fields,
+                last,
+                more,
+            } => {
+                let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+                let filter = all([after, filter.as_ref().clone()]);
+                let batch = scope.batch(meta, filter, Some(fields.clone()), BATCH).await?;
+                *more = batch.more;
+                *last = batch.documents.last().map(document_id);
+                batch.documents
+            }
+        };
+        Ok((!documents.is_empty()).then_some(documents))
+    }
+}
+
+/// The result of [`Odm::audit`]: the faults in references and copies. Displayed as text, with a line for each finding.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(odm: Odm) -> odm::Result<()> {
+/// let audit = odm.audit().await?;
+/// for reference in audit.references.iter().filter(|r| r.dangling.count > 0) {
+///     println!("{}.{}: {}", reference.collection, reference.field, reference.dangling.count);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Audit {
+    /// How many documents were read.
+    pub documents: u64,
+    /// The findings for each reference, in the order of the models.
+    pub references: Vec<AuditedReference>,
+    /// The findings for copies, subsets and computed fields, and for the summaries of buckets, in the order of the models.
+    pub copies: Vec<AuditedCopies>,
+}
+
+/// The findings for the copies beside one reference, for one field that is derived from children, or for the summaries in the
+/// buckets of one collection.
+///
+/// ```no_run
+/// # fn example(copies: odm::upkeep::AuditedCopies) {
+/// println!("{:.2} % of `{}` are right", 100.0 * copies.share(), copies.fields.join("`, `"));
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct AuditedCopies {
+    /// The collection of the documents that hold them.
+    pub collection: &'static str,
+    /// The stored paths of the fields.
+    pub fields: Vec<String>,
+    /// Their source, in words.
+    pub source: String,
+    /// How many were compared with their sources. Copies count once for each reference beside which they are stored: an array
+    /// of fifty entries counts fifty.
+    pub checked: u64,
+    /// How many of those differ from their sources.
+    pub wrong: u64,
+    /// The ids of the documents in which they differ.
+    pub stale: Findings,
+}
+
+impl AuditedCopies {
+    fn of(kept: &Kept<'_>) -> AuditedCopies {
+        AuditedCopies {
+            collection: kept.holder().collection,
+            fields: kept.fields(),
+            source: kept.source(),
+            ..AuditedCopies::default()
+        }
+    }
+
+    /// The share of copies that are right, from 0 to 1; 1 where there are none.
+    ///
+    /// ```no_run
+    /// # fn example(copies: odm::upkeep::AuditedCopies) {
+    /// assert_eq!(copies.share(), 1.0);
+    /// # }
+    /// ```
+    pub fn share(&self) -> f64 {
+        match self.checked {
+            0 => 1.0,
+            all => 1.0 - (self.wrong.min(all) as f64 / all as f64),
+        }
+    }
+
+    fn line(&self) -> Option<String> {
+        if self.stale.count == 0 {
+            return None;
+        }
+        let examples: Vec<String> = self
+            .stale
+            .sample
+            .iter()
+            .map(|(id, _)| format!("_id {id}"))
+            .collect();
+        Some(format!(
+            "`{}`.`{}`: {} of {} {} from the source ({}){}{}{}",
+            self.collection,
+            self.fields.join("`, `"),
+            self.wrong,
+            self.checked,
+            if self.wrong == 1 { "differs" } else { "differ" },
+            self.source,
+            if self.wrong == self.stale.count {
+                String::new()
+            } else {
+                format!(", in {}", plural(self.stale.count, "document"))
+            },
+            if self.stale.count > self.stale.sample.len() as u64 {
+                ", among them "
+            } else {
+                ": "
+            },
+            examples.join(", ")
+        ))
+    }
+}
+
+/// The findings for one reference field.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # fn example(reference: odm::upkeep::AuditedReference) {
+/// if reference.is_clean() {
+///     println!("`{}` of `{}` is right", reference.field, reference.collection);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct AuditedReference {
+    /// The collection of the documents that hold it.
+    pub collection: &'static str,
+    /// The stored path of it.
+    pub field: String,
+    /// The collections that it may refer to.
+    pub targets: Vec<&'static str>,
+    /// How many references were inspected.
+    pub checked: u64,
+    /// How many refer to a document that does not exist any more, as `on_delete = keep` allows.
+    pub kept: u64,
+    /// References to documents that do not exist: the id of the holder, and the id that it refers to.
+    pub dangling: Findings,
+    /// Two-way references that are missing on the other side: the id of the holder, and the id of the document that does not
+    /// refer back.
+    pub one_sided: Findings,
+    /// Arrays of two-way references that list a document more than once: the id of the holder, and the id that is listed.
+    pub repeated: Findings,
+    /// Arrays with more references than they may hold: the id of the holder, and the number of references.
+    pub over_bound: Findings,
+    /// Parents with several children where each may have one: the parent's id. Only looked up where the unique index is
+    /// missing.
+    pub several_children: Findings,
+    /// How many it may hold.
+    max: Option<u64>,
+}
+
+/// How often something was found, with a few examples.
+///
+/// ```
+/// assert_eq!(odm::upkeep::Findings::default().count, 0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Findings {
+    /// How often.
+    pub count: u64,
+    /// The id of a document, and what is wrong with it: up to five examples.
+    pub sample: Vec<(Bson, Bson)>,
+}
+
+impl Findings {
+    fn add(&mut self, id: Bson, what: Bson) {
+        self.count += 1;
+        if self.sample.len() < SAMPLE {
+            self.sample.push((id, what));
+        }
+    }
+}
+
+impl AuditedReference {
+    fn of(edge: &Edge) -> AuditedReference {
+        AuditedReference {
+            collection: edge.holder.collection,
+            field: edge.path.clone(),
+            targets: edge.targets.iter().map(|target| target.collection).collect(),
+            max: edge.bound(),
+            ..AuditedReference::default()
+        }
+    }
+
+    fn findings(&self) -> [&Findings; 5] {
+        [
+            &self.dangling,
+            &self.one_sided,
+            &self.repeated,
+            &self.over_bound,
+            &self.several_children,
+        ]
+    }
+
+    /// How many references refer to an existing document, and are on both sides if they are two-way.
+    ///
+    /// ```no_run
+    /// # fn example(reference: odm::upkeep::AuditedReference) {
+    /// println!("{} of {} are right", reference.right(), reference.checked);
+    /// # }
+    /// ```
+    pub fn right(&self) -> u64 {
+        let wrong = self.kept + self.dangling.count + self.one_sided.count;
+        self.checked.saturating_sub(wrong)
+    }
+
+    /// How many findings there are.
+    ///
+    /// ```
+    /// assert_eq!(odm::upkeep::AuditedReference::default().wrong(), 0);
+    /// ```
+    pub fn wrong(&self) -> u64 {
+        self.findings().iter().map(|findings| findings.count).sum()
+    }
+
+    /// Whether nothing is wrong with it.
+    ///
+    /// ```no_run
+    /// # fn example(reference: odm::upkeep::AuditedReference) {
+    /// assert!(reference.is_clean());
+    /// # }
+    /// ```
+    pub fn is_clean(&self) -> bool {
+        self.findings().iter().all(|findings| findings.count == 0)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let (collection, field) = (self.collection, &self.field);
+        let targets: Vec<String> = self.targets.iter().map(|target| format!("`{target}`")).collect();
+        let targets = targets.join(" or ");
+        let mut lines = Vec::new();
+        let mut line =
+            |findings: &Findings, what: &dyn Fn(u64) -> String, example: &dyn Fn(&Bson, &Bson) -> String| {
+                if findings.count == 0 {
+                    return;
+                }
+                let examples: Vec<String> = findings
+                    .sample
+                    .iter()
+                    .map(|(id, what)| example(id, what))
+                    .collect();
+                let more = match findings.count > findings.sample.len() as u64 {
+                    true => ", among them ",
+                    false => ": ",
+                };
+                lines.push(format!("{}{more}{}", what(findings.count), examples.join(", ")));
+            };
+        let refers = |id: &Bson, to: &Bson| format!("_id {id} to {to}");
+        line(
+            &self.dangling,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} of the references to {targets} {} a document that does not exist",
+                    one(n, "names", "name")
+                )
+            },
+            &refers,
+        );
+        line(
+            &self.one_sided,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} of the references to {targets} {} missing on the other side",
+                    one(n, "is", "are")
+                )
+            },
+            &refers,
+        );
+        line(
+            &self.repeated,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} of the documents in {targets} {} listed twice in one array",
+                    one(n, "is", "are")
+                )
+            },
+            &refers,
+        );
+        let max = self
+            .max
+            .map_or_else(|| "they may".to_owned(), |max| max.to_string());
+        line(
+            &self.over_bound,
+            &|n| {
+                let hold = one(n, "holds", "hold");
+                format!("`{collection}`.`{field}`: {n} of the arrays {hold} more than {max}")
+            },
+            &|id, items| format!("_id {id} with {items}"),
+        );
+        line(
+            &self.several_children,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} of the documents in {targets} {} several children, and the unique index is missing",
+                    one(n, "has", "have")
+                )
+            },
+            &|id, _| format!("_id {id}"),
+        );
+        lines
+    }
+}
+
+impl Audit {
+    /// How many references were inspected.
+    ///
+    /// ```no_run
+    /// # fn example(audit: odm::upkeep::Audit) {
+    /// println!("{} references", audit.checked());
+    /// # }
+    /// ```
+    pub fn checked(&self) -> u64 {
+        self.references.iter().map(|reference| reference.checked).sum()
+    }
+
+    /// How many of them are right.
+    ///
+    /// ```no_run
+    /// # fn example(audit: odm::upkeep::Audit) {
+    /// println!("{} are wrong", audit.checked() - audit.right());
+    /// # }
+    /// ```
+    pub fn right(&self) -> u64 {
+        self.references.iter().map(AuditedReference::right).sum()
+    }
+
+    /// How many findings there are, of references and of copies. A reference may be among several, and a document in which
+    /// several copies beside one reference are stale is one.
+    ///
+    /// ```
+    /// assert_eq!(odm::upkeep::Audit::default().wrong(), 0);
+    /// ```
+    pub fn wrong(&self) -> u64 {
+        let references: u64 = self.references.iter().map(AuditedReference::wrong).sum();
+        references + self.copies.iter().map(|copies| copies.stale.count).sum::<u64>()
+    }
+
+    /// Whether nothing is wrong.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let audit = odm.audit().await?;
+    /// assert!(audit.is_clean(), "{audit}");
+    /// # Ok(()) }
+    /// ```
+    pub fn is_clean(&self) -> bool {
+        self.references.iter().all(AuditedReference::is_clean) && self.stale_copies() == 0
+    }
+
+    /// The number of documents in which copies, subsets, computed fields or bucket summaries differ from their sources, counted
+    /// once for each of these fields.
+    ///
+    /// ```no_run
+    /// # fn example(audit: odm::upkeep::Audit) {
+    /// assert_eq!(audit.stale_copies(), 0);
+    /// # }
+    /// ```
+    pub fn stale_copies(&self) -> u64 {
+        self.copies.iter().map(|copies| copies.stale.count).sum()
+    }
+
+    /// An audit of these references, of which nothing is read yet.
+    pub(crate) fn of(chosen: &[(&'static DocumentMeta, Vec<&Edge>)]) -> Audit {
+        let edges = chosen.iter().flat_map(|(_, edges)| edges);
+        Audit {
+            documents: 0,
+            copies: Vec::new(),
+            references: edges.map(|edge| AuditedReference::of(edge)).collect(),
+        }
+    }
+
+    fn reference(&mut self, edge: &Edge) -> Option<&mut AuditedReference> {
+        self.references
+            .iter_mut()
+            .find(|known| known.collection == edge.holder.collection && known.field == edge.path)
+    }
+
+    pub(crate) fn count(&mut self, documents: usize, edges: &[&Edge], inspected: &Inspected<'_>) {
+        self.documents += documents as u64;
+        for edge in edges {
+            let of = |counts: &HashMap<usize, u64>| counts.get(&edge.at).copied().unwrap_or(0);
+            if let Some(reference) = self.reference(edge) {
+                reference.checked += of(&inspected.checked);
+                reference.kept += of(&inspected.kept);
+            }
+        }
+    }
+
+    pub(crate) fn found(&mut self, fault: &Fault<'_>) {
+        let Some(reference) = self.reference(fault.edge) else {
+            return;
+        };
+        let (findings, what) = match &fault.kind {
+            Kind::Dangling { key, .. } => (&mut reference.dangling, key.clone()),
+            Kind::OneSided { other } => (&mut reference.one_sided, other.clone()),
+            Kind::Repeated { other } => (&mut reference.repeated, other.clone()),
+            Kind::OverBound { items } => {
+                let items = i64::try_from(*items).unwrap_or(i64::MAX);
+                (&mut reference.over_bound, Bson::Int64(items))
+            }
+        };
+        findings.add(fault.holder.clone(), what);
+    }
+
+    /// Looks for parents with several children of which each may have one, where no unique index rules them out.
+    pub(crate) async fn several_children(&mut self, scope: &Scope<'_>, edges: &[&Edge]) -> Result<()> {
+        for edge in edges {
+            if !edge.reference.one || is_unique(scope, edge).await? {
+                continue;
+            }
+            let group = [
+                doc! { "$match": { &edge.path: { "$ne": null } } },
+                doc! { "$group": { "_id": format!("${}", edge.path), "n": { "$sum": 1 } } },
+                doc! { "$match": { "n": { "$gt": 1 } } },
+                doc! { "$facet": {
+                    "count": [{ "$count": "n" }],
+                    "sample": [{ "$sort": { "_id": 1 } }, { "$limit": SAMPLE as i64 }],
+                } },
+            ];
+            let failed = |error| Context::of(edge.holder).driver(error);
+            scope.trip();
+            let mut options = AggregateOptions::default();
+            options.allow_disk_use = Some(true);
+            let found: Vec<Fields> = scope
+                .collection::<Fields>(edge.holder)
+                .aggregate(group)
+                .with_options(options)
+                .await
+                .map_err(failed)?
+                .try_collect()
+                .await
+                .map_err(failed)?;
+            let list = |name: &str| -> Vec<Fields> {
+                let found = found.first().and_then(|found| found.get_array(name).ok());
+                let found = found.map(Vec::as_slice).unwrap_or_default();
+                found.iter().filter_map(Bson::as_document).cloned().collect()
+            };
+            let number = |document: &Fields| match document.get("n") {
+                Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
+                Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
+                _ => 0,
+            };
+            let Some(reference) = self.reference(edge) else {
+                continue;
+            };
+            let findings = &mut reference.several_children;
+            findings.count = list("count").first().map_or(0, number);
+            findings.sample = list("sample")
+                .into_iter()
+                .filter_map(|parent| {
+                    let children = i64::try_from(number(&parent)).unwrap_or(i64::MAX);
+                    Some((parent.get("_id")?.clone(), Bson::Int64(children)))
+                })
+                .collect();
+        }
+        Ok(())
+    }
+}
+
+/// Whether a unique index lets each target be named once.
+async fn is_unique(scope: &Scope<'_>, edge: &Edge) -> Result<bool> {
+    if edge.path == "_id" {
+        return Ok(true);
+    }
+    scope.trip();
+    let indexes = crate::schema::indexes(scope.odm.database(), edge.holder.collection).await?;
+    Ok(indexes.iter().any(|index| {
+        // Of a union it is on both parts. A partial index may leave out only what refers to nothing.
+        let parts = [
+            edge.path.clone(),
+            format!("{}.type", edge.path),
+            format!("{}.id", edge.path),
+        ];
+        let of_it = |names: &Fields| names.keys().all(|name| parts.contains(name));
+        let alone = index.get_document("key").is_ok_and(of_it);
+        let whole = index
+            .get_document("partialFilterExpression")
+            .ok()
+            .is_none_or(of_it);
+        alone && whole && index.get_bool("unique").unwrap_or(false)
+    }))
+}
+
+/// The verb for a count of `n`.
+fn one(n: u64, one: &'static str, several: &'static str) -> &'static str {
+    if n == 1 { one } else { several }
+}
+
+/// The findings in words, a line each.
+impl fmt::Display for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let references = self.references.iter().flat_map(AuditedReference::lines);
+        let lines: Vec<String> = references
+            .chain(self.copies.iter().filter_map(AuditedCopies::line))
+            .collect();
+        if !lines.is_empty() {
+            return f.write_str(&lines.join("\n"));
+        }
+        write!(
+            f,
+            "nothing is wrong with {} in {}",
+            plural(self.checked(), "reference"),
+            plural(self.documents, "document")
+        )?;
+        match self.copies.iter().map(|copies| copies.checked).sum::<u64>() {
+            0 => Ok(()),
+            1 => f.write_str(", and with 1 copy"),
+            copies => write!(f, ", and with {copies} copies"),
+        }
+    }
+}
+
+/// Its findings in words, a line each.
+impl fmt::Display for AuditedReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.lines();
+        match lines.is_empty() {
+            false => f.write_str(&lines.join("\n")),
+            true => write!(f, "`{}`.`{}`: nothing is wrong", self.collection, self.field),
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! Takes copies for documents that are older than their declaration, lets their buckets say what is declared of the items, and
+//! writes the other side of their two-way references.
+
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::declaration;
+use crate::model::graph::declaration::{Declaration, is_two_way};
+use crate::model::graph::edge::Edge;
+use crate::store::batch::document_id;
+use crate::store::each::Written;
+use crate::store::scope::Scope;
+use crate::store::trace::Trace;
+use crate::upkeep::audit::Source;
+use crate::upkeep::copies::Kept;
+use crate::upkeep::snapshots;
+use crate::upkeep::stored::{EARLY, Known};
+use crate::upkeep::{follow, inspect};
+use crate::{Error, Odm, Result};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Document, RawDocumentBuf, doc};
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+impl Odm {
+    /// Fills in copies, fields that are derived from children, and the summaries of buckets, in documents that are older than
+    /// the declaration or its last change. Where references have become two-way, it adds the missing sides: a link that either
+    /// side has is added to the other one, and none is removed, unless the other side can refer to one document only and refers
+    /// to another one; then the rules of a [`repair`](Odm::repair) apply. A link that stays on one side, since the other one is
+    /// full, is logged, and [`audit`](Odm::audit) lists it.
+    ///
+    /// Missing fields that are read with a default get the default stored ([`Plan::lacking`](crate::Plan::lacking)).
+    ///
+    /// Where the collection of holders was empty when the declaration was stored, while sources existed, the first holders are
+    /// compared once, too: a process with an older program may have changed a source meanwhile without recording pending work.
+    ///
+    /// It waits until five minutes have passed since the declaration was stored ([`at_once`](Backfilling::at_once) does not):
+    /// by then every other process has read it. Other clients may write while it runs: every copy is written with a check of
+    /// its version. It works in batches in the order of the ids and stores its progress, so that it continues there after an
+    /// interruption.
+    ///
+    /// # Errors
+    /// Errors of the server end it; the next call continues there. Errors of single documents are returned at the end, when
+    /// everything else is filled: a document that can't be written, a computed value outside of its field's range, and
+    /// [`Error::UnknownCopies`] for documents with copies that these models lack.
+    ///
+    /// # Cost
+    /// One round trip for the declarations to fill, and one for each declared field with a default. For every 1,000 documents
+    /// that hold new copies one to read them, one for their sources, and one to write; for computed fields one query, and for a
+    /// subset one (for each document before MongoDB 5.0, or 5.1 on a sharded cluster). For every 1,000 buckets one to read and
+    /// one to write. For every 1,000 documents on either side of a two-way reference one to read them and one for the others,
+    /// and where links are missing some ten more. Each 1,000 cost one more to store the progress; where the two-way reference
+    /// is new, the declarations are read once more at the end. [`snapshots`](Backfilling::snapshots): for each reference with
+    /// some one, and for every 1,000 documents that lack one three, as for copies.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.sync().await?;
+    /// let filled = odm.backfill().await?;
+    /// println!("{} documents, for {:?}", filled.documents, filled.edges);
+    /// # Ok(()) }
+    /// ```
+    pub fn backfill(&self) -> Backfilling {
+        Backfilling {
+            odm: self.clone(),
+            all: false,
+            snapshots: false,
+            at_once: false,
+            read: Arc::default(),
+        }
+    }
+}
+
+/// A backfill, executed by `.await`: [`Odm::backfill`].
+#[must_use = "a backfill does nothing until it is awaited"]
+#[derive(Clone, Debug)]
+pub struct Backfilling {
+    odm: Odm,
+    all: bool,
+    snapshots: bool,
+    at_once: bool,
+    /// How many documents were read so far, to show the progress.
+    read: Arc<AtomicU64>,
+}
+
+impl Backfilling {
+    /// Fills all declarations, also those that were filled before. Two-way references that were filled before are compared as
+    /// by a [`repair`](Odm::repair).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.backfill().all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn all(mut self) -> Backfilling {
+        self.all = true;
+        self
+    }
+
+    /// Also fills missing copies with `sync = snapshot`, from the current values of their sources. Those may differ from the
+    /// values when the references were set, so a backfill does not do this by default.
+    ///
+    /// A copy is missing where a reference has no such field beside it: the document is older than the declaration, or the
+    /// source had no such field then. An existing copy, be it `null`, is never changed. Other documents are not read, so filled
+    /// documents cost nothing the next time, though the server scans the collection.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// let filled = odm.backfill().snapshots().await?;
+    /// println!("{:?}", filled.edges); // ["orders.lines.price"]
+    /// # Ok(()) }
+    /// ```
+    pub fn snapshots(mut self) -> Backfilling {
+        self.snapshots = true;
+        self
+    }
+
+    /// Begins at once. Only allowed while no process writes to this database that may have read the declarations before the new
+    /// ones were stored. Without this a backfill waits until five minutes have passed since then, so that every process has
+    /// read them.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// odm.sync().await?;
+    /// odm.backfill().at_once().await?; // no other process runs yet
+    /// # Ok(()) }
+    /// ```
+    pub fn at_once(mut self) -> Backfilling {
+        self.at_once = true;
+        self
+    }
+
+    /// How many documents were read so far.
+    #[cfg(feature = "cli")]
+    pub(crate) fn read(&self) -> Arc<AtomicU64> {
+        self.read.clone()
+    }
+}
+
+/// The result of a backfill.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backfilled {
+    /// The filled declarations, by the names of the references and fields, such as `products.parts.id`; for buckets the name of
+    /// the items, and for snapshots their own names.
+    pub edges: Vec<String>,
+    /// The number of documents in which copies were filled. A document on either side of an added link counts, too.
+    pub documents: u64,
+    /// How many missing fields got their defaults; for fields in items of an array, the number of documents.
+    pub defaults: u64,
+}
+
+impl IntoFuture for Backfilling {
+    type Output = Result<Backfilled>;
+    type IntoFuture = BoxFuture<'static, Result<Backfilled>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        async move {
+            let Backfilling {
+                odm,
+                all,
+                snapshots,
+                at_once,
+                read,
+            } = self;
+            let trace = Trace::new("(all)", "backfill");
+            let filled = trace.run(async {
+                let trips = AtomicU64::new(0);
+                let scope = Scope::new(&odm, None, &trips);
+                let defaults = store_defaults(&scope).await?;
+                let waits = match at_once {
+                    true => Duration::ZERO,
+                    false => odm.waits(),
+                };
+                let (mut filled, mut failed) = fill(&scope, all, waits, &read).await?;
+                filled.defaults = defaults;
+                if snapshots {
+                    take_snapshots(&scope, &read, &mut filled, &mut failed).await?;
+                }
+                trace.done(trips.into_inner(), filled.documents);
+                failed.all().map(|_| filled)
+            });
+            filled.await
+        }
+        .boxed()
+    }
+}
+
+/// Compares everything, and updates copies that differ. Returns the first failure of a single document.
+///
+/// # Errors
+/// A failure that does not depend on a document: then not everything was compared.
+pub(crate) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
+    let trips = AtomicU64::new(0);
+    let scope = Scope::new(odm, None, &trips);
+    let (_, failed) = fill(&scope, true, Duration::ZERO, &AtomicU64::new(0)).await?;
+    Ok(failed.all().map(drop))
+}
+
+/// A declared field that earlier documents may lack.
+#[derive(Clone, Copy)]
+enum Lacking<'g> {
+    Kept(Kept<'g>),
+    /// The other side of a two-way reference, for documents that this side names.
+    Links(&'g Edge),
+}
+
+impl<'g> Lacking<'g> {
+    fn all(graph: &'g Graph) -> impl Iterator<Item = (Lacking<'g>, Declaration)> {
+        let kept = declaration::kept(graph).map(|kept| (Lacking::Kept(kept), declaration::of(graph, &kept)));
+        let linked = declaration::linked(graph)
+            .filter_map(|edge| Some((Lacking::Links(edge), declaration::two_way(graph, edge)?)));
+        kept.chain(linked)
+    }
+
+    /// The documents that are gone through.
+    fn holder(&self) -> &'static DocumentMeta {
+        match self {
+            Lacking::Kept(kept) => kept.holder(),
+            Lacking::Links(edge) => edge.holder,
+        }
+    }
+
+    /// The fields to read of them.
+    fn projection(&self) -> Document {
+        match self {
+            Lacking::Kept(kept) => kept.projection(),
+            Lacking::Links(edge) => inspect::fields([*edge]),
+        }
+    }
+
+    /// Whether these models know all that follows from it.
+    fn is_known(&self, odm: &Odm) -> Result<()> {
+        odm.knows_copies(self.holder())?;
+        match self {
+            Lacking::Kept(_) => Ok(()),
+            Lacking::Links(edge) => odm
+                .graph()
+                .inverse(edge)
+                .map_or(Ok(()), |other| odm.knows_copies(other.holder)),
+        }
+    }
+
+    async fn fill(
+        &self,
+        scope: &Scope<'g>,
+        documents: Vec<RawDocumentBuf>,
+        unlinked: &[usize],
+    ) -> Result<Written> {
+        match *self {
+            Lacking::Kept(kept) => kept.correct(scope, &documents).await,
+            Lacking::Links(edge) => {
+                let sides = [Some(edge.at), edge.inverse];
+                let new = sides.into_iter().flatten().any(|at| unlinked.contains(&at));
+                follow::agree(scope, edge, documents, new).await
+            }
+        }
+    }
+}
+
+/// The two-way references that are declared there and whose other side was not written for all documents yet, or that are
+/// declared there as one-way: by their positions.
+pub(crate) fn unlinked(graph: &Graph, known: &Known) -> Vec<usize> {
+    let is_open = |declared: &Declaration| {
+        let stored = known.declaration(&declared.id);
+        stored.is_some_and(|stored| !is_two_way(stored) || !known.is_filled(&declared.id))
+    };
+    let linked = declaration::linked(graph);
+    let open = linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| is_open(&edge)));
+    open.map(|edge| edge.at).collect()
+}
+
+/// Those of these names.
+pub(crate) fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
+    let linked = declaration::linked(graph);
+    let named =
+        linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| names.contains(&edge.id)));
+    named.map(|edge| edge.at).collect()
+}
+
+/// Waits until every process knows of the declarations that are to be filled: one that has read them before these were stored
+/// has changed fields that they read without a mark, and then does so no more.
+async fn wait(graph: &Graph, known: &Known, waits: Duration) {
+    let is_open = |id: &str| !known.is_filled(id) || known.is_early(id);
+    let open = Lacking::all(graph).filter(|(_, edge)| is_open(&edge.id));
+    let declared = open.filter_map(|(_, edge)| known.declared(&edge.id)).max();
+    // Where the clocks of two processes differ, it is a holding time at most.
+    let passed = declared.map(|declared| SystemTime::now().duration_since(declared.to_system_time()));
+    let rest = passed.map(|passed| waits.saturating_sub(passed.unwrap_or_default()));
+    if let Some(rest) = rest.filter(|rest| !rest.is_zero()) {
+        tracing::info!(
+            target: "odm",
+            seconds = rest.as_secs(),
+            "backfill: waiting until every process has read the new declarations; `at_once()` skips this if no other process \
+             writes"
+        );
+        tokio::time::sleep(rest).await;
+    }
+}
+
+async fn fill(
+    scope: &Scope<'_>,
+    all: bool,
+    waits: Duration,
+    read: &AtomicU64,
+) -> Result<(Backfilled, Written)> {
+    let odm = scope.odm;
+    let (graph, edges) = (odm.graph(), odm.stored_edges());
+    let mut filled = Backfilled::default();
+    let mut failed = Written::default();
+    scope.trip();
+    let mut known = odm.learn().await?;
+    if !declaration::all(graph).all(|edge| known.has(&edge)) {
+        // `sync` has not come so far: a validator that demands the copies waits for this backfill.
+        match odm.remember_edges().await {
+            Ok(_) | Err(Error::UnknownCopies { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        scope.trip();
+        known = Known::all(odm).await?;
+    }
+    wait(graph, &known, waits).await;
+    let unlinked = unlinked(graph, &known);
+    for (lacking, edge) in Lacking::all(graph) {
+        let is_early = known.is_filled(&edge.id) && known.is_early(&edge.id);
+        if known.is_filled(&edge.id) && !is_early && !all {
+            continue;
+        }
+        // A program with more copies fills its own declarations.
+        let is_own = known.declaration(&edge.id).is_none_or(|known| *known == edge.is);
+        if !all && !is_own {
+            continue;
+        }
+        if let Err(error) = lacking.is_known(odm) {
+            failed.refuse(error);
+            continue;
+        }
+        let as_declared = doc! { "_id": &edge.id, "declaration": { "$eq": &edge.is } };
+        let at = known
+            .edge(&edge.id)
+            .and_then(|known| known.get("at").cloned())
+            .filter(|_| !all);
+        let mut written = Written::default();
+        let mut source = Source::from(lacking.holder(), lacking.projection(), at);
+        while let Some(documents) = source.next(scope).await? {
+            read.fetch_add(documents.len() as u64, Ordering::Relaxed);
+            let last = documents.last().map(document_id);
+            written.add(lacking.fill(scope, documents, &unlinked).await)?;
+            // Where something is refused the others are filled, and the next backfill goes on here.
+            if let Some(last) = last
+                && written.refused.is_none()
+            {
+                scope.trip();
+                edges
+                    .update_one(as_declared.clone(), doc! { "$set": { "at": last } })
+                    .await?;
+            }
+        }
+        filled.documents += written.documents;
+        if let Some(error) = written.refused {
+            failed.refuse(error);
+            continue;
+        }
+        scope.trip();
+        let update = doc! { "$set": { "filled": true }, "$unset": { "at": "", EARLY: "" } };
+        edges.update_one(as_declared, update).await?;
+        if !is_early || all || written.documents > 0 {
+            filled.edges.push(edge.id);
+        }
+    }
+    if !unlinked.is_empty() {
+        scope.trip();
+        odm.learn().await?;
+    }
+    Ok((filled, failed))
+}
+
+/// Stores the defaults of the declared fields that documents lack. A reader sees the same values before and after, so that nothing follows from
+/// it elsewhere.
+async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
+    let mut stored = 0;
+    for model in scope.odm.models() {
+        for fill in crate::plan::operators::fill::declared((model.meta.shape)()) {
+            let filling = fill.filling();
+            let all = scope.odm.database().collection::<Document>(model.meta.collection);
+            let mut update = all.update_many(filling.condition, filling.update);
+            if !filling.array_filters.is_empty() {
+                update = update.array_filters(filling.array_filters);
+            }
+            scope.trip();
+            stored += update.await?.modified_count;
+        }
+    }
+    Ok(stored)
+}
+
+/// Takes the snapshots that documents lack.
+async fn take_snapshots(
+    scope: &Scope<'_>,
+    read: &AtomicU64,
+    filled: &mut Backfilled,
+    failed: &mut Written,
+) -> Result<()> {
+    for edge in snapshots::edges(scope.odm.graph()) {
+        if let Err(error) = scope.odm.knows_copies(edge.holder) {
+            failed.refuse(error);
+            continue;
+        }
+        let mut taken = Written::default();
+        let mut source = Source::fitting(edge.holder, snapshots::lacking(edge), snapshots::projection(edge));
+        while let Some(documents) = source.next(scope).await? {
+            read.fetch_add(documents.len() as u64, Ordering::Relaxed);
+            taken.add(snapshots::take(scope, edge, &documents).await)?;
+        }
+        filled.documents += taken.documents;
+        match taken.refused {
+            None => filled.edges.extend(snapshots::names(edge)),
+            Some(error) => failed.refuse(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! Makes both sides of two-way references equal after out-of-band writes that changed one side, or added duplicates.
+
+use crate::Result;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::Edge;
+use crate::model::key::Key;
+use crate::rules::copy::fill;
+use crate::store::batch;
+use crate::store::each;
+use crate::store::each::Written;
+use crate::store::scope::{Scope, Statement};
+use crate::upkeep::audit;
+use crate::upkeep::audit::Source;
+use crate::upkeep::inspect;
+use crate::upkeep::inspect::{Fault, Kind, names_of};
+use crate::upkeep::recover::but_for_the_deployment;
+use crate::upkeep::repair::{Belief, Named, Repaired};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use std::collections::HashSet;
+
+/// Number of documents that are looked at together.
+const BATCH: usize = 200;
+
+/// Makes both sides of all links of these documents equal, after out-of-band writes. A refusal of one document does not stop
+/// the others.
+///
+/// The caller keeps the change until this has returned. Writes of this function are not counted as the library's, so the
+/// reconciler follows them as out-of-band changes, too: they may have been late. A document that is named before it is inserted
+/// is left alone.
+///
+/// # Errors
+/// An error that would occur with every document.
+pub(crate) async fn follow(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: &HashSet<Key>,
+) -> Result<Written> {
+    let mut done = Written::default();
+    let ids: Vec<&Key> = ids.iter().collect();
+    let mut parts: Vec<&[&Key]> = ids.chunks(BATCH).collect();
+    while let Some(part) = parts.pop() {
+        match but_for_the_deployment(follow_together(scope, meta, part).await)? {
+            Ok(()) => {}
+            Err(error) if part.len() == 1 => done.refuse(error),
+            Err(_) => {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([second, first]);
+            }
+        }
+    }
+    Ok(done)
+}
+
+async fn follow_together<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta, ids: &[&Key]) -> Result<()> {
+    let graph: &'g Graph = scope.odm.graph();
+    let edges: Vec<&'g Edge> = graph.outgoing(meta).filter(|edge| edge.is_two_way()).collect();
+    let ids: Vec<Bson> = ids.iter().map(|key| key.to_bson()).collect();
+    let which = doc! { "_id": { "$in": ids } };
+    let fields = inspect::fields(edges.iter().copied());
+    let mut documents = scope.every(meta, which, fields).await?;
+    documents.retain(|document| !fill::is_gone(document));
+    let ids = batch::ids(&documents);
+    let own: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
+    let faults = audit::look(scope, &edges, &documents).await?.faults;
+    follow_faults(scope, faults).await?;
+    for edge in &edges {
+        let Some(back) = graph.inverse(edge) else { continue };
+        let mut others = naming(back, &ids);
+        while let Some(others) = others.next(scope).await? {
+            follow_faults(scope, named_alone(scope, back, others, &own).await?).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Repairs links on one side, and duplicates.
+async fn follow_faults<'g>(scope: &Scope<'g>, mut faults: Vec<Fault<'g>>) -> Result<()> {
+    faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
+    log_left(Repaired::default().repair(scope, faults).await?);
+    Ok(())
+}
+
+/// The documents that name these. No index of the library's leads to them, so the other collection is read, once for every
+/// out-of-band change. Of a list only these items are read.
+fn naming(back: &Edge, ids: &[Bson]) -> Source {
+    let names_them = doc! { &back.path: { "$in": ids } };
+    let mut fields = inspect::fields([back]);
+    fields.insert(back.path.as_str(), names_of(back, ids));
+    Source::fitting(back.holder, names_them, fields)
+}
+
+/// Which of these documents are not named by them.
+async fn named_alone<'g>(
+    scope: &Scope<'g>,
+    back: &'g Edge,
+    mut naming: Vec<RawDocumentBuf>,
+    documents: &HashSet<Key>,
+) -> Result<Vec<Fault<'g>>> {
+    naming.retain(|other| !fill::is_gone(other));
+    let mut found = audit::look(scope, &[back], &naming).await?.faults;
+    found.retain(|fault| match &fault.kind {
+        Kind::OneSided { other } => documents.contains(&Key::of_bson(other)),
+        _ => false,
+    });
+    Ok(found)
+}
+
+/// Number of faults left that are logged one by one.
+const LOGGED: usize = 20;
+
+/// Logs what has no right answer.
+fn log_left(left: Vec<Fault<'_>>) {
+    if let Some(more) = left.len().checked_sub(LOGGED).filter(|more| *more > 0) {
+        tracing::warn!(target: "odm", more, "more two-way references differ between their sides; `audit` counts them");
+    }
+    for left in left.into_iter().take(LOGGED) {
+        tracing::warn!(
+            target: "odm",
+            collection = left.edge.holder.collection,
+            field = left.edge.path.as_str(),
+            id = %left.holder,
+            "the sides of a two-way reference differ, and neither is known to be right; `audit` lists it"
+        );
+    }
+}
+
+/// Makes both sides of one two-way reference equal for all documents of a collection: [`follow`] for all of it, a batch at a
+/// time. Where the reference is `new`, one of its sides may be older than the other, so a link that either side has is added to
+/// the other, unless that can refer to one document only and refers to another one.
+///
+/// # Errors
+/// An error that would occur with every document.
+pub(crate) async fn agree<'g>(
+    scope: &Scope<'g>,
+    edge: &'g Edge,
+    mut documents: Vec<RawDocumentBuf>,
+    new: bool,
+) -> Result<Written> {
+    // A document that is older than the reference may be older than other rules of its validator, too.
+    let scope = &match new {
+        true => scope.unvalidated(),
+        false => *scope,
+    };
+    let mut done = Written::default();
+    documents.retain(|document| !fill::is_gone(document));
+    if new {
+        done.add(begin(scope, edge, &documents).await)?;
+    }
+    let faults = found(scope, edge, &documents).await?;
+    agree_on_each(scope, edge, faults, new, &mut done).await?;
+    Ok(done)
+}
+
+async fn found<'g>(
+    scope: &Scope<'g>,
+    edge: &'g Edge,
+    documents: &[RawDocumentBuf],
+) -> Result<Vec<Fault<'g>>> {
+    let mut faults = audit::look(scope, &[edge], documents).await?.faults;
+    faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
+    Ok(faults)
+}
+
+/// Repairs these, except those that the server refuses.
+async fn agree_on_each<'g>(
+    scope: &Scope<'g>,
+    edge: &'g Edge,
+    faults: Vec<Fault<'g>>,
+    new: bool,
+    done: &mut Written,
+) -> Result<()> {
+    let mut parts = vec![faults];
+    while let Some(mut part) = parts.pop() {
+        if part.is_empty() {
+            continue;
+        }
+        match but_for_the_deployment(agree_on(scope, edge, part.clone(), new).await)? {
+            Ok(changed) => done.documents += changed,
+            Err(error) if part.len() == 1 => done.refuse(error),
+            Err(_) => {
+                let second = part.split_off(part.len() / 2);
+                parts.extend([second, part]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Documents that are older than an array get it as an empty one, so that documents without links conform to the declaration,
+/// too.
+async fn begin(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Written> {
+    let lacks = |document: &&RawDocumentBuf| matches!(document.get(&edge.path), Ok(None));
+    let ids = batch::ids(documents.iter().filter(lacks));
+    if !edge.list || !edge.field.required || ids.is_empty() {
+        return Ok(Written::default());
+    }
+    let empty = Statement {
+        filter: doc! { "_id": { "$in": ids }, &edge.path: { "$exists": false } },
+        update: doc! { "$set": { &edge.path: [] } },
+        array_filters: Vec::new(),
+    };
+    each::update(scope, edge.holder, std::slice::from_ref(&empty)).await
+}
+
+/// Repairs these. Returns in how many documents something was changed.
+async fn agree_on<'g>(scope: &Scope<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>, new: bool) -> Result<u64> {
+    let graph: &'g Graph = scope.odm.graph();
+    let Some(back) = graph.inverse(edge) else {
+        return Ok(0);
+    };
+    let mut repaired = Repaired::default();
+    let mut left = Vec::new();
+    let (mut links, mut others) = (Vec::new(), faults);
+    let mut believed: HashSet<Named> = HashSet::new();
+    if new {
+        let taken = taken(scope, back, &others).await?;
+        for fault in std::mem::take(&mut others) {
+            match &fault.kind {
+                Kind::OneSided { other } if taken.contains(&Key::of_bson(other)) => others.push(fault),
+                Kind::OneSided { other } => {
+                    believed.insert((edge.at, Key::of_bson(&fault.holder), Key::of_bson(other)));
+                    links.push(fault);
+                }
+                _ => links.push(fault),
+            }
+        }
+    }
+    left.extend(repaired.repair_as(scope, links, Belief::These(&believed)).await?);
+    left.extend(repaired.repair_as(scope, others, Belief::SideAnyway).await?);
+    log_left(left);
+    Ok(repaired.repairs.iter().map(|repair| repair.count).sum())
+}
+
+fn others(faults: &[Fault<'_>]) -> HashSet<Key> {
+    let others = faults.iter().filter_map(|fault| match &fault.kind {
+        Kind::OneSided { other } => Some(Key::of_bson(other)),
+        _ => None,
+    });
+    others.collect()
+}
+
+/// Of the other documents those that can name one document alone, and name another one.
+async fn taken(scope: &Scope<'_>, back: &Edge, faults: &[Fault<'_>]) -> Result<HashSet<Key>> {
+    let mut taken = HashSet::new();
+    if back.list {
+        return Ok(taken);
+    }
+    for keys in crate::model::key::chunks(&others(faults)) {
+        let which = batch::all([
+            doc! { "_id": { "$in": keys } },
+            doc! { &back.path: { "$ne": null } },
+        ]);
+        let named = scope.every(back.holder, which, doc! { "_id": 1 }).await?;
+        taken.extend(batch::ids(&named).iter().map(Key::of_bson));
+    }
+    Ok(taken)
+}

@@ -1,0 +1,350 @@
+//! Finds faults in the references of some documents.
+//!
+//! The targets of a whole batch are asked for at once, one query for each collection and field that they are found by. Of
+//! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
+
+use crate::Result;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::{Edge, Segment};
+use crate::model::key;
+use crate::model::key::Key;
+use crate::own_fields::DELETE;
+use crate::rules::copy::fill;
+use crate::store::batch::{document_id, ids};
+use crate::store::scope::Scope;
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// Maximum number of queries that run at once.
+const AT_ONCE: usize = 8;
+
+/// Something that is wrong with a reference in a document.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault<'g> {
+    pub(crate) edge: &'g Edge,
+    /// The id of the document that holds it.
+    pub(crate) holder: Bson,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// The target at this position among the edge's has no such document; without a position it names none of them.
+    Dangling { target: Option<usize>, key: Bson },
+    /// The other side of a two-way reference does not refer back.
+    OneSided { other: Bson },
+    /// A two-way reference names a document several times in one array.
+    Repeated { other: Bson },
+    /// An array holds more than it may.
+    OverBound { items: u64 },
+}
+
+impl Fault<'_> {
+    /// The key that identifies the fault when it is inspected again.
+    fn key(&self) -> (usize, Key, u8, Key) {
+        let (kind, other) = match &self.kind {
+            Kind::Dangling { key, .. } => (0, Key::of_bson(key)),
+            Kind::OneSided { other } => (1, Key::of_bson(other)),
+            Kind::Repeated { other } => (2, Key::of_bson(other)),
+            Kind::OverBound { .. } => (3, Key::Int(0)),
+        };
+        (self.edge.at, Key::of_bson(&self.holder), kind, other)
+    }
+}
+
+/// The findings in a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Inspected<'g> {
+    /// How many references there are, by edge.
+    pub(crate) checked: HashMap<usize, u64>,
+    /// How many of them name a document that is gone, and are declared to be left then.
+    pub(crate) kept: HashMap<usize, u64>,
+    pub(crate) faults: Vec<Fault<'g>>,
+}
+
+/// The fields to read of documents to inspect these references.
+pub(crate) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge> + Clone) -> Document {
+    let mut fields = fields_of(edges.clone());
+    if edges.into_iter().any(Edge::is_two_way) {
+        fields.insert(DELETE, 1);
+    }
+    fields
+}
+
+/// The ids of documents and these references: a server takes no `_id` together with a part of it.
+pub(crate) fn fields_of<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> Document {
+    let mut fields = doc! { "_id": 1 };
+    for edge in edges {
+        if edge.root() != "_id" {
+            fields.insert(edge.path.as_str(), 1);
+        }
+    }
+    fields
+}
+
+/// A collection and the field of it that is asked for.
+type Column = (&'static str, &'static str);
+
+struct Asked<'g> {
+    meta: &'static DocumentMeta,
+    by: &'static str,
+    keys: HashSet<Key>,
+    /// The sides that may refer back.
+    backs: Vec<&'g Edge>,
+}
+
+/// The targets that were found.
+struct There {
+    keys: HashSet<Key>,
+    /// By edge that refers back and document, whom of the batch it refers to.
+    back: HashMap<(usize, Key), HashSet<Key>>,
+}
+
+/// Inspects these references in documents of one collection.
+pub(crate) async fn inspect<'g>(
+    scope: &Scope<'_>,
+    graph: &'g Graph,
+    edges: &[&'g Edge],
+    documents: &[RawDocumentBuf],
+) -> Result<Inspected<'g>> {
+    let mut asked: HashMap<Column, Asked<'g>> = HashMap::new();
+    for edge in edges {
+        for (at, target) in edge.targets.iter().enumerate() {
+            let mut keys = documents
+                .iter()
+                .flat_map(|document| edge.keys(at, document))
+                .peekable();
+            if keys.peek().is_none() {
+                continue;
+            }
+            let column = asked
+                .entry((target.collection, edge.by()))
+                .or_insert_with(|| Asked {
+                    meta: target,
+                    by: edge.by(),
+                    keys: HashSet::new(),
+                    backs: Vec::new(),
+                });
+            column.keys.extend(keys);
+            column.backs.extend(graph.inverse(edge));
+        }
+    }
+    let holders = ids(documents);
+    let looks: Vec<_> = asked
+        .into_iter()
+        .map(|(column, asked)| {
+            let holders = &holders;
+            async move { Ok::<_, crate::Error>((column, look(scope, &asked, holders).await?)) }.boxed()
+        })
+        .collect();
+    // The operations of a transaction take turns.
+    let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
+    let there: HashMap<Column, There> = stream::iter(looks).buffered(at_once).try_collect().await?;
+    let mut inspected = Inspected::default();
+    for document in documents {
+        // A document that is about to be deleted has no other side any more.
+        for edge in edges
+            .iter()
+            .filter(|edge| !edge.is_two_way() || !fill::is_gone(document))
+        {
+            one(graph, edge, document, &there, &mut inspected);
+        }
+    }
+    Ok(inspected)
+}
+
+async fn look(scope: &Scope<'_>, asked: &Asked<'_>, holders: &[Bson]) -> Result<There> {
+    let mut fields = doc! { "_id": 1, asked.by: 1 };
+    for back in &asked.backs {
+        fields.insert(back.path.as_str(), names_of(back, holders));
+        fields.insert(DELETE, 1);
+    }
+    let mut there = There {
+        keys: HashSet::new(),
+        back: HashMap::new(),
+    };
+    for keys in key::chunks(&asked.keys) {
+        let filter = doc! { asked.by: { "$in": keys } };
+        for found in scope.every(asked.meta, filter, fields.clone()).await? {
+            if fill::is_gone(&found) {
+                continue;
+            }
+            there
+                .keys
+                .extend(crate::store::batch::value(&found, asked.by).map(|key| Key::of_bson(&key)));
+            let id = Key::of_bson(&document_id(&found));
+            for back in &asked.backs {
+                let refers: HashSet<Key> = back.keys(0, &found).into_iter().collect();
+                there.back.insert((back.at, id.clone()), refers);
+            }
+        }
+    }
+    Ok(there)
+}
+
+/// A projection of the references of an edge that refer to these documents.
+pub(crate) fn names_of(edge: &Edge, ids: &[Bson]) -> Bson {
+    let field = format!("${}", edge.path);
+    match edge.list {
+        false => Bson::Int32(1),
+        true => doc! { "$cond": [
+            { "$isArray": &field },
+            { "$setIntersection": [&field, { "$literal": ids }] },
+            null,
+        ] }
+        .into(),
+    }
+}
+
+/// One reference, or array of them, in one document.
+fn one<'g>(
+    graph: &'g Graph,
+    edge: &'g Edge,
+    document: &RawDocumentBuf,
+    there: &HashMap<Column, There>,
+    inspected: &mut Inspected<'g>,
+) {
+    let holder = document_id(document);
+    let own = Key::of_bson(&holder);
+    let mut fault = |kind: Kind| {
+        inspected.faults.push(Fault {
+            edge,
+            holder: holder.clone(),
+            kind,
+        });
+    };
+    let mut seen: HashSet<Key> = HashSet::new();
+    let mut repeated: HashSet<Key> = HashSet::new();
+    let (mut checked, mut kept) = (0, 0);
+    for value in edge.values(document) {
+        checked += 1;
+        let Ok(stored) = Bson::try_from(value) else {
+            continue;
+        };
+        let Some((target, key)) = edge.points(value) else {
+            fault(Kind::Dangling {
+                target: None,
+                key: stored,
+            });
+            continue;
+        };
+        let key = Key::of(key);
+        let is_new = seen.insert(key.clone());
+        if edge.is_two_way() && !is_new {
+            if repeated.insert(key) {
+                fault(Kind::Repeated { other: stored });
+            }
+            continue;
+        }
+        let column = edge
+            .targets
+            .get(target)
+            .and_then(|meta| there.get(&(meta.collection, edge.by())));
+        if !column.is_some_and(|column| column.keys.contains(&key)) {
+            match edge.reference.on_delete {
+                crate::OnDelete::Keep => kept += 1,
+                _ => fault(Kind::Dangling {
+                    target: Some(target),
+                    key: key.to_bson(),
+                }),
+            }
+            continue;
+        }
+        let back = graph.inverse(edge).map(|back| (back.at, key));
+        if back.is_some_and(|back| {
+            let sides = column.and_then(|column| column.back.get(&back));
+            !sides.is_some_and(|sides| sides.contains(&own))
+        }) {
+            fault(Kind::OneSided { other: stored });
+        }
+    }
+    if let Some(max) = edge.bound() {
+        let items = longest(edge, document);
+        if items > max {
+            fault(Kind::OverBound { items });
+        }
+    }
+    *inspected.checked.entry(edge.at).or_default() += checked;
+    *inspected.kept.entry(edge.at).or_default() += kept;
+}
+
+/// How many items the longest of the arrays holds that a path leads to: of references, or of what they stand in.
+fn longest(edge: &Edge, document: &RawDocumentBuf) -> u64 {
+    fn below(value: RawBsonRef<'_>, array: bool, rest: &[Segment]) -> u64 {
+        if array {
+            let RawBsonRef::Array(items) = value else { return 0 };
+            let items = items.into_iter().map_while(|item| item.ok());
+            return match rest.iter().any(|segment| segment.array) {
+                false => items.count() as u64,
+                true => items.map(|item| below(item, false, rest)).max().unwrap_or(0),
+            };
+        }
+        let Some((next, rest)) = rest.split_first() else {
+            return 0;
+        };
+        let inner = match value {
+            RawBsonRef::Document(document) => document.get(&next.name).ok().flatten(),
+            // A tuple.
+            RawBsonRef::Array(items) => {
+                let at = next.name.parse::<usize>().ok();
+                at.and_then(|at| items.get(at).ok().flatten())
+            }
+            _ => None,
+        };
+        inner.map_or(0, |inner| below(inner, next.array, rest))
+    }
+    below(RawBsonRef::Document(document), false, &edge.segments)
+}
+
+/// Those of the faults that are still there when the documents are read again: of a write that is on its way the first
+/// look may have seen one half.
+pub(crate) async fn confirm<'g>(
+    scope: &Scope<'_>,
+    graph: &'g Graph,
+    faults: Vec<Fault<'g>>,
+) -> Result<Vec<Fault<'g>>> {
+    let Some(meta) = faults.first().map(|fault| fault.edge.holder) else {
+        return Ok(faults);
+    };
+    let mut edges: Vec<&Edge> = Vec::new();
+    for fault in &faults {
+        if !edges.iter().any(|edge| edge.at == fault.edge.at) {
+            edges.push(fault.edge);
+        }
+    }
+    let holders = faults.iter().map(|fault| fault.holder.clone()).collect();
+    let again = look_at(scope, graph, meta, &edges, holders).await?;
+    let there: HashSet<_> = again.faults.iter().map(Fault::key).collect();
+    Ok(faults
+        .into_iter()
+        .filter(|fault| there.contains(&fault.key()))
+        .collect())
+}
+
+/// Inspects the documents with these ids. Where the deployment has transactions, both sides of a link are read in one
+/// snapshot.
+pub(crate) async fn look_at<'g>(
+    scope: &Scope<'_>,
+    graph: &'g Graph,
+    meta: &'static DocumentMeta,
+    edges: &[&'g Edge],
+    ids: Vec<Bson>,
+) -> Result<Inspected<'g>> {
+    let which = doc! { "_id": { "$in": ids } };
+    let read = async |scope: Scope<'_>| {
+        let fields = fields(edges.iter().copied());
+        let documents = scope.every(meta, which.clone(), fields).await?;
+        inspect(&scope, graph, edges, &documents).await
+    };
+    match scope.odm.has_transactions().await? {
+        false => read(*scope).await,
+        true => {
+            scope.trip(); // the commit
+            let odm = scope.odm;
+            odm.transaction(async |tx| read(scope.within(tx.shared())).await)
+                .await
+        }
+    }
+}

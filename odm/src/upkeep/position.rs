@@ -1,0 +1,201 @@
+//! How far the reconcilers of a program have come in the change stream, as the database stores it, and whether the
+//! server can still go on there.
+
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::declaration;
+use crate::rules::pending::Token;
+use crate::{Error, Odm, Result};
+use mongodb::bson::{DateTime, Document, doc};
+use mongodb::change_stream::event::ResumeToken;
+use mongodb::error::ErrorKind;
+use mongodb::options::{CollectionOptions, ReadConcern, WriteConcern};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// The collection in which reconcilers keep their places, and by which they know that they have caught up.
+pub(crate) const STATE: &str = "_odm_state";
+
+/// Entries that were not written for this time are removed: resume tokens of models that no program has any more, heartbeats of
+/// processes that ended. A program that returns later compares everything, as it would have to anyway: hardly a server keeps
+/// changes for that long.
+const KEPT: i64 = 30 * 24 * 60 * 60 * 1_000;
+
+/// Made another one when [`filter`] lets other changes through: a server goes on only at a change that it lets through,
+/// too.
+const FILTER: i32 = 1;
+
+pub(crate) fn state(odm: &Odm) -> mongodb::Collection<Document> {
+    let options = CollectionOptions::builder()
+        .read_concern(ReadConcern::majority())
+        .write_concern(WriteConcern::majority())
+        .build();
+    odm.database().collection_with_options(STATE, options)
+}
+
+/// Writes a heartbeat, which comes back through the stream behind everything before it.
+pub(crate) async fn beat(odm: &Odm, name: Token, count: &AtomicI64) -> Result<i64> {
+    let beat = count.fetch_add(1, Ordering::Relaxed) + 1;
+    let update = doc! { "$max": { "beat": beat }, "$set": { "at": DateTime::now() } };
+    state(odm)
+        .update_one(doc! { "_id": name }, update)
+        .upsert(true)
+        .await?;
+    Ok(beat)
+}
+
+/// Removes what was left long ago.
+pub(crate) async fn tidy(odm: &Odm) -> Result<()> {
+    let long_ago = DateTime::from_millis(DateTime::now().timestamp_millis().saturating_sub(KEPT));
+    state(odm).delete_many(doc! { "at": { "$lt": long_ago } }).await?;
+    Ok(())
+}
+
+/// Which changes are followed: those of the collections that take part in copies or have two-way references, a collection
+/// that gets the name of one, and the heartbeats, of all reconcilers. It is the same in all processes with the same models,
+/// since MongoDB resumes only at a change that matches the filter, whichever process has stored the token. Places are stored in
+/// the same collection, and are not followed.
+pub(crate) fn filter(odm: &Odm) -> Document {
+    let names = watched(odm);
+    doc! { "$or": [
+        { "ns.coll": { "$in": &names } },
+        { "to.coll": { "$in": &names } },
+        { "ns.coll": STATE, "documentKey._id": { "$type": "objectId" } },
+    ] }
+}
+
+fn watched(odm: &Odm) -> Vec<&'static str> {
+    let mut names: Vec<&str> = followed(odm.graph()).map(|meta| meta.collection).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The documents whose changes are followed: those of which something is kept true, in others or in themselves.
+pub(crate) fn followed(graph: &Graph) -> impl Iterator<Item = &'static DocumentMeta> {
+    graph
+        .models()
+        .filter(|meta| graph.is_depended_on(meta) || meta.bucket.is_some())
+}
+
+/// A place in the change stream, of all processes with the same models.
+///
+/// It says that everything before it was taken up, which is true of what these models declare and of nothing else:
+/// programs with other models have other places, and one whose declarations are changed begins with a comparison. The
+/// place that it had before is harmless, and is removed after some weeks.
+#[derive(Debug)]
+pub(crate) struct Place {
+    id: String,
+}
+
+impl Place {
+    pub(crate) fn of(odm: &Odm) -> Place {
+        let graph = odm.graph();
+        let kept = declaration::kept(graph).map(|kept| declaration::of(graph, &kept));
+        let mut edges: Vec<String> = kept
+            .map(|edge| doc! { "id": edge.id, "from": edge.from, "is": edge.is }.to_string())
+            .collect();
+        edges.sort_unstable();
+        let mut followed = doc! { "filter": FILTER, "collections": watched(odm), "edges": edges };
+        let mut links: Vec<String> = graph
+            .depended_on()
+            .flat_map(|meta| graph.outgoing(meta).filter(|edge| edge.is_two_way()))
+            .map(|edge| format!("{}.{}", edge.holder.collection, edge.path))
+            .collect();
+        links.sort_unstable();
+        if !links.is_empty() {
+            followed.insert("links", links);
+        }
+        Place {
+            id: format!("reconciler:{:016x}", fingerprint(followed.to_string().as_bytes())),
+        }
+    }
+
+    /// Where somebody has left it: `None` where everything is to be compared first.
+    pub(crate) async fn stored(&self, odm: &Odm) -> Result<Option<ResumeToken>> {
+        let stored = state(odm).find_one(doc! { "_id": &self.id }).await?;
+        let token = stored.and_then(|stored| stored.get("token").cloned());
+        Ok(token.and_then(|token| mongodb::bson::deserialize_from_bson(token).ok()))
+    }
+
+    pub(crate) async fn store(&self, odm: &Odm, token: Option<&ResumeToken>) -> Result<()> {
+        let Some(token) = token.and_then(|token| mongodb::bson::serialize_to_bson(token).ok()) else {
+            return Ok(());
+        };
+        let update = doc! { "$set": { "token": token, "at": DateTime::now() } };
+        state(odm)
+            .update_one(doc! { "_id": &self.id }, update)
+            .upsert(true)
+            .await?;
+        Ok(())
+    }
+}
+
+/// A number for some bytes that is the same in every process and in every version of the compiler (FNV-1a).
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// Whether the server says of a stream that it can't go on: it has no more what came since, or does not know the place.
+/// Every other error passes, and the place is kept: an election, an interruption, a right that is missing.
+pub(crate) fn is_lost(error: &mongodb::error::Error) -> bool {
+    // InvalidResumeToken, ChangeStreamFatalError, ChangeStreamHistoryLost, CappedPositionLost; BSONObjectTooLarge: the next
+    // change is greater than a document may be, and would be so whenever it is asked for.
+    is_one_of(error, &[260, 280, 286, 136, 10334]) || error.contains_label("NonResumableChangeStreamError")
+}
+
+/// The same of the answer to a request to go on at a place, which an older server, or one of another kind, may not be
+/// able to read or to find.
+pub(crate) fn is_unknown(error: &Error) -> bool {
+    // BadValue, FailedToParse, and numbers for a token that was not found or is malformed.
+    let unread = [2, 9, 40585, 40615, 40647, 40648, 40649, 50811];
+    error
+        .driver_error()
+        .is_some_and(|error| is_lost(error) || is_one_of(error, &unread))
+}
+
+pub(crate) fn is_one_of(error: &mongodb::error::Error, codes: &[i32]) -> bool {
+    matches!(&*error.kind, ErrorKind::Command(command) if codes.contains(&command.code))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::upkeep::position::*;
+    use mongodb::error::CommandError;
+
+    fn refusal(code: i32) -> mongodb::error::Error {
+        let reply = doc! { "code": code, "codeName": "", "errmsg": "" };
+        let error: CommandError = mongodb::bson::deserialize_from_document(reply).unwrap();
+        ErrorKind::Command(error).into()
+    }
+
+    #[test]
+    fn a_place_is_lost_only_where_the_server_says_so() {
+        for code in [136, 260, 280, 286, 10334] {
+            assert!(is_lost(&refusal(code)), "{code}");
+            assert!(is_unknown(&refusal(code).into()), "{code}");
+        }
+        // The server reports a missing privilege only in reply to the token.
+        for code in [2, 9, 40585, 40615, 40647, 40648, 40649, 50811] {
+            assert!(!is_lost(&refusal(code)), "{code}");
+            assert!(is_unknown(&refusal(code).into()), "{code}");
+        }
+        // Elections, interruptions, moved chunks, a missing right, a lost cursor.
+        for code in [
+            13, 18, 43, 50, 63, 91, 133, 134, 150, 189, 202, 234, 262, 10107, 11600, 11602, 13435, 13436,
+        ] {
+            assert!(!is_lost(&refusal(code)), "{code}");
+            assert!(!is_unknown(&refusal(code).into()), "{code}");
+        }
+        let io: mongodb::error::Error = std::io::Error::other("reset").into();
+        assert!(!is_lost(&io) && !is_unknown(&io.into()));
+    }
+
+    /// As they are stored: another number would let all programs begin anew.
+    #[test]
+    fn a_fingerprint_is_the_same_for_ever() {
+        assert_eq!(fingerprint(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fingerprint(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fingerprint(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+}
