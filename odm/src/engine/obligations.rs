@@ -724,6 +724,8 @@ impl<'a> Obligations<'a> {
         let mut within = apply::Propagation::new(scope);
         let mut other = apply::Beside::default();
         if self.is_linked() {
+            // It may be on the other side of its own links.
+            done.after = None;
             other = self
                 .other_side(scope, before, images.as_ref(), done, &mut within)
                 .await?;

@@ -27,6 +27,8 @@ pub(crate) struct Outcome {
     pub(crate) copies: u64,
     /// The stored document, where the operation asks for it, or it is not as the application gave it.
     pub(crate) document: Option<RawDocumentBuf>,
+    /// The one document as the write has left it, in its transaction: the fields from which others derive something.
+    pub(crate) after: Option<RawDocumentBuf>,
     /// The inserted documents as they are stored, where the application needs them.
     pub(crate) stored: Vec<RawDocumentBuf>,
     /// Whether the library has put something into inserted documents, so that they are not as the application gave them.

@@ -5,14 +5,17 @@ use super::attempts::count;
 use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
 use crate::model::check;
 use crate::model::document::DocumentMeta;
-use crate::own_fields::OWN;
+use crate::model::names::read_too;
+use crate::own_fields::{OWN, VERSION};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
+use crate::rules::copy::fill::needed;
 use crate::session::Shared;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::store::results::BulkDone;
+use crate::store::server::Topology;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -154,6 +157,9 @@ async fn insert_many<D: Serialize + Send + Sync>(
 
 async fn update(execution: Execution<'_>, core: Core, update: &Update) -> Result<Outcome> {
     fill_one(execution, &core, update).await?;
+    if is_read_after(&core, update).await? {
+        return update_and_read(execution, &core, update).boxed().await;
+    }
     let mut action = core
         .raw()
         .update_one(update.filter.clone(), update.built.modifications());
@@ -173,6 +179,40 @@ async fn update(execution: Execution<'_>, core: Core, update: &Update) -> Result
             ..Outcome::default()
         },
         false => Outcome::unmatched(),
+    })
+}
+
+/// Whether the rules read the document right after this update, in its transaction: others copy what it changes, so that it raises
+/// the version. Then one command does both. Of a sharded collection that takes only what names a shard key.
+async fn is_read_after(core: &Core, update: &Update) -> Result<bool> {
+    let raised = update.built.update.get_document("$inc");
+    let is_source = raised.is_ok_and(|fields| fields.contains_key(VERSION));
+    let wanted = is_source && update.one.is_some() && !update.upsert && core.session().is_some();
+    Ok(wanted && core.odm().server().await?.topology() != Topology::Sharded)
+}
+
+async fn update_and_read(execution: Execution<'_>, core: &Core, update: &Update) -> Result<Outcome> {
+    let mut fields = doc! { "_id": 1 };
+    let needed = needed(core.odm().graph(), core.meta());
+    needed.keys().for_each(|name| read_too(&mut fields, name));
+    let mut action = core
+        .raw()
+        .find_one_and_update(update.filter.clone(), update.built.modifications())
+        .return_document(ReturnDocument::After)
+        .projection(fields);
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    execution.trace.more(1);
+    let found = act!(core.session(), action).map_err(|error| core.error(error))?;
+    Ok(match found {
+        Some(document) => Outcome {
+            matched: 1,
+            modified: 1,
+            after: Some(document),
+            ..Outcome::default()
+        },
+        None => Outcome::unmatched(),
     })
 }
 
