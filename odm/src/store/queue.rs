@@ -5,9 +5,9 @@
 //! knows them, and gives them back after its commit. This is for speed alone. Nothing depends on it for its correctness: other
 //! processes don't see the queue, and the application's transactions don't wait in it.
 //!
-//! - Turns are given in the order in which they are asked for.
-//! - An operation asks for its turns in one order, that of the documents, and for none while it has some: so operations that wait
-//!   for each other's turns can't exist.
+//! - Turns are given in the order in which operations ask for them.
+//! - All operations ask in the order of the documents, each for all of its turns before it does anything else. So no two operations
+//!   wait for each other.
 //! - A future that is dropped while it waits, or while it has the turn, lets the next one on.
 //! - A document has an entry while an operation has the turn at it or waits for it.
 
@@ -103,9 +103,9 @@ impl Left<'_> {
     pub(crate) async fn turn(&self) -> (OwnedMutexGuard<()>, Vec<ObjectId>) {
         let turn = self.turn.clone().lock_owned().await;
         let entries = self.waiting.queue.entries();
-        let pending = entries.get(&self.waiting.key).map(|entry| entry.pending.clone());
+        let pending = entries.get(&self.waiting.key).map(|entry| &entry.pending);
         let pending = pending.filter(|pending| pending.contains(&self.token));
-        (turn, pending.unwrap_or_default())
+        (turn, pending.cloned().unwrap_or_default())
     }
 
     /// Nothing of this work is left.
@@ -170,7 +170,9 @@ impl Queue {
         let now = Instant::now();
         for key in keys {
             contended.retain(|(known, end)| *end > now && known != key);
-            contended.truncate(MOST_CONTENDED - 1);
+            if contended.len() == MOST_CONTENDED {
+                contended.remove(0);
+            }
             contended.push((key.clone(), now + CONTENDED));
         }
     }
@@ -353,7 +355,8 @@ mod tests {
         assert!(!queue.is_contended(&[meter(1)]), "that is over");
         let many: Vec<QueueKey> = (0..200).map(meter).collect();
         queue.contend(&many);
-        assert!(queue.is_contended(&[meter(199)]));
+        assert!(queue.is_contended(&[meter(199)]) && queue.is_contended(&[meter(150)]));
+        assert!(!queue.is_contended(&[meter(0)]), "the latest ones are known");
         assert_eq!(
             queue.contended.lock().expect("the documents").len(),
             MOST_CONTENDED

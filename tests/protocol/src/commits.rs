@@ -1179,27 +1179,9 @@ fn each_safeguard_of_work_after_a_commit_is_needed() {
             AT_THE_END,
         ),
         (
-            "the token when the pending work of a write that has met others is cleared",
-            contended(),
-            Safeguard::TokenInClear,
-            AT_THE_END,
-        ),
-        (
-            "the version in the delivery of a write that has met others",
-            contended(),
-            Safeguard::VersionInDelivery,
-            NEVER_OLDER,
-        ),
-        (
             "the wait for transactions in the pull of an insert that has met others",
             contended(),
             Safeguard::LockInPull,
-            AT_THE_END,
-        ),
-        (
-            "the lock of the source, where others write without a transaction since they have met",
-            contended(),
-            Safeguard::Lock,
             AT_THE_END,
         ),
         (
