@@ -3,7 +3,6 @@
 use crate::Result;
 use crate::engine::Outcome;
 use crate::engine::images::{Before, Image};
-use crate::engine::obligations::{What, Write};
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::{CopyField, Derived, Edge};
 use crate::model::graph::sync::{is_atomic, kept_in_sync};
@@ -15,6 +14,7 @@ use crate::own_fields::CHILDREN;
 use crate::own_fields::{DELETE, OPERATION, REVISION, VERSION};
 use crate::plan::fields::ChangedFields;
 use crate::plan::links::Effect;
+use crate::plan::operation::Write;
 use crate::rules::children::orphans;
 use crate::rules::children::{
     adopt, may_be_absent, missing, parents_of, previous_parents, refresh, update_parents,
@@ -138,16 +138,16 @@ pub(crate) struct Beside {
 /// The documents of writes, which are compared before and after.
 pub(crate) struct Own<'a> {
     pub(crate) before: &'a Before,
-    pub(crate) writes: &'a [Write<'a>],
+    pub(crate) writes: &'a [Write],
     pub(crate) done: &'a Outcome,
 }
 
 impl Own<'_> {
     /// The documents that the writes insert.
     fn inserted(&self) -> HashSet<(&'static str, Key)> {
-        let inserts = self.writes.iter().filter_map(|write| match write.what {
-            What::Insert(document) => Some((write.meta.collection, id(document))),
-            _ => None,
+        let inserts = self.writes.iter().filter_map(|write| {
+            let document = write.inserted()?;
+            Some((write.meta.collection, id(document)))
         });
         let upserted = self.done.upserted.as_ref().zip(self.writes.first());
         inserts
@@ -288,7 +288,7 @@ impl Propagation {
     pub(crate) async fn written(
         &mut self,
         scope: &Scope<'_>,
-        own: Option<(&[Write<'_>], Before, &Outcome)>,
+        own: Option<(&[Write], Before, &Outcome)>,
         beside: Beside,
     ) -> Result<()> {
         let mut all = match own {

@@ -2,11 +2,11 @@
 //! gone, it has another version, a guard of the changes holds it back, or another writer has changed it in between. Its fields are
 //! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
-use super::operation::Pending;
 use super::{Execution, Failure, One, Outcome, Reply, Update, UpdateMany, What, Write, once, prepare};
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
+use crate::plan::operation::Pending;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, Known, growth};
 use crate::plan::upsert;
@@ -101,7 +101,10 @@ pub(super) async fn run(
         match next {
             Next::Break(outcome) => return Ok(outcome),
             Next::Continue(None) => {}
-            Next::Continue(Some(what)) => write.what = what,
+            Next::Continue(Some(what)) => {
+                write.what = what;
+                write.plan(execution.odm.graph());
+            }
         }
         let one = match &write.what {
             What::Update(update) => update.one.as_ref(),

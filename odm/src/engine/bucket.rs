@@ -1,9 +1,10 @@
 //! Programs of several operations on buckets: a push that finds the newest bucket full, and changes of items in several buckets.
 
 use super::{One, Operation, Outcome, Reply, Sent, Update, What, Writes, execute};
-use crate::engine::obligations;
 use crate::model::bucket::{BucketMeta, ROOM, VERSION};
 use crate::plan::operators::{Built, Changes};
+use crate::plan::prepare::prepare;
+use crate::plan::touches::Touches;
 use crate::query::aggregate;
 use crate::query::filter::below;
 use crate::rules::bucket::{self as summary, count};
@@ -194,7 +195,7 @@ impl BucketWriter {
         // That there is room is in the condition.
         built.guards.clear();
         summary::add(meta, &mut built.update, encoded)?;
-        obligations::prepare(odm, documents, &mut built)?;
+        prepare(odm.graph(), documents, &mut built)?;
         let mut filter = row.filter(meta);
         // The page may have been made by a declaration with a greater size, and says that it has room for more.
         filter.insert(ROOM, doc! { "$gte": more, "$lte": meta.size });
@@ -203,6 +204,7 @@ impl BucketWriter {
             one: None,
             filter,
             built,
+            touches: Touches::default(),
             upsert: false,
             collation: None,
             reply: Reply::Field(meta.page),

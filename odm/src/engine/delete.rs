@@ -1,10 +1,10 @@
 //! Deletions to which rules of other documents apply.
 
 use super::{Execution, Outcome, Sent, What, Write};
-use crate::engine::obligations;
 use crate::engine::remove;
 use crate::model::document::DocumentMeta;
 use crate::plan::condition;
+use crate::plan::write::refers_to_its_kind;
 use crate::store::results::Deleted;
 use crate::store::scope;
 use crate::{Error, Result};
@@ -26,7 +26,7 @@ pub(super) async fn walk(
     let scope = scope::Scope::new(odm, session, &trips);
     let mut all = execution.refused(Vec::new());
     // One that refers to another one does not hold it back if both are deleted together.
-    let most = match obligations::refers_to_its_kind(odm, meta) {
+    let most = match refers_to_its_kind(odm.graph(), meta) {
         true => usize::MAX,
         false => MAX_DELETES,
     };

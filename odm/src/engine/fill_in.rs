@@ -2,6 +2,7 @@
 
 use crate::Odm;
 use crate::Result;
+use crate::plan::touches::Touches;
 use crate::rules::copy::fill::{self, Filled, Inserts};
 use crate::rules::link::count;
 use crate::rules::pending::Token;
@@ -64,14 +65,16 @@ impl FillIn<'_> {
     pub(crate) async fn update(
         self,
         meta: &'static crate::model::document::DocumentMeta,
-        one: Option<&mongodb::bson::Bson>,
-        built: &mut crate::plan::operators::Built,
-        upsert: bool,
+        (one, upsert): (Option<&mongodb::bson::Bson>, bool),
+        (built, touches): (&mut crate::plan::operators::Built, &Touches),
         token: &mut Option<Token>,
     ) -> Result<()> {
-        self.with(async |scope| fill::fill_update(scope, meta, one, built, upsert, self.beside, token).await)
-            .await?;
-        if count::links(self.odm.graph(), meta, built) {
+        let changes = (&mut *built, touches);
+        self.with(async |scope| {
+            fill::fill_update(scope, meta, (one, upsert), changes, self.beside, token).await
+        })
+        .await?;
+        if touches.links(self.odm.graph()) {
             count::count(&mut built.update);
         } else if upsert && self.odm.graph().is_linked(meta) {
             // An upsert that finds a document does not link it, and does not write to it for that.

@@ -3,68 +3,16 @@
 use crate::Result;
 use crate::engine::Outcome;
 use crate::engine::apply::is_kept;
-use crate::engine::obligations::{What, Write};
 use crate::model::document::DocumentMeta;
 use crate::model::graph::is;
 use crate::model::key::Key;
-use crate::plan::changes::touches;
-use crate::plan::concern::{Concern, changed_with_copies, of_any, of_delete, of_insert, of_update};
 use crate::plan::fields::ChangedFields;
+use crate::plan::operation::Write;
 use crate::rules::copy::fill::needed;
 use crate::rules::link::{by_ids, id as id_of};
 use crate::store::scope::Scope;
-use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
+use mongodb::bson::{RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
-
-/// The derived fields that one write affects.
-pub(crate) fn concern(graph: &crate::model::graph::Graph, write: &Write<'_>, transactions: bool) -> Concern {
-    let insert = || {
-        let concern = of_insert(graph, write.meta, transactions);
-        Concern {
-            eventual: concern.eventual || graph.may_have_children(write.meta),
-            ..concern
-        }
-    };
-    match &write.what {
-        What::Insert(_) => insert(),
-        What::Update { built, upsert, .. } => {
-            let concern = of_update(graph, write.meta, &built.update, transactions);
-            match upsert {
-                true => concern.or(insert()),
-                false => concern,
-            }
-        }
-        What::Replace { .. } => of_any(graph, write.meta, transactions),
-        What::Delete { .. } => of_delete(graph, write.meta, transactions),
-    }
-}
-
-/// Whether an update may take documents away from parents in which something is derived of them.
-fn moves(graph: &crate::model::graph::Graph, meta: &DocumentMeta, update: &Document) -> bool {
-    let mut edges = graph
-        .derived_from(meta)
-        .filter_map(|derived| graph.parent_edge(derived));
-    edges.any(|edge| touches(edge, update))
-}
-
-/// Whether a write may take children away from their parents, also from those in which programs with other models derive something.
-pub(crate) fn relinks(graph: &crate::model::graph::Graph, writes: &[Write<'_>]) -> bool {
-    writes.iter().any(|write| match &write.what {
-        What::Insert(_) => false,
-        What::Update { built, .. } => {
-            moves(graph, write.meta, &built.update)
-                || graph.moves_for_others(
-                    write.meta,
-                    crate::plan::concern::changed(&built.update)
-                        .iter()
-                        .map(String::as_str),
-                )
-        }
-        What::Replace { .. } | What::Delete { .. } => {
-            graph.derived_from(write.meta).next().is_some() || graph.is_child_of_others(write.meta)
-        }
-    })
-}
 
 /// The documents of one collection that the writes change.
 #[derive(Debug)]
@@ -94,31 +42,11 @@ pub(crate) struct Image {
 }
 
 /// The fields that these writes may change in documents of a collection.
-fn written(graph: &crate::model::graph::Graph, meta: &DocumentMeta, writes: &[Write<'_>]) -> ChangedFields {
-    let of_one = |write: &Write<'_>| match &write.what {
-        What::Update { built, .. } => ChangedFields::Of(changed_with_copies(graph, meta, &built.update)),
-        _ => ChangedFields::All,
-    };
-    let own = writes.iter().filter(|write| is(write.meta, meta)).map(of_one);
-    own.reduce(|all, one| all.and(Some(&one)))
+fn written(meta: &DocumentMeta, writes: &[Write]) -> ChangedFields {
+    let own = writes.iter().filter(|write| is(write.meta, meta));
+    own.map(Write::changed_fields)
+        .reduce(|all, one| all.and(Some(&one)))
         .unwrap_or(ChangedFields::All)
-}
-
-/// Whether a write gives a reference another value, whatever it was.
-fn replaces(write: &Write<'_>, path: &str) -> bool {
-    match &write.what {
-        What::Update { built, .. } => {
-            let holds = |name: &String| {
-                let rest = path.strip_prefix(name.as_str());
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            };
-            ["$set", "$unset"].iter().any(|operator| {
-                let fields = built.update.get_document(operator);
-                fields.is_ok_and(|fields| fields.keys().any(holds))
-            })
-        }
-        _ => true,
-    }
 }
 
 impl Before {
@@ -126,14 +54,14 @@ impl Before {
     /// documents than `most`.
     pub(crate) async fn read(
         scope: &Scope<'_>,
-        writes: &[Write<'_>],
+        writes: &[Write],
         most: Option<usize>,
     ) -> Result<Option<Before>> {
         let graph = scope.odm.graph();
         let mut before = Before::default();
         let mut more = false;
         for write in writes {
-            let concerned = concern(graph, write, true).is_any() && !matches!(write.what, What::Insert(_));
+            let concerned = !write.is_insert() && write.affected(graph).is_any();
             if concerned
                 && !before
                     .own
@@ -158,10 +86,10 @@ impl Before {
             let others = graph
                 .copying(meta)
                 .filter(|edge| is_kept(edge))
-                .any(|edge| edge.array().is_some() || of().any(|write| !replaces(write, &edge.path)));
+                .any(|edge| edge.array().is_some() || of().any(|write| !write.replaces_reference(edge)));
             let fields = needed(graph, meta);
             let mut ids: Vec<Key> = Vec::new();
-            for (filter, id) in of().filter_map(|write| write.what.changes()) {
+            for (filter, id) in of().filter_map(|write| write.changed()) {
                 match id {
                     Some(id) => ids.push(Key::of_bson(id)),
                     None => {
@@ -214,16 +142,16 @@ impl Before {
     pub(crate) async fn after(
         self,
         scope: &Scope<'_>,
-        writes: &[Write<'_>],
+        writes: &[Write],
         done: &Outcome,
     ) -> Result<Vec<(&'static DocumentMeta, Vec<Image>)>> {
         let graph = scope.odm.graph();
         let mut all: Vec<(&'static DocumentMeta, Vec<Image>)> = Vec::new();
         let mut inserted: Vec<(&'static DocumentMeta, &RawDocument)> = Vec::new();
         for write in writes {
-            if let What::Insert(document) = write.what
+            if let Some(document) = write.inserted()
                 && done.is_made(write.at)
-                && concern(graph, write, true).is_any()
+                && write.affected(graph).is_any()
             {
                 inserted.push((write.meta, document));
             }
@@ -256,7 +184,7 @@ impl Before {
                 let found = by_ids(scope, meta, before.keys(), names).await?;
                 after = found.into_iter().map(read).collect();
             }
-            let written = written(graph, meta, writes);
+            let written = written(meta, writes);
             let images = before
                 .into_iter()
                 .map(|(key, before)| Image {

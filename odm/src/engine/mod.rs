@@ -20,7 +20,6 @@ pub(crate) mod documents;
 pub(crate) mod fill_in;
 pub(crate) mod images;
 pub(crate) mod obligations;
-mod operation;
 mod outcome;
 mod parts;
 mod prepare;
@@ -28,19 +27,19 @@ pub(crate) mod remove;
 mod send;
 
 use crate::model::graph;
-use crate::rules::on_delete;
-pub(crate) use operation::{
+pub(crate) use crate::plan::operation::{
     Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
 };
+use crate::rules::on_delete;
 pub(crate) use outcome::Outcome;
 
 use crate::engine::obligations::Obligations;
+use crate::plan::operation::Pending;
 use crate::session::Shared;
 use crate::store::core::Core;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use operation::Pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The context of an operation.
@@ -294,7 +293,7 @@ async fn once(
         error,
         after_write: after_write.load(Ordering::Relaxed),
     };
-    let obligations = Obligations::of(odm, writes.iter().map(Write::relation), pending).map_err(failed)?;
+    let obligations = Obligations::of(odm, writes, pending).map_err(failed)?;
     let made = match obligations {
         None => send::send(execution, session.cloned(), writes).await,
         Some(obligations) => {

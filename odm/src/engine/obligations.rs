@@ -15,13 +15,11 @@ use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
 use crate::model::graph::sync;
 use crate::model::key::Key;
-use crate::plan::changes;
-use crate::plan::concern::Concern;
-use crate::plan::condition;
+use crate::plan::affected::Affected;
 use crate::plan::links;
 use crate::plan::links::{Diff, Effect, Node};
-use crate::plan::operators::Built;
-use crate::plan::raw;
+use crate::plan::operation::{What, Write};
+use crate::plan::write::refers_to_its_kind;
 use crate::rules::copy::fill;
 use crate::rules::exists;
 use crate::rules::exists::{AddedRefs, Missing, Recheck, Written, roots};
@@ -34,61 +32,9 @@ use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// One write of an operation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Write<'a> {
-    /// Its position, by which the outcome names it.
-    pub(crate) at: usize,
-    pub(crate) meta: &'static DocumentMeta,
-    pub(crate) what: What<'a>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum What<'a> {
-    Insert(&'a RawDocument),
-    Update {
-        filter: &'a Document,
-        built: &'a Built,
-        many: bool,
-        upsert: bool,
-    },
-    Replace {
-        filter: &'a Document,
-        document: &'a RawDocument,
-    },
-    Delete {
-        filter: &'a Document,
-        many: bool,
-    },
-}
-
-impl What<'_> {
-    /// The condition of the documents that it changes, and whether it names one document by its id.
-    pub(crate) fn changes(&self) -> Option<(&Document, Option<&Bson>)> {
-        let (filter, many) = match self {
-            What::Insert(_) => return None,
-            What::Update { filter, many, .. } | What::Delete { filter, many } => (*filter, *many),
-            What::Replace { filter, .. } => (*filter, false),
-        };
-        Some((filter, filter.get("_id").filter(|_| !many)))
-    }
-
-    /// The id of the document that an upsert inserts where it finds none, if that is said before.
-    pub(crate) fn inserts(&self) -> Option<&Bson> {
-        let What::Update {
-            upsert: true, filter, ..
-        } = self
-        else {
-            return None;
-        };
-        let (_, one) = self.changes()?;
-        one.or_else(|| condition::demanded(filter, "_id"))
-    }
-}
 
 /// Maximum number of documents that one transaction changes: it has to end within the server's minute, and the server keeps it
 /// in memory meanwhile.
@@ -100,12 +46,12 @@ pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Re
 /// The work of an operation beside its writes.
 pub(crate) struct Obligations<'a> {
     odm: &'a Odm,
-    writes: Vec<Write<'a>>,
+    writes: &'a [Write],
     added: Vec<AddedRefs>,
     /// The two-way references that the writes touch: positions in the graph.
     linked: Vec<usize>,
-    /// The effects of the writes on copies, where there are transactions.
-    concern: Concern,
+    /// The derived values that the writes affect.
+    affected: Affected,
     /// The token of the pending work that the writes record in their documents.
     token: Option<Token>,
     /// Whether it can be executed in parts, where it is for more documents than [one transaction](MAX_DOCS_PER_TX) takes.
@@ -117,27 +63,6 @@ pub(crate) struct Obligations<'a> {
 /// Maximum number of documents of one operation whose previous references are kept in memory, so that they can be restored.
 const PUT_BACK: i64 = exists::MANY as i64;
 
-/// Prepares the changes of a document for the engine: a push onto an array of two-way references adds to a set.
-///
-/// # Errors
-/// [`Error::Query`](crate::Error::Query) where an update in MongoDB's own words changes what the library writes itself.
-pub(crate) fn prepare(odm: &Odm, meta: &'static DocumentMeta, built: &mut Built) -> Result<()> {
-    raw::refuse(odm.graph(), meta, &built.raw)?;
-    changes::as_sets(odm.graph().outgoing(meta), built);
-    built.guard_items(meta, odm.graph().is_depended_on(meta));
-    Ok(())
-}
-
-/// The same for an upsert by a condition, which gives the new document values too.
-pub(crate) fn prepare_upsert(
-    odm: &Odm,
-    meta: &'static DocumentMeta,
-    condition: &Document,
-    built: &mut Built,
-) -> Result<()> {
-    condition::from_condition(odm.graph(), meta, condition, &mut built.update)
-}
-
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
 /// two of them, which is refused where both are seen.
 pub(crate) fn belong_together<'d>(
@@ -146,7 +71,7 @@ pub(crate) fn belong_together<'d>(
     documents: impl Iterator<Item = &'d RawDocumentBuf> + Clone,
 ) -> bool {
     let graph = odm.graph();
-    refers_to_its_kind(odm, meta)
+    refers_to_its_kind(graph, meta)
         || graph.outgoing(meta).any(|edge| {
             let claims = graph.inverse(edge).is_some_and(|inverse| !inverse.list);
             let mut claimed: HashSet<Key> = HashSet::new();
@@ -156,11 +81,6 @@ pub(crate) fn belong_together<'d>(
             };
             claims && documents.clone().any(&mut is_claimed)
         })
-}
-
-/// Whether a document of this type may refer to another one.
-pub(crate) fn refers_to_its_kind(odm: &Odm, meta: &DocumentMeta) -> bool {
-    odm.graph().outgoing(meta).any(|edge| edge.target(meta).is_some())
 }
 
 /// Whether nothing refers to documents of this type, and they refer to nothing: a write of them is never more than itself.
@@ -181,13 +101,13 @@ impl<'a> Obligations<'a> {
     /// [`Error::Models`] for a document with references that is not registered.
     pub(crate) fn of(
         odm: &'a Odm,
-        writes: impl Iterator<Item = Write<'a>> + Clone,
+        writes: &'a [Write],
         token: Option<Token>,
     ) -> Result<Option<Obligations<'a>>> {
         let graph = odm.graph();
         let mut known = None;
         let mut related = false;
-        for write in writes.clone() {
+        for write in writes {
             if known != Some(write.meta.collection) {
                 known = Some(write.meta.collection);
                 related |= !is_unrelated(odm, write.meta)?;
@@ -197,30 +117,28 @@ impl<'a> Obligations<'a> {
             return Ok(None);
         }
         let mut linked: Vec<usize> = Vec::new();
-        let mut concerned = false;
-        let mut all = Vec::new();
-        let mut concern = Concern::default();
+        let mut adds = false;
+        let mut affected = Affected::default();
         for write in writes {
-            concern = concern.or(images::concern(graph, &write, true));
+            affected = affected.or(write.affected(graph));
             for edge in graph.outgoing(write.meta) {
                 if !edge.is_two_way() {
-                    concerned |= edge.reference.check && exists::has(edge, &write.what);
-                } else if !linked.contains(&edge.at) && touches(edge, &write.what) {
+                    adds |= edge.reference.check && write.adds(edge);
+                } else if !linked.contains(&edge.at) && write.touches_reference(edge) {
                     linked.push(edge.at);
                 }
             }
-            all.push(write);
         }
-        if !concerned && linked.is_empty() && !concern.is_any() {
+        if !adds && linked.is_empty() && !affected.is_any() {
             return Ok(None);
         }
-        let added = exists::added_refs(graph, all.iter());
+        let added = exists::added_refs(graph, writes.iter());
         Ok(Some(Obligations {
             odm,
-            writes: all,
+            writes,
             added,
             linked,
-            concern,
+            affected,
             token,
             parts: false,
             eventual: false,
@@ -234,22 +152,20 @@ impl<'a> Obligations<'a> {
 
     /// Whether it is a transaction where the deployment has them.
     fn wants_transaction(&self) -> bool {
-        !self.eventual && (self.is_linked() || self.concern.atomic || self.relinks())
+        !self.eventual && (self.is_linked() || self.affected.atomic || self.moves_children())
     }
 
     /// Whether it may be [eventual](Obligations::eventual): it changes one document by its id, or inserts one, and nothing but copies
     /// depends on that, none of them declared `sync = atomic`. A value that is computed from children is left out: deriving it again
     /// costs more than a transaction.
     fn may_be_eventual(&self) -> bool {
-        let [write] = self.writes.as_slice() else {
+        let [write] = self.writes else {
             return false;
         };
         let of_one = match &write.what {
             What::Insert(_) => true,
-            What::Update { upsert, .. } => {
-                !upsert && write.what.changes().is_some_and(|(_, id)| id.is_some())
-            }
-            What::Replace { .. } | What::Delete { .. } => false,
+            What::Update(update) => update.one.is_some() && !update.upsert,
+            What::UpdateMany(_) | What::Replace(_) | What::Delete(_) => false,
         };
         let graph = self.graph();
         let is_child =
@@ -265,8 +181,9 @@ impl<'a> Obligations<'a> {
 
     /// Whether it may take children away from parents in which something is derived of them: their documents before the write
     /// say which parents these are.
-    fn relinks(&self) -> bool {
-        self.concern.is_any() && images::relinks(self.graph(), &self.writes)
+    fn moves_children(&self) -> bool {
+        let graph = self.graph();
+        self.affected.is_any() && self.writes.iter().any(|write| write.moves_children(graph))
     }
 
     /// Whether the operation is one transaction, all of it or nothing.
@@ -303,7 +220,9 @@ impl<'a> Obligations<'a> {
             let done = match session {
                 Some(_) if self.wants_transaction() => self.linked(&scope, send).await,
                 None if self.is_one().await? => self.in_transaction(&scope, send).await,
-                None if self.is_linked() || self.relinks() => self.without_transaction(&scope, send).await,
+                None if self.is_linked() || self.moves_children() => {
+                    self.without_transaction(&scope, send).await
+                }
                 _ => self.checked(&scope, send).await,
             };
             let done = self.drained(&scope, done).await;
@@ -367,7 +286,7 @@ impl<'a> Obligations<'a> {
     /// The collections in whose documents the writes may record pending work.
     fn with_pending(&self, token: Token) -> Vec<(&'static DocumentMeta, Token)> {
         let mut metas: Vec<&'static DocumentMeta> = Vec::new();
-        for write in &self.writes {
+        for write in self.writes {
             if self.graph().has_a_part(write.meta)
                 && !metas.iter().any(|meta| meta.collection == write.meta.collection)
             {
@@ -419,7 +338,7 @@ impl<'a> Obligations<'a> {
             // A delete of the targets meanwhile has removed the references before.
             images = self.images(scope, most).await?;
         }
-        images.lacking = exists::had_before(self.graph(), missing, &self.writes, &images)?;
+        images.lacking = exists::had_before(self.graph(), missing, self.writes, &images)?;
         let too_many = most.is_some_and(|most| images.is_more_than(most));
         Ok((!too_many).then_some(images))
     }
@@ -451,7 +370,7 @@ impl<'a> Obligations<'a> {
     /// The checks after the write, with the data that is needed to undo it.
     async fn recheck(&self, scope: &Scope<'_>, before: Images, done: &Outcome) -> Result<Option<Recheck>> {
         let graph = self.graph();
-        let made = |write: &&Write<'_>| !matches!(write.what, What::Insert(_)) || done.is_made(write.at);
+        let made = |write: &&Write| !write.is_insert() || done.is_made(write.at);
         let mut added = match self.writes.iter().all(|write| made(&write)) {
             true => self.added.clone(),
             false => exists::added_refs(graph, self.writes.iter().filter(made)),
@@ -464,11 +383,9 @@ impl<'a> Obligations<'a> {
             Some((_, ids)) => ids.push(id),
             None => inserted.push((meta, vec![id])),
         };
-        for write in &self.writes {
-            let What::Insert(document) = write.what else {
-                continue;
-            };
-            if let Some(id) = value(document, "_id").filter(|_| done.is_made(write.at)) {
+        for write in self.writes {
+            let id = write.inserted().and_then(|document| value(document, "_id"));
+            if let Some(id) = id.filter(|_| done.is_made(write.at)) {
                 insert(write.meta, id);
             }
         }
@@ -476,18 +393,13 @@ impl<'a> Obligations<'a> {
             insert(write.meta, id.clone());
         }
         if let (Some(id), Some(write)) = (done.upserted.as_ref(), self.writes.first())
-            && matches!(write.what, What::Update { many: true, .. })
+            && write.is_update_of_many()
         {
             // The condition brings references too.
             let names = roots(graph.outgoing(write.meta));
             let key = Key::of_bson(id);
             for document in by_ids(scope, write.meta, [&key].into_iter(), names).await? {
-                let insert = Write {
-                    at: write.at,
-                    meta: write.meta,
-                    what: What::Insert(&document),
-                };
-                added = exists::added_refs(graph, [&insert].into_iter());
+                added = exists::refs_of(graph, write.meta, &document);
             }
         }
         exists::leave(&mut added, &before.lacking);
@@ -505,11 +417,11 @@ impl<'a> Obligations<'a> {
         let graph = self.graph();
         let mut images = Images::default();
         let mut collections: Vec<&'static DocumentMeta> = Vec::new();
-        for write in &self.writes {
+        for write in self.writes {
             let known = collections
                 .iter()
                 .any(|meta| meta.collection == write.meta.collection);
-            if !known && write.what.changes().is_some() {
+            if !known && write.changed().is_some() {
                 collections.push(write.meta);
             }
         }
@@ -524,9 +436,8 @@ impl<'a> Obligations<'a> {
                 .filter(|edge| edge.holder.collection == meta.collection);
             let is_linked = linked.clone().next().is_some();
             let added = graph.outgoing(meta).filter(|edge| {
-                let brings =
-                    |write: &Write<'_>| exists::has(edge, &write.what) && write.what.changes().is_some();
-                !edge.is_two_way() && edge.reference.check && of().any(brings)
+                let adds = |write: &Write| write.changed().is_some() && write.adds(edge);
+                !edge.is_two_way() && edge.reference.check && of().any(adds)
             });
             let edges = linked.chain(added);
             // The copies beside a nested reference are in the same field of the document.
@@ -541,7 +452,7 @@ impl<'a> Obligations<'a> {
             }
             let mut ids: Vec<Key> = Vec::new();
             let mut queries = Vec::new();
-            for (filter, id) in of().filter_map(|write| write.what.changes()) {
+            for (filter, id) in of().filter_map(|write| write.changed()) {
                 match id {
                     Some(id) => ids.push(Key::of_bson(id)),
                     None => {
@@ -568,29 +479,24 @@ impl<'a> Obligations<'a> {
     fn documents(&self) -> Vec<QueueKey> {
         let graph = self.graph();
         let mut documents = Vec::new();
-        for write in &self.writes {
-            let one = write.what.changes().and_then(|(_, id)| id);
-            documents.extend(one.or_else(|| write.what.inserts()).map(|id| QueueKey {
+        for write in self.writes {
+            let one = write.changed().and_then(|(_, id)| id);
+            documents.extend(one.or_else(|| write.upserted_id()).map(|id| QueueKey {
                 collection: write.meta.collection,
                 by: "_id",
                 key: Key::of_bson(id),
             }));
-            if matches!(write.what, What::Replace { .. } | What::Delete { .. }) {
+            if matches!(write.what, What::Replace(_) | What::Delete(_)) {
                 continue;
             }
-            for edge in graph.outgoing(write.meta) {
-                if !edge.is_two_way() && !sync::is_held(graph, edge) {
-                    continue;
-                }
-                exists::each(edge, &write.what, &mut |value| {
-                    let Some((target, key)) = edge.points(value) else {
-                        return;
-                    };
-                    if let (Some(target), false) = (edge.targets.get(target), key == RawBsonRef::Null) {
+            let written = |edge: &&Edge| edge.is_two_way() || sync::is_held(graph, edge);
+            for edge in graph.outgoing(write.meta).filter(written) {
+                write.each_added(edge, &mut |target, key, value| {
+                    if let (Some(target), false) = (edge.targets.get(target), *value == Bson::Null) {
                         documents.push(QueueKey {
                             collection: target.collection,
                             by: edge.by(),
-                            key: Key::of(key),
+                            key: key.clone(),
                         });
                     }
                 });
@@ -650,9 +556,9 @@ impl<'a> Obligations<'a> {
         let Some(before) = self.look(scope, most).await? else {
             return Ok(Within::nothing(Outcome::too_many()));
         };
-        let reads_images = self.concern.atomic && scope.session.is_some() || self.relinks();
+        let reads_images = self.affected.atomic && scope.session.is_some() || self.moves_children();
         let images = match reads_images {
-            true => match images::Before::read(scope, &self.writes, most).await? {
+            true => match images::Before::read(scope, self.writes, most).await? {
                 Some(images) => Some(images),
                 None => return Ok(Within::nothing(Outcome::too_many())),
             },
@@ -688,10 +594,10 @@ impl<'a> Obligations<'a> {
         let diff = self.diff(before, &after)?;
         let effects = self.effects(scope, &diff).await?;
         let mut inserted: HashSet<(&str, Key)> = HashSet::new();
-        for write in &self.writes {
-            let id = match &write.what {
-                What::Insert(document) => Some(id(*document)),
-                what => what.inserts().map(Key::of_bson),
+        for write in self.writes {
+            let id = match write.inserted() {
+                Some(document) => Some(id(document)),
+                None => write.upserted_id().map(Key::of_bson),
             };
             inserted.extend(id.map(|id| (write.meta.collection, id)));
         }
@@ -730,7 +636,7 @@ impl<'a> Obligations<'a> {
                 .other_side(scope, before, images.as_ref(), done, &mut within)
                 .await?;
         }
-        let own = images.map(|images| (self.writes.as_slice(), images, &*done));
+        let own = images.map(|images| (self.writes, images, &*done));
         within.written(scope, own, other).await?;
         let (copies, left) = within.end(scope).await?;
         done.copies += copies;
@@ -760,7 +666,7 @@ impl<'a> Obligations<'a> {
         let effects = self.effects(scope, &diff).await?;
         let own = images.map(|before| apply::Own {
             before,
-            writes: &self.writes,
+            writes: self.writes,
             done,
         });
         within.apply(scope, own, &effects).await
@@ -780,19 +686,16 @@ impl<'a> Obligations<'a> {
         for (meta, documents) in &before.changed {
             documents.iter().for_each(|document| concern(meta, id(document)));
         }
-        for write in &self.writes {
-            match write.what {
-                What::Insert(document) => {
-                    if let Some(id) = document.get("_id").ok().flatten() {
-                        concern(write.meta, Key::of(id));
-                    }
+        for write in self.writes {
+            if let Some(document) = write.inserted() {
+                if let Some(id) = document.get("_id").ok().flatten() {
+                    concern(write.meta, Key::of(id));
                 }
-                _ => {
-                    let one = write.what.changes().and_then(|(_, id)| id);
-                    if let Some(id) = done.upserted.as_ref().or(one) {
-                        concern(write.meta, Key::of_bson(id));
-                    }
-                }
+                continue;
+            }
+            let one = write.changed().and_then(|(_, id)| id);
+            if let Some(id) = done.upserted.as_ref().or(one) {
+                concern(write.meta, Key::of_bson(id));
             }
         }
         for (meta, keys) in collections {
@@ -816,15 +719,12 @@ impl<'a> Obligations<'a> {
     /// The documents after the writes, where that can be told without reading them: of inserts alone, of those that are
     /// made, or of one write.
     fn after(&self, before: &Images, made: impl Fn(usize) -> bool) -> Option<After> {
-        let only_inserts = self
-            .writes
-            .iter()
-            .all(|write| matches!(write.what, What::Insert(_)));
+        let only_inserts = self.writes.iter().all(Write::is_insert);
         if self.writes.len() > 1 && !only_inserts {
             return None;
         }
         let mut after = After::default();
-        for write in &self.writes {
+        for write in self.writes {
             let edges = || {
                 self.edges()
                     .filter(|edge| edge.holder.collection == write.meta.collection)
@@ -839,31 +739,27 @@ impl<'a> Obligations<'a> {
                 }
                 continue;
             }
-            match &write.what {
-                What::Insert(document) | What::Replace { document, .. } => {
-                    let holder = node(document)?;
-                    for edge in edges() {
-                        after.add(edge, &holder, values(edge, document));
-                    }
+            if let Some(document) = write.document() {
+                let holder = node(document)?;
+                for edge in edges() {
+                    after.add(edge, &holder, values(edge, document));
                 }
-                What::Delete { .. } => {}
-                What::Update { built, upsert, .. } => {
-                    for document in before.of(write.meta) {
-                        let holder = node(document)?;
-                        for edge in edges() {
-                            after.add(
-                                edge,
-                                &holder,
-                                changes::after(edge, &values(edge, document), built, false)?,
-                            );
-                        }
-                    }
-                    if *upsert && before.of(write.meta).next().is_none() {
-                        let holder = Node::of(write.what.inserts()?);
-                        for edge in edges() {
-                            after.add(edge, &holder, changes::after(edge, &[], built, true)?);
-                        }
-                    }
+            }
+            let Some(touches) = write.touches() else { continue };
+            for document in before.of(write.meta) {
+                let holder = node(document)?;
+                for edge in edges() {
+                    after.add(
+                        edge,
+                        &holder,
+                        touches.after(edge, &values(edge, document), false)?,
+                    );
+                }
+            }
+            if write.is_upsert() && before.of(write.meta).next().is_none() {
+                let holder = Node::of(write.upserted_id()?);
+                for edge in edges() {
+                    after.add(edge, &holder, touches.after(edge, &[], true)?);
                 }
             }
         }
@@ -966,15 +862,6 @@ impl After {
     fn of(&self, edge: &Edge, holder: &Node) -> Option<&[Bson]> {
         let at = self.places.get(&(edge.at, holder.key.clone()))?;
         self.list.get(*at).map(|(_, _, now)| now.as_slice())
-    }
-}
-
-/// Whether a write changes a two-way reference, or may do so.
-fn touches(edge: &Edge, what: &What<'_>) -> bool {
-    match what {
-        What::Insert(document) => edge.values(document).next().is_some(),
-        What::Update { built, .. } => changes::touches(edge, &built.update),
-        What::Replace { .. } | What::Delete { .. } => true,
     }
 }
 

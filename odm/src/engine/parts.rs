@@ -9,6 +9,7 @@ use crate::engine::obligations::{MAX_DOCS_PER_TX, Obligations};
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::model::graph;
+use crate::plan::write::refers_to_its_kind;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::{Error, Result};
@@ -95,12 +96,10 @@ async fn most_at_once(execution: Execution<'_>, meta: &'static DocumentMeta, all
     {
         return Ok(usize::MAX);
     }
-    Ok(
-        match Obligations::of(odm, all.iter().map(Write::relation), None)? {
-            Some(obligations) if obligations.is_one().await? => MAX_DOCS_PER_TX,
-            _ => usize::MAX,
-        },
-    )
+    Ok(match Obligations::of(odm, all, None)? {
+        Some(obligations) if obligations.is_one().await? => MAX_DOCS_PER_TX,
+        _ => usize::MAX,
+    })
 }
 
 /// Inserts documents at once. Those that break a bound with what is filled in are left out, unless the insert is ordered or others
@@ -113,7 +112,7 @@ async fn insert_part(
 ) -> Result<Outcome> {
     let mut pending = None;
     let refused = prepare::complete(execution, &mut writes, &mut pending).await?;
-    let together = || obligations::refers_to_its_kind(execution.odm, meta);
+    let together = || refers_to_its_kind(execution.odm.graph(), meta);
     if !refused.is_empty() && (execution.ordered || writes.is_empty() || together()) {
         return Ok(execution.refused(refused));
     }
@@ -219,7 +218,7 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
         });
     }
     let is_linked = || -> Result<bool> {
-        let obligations = Obligations::of(odm, writes.iter().map(Write::relation), pending)?;
+        let obligations = Obligations::of(odm, &writes, pending)?;
         Ok(obligations.is_some_and(|obligations| obligations.is_linked()))
     };
     if session.is_some() || odm.has_transactions().await? || !is_linked()? {

@@ -1,13 +1,13 @@
 //! Completes writes before they are sent: what the library has in the documents (copies, computed fields, the mark of pending work),
 //! and conditions that compare in another way than their collection.
 
-use super::operation::Pending;
 use super::{Execution, What, Write};
 use crate::engine::documents;
 use crate::engine::fill_in::FillIn;
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::plan::keep::Replacement;
+use crate::plan::operation::Pending;
 use crate::rules::copy::fill::{self, Inserts};
 use crate::rules::on_delete;
 use crate::rules::pending::{self as marks, Token};
@@ -28,6 +28,9 @@ pub(super) async fn complete(
     pending: &mut Pending,
 ) -> Result<Vec<(usize, Error)>> {
     let mut metas: Vec<&'static DocumentMeta> = Vec::new();
+    writes
+        .iter_mut()
+        .for_each(|write| write.plan(execution.odm.graph()));
     for write in writes.iter() {
         let known = metas.iter().any(|meta| meta.collection == write.meta.collection);
         if !known && concerns(execution, write.meta) {
@@ -55,6 +58,7 @@ pub(super) async fn complete_one(
     write: &mut Write,
     pending: &mut Pending,
 ) -> Result<()> {
+    write.plan(execution.odm.graph());
     if concerns(execution, write.meta) {
         let metas = vec![write.meta];
         let writes = std::slice::from_mut(write);
@@ -147,12 +151,22 @@ async fn fill_in(
                 What::Update(update) => {
                     let one = update.one.as_ref().map(|one| &one.id);
                     behind
-                        .update(meta, one, &mut update.built, update.upsert, pending)
+                        .update(
+                            meta,
+                            (one, update.upsert),
+                            (&mut update.built, &update.touches),
+                            pending,
+                        )
                         .await?;
                 }
                 What::UpdateMany(update) => {
                     behind
-                        .update(meta, None, &mut update.built, update.upsert, pending)
+                        .update(
+                            meta,
+                            (None, update.upsert),
+                            (&mut update.built, &update.touches),
+                            pending,
+                        )
                         .await?;
                 }
                 What::Replace(replace) => {

@@ -3,8 +3,9 @@
 use crate::model::graph::Graph;
 use crate::model::graph::edge::{Derived, Edge};
 use crate::model::graph::sync::kept_in_sync;
-use crate::model::names::meet;
+use crate::model::names::{meet, plain_name};
 use crate::own_fields::ALL;
+use mongodb::bson::{Bson, Document};
 
 /// The changed fields of a document from which something is derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,4 +52,22 @@ impl ChangedFields {
     pub(crate) fn is_derived(&self, graph: &Graph, derived: &Derived) -> bool {
         *self == ChangedFields::All || derived.reads(graph).iter().any(|name| self.is_of(name))
     }
+}
+
+/// The names of the fields that an operator changes, with its operands: of a renamed field the new name, too.
+pub(crate) fn names<'u>(operator: &str, operands: &'u Document) -> impl Iterator<Item = (&'u str, &'u Bson)> {
+    let renames = operator == "$rename";
+    operands.iter().flat_map(move |(name, value)| {
+        let new = value.as_str().filter(|_| renames).map(|new| (new, value));
+        [Some((name.as_str(), value)), new].into_iter().flatten()
+    })
+}
+
+/// The fields that an update changes, without positions in arrays.
+pub(crate) fn changed(update: &Document) -> Vec<String> {
+    let operators = update
+        .iter()
+        .filter_map(|(operator, operands)| Some((operator, operands.as_document()?)));
+    let names = operators.flat_map(|(operator, operands)| names(operator, operands));
+    names.map(|(name, _)| plain_name(name)).collect()
 }

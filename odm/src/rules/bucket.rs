@@ -2,7 +2,19 @@
 
 use crate::model::bucket::{BucketMeta, ROOM, VERSION};
 use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::declaration::Declaration;
+use crate::rules::derived::Compared;
+use crate::rules::derived::DerivedValue;
+use crate::rules::derived::Rewritten;
+use crate::rules::pending::Token;
+use crate::rules::pending::recorded_in_pipeline;
+use crate::store::batch;
+use crate::store::each::Written;
+use crate::store::scope::Scope;
 use crate::{Error, Result};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::RawDocumentBuf;
 use mongodb::bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};
 use std::ops::Bound;
 
@@ -379,4 +391,114 @@ pub(crate) fn touching(meta: &BucketMeta, from: Bound<DateTime>, to: Bound<DateT
         true => Document::new(),
         false => doc! { "$and": conditions },
     }
+}
+
+/// The summaries that the buckets of one collection store of their items, as a derived value.
+#[derive(Clone, Copy)]
+pub(crate) struct Summaries {
+    meta: &'static DocumentMeta,
+    bucket: &'static BucketMeta,
+}
+
+impl Summaries {
+    /// `None` where the documents are no buckets.
+    pub(crate) fn of(meta: &'static DocumentMeta) -> Option<Summaries> {
+        Some(Summaries {
+            meta,
+            bucket: meta.bucket?,
+        })
+    }
+}
+
+impl DerivedValue for Summaries {
+    fn holder(&self) -> &'static DocumentMeta {
+        self.meta
+    }
+
+    fn fields(&self) -> Vec<String> {
+        self.bucket.told().map(str::to_owned).collect()
+    }
+
+    fn source(&self) -> String {
+        format!("{}.{}", self.meta.collection, self.bucket.items)
+    }
+
+    fn projection(&self) -> Document {
+        self.bucket.to_compare()
+    }
+
+    fn declaration(&self, _: &Graph) -> Declaration {
+        let bucket = self.bucket;
+        let told = bucket.told_of().into_iter();
+        let copies = told.map(|(name, of)| Bson::from(doc! { "field": name, "of": of }));
+        let floats = bucket.sums.iter().filter(|sum| sum.float).map(|sum| sum.name);
+        let is = doc! {
+            "size": bucket.size,
+            "copies": copies.collect::<Vec<_>>(),
+            "floats": floats.collect::<Vec<_>>(),
+        };
+        Declaration {
+            id: format!("{}.{}", self.meta.collection, bucket.items),
+            from: self.meta.collection,
+            holder: self.meta.collection,
+            is,
+            fills: true,
+        }
+    }
+
+    fn reads(&self, _: &Graph, _: &dyn Fn(&str) -> bool) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn is_of_holder(&self) -> bool {
+        true
+    }
+
+    fn compare<'s>(
+        &'s self,
+        _: &'s Scope<'_>,
+        documents: &'s [RawDocumentBuf],
+    ) -> BoxFuture<'s, Result<Compared>> {
+        std::future::ready(Ok(in_buckets(self.bucket, documents))).boxed()
+    }
+
+    fn rewrite<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        ids: &'s [Bson],
+        token: Token,
+    ) -> BoxFuture<'s, Result<Rewritten>> {
+        async move {
+            let graph = scope.odm.graph();
+            let mut rewritten = Rewritten::default();
+            let mut set = self.bucket.retold();
+            // The fields that others derive from it are updated.
+            if self.bucket.told().any(|name| graph.is_read(self.meta, name)) {
+                set.extend(recorded_in_pipeline(token));
+                let version = doc! { "$ifNull": [format!("${VERSION}"), 0_i64] };
+                set.insert(VERSION, doc! { "$add": [version, 1_i64] });
+                rewritten.pending.push(self.meta);
+            }
+            let filter = doc! { "_id": { "$in": ids } };
+            let told = scope.compute(self.meta, filter, vec![doc! { "$set": set }]).await;
+            rewritten.written.add(told.map(Written::of))?;
+            Ok(rewritten)
+        }
+        .boxed()
+    }
+}
+
+fn in_buckets(bucket: &BucketMeta, documents: &[RawDocumentBuf]) -> Compared {
+    let mut compared = Compared::default();
+    for document in documents {
+        let Some(is_true) = bucket.is_true(document) else {
+            continue;
+        };
+        compared.copies += 1;
+        if !is_true {
+            compared.wrong += 1;
+            compared.stale.push(batch::document_id(document));
+        }
+    }
+    compared
 }

@@ -23,6 +23,7 @@
 pub(crate) mod bucket;
 pub(crate) mod children;
 pub(crate) mod copy;
+pub(crate) mod derived;
 pub(crate) mod exists;
 pub(crate) mod link;
 pub(crate) mod on_delete;

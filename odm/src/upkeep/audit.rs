@@ -3,12 +3,13 @@
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::Edge;
 use crate::model::path::{Path, Step};
+use crate::rules::derived::{self, DerivedValue};
 use crate::schema::plural;
 use crate::store::batch::{all, behind, document_id};
 use crate::store::map::Context;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
-use crate::upkeep::copies::{Kept, buckets};
+use crate::upkeep::copies;
 use crate::upkeep::inspect::{Fault, Inspected, Kind, confirm, fields, inspect};
 use crate::{Document, Error, Odm, Result};
 use futures::TryStreamExt;
@@ -184,11 +185,12 @@ impl IntoFuture for Auditing {
                         audit.several_children(&scope, &edges).await?;
                     }
                 }
-                for kept in chosen.kept() {
-                    let mut found = AuditedCopies::of(&kept);
-                    let mut source = Source::with(&scope, kept.holder(), kept.projection(), sample).await?;
+                for value in chosen.values() {
+                    let value = value.as_ref();
+                    let mut found = AuditedCopies::of(value);
+                    let mut source = Source::with(&scope, value.holder(), value.projection(), sample).await?;
                     while let Some(documents) = source.next(&scope).await? {
-                        let compared = kept.measure(&scope, &documents).await?;
+                        let compared = copies::measure(value, &scope, &documents).await?;
                         chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                         found.checked += compared.copies;
                         found.wrong += compared.wrong;
@@ -269,13 +271,13 @@ impl Chosen {
     }
 
     /// The chosen copies, subsets, computed fields and buckets.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = Kept<'_>> {
-        all_kept(self.odm.graph()).filter(|kept| {
+    pub(crate) fn values(&self) -> impl Iterator<Item = Box<dyn DerivedValue + '_>> {
+        derived::all(self.odm.graph()).filter(|value| {
             self.all && self.which.is_empty()
                 || self
                     .which
                     .iter()
-                    .any(|(collection, field)| is_chosen(kept, collection, field.as_deref()))
+                    .any(|(collection, field)| is_chosen(value.as_ref(), collection, field.as_deref()))
         })
     }
 
@@ -287,7 +289,7 @@ impl Chosen {
             let known = graph.edges().iter();
             let mut known = known.filter(|edge| edge.holder.collection == *collection);
             if !known.any(is_it)
-                && !all_kept(graph).any(|kept| is_chosen(&kept, collection, field.as_deref()))
+                && !derived::all(graph).any(|value| is_chosen(value.as_ref(), collection, field.as_deref()))
             {
                 return Err(Error::Query {
                     collection,
@@ -324,25 +326,8 @@ impl Chosen {
     }
 }
 
-/// Everything that is kept true beside references.
-fn all_kept(graph: &crate::model::graph::Graph) -> impl Iterator<Item = Kept<'_>> {
-    let beside = graph
-        .edges()
-        .iter()
-        .filter(|edge| edge.sync().is_some())
-        .map(Kept::Beside);
-    // Before what is derived of them.
-    beside
-        .chain(buckets(graph))
-        .chain(graph.derived().iter().map(Kept::Derived))
-}
-
-fn is_chosen(kept: &Kept<'_>, collection: &str, field: Option<&str>) -> bool {
-    kept.holder().collection == collection
-        && field.is_none_or(|field| {
-            kept.fields().iter().any(|name| name == field)
-                || matches!(kept, Kept::Beside(edge) if edge.path == field)
-        })
+fn is_chosen(value: &dyn DerivedValue, collection: &str, field: Option<&str>) -> bool {
+    value.holder().collection == collection && field.is_none_or(|field| value.is_named(field))
 }
 
 /// Where the documents come from that are inspected.
@@ -488,11 +473,11 @@ pub struct AuditedCopies {
 }
 
 impl AuditedCopies {
-    fn of(kept: &Kept<'_>) -> AuditedCopies {
+    fn of(value: &dyn DerivedValue) -> AuditedCopies {
         AuditedCopies {
-            collection: kept.holder().collection,
-            fields: kept.fields(),
-            source: kept.source(),
+            collection: value.holder().collection,
+            fields: value.fields(),
+            source: value.source(),
             ..AuditedCopies::default()
         }
     }

@@ -6,12 +6,13 @@ use crate::model::graph::Graph;
 use crate::model::graph::declaration;
 use crate::model::graph::declaration::{Declaration, is_two_way};
 use crate::model::graph::edge::Edge;
+use crate::rules::derived::{self, DerivedValue};
 use crate::store::batch::document_id;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::upkeep::audit::Source;
-use crate::upkeep::copies::Kept;
+use crate::upkeep::copies;
 use crate::upkeep::snapshots;
 use crate::upkeep::stored::{EARLY, Known};
 use crate::upkeep::{follow, inspect};
@@ -204,25 +205,27 @@ pub(crate) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
 }
 
 /// A declared field that earlier documents may lack.
-#[derive(Clone, Copy)]
 enum Lacking<'g> {
-    Kept(Kept<'g>),
+    Value(Box<dyn DerivedValue + 'g>),
     /// The other side of a two-way reference, for documents that this side names.
     Links(&'g Edge),
 }
 
 impl<'g> Lacking<'g> {
     fn all(graph: &'g Graph) -> impl Iterator<Item = (Lacking<'g>, Declaration)> {
-        let kept = declaration::kept(graph).map(|kept| (Lacking::Kept(kept), declaration::of(graph, &kept)));
+        let values = derived::all(graph).map(|value| {
+            let declaration = value.declaration(graph);
+            (Lacking::Value(value), declaration)
+        });
         let linked = declaration::linked(graph)
             .filter_map(|edge| Some((Lacking::Links(edge), declaration::two_way(graph, edge)?)));
-        kept.chain(linked)
+        values.chain(linked)
     }
 
     /// The documents that are gone through.
     fn holder(&self) -> &'static DocumentMeta {
         match self {
-            Lacking::Kept(kept) => kept.holder(),
+            Lacking::Value(value) => value.holder(),
             Lacking::Links(edge) => edge.holder,
         }
     }
@@ -230,7 +233,7 @@ impl<'g> Lacking<'g> {
     /// The fields to read of them.
     fn projection(&self) -> Document {
         match self {
-            Lacking::Kept(kept) => kept.projection(),
+            Lacking::Value(value) => value.projection(),
             Lacking::Links(edge) => inspect::fields([*edge]),
         }
     }
@@ -239,7 +242,7 @@ impl<'g> Lacking<'g> {
     fn is_known(&self, odm: &Odm) -> Result<()> {
         odm.knows_copies(self.holder())?;
         match self {
-            Lacking::Kept(_) => Ok(()),
+            Lacking::Value(_) => Ok(()),
             Lacking::Links(edge) => odm
                 .graph()
                 .inverse(edge)
@@ -253,8 +256,8 @@ impl<'g> Lacking<'g> {
         documents: Vec<RawDocumentBuf>,
         unlinked: &[usize],
     ) -> Result<Written> {
-        match *self {
-            Lacking::Kept(kept) => kept.correct(scope, &documents).await,
+        match self {
+            Lacking::Value(value) => copies::correct(value.as_ref(), scope, &documents).await,
             Lacking::Links(edge) => {
                 let sides = [Some(edge.at), edge.inverse];
                 let new = sides.into_iter().flatten().any(|at| unlinked.contains(&at));
@@ -316,7 +319,7 @@ async fn fill(
     let mut failed = Written::default();
     scope.trip();
     let mut known = odm.learn().await?;
-    if !declaration::all(graph).all(|edge| known.has(&edge)) {
+    if !derived::declarations(graph).all(|edge| known.has(&edge)) {
         // `sync` has not come so far: a validator that demands the copies waits for this backfill.
         match odm.remember_edges().await {
             Ok(_) | Err(Error::UnknownCopies { .. }) => {}

@@ -3,7 +3,7 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
-use crate::model::graph::declaration;
+use crate::rules::derived;
 use crate::rules::pending::Token;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{DateTime, Document, doc};
@@ -89,8 +89,8 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn of(odm: &Odm) -> Place {
         let graph = odm.graph();
-        let kept = declaration::kept(graph).map(|kept| declaration::of(graph, &kept));
-        let mut edges: Vec<String> = kept
+        let declared = derived::all(graph).map(|value| value.declaration(graph));
+        let mut edges: Vec<String> = declared
             .map(|edge| doc! { "id": edge.id, "from": edge.from, "is": edge.is }.to_string())
             .collect();
         edges.sort_unstable();

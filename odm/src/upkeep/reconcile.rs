@@ -11,9 +11,13 @@ use crate::model::key::Key;
 use crate::model::names::meet;
 use crate::model::names::plain_name;
 use crate::own_fields::{COPIED, LINKS, OWN, VERSION};
+use crate::rules::bucket::Summaries;
 use crate::rules::children::parents_of;
+use crate::rules::children::value::OfChildren;
 use crate::rules::copy::deliver::raise;
 use crate::rules::copy::fill::{first_version, needed};
+use crate::rules::copy::value::Copies;
+use crate::rules::derived::DerivedValue;
 use crate::rules::link::count;
 use crate::rules::pending::Token;
 use crate::store::action::Action;
@@ -22,7 +26,7 @@ use crate::store::fields::at;
 use crate::store::scope::Scope;
 use crate::upkeep::audit::Source;
 use crate::upkeep::backfill;
-use crate::upkeep::copies::Kept;
+use crate::upkeep::copies;
 use crate::upkeep::follow;
 use crate::upkeep::position;
 use crate::upkeep::position::{Place, STATE, beat, is_lost, is_unknown, state};
@@ -574,14 +578,13 @@ fn repair<'s>(
             repaired.add(follow::follow(scope, meta, &written.linked).await)?;
         }
         let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
-        if let Some(bucket) = meta.bucket
+        if let Some(summary) = Summaries::of(meta)
             && !written.buckets.is_empty()
         {
             // Before what is derived of it.
-            let kept = Kept::Bucket(meta, bucket);
-            let read = scope.every(meta, of(&written.buckets), kept.projection()).await;
+            let read = scope.every(meta, of(&written.buckets), summary.projection()).await;
             let buckets = repaired.and(read)?.unwrap_or_default();
-            repaired.add(compare(scope, kept, &buckets).await)?;
+            repaired.add(compare(scope, &summary, &buckets).await)?;
         }
         if !written.sources.is_empty() {
             // It did not raise the version: that is done now, so that the copies are older.
@@ -595,28 +598,28 @@ fn repair<'s>(
             documents = repaired.and(read)?.unwrap_or_default();
         }
         for edge in graph.copying(meta) {
-            repaired.add(compare(scope, Kept::Beside(edge), &documents).await)?;
+            repaired.add(compare(scope, &Copies { edge }, &documents).await)?;
         }
         for derived in graph.derived_in(meta) {
-            repaired.add(compare(scope, Kept::Derived(derived), &documents).await)?;
+            repaired.add(compare(scope, &OfChildren { derived }, &documents).await)?;
         }
         let children: Vec<RawDocumentBuf> = documents.into_iter().chain(written.before).collect();
         for (edge, list, keys) in parents_of(graph, meta, &children, |_, _| true) {
             let keys: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
             for derived in list {
-                let kept = Kept::Derived(derived);
+                let value = OfChildren { derived };
                 let filter = doc! { edge.by(): { "$in": &keys } };
-                let parents = scope.every(derived.parent, filter, kept.projection()).await;
+                let parents = scope.every(derived.parent, filter, value.projection()).await;
                 let parents = repaired.and(parents)?.unwrap_or_default();
-                repaired.add(compare(scope, kept, &parents).await)?;
+                repaired.add(compare(scope, &value, &parents).await)?;
             }
         }
         if written.lost {
             for derived in graph.derived_from(meta) {
-                let kept = Kept::Derived(derived);
-                let mut source = Source::from(derived.parent, kept.projection(), None);
+                let value = OfChildren { derived };
+                let mut source = Source::from(derived.parent, value.projection(), None);
                 while let Some(Some(parents)) = repaired.and(source.next(scope).await)? {
-                    repaired.add(compare(scope, kept, &parents).await)?;
+                    repaired.add(compare(scope, &value, &parents).await)?;
                 }
             }
         }
@@ -690,18 +693,22 @@ fn is_counted(event: &Event) -> bool {
 fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
     let mut fields = needed(graph, meta);
     for edge in graph.copying(meta) {
-        fields.extend(Kept::Beside(edge).projection());
+        fields.extend(Copies { edge }.projection());
     }
     for derived in graph.derived_in(meta) {
-        fields.extend(Kept::Derived(derived).projection());
+        fields.extend(OfChildren { derived }.projection());
     }
     fields
 }
 
-async fn compare(scope: &Scope<'_>, kept: Kept<'_>, documents: &[RawDocumentBuf]) -> Result<Written> {
+async fn compare(
+    scope: &Scope<'_>,
+    value: &dyn DerivedValue,
+    documents: &[RawDocumentBuf],
+) -> Result<Written> {
     match documents.is_empty() {
         true => Ok(Written::default()),
-        false => kept.correct(scope, documents).await,
+        false => copies::correct(value, scope, documents).await,
     }
 }
 

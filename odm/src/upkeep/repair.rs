@@ -10,6 +10,7 @@ use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
+use crate::rules::derived::DerivedValue;
 use crate::rules::link::count;
 use crate::rules::pending::Token;
 use crate::store::batch::{Change, all, document_id, value};
@@ -17,7 +18,7 @@ use crate::store::each::Written;
 use crate::store::scope::{Scope, Statement};
 use crate::store::trace::Trace;
 use crate::upkeep::audit::{Audit, Chosen, FieldOf, Source, look};
-use crate::upkeep::copies::Kept;
+use crate::upkeep::copies;
 use crate::upkeep::inspect::{Fault, Kind, confirm, look_at};
 use crate::upkeep::recover::but_for_the_deployment;
 use crate::{Document, Error, Odm, Result};
@@ -232,7 +233,7 @@ impl IntoFuture for Repairing {
                 let edges = chosen.edges()?;
                 let mut repaired = Repaired::default();
                 let mut chosen_edges = edges.iter().flat_map(|(_, edges)| edges);
-                if chosen_edges.any(|edge| edge.is_two_way()) || chosen.kept().next().is_some() {
+                if chosen_edges.any(|edge| edge.is_two_way()) || chosen.values().next().is_some() {
                     scope.trip();
                     chosen.odm.learn().await?;
                 }
@@ -246,12 +247,12 @@ impl IntoFuture for Repairing {
                         break;
                     }
                 }
-                for kept in chosen.kept() {
-                    if let Err(error) = chosen.odm.knows_copies(kept.holder()) {
+                for value in chosen.values() {
+                    if let Err(error) = chosen.odm.knows_copies(value.holder()) {
                         failed = failed.and(Err(error));
                         continue;
                     }
-                    failed = failed.and(repaired.copies(&scope, kept, &chosen.read).await?);
+                    failed = failed.and(repaired.copies(&scope, value.as_ref(), &chosen.read).await?);
                 }
                 repaired.repaired = repaired.repairs.iter().map(|repair| repair.count).sum();
                 trace.done(trips.into_inner(), repaired.left.documents);
@@ -265,20 +266,25 @@ impl IntoFuture for Repairing {
 
 impl Repaired {
     /// Updates copies that differ from their source. Returns the first refusal, when everything else is done.
-    async fn copies(&mut self, scope: &Scope<'_>, kept: Kept<'_>, read: &AtomicU64) -> Result<Result<()>> {
-        let mut source = Source::with(scope, kept.holder(), kept.projection(), None).await?;
+    async fn copies(
+        &mut self,
+        scope: &Scope<'_>,
+        value: &dyn DerivedValue,
+        read: &AtomicU64,
+    ) -> Result<Result<()>> {
+        let mut source = Source::with(scope, value.holder(), value.projection(), None).await?;
         let mut written = Written::default();
         while let Some(documents) = source.next(scope).await? {
-            written.add(kept.correct(scope, &documents).await)?;
+            written.add(copies::correct(value, scope, &documents).await)?;
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
         }
         if written.documents > 0 {
             self.repairs.push(Repair {
-                collection: kept.holder().collection,
-                field: kept.fields().join(", "),
-                what: match kept {
-                    Kept::Bucket(..) => RepairKind::Summed,
-                    Kept::Beside(_) | Kept::Derived(_) => RepairKind::Copied,
+                collection: value.holder().collection,
+                field: value.fields().join(", "),
+                what: match value.is_of_holder() {
+                    true => RepairKind::Summed,
+                    false => RepairKind::Copied,
                 },
                 count: written.documents,
             });

@@ -10,13 +10,12 @@ use crate::model::graph::declaration::{
     was_declared, with_those_of,
 };
 use crate::model::graph::others::{Others, is_refused, may_be_left};
-use crate::model::graph::sync::kept_in_sync;
 use crate::model::names::meet;
 use crate::rules::children::orphans::DERIVED;
+use crate::rules::derived;
 use crate::store::action::Action;
 use crate::store::fields::put;
 use crate::upkeep::backfill::{unlinked, unlinked_of};
-use crate::upkeep::copies::Kept;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
@@ -136,7 +135,7 @@ impl Odm {
     async fn declared(&self, known: &Known) -> Result<Vec<Declared>> {
         let mut all = Vec::new();
         let mut empty: HashMap<&str, bool> = HashMap::new();
-        for edge in declaration::all(self.graph()) {
+        for edge in derived::declarations(self.graph()) {
             let is_known = known.has(&edge);
             let filled = match is_known {
                 true => !edge.fills || known.is_filled(&edge.id),
@@ -326,7 +325,7 @@ impl Odm {
 
     fn unknown_to(&self, known: &Known) -> Lacks {
         let graph = self.graph();
-        let own: HashMap<String, Declaration> = declaration::all(graph)
+        let own: HashMap<String, Declaration> = derived::declarations(graph)
             .map(|edge| (edge.id.clone(), edge))
             .collect();
         let mut names: Vec<String> = Vec::new();
@@ -435,16 +434,9 @@ impl Odm {
         while let Some((collection, fields)) = read.get(at).cloned() {
             at += 1;
             let is_read = |name: &str| fields.is_empty() || fields.iter().any(|field| meet(field, name));
-            for kept in declaration::kept(graph).filter(|kept| kept.holder().collection == collection) {
-                let from = match &kept {
-                    Kept::Beside(edge) => kept_in_sync(edge)
-                        .filter(|copy| is_read(&edge.copy_path(copy)))
-                        .map(|copy| copy.source.to_owned())
-                        .collect(),
-                    Kept::Derived(derived) if is_read(derived.field.name) => derived.reads(graph),
-                    Kept::Derived(_) | Kept::Bucket(..) => Vec::new(),
-                };
-                let next = (declaration::of(graph, &kept).from, from);
+            for value in derived::all(graph).filter(|value| value.holder().collection == collection) {
+                let from = value.reads(graph, &is_read);
+                let next = (value.declaration(graph).from, from);
                 if !next.1.is_empty() && !read.contains(&next) {
                     read.push(next);
                 }
@@ -479,7 +471,7 @@ impl Odm {
 
     async fn undeclared(&self) -> Result<Vec<String>> {
         let known = Known::all(self).await?;
-        let own: HashMap<String, Declaration> = declaration::all(self.graph())
+        let own: HashMap<String, Declaration> = derived::declarations(self.graph())
             .map(|edge| (edge.id.clone(), edge))
             .collect();
         let mut names = Vec::new();
@@ -529,7 +521,7 @@ impl Odm {
 
     async fn forget_undeclared(&self) -> Result<u64> {
         let edges = self.stored_edges();
-        let declared: Vec<Declaration> = declaration::all(self.graph()).collect();
+        let declared: Vec<Declaration> = derived::declarations(self.graph()).collect();
         let own: Vec<&str> = declared.iter().map(|edge| edge.id.as_str()).collect();
         let mut forgotten = edges
             .delete_many(doc! { "_id": { "$type": "string", "$nin": own } })

@@ -1,12 +1,9 @@
 //! A declared edge as it is stored: all that decides what its copies are.
 
 use crate::model::copy::SyncMode;
-use crate::model::default;
 use crate::model::graph::Graph;
-use crate::model::graph::edge::{Edge, What};
-use crate::model::names::escaped;
+use crate::model::graph::edge::Edge;
 use crate::model::reference::OnDelete;
-use crate::upkeep::copies::{Kept, buckets};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The declaration of an edge.
@@ -33,17 +30,6 @@ impl Declaration {
     }
 }
 
-/// All that are declared: copies, what is derived of children, both sides of two-way references, each a copy of the other
-/// one, and the rules of references without copies.
-pub(crate) fn all(graph: &Graph) -> impl Iterator<Item = Declaration> {
-    let linked = linked(graph).filter_map(|edge| two_way(graph, edge));
-    let ruled = graph.edges().iter().flat_map(|edge| ruled(graph, edge));
-    kept(graph)
-        .map(|kept| of(graph, &kept))
-        .chain(linked)
-        .chain(ruled)
-}
-
 /// The sides of two-way references, those that are believed first: what is linked by them is there on the other side when
 /// that is looked at.
 pub(crate) fn linked(graph: &Graph) -> impl Iterator<Item = &Edge> {
@@ -55,36 +41,6 @@ pub(crate) fn linked(graph: &Graph) -> impl Iterator<Item = &Edge> {
         let other = graph.inverse(edge).filter(|other| other.at != edge.at);
         [edge].into_iter().chain(other)
     })
-}
-
-/// Everything that is kept in sync after out-of-band writes: buckets first, from which other fields are derived.
-pub(crate) fn kept(graph: &Graph) -> impl Iterator<Item = Kept<'_>> {
-    let beside = graph
-        .edges()
-        .iter()
-        .filter(|edge| edge.sync().is_some())
-        .map(Kept::Beside);
-    buckets(graph)
-        .chain(beside)
-        .chain(graph.derived().iter().map(Kept::Derived))
-}
-
-pub(crate) fn of(graph: &Graph, kept: &Kept<'_>) -> Declaration {
-    let (id, from) = match kept {
-        Kept::Beside(edge) => (
-            format!("{}.{}", edge.holder.collection, edge.path),
-            edge.targets.first().map_or("", |target| target.collection),
-        ),
-        Kept::Derived(derived) => (derived.name(), derived.child.collection),
-        Kept::Bucket(meta, bucket) => (format!("{}.{}", meta.collection, bucket.items), meta.collection),
-    };
-    Declaration {
-        id,
-        from,
-        holder: kept.holder().collection,
-        is: kept.declaration(graph),
-        fills: true,
-    }
 }
 
 /// The other side follows from the documents that hold this one.
@@ -108,7 +64,7 @@ pub(crate) fn is_two_way(declaration: &Document) -> bool {
 const RULE: &str = "on_delete";
 
 /// A reference without copies: one declaration for each collection that it leads to.
-fn ruled<'g>(graph: &'g Graph, edge: &'g Edge) -> impl Iterator<Item = Declaration> + 'g {
+pub(crate) fn ruled<'g>(graph: &'g Graph, edge: &'g Edge) -> impl Iterator<Item = Declaration> + 'g {
     let is_plain = edge.sync().is_none() && graph.inverse(edge).is_none();
     let targets = is_plain.then_some(&edge.targets).into_iter().flatten();
     targets.map(|target| {
@@ -136,83 +92,6 @@ pub(crate) fn restricted(declaration: &Document) -> Option<&str> {
     let rule = declaration.get_str(RULE).ok()?;
     let asks = rule != OnDelete::Keep.to_string();
     asks.then(|| declaration.get_str("to").ok()).flatten()
-}
-
-impl Kept<'_> {
-    /// Everything of the declaration that decides what the copies are.
-    fn declaration(&self, graph: &Graph) -> Document {
-        match self {
-            Kept::Beside(edge) => {
-                let copies = edge.copies.iter().map(|copy| {
-                    let mut declared = doc! {
-                        "field": edge.copy_path(copy), "of": copy.source, "sync": copy.sync.to_string(),
-                    };
-                    let target = edge.targets.first();
-                    let default = target.and_then(|target| default::declared((target.shape)(), copy.source));
-                    declared.extend(default.map(|default| ("default".to_owned(), default)));
-                    Bson::from(declared)
-                });
-                doc! { "through": &edge.path, "by": edge.by(), "copies": copies.collect::<Vec<_>>() }
-            }
-            Kept::Derived(derived) => {
-                let parent = graph.parent_edge(derived).map_or("", |edge| edge.path.as_str());
-                let mut declaration = doc! {
-                    "parent": parent,
-                    "filter": storable(&derived.filter.clone().unwrap_or_default().into()),
-                    "sync": derived.sync.to_string(),
-                };
-                match derived.what {
-                    What::Subset(subset) => {
-                        let order = subset.order.iter().map(|key| {
-                            Bson::from(doc! { "field": (key.path)(), "kind": format!("{:?}", key.kind) })
-                        });
-                        let fields = (subset.fields)().iter();
-                        let fields = fields.map(|field| {
-                            let mut declared = doc! { "field": field.name, "of": field.source };
-                            let default = default::declared((derived.child.shape)(), field.source);
-                            declared.extend(default.map(|default| ("default".to_owned(), default)));
-                            Bson::from(declared)
-                        });
-                        declaration.extend(doc! {
-                            "limit": i64::from(subset.limit),
-                            "last": subset.last,
-                            "order": order.collect::<Vec<_>>(),
-                            "fields": fields.collect::<Vec<_>>(),
-                        });
-                    }
-                    What::Computed { operation, of } => {
-                        declaration.extend(doc! { "operation": operation.to_string(), "of": of });
-                        let default = default::declared((derived.child.shape)(), of);
-                        declaration.extend(default.map(|default| ("default".to_owned(), default)));
-                    }
-                }
-                declaration
-            }
-            Kept::Bucket(_, bucket) => {
-                let told = bucket.told_of().into_iter();
-                let copies = told.map(|(name, of)| Bson::from(doc! { "field": name, "of": of }));
-                let floats = bucket.sums.iter().filter(|sum| sum.float).map(|sum| sum.name);
-                doc! {
-                    "size": bucket.size,
-                    "copies": copies.collect::<Vec<_>>(),
-                    "floats": floats.collect::<Vec<_>>(),
-                }
-            }
-        }
-    }
-}
-
-/// A condition as a value that every server stores.
-fn storable(condition: &Bson) -> Bson {
-    match condition {
-        Bson::Document(fields) => {
-            let fields = fields.iter();
-            let fields = fields.map(|(name, value)| (escaped(name), storable(value)));
-            Bson::Document(fields.collect())
-        }
-        Bson::Array(items) => Bson::Array(items.iter().map(storable).collect()),
-        value => value.clone(),
-    }
 }
 
 /// The copies in a stored declaration, with the fields that they are taken from.

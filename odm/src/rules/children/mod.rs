@@ -7,6 +7,7 @@
 
 pub(crate) mod newest;
 pub(crate) mod orphans;
+pub(crate) mod value;
 
 use crate::engine::images::Image;
 use crate::model::copy::{Operation, Subset};

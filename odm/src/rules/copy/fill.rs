@@ -9,9 +9,10 @@ use crate::model::graph::sync::nothing;
 use crate::model::key::Key;
 use crate::own_fields::CHILDREN;
 use crate::own_fields::{COPIED, DELETE, OPERATION, OWN, PENDING, REVISION, VERSION, name_of};
-use crate::plan::concern::{is_source_of, of_any, of_insert, of_update};
+use crate::plan::affected::Affected;
 use crate::plan::fields::ChangedFields;
 use crate::plan::operators::Built;
+use crate::plan::touches::{Holds, Operand, Touches};
 use crate::rules::copy::deliver::{Source, is_read_on, sources, structs};
 use crate::rules::link::count;
 use crate::rules::link::{by_ids, id};
@@ -264,8 +265,8 @@ pub(crate) async fn fill_insert(
         return Ok(());
     }
     let transactions = transactions(scope, meta).await?;
-    let concern = of_insert(graph, meta, transactions);
-    let mut pending = match concern.eventual {
+    let affected = Affected::by_insert(graph, meta);
+    let mut pending = match affected.leaves_work(transactions) {
         true => all_fields(),
         false => Document::new(),
     };
@@ -379,11 +380,17 @@ pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<Raw
 /// The part of an update that gives a document references back that it had before, with the copies beside them: the version of
 /// its fields that others copy is raised, and updates that its copies, and the copies of it, have missed are pending with the
 /// token. Returns whether there are any.
-pub(crate) fn given_back(graph: &Graph, meta: &DocumentMeta, update: &mut Document, token: Token) -> bool {
-    if is_source_of(graph, meta, update) {
+pub(crate) fn given_back(
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    update: &mut Document,
+    token: Token,
+) -> bool {
+    let touches = Touches::of_statement(graph, meta, update);
+    if touches.is_of_source {
         put(update, "$inc", VERSION, 1_i64.into());
     }
-    if !of_update(graph, meta, update, false).is_any() {
+    if !touches.affected.is_any() {
         return false;
     }
     record(update, token);
@@ -408,41 +415,22 @@ fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<usize, HashMap<Key,
     }
 }
 
-/// Where the reference of an edge stands in the name of a field that an update changes.
-enum Place {
-    /// The name is the reference's own; the prefix is what stands before it.
-    Itself(String),
-    /// The reference is inside the value, after this number of segments; `item` says that the value is an item of the array
-    /// there.
-    Below { depth: usize, item: bool },
+/// The operands of an update that hold references with copies, or around which programs with other models keep copies.
+fn operands<'t>(graph: &'t Graph, touches: &'t Touches) -> impl Iterator<Item = (&'t Edge, &'t Operand)> {
+    let edges = touches
+        .references
+        .iter()
+        .filter_map(|touched| Some((graph.edge(touched.edge)?, touched)));
+    let copying = edges.filter(|(edge, _)| !edge.copies.is_empty() || graph.is_left(edge));
+    copying.flat_map(|(edge, touched)| touched.operands.iter().map(move |operand| (edge, operand)))
 }
 
-fn place(edge: &Edge, name: &str) -> Option<Place> {
-    let (mut depth, mut item) = (0_usize, false);
-    let mut prefix = String::new();
-    for part in name.split('.') {
-        let array = depth
-            .checked_sub(1)
-            .and_then(|at| edge.segments.get(at))
-            .is_some_and(|before| before.array);
-        let position = part.starts_with('$') || part.bytes().all(|b| b.is_ascii_digit());
-        if array && position && !item {
-            item = true;
-            prefix.push_str(part);
-            prefix.push('.');
-            continue;
-        }
-        let segment = edge.segments.get(depth).filter(|segment| segment.name == part)?;
-        (depth, item) = (depth + 1, false);
-        if depth < edge.segments.len() {
-            prefix.push_str(&segment.name);
-            prefix.push('.');
-        }
-    }
-    Some(match depth == edge.segments.len() {
-        true => Place::Itself(prefix),
-        false => Place::Below { depth, item },
-    })
+/// The value of an operand.
+fn value_of<'u>(update: &'u mut Document, operand: &Operand) -> Option<&'u mut Bson> {
+    update
+        .get_document_mut(&operand.operator)
+        .ok()?
+        .get_mut(&operand.name)
 }
 
 /// Visits the structs with the reference in the value that an operator gives to a field.
@@ -473,17 +461,16 @@ fn visit_operand(
     }
 }
 
-/// Prepares an update: fills in the copies beside the references that it sets, raises versions, and records pending work.
-/// Returns the token of that. `one` is the id of the document, if it is an update of one.
+/// Prepares an update: fills in the copies beside the references that it sets, raises versions, and records pending work with
+/// the token. `one` is the id of the document, if it is an update of one.
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
 pub(crate) async fn fill_update(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
-    one: Option<&Bson>,
-    built: &mut Built,
-    upsert: bool,
+    (one, upsert): (Option<&Bson>, bool),
+    (built, touches): (&mut Built, &Touches),
     beside: &[Inserts],
     token: &mut Option<Token>,
 ) -> Result<()> {
@@ -491,62 +478,54 @@ pub(crate) async fn fill_update(
     if !graph.takes_part(meta) {
         return Ok(());
     }
-    let edges: Vec<&Edge> = graph
-        .outgoing(meta)
-        .filter(|edge| !edge.copies.is_empty() || graph.is_left(edge))
-        .collect();
     let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
-    let mut itself: Vec<(&Edge, String, String, Bson)> = Vec::new();
+    let mut itself: Vec<(&Edge, &Operand, &str, Bson)> = Vec::new();
     let mut read_before: Vec<&str> = Vec::new();
     let mut adds = false;
-    for (operator, fields) in built.update.iter_mut() {
-        let Bson::Document(fields) = fields else { continue };
-        for (name, value) in fields.iter_mut() {
-            for edge in &edges {
-                let place = place(edge, name);
-                adds |= place.is_some() && matches!(operator.as_str(), "$push" | "$addToSet");
-                if place.is_some() && !edge.copies.is_empty() && matches!(operator.as_str(), "$min" | "$max")
-                {
-                    return Err(Error::Query {
-                        collection: meta.collection,
-                        message: format!(
-                            "the reference `{}` has copies beside it, and only the server knows whether `{}` changes its \
-                             value: use `set`",
-                            edge.path,
-                            operator.trim_start_matches('$'),
-                        ),
-                    });
+    for (edge, operand) in operands(graph, touches) {
+        let operator = operand.operator.as_str();
+        let Some(value) = value_of(&mut built.update, operand) else {
+            continue;
+        };
+        adds |= matches!(operator, "$push" | "$addToSet");
+        if !edge.copies.is_empty() && matches!(operator, "$min" | "$max") {
+            return Err(Error::Query {
+                collection: meta.collection,
+                message: format!(
+                    "the reference `{}` has copies beside it, and only the server knows whether `{}` changes its value: use `set`",
+                    edge.path,
+                    operator.trim_start_matches('$'),
+                ),
+            });
+        }
+        match &operand.holds {
+            Holds::Itself { prefix } => {
+                if operator != "$unset" {
+                    want(edge, &doc! { edge.name(): value.clone() }, &mut wanted);
                 }
-                match place {
-                    None => {}
-                    Some(Place::Itself(prefix)) => {
-                        if operator != "$unset" {
-                            want(edge, &doc! { edge.name(): value.clone() }, &mut wanted);
-                        }
-                        itself.push((edge, operator.clone(), prefix, value.clone()));
-                    }
-                    Some(Place::Below { depth, item }) => {
-                        let mut has_snapshots = false;
-                        visit_operand(edge, operator, depth, item, value, &mut |within| {
-                            want(edge, within, &mut wanted);
-                            has_snapshots |= snapshots(edge).any(|copy| within.contains_key(copy.name));
-                        });
-                        if has_snapshots && operator == "$set" {
-                            read_before.push(edge.root());
-                        }
-                    }
+                itself.push((edge, operand, prefix, value.clone()));
+            }
+            Holds::Around { depth, item } => {
+                let mut has_snapshots = false;
+                visit_operand(edge, operator, *depth, *item, value, &mut |within| {
+                    want(edge, within, &mut wanted);
+                    has_snapshots |= snapshots(edge).any(|copy| within.contains_key(copy.name));
+                });
+                if has_snapshots && operator == "$set" {
+                    read_before.push(edge.root());
                 }
             }
         }
     }
     let transactions = transactions(scope, meta).await?;
-    let mut concern = of_update(graph, meta, &built.update, transactions);
+    let mut affected = touches.affected;
     if upsert {
-        concern = concern.or(of_insert(graph, meta, transactions));
+        affected = affected.or(Affected::by_insert(graph, meta));
         on_insert(graph, meta, &mut built.update);
     }
+    let leaves_work = affected.leaves_work(transactions);
     let children = upsert && graph.may_have_children(meta);
-    if !concern.is_any() && itself.is_empty() && wanted.is_empty() && !children {
+    if !affected.is_any() && itself.is_empty() && wanted.is_empty() && !children {
         return Ok(());
     }
     // An item that is added to an array is new there.
@@ -560,45 +539,51 @@ pub(crate) async fn fill_update(
         }
         _ => None,
     };
-    for (operator, fields) in built.update.iter_mut() {
-        let Bson::Document(fields) = fields else { continue };
-        for (name, value) in fields.iter_mut() {
-            for edge in &edges {
-                if let Some(Place::Below { depth, item }) = place(edge, name) {
-                    let before = before.as_ref().filter(|_| operator == "$set");
-                    let kept = before.map(|stored| {
-                        Kept::of(edge, stored, |take| {
-                            visit_operand(edge, operator, depth, item, value, take)
-                        })
-                    });
-                    let mut kept = kept.unwrap_or_default().into_iter();
-                    visit_operand(edge, operator, depth, item, value, &mut |within| {
-                        let has_snapshots = snapshots(edge).any(|copy| within.contains_key(copy.name));
-                        sources.fill(edge, within);
-                        // A reference alone is a new one.
-                        if let Some(kept) = kept.next().flatten().filter(|_| has_snapshots) {
-                            kept.put_back(within);
-                        }
-                    });
-                }
+    for (edge, operand) in operands(graph, touches) {
+        let (Holds::Around { depth, item }, Some(value)) =
+            (&operand.holds, value_of(&mut built.update, operand))
+        else {
+            continue;
+        };
+        let operator = operand.operator.as_str();
+        let before = before.as_ref().filter(|_| operator == "$set");
+        let kept = before.map(|stored| {
+            Kept::of(edge, stored, |take| {
+                visit_operand(edge, operator, *depth, *item, value, take)
+            })
+        });
+        let mut kept = kept.unwrap_or_default().into_iter();
+        visit_operand(edge, operator, *depth, *item, value, &mut |within| {
+            let has_snapshots = snapshots(edge).any(|copy| within.contains_key(copy.name));
+            sources.fill(edge, within);
+            // A reference alone is a new one.
+            if let Some(kept) = kept.next().flatten().filter(|_| has_snapshots) {
+                kept.put_back(within);
             }
-        }
+        });
     }
-    for (edge, operator, prefix, value) in itself {
-        put_beside(edge, &operator, &prefix, &value, &sources, &mut built.update);
+    for (edge, operand, prefix, value) in itself {
+        put_beside(
+            edge,
+            &operand.operator,
+            prefix,
+            &value,
+            &sources,
+            &mut built.update,
+        );
     }
-    if is_source_of(graph, meta, &built.update) {
+    if touches.is_of_source {
         put(&mut built.update, "$inc", VERSION, 1_i64.into());
     } else if upsert && (graph.copied(meta).next().is_some() || graph.is_source_of_others(meta)) {
         put(&mut built.update, "$setOnInsert", VERSION, first_version().into());
     }
-    if concern.eventual {
+    if leaves_work {
         let token = *token.get_or_insert_with(Token::new);
         record(&mut built.update, token);
     }
     if children {
         let token = *token.get_or_insert_with(Token::new);
-        if !concern.eventual {
+        if !leaves_work {
             put(&mut built.update, "$setOnInsert", OPERATION, token.into());
         }
         put(
@@ -796,8 +781,10 @@ pub(crate) async fn fill_replace(
         return Ok(None);
     }
     let transactions = transactions(scope, meta).await?;
-    let concern = of_any(graph, meta, transactions);
-    let token = concern.eventual.then(|| *token.get_or_insert_with(Token::new));
+    let affected = Affected::by_replacement(graph, meta);
+    let token = affected
+        .leaves_work(transactions)
+        .then(|| *token.get_or_insert_with(Token::new));
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
         .filter(|edge| !edge.copies.is_empty() || graph.is_left(edge))

@@ -2,3 +2,4 @@
 
 pub(crate) mod deliver;
 pub(crate) mod fill;
+pub(crate) mod value;

@@ -3,7 +3,7 @@
 use crate::model::graph::edge;
 use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
-use crate::plan::changes::How;
+use crate::plan::touches::How;
 use crate::rules::copy::fill;
 use crate::store::batch::value;
 use crate::store::scope::Statement;

@@ -6,7 +6,7 @@
 mod back;
 
 use crate::engine::apply;
-use crate::engine::obligations::{Images, What, Write};
+use crate::engine::obligations::Images;
 use crate::model::bucket::VERSION;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::Edge;
@@ -14,9 +14,9 @@ use crate::model::graph::{Graph, is};
 use crate::model::key;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
-use crate::plan::changes;
-use crate::plan::changes::How;
-use crate::plan::condition;
+use crate::plan::operation::Write;
+use crate::plan::touches::How;
+use crate::plan::write::each_of_document;
 use crate::rules::copy::fill;
 use crate::rules::exists::back::{Own, put_back};
 use crate::rules::link::{by_ids, id};
@@ -24,7 +24,7 @@ use crate::rules::pending::Token;
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
-use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -56,80 +56,56 @@ const ATTEMPTS: usize = 10;
 type Column = (&'static str, &'static str);
 
 /// All references that these writes add, of edges that are checked.
-pub(crate) fn added_refs<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write<'w>>) -> Vec<AddedRefs> {
+pub(crate) fn added_refs<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write>) -> Vec<AddedRefs> {
     let mut all: Vec<AddedRefs> = Vec::new();
     for write in writes {
-        for edge in graph.outgoing(write.meta) {
-            if edge.is_two_way() || !edge.reference.check {
-                continue;
-            }
-            let how = match &write.what {
-                What::Update { built, .. } => changes::how(edge, &built.update),
-                _ => How::Replaces,
-            };
-            each(edge, &write.what, &mut |value| {
-                let Some((target, key)) = edge.points(value) else {
-                    return;
-                };
-                let at = match all
-                    .iter()
-                    .position(|one| one.edge == edge.at && one.target == target)
-                {
-                    Some(at) => at,
-                    None => {
-                        all.push(AddedRefs {
-                            edge: edge.at,
-                            target,
-                            keys: Vec::new(),
-                            known: HashSet::new(),
-                            how,
-                            had: HashSet::new(),
-                        });
-                        all.len() - 1
-                    }
-                };
-                if let Some(added) = all.get_mut(at)
-                    && let Ok(value) = Bson::try_from(key)
-                {
-                    added.how = added.how.max(how);
-                    let key = Key::of_bson(&value);
-                    if added.known.insert(key.clone()) {
-                        added.keys.push((key, value));
-                    }
-                }
+        for edge in checked(graph, write.meta) {
+            let how = write.how(edge);
+            write.each_added(edge, &mut |target, key, value| {
+                add(&mut all, edge, target, (key, value), how)
             });
         }
     }
     all
 }
 
-/// Whether a write adds a reference of this edge.
-pub(crate) fn has(edge: &Edge, what: &What<'_>) -> bool {
-    let mut any = false;
-    each(edge, what, &mut |_| any = true);
-    any
+/// The references of a whole document, of edges that are checked.
+pub(crate) fn refs_of(
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    document: &RawDocumentBuf,
+) -> Vec<AddedRefs> {
+    let mut all: Vec<AddedRefs> = Vec::new();
+    for edge in checked(graph, meta) {
+        each_of_document(edge, document, &mut |target, key, value| {
+            add(&mut all, edge, target, (key, value), How::Replaces);
+        });
+    }
+    all
 }
 
-pub(crate) fn each(edge: &Edge, what: &What<'_>, take: &mut dyn FnMut(RawBsonRef<'_>)) {
-    match what {
-        What::Insert(document) | What::Replace { document, .. } => edge.values(document).for_each(take),
-        What::Update {
-            built,
-            upsert,
-            filter,
-            ..
-        } => {
-            if let Ok(update) = RawDocumentBuf::try_from(&built.update) {
-                changes::added_values(edge, &update, &mut |value| take(value));
-            }
-            // A new document may refer to another one by its id.
-            let id = condition::demanded(filter, "_id").filter(|_| *upsert && edge.is_in_id());
-            if let Some(Ok(id)) = id.map(|id| RawDocumentBuf::try_from(&doc! { "_id": id })) {
-                edge.values(&id).for_each(take);
-            }
+fn checked<'g>(graph: &'g Graph, meta: &'static DocumentMeta) -> impl Iterator<Item = &'g Edge> {
+    let edges = graph.outgoing(meta);
+    edges.filter(|edge| !edge.is_two_way() && edge.reference.check)
+}
+
+fn add(all: &mut Vec<AddedRefs>, edge: &Edge, target: usize, (key, value): (&Key, &Bson), how: How) {
+    let is_of = |one: &&mut AddedRefs| one.edge == edge.at && one.target == target;
+    if let Some(added) = all.iter_mut().find(is_of) {
+        added.how = added.how.max(how);
+        if added.known.insert(key.clone()) {
+            added.keys.push((key.clone(), value.clone()));
         }
-        What::Delete { .. } => {}
+        return;
     }
+    all.push(AddedRefs {
+        edge: edge.at,
+        target,
+        keys: vec![(key.clone(), value.clone())],
+        known: HashSet::from([key.clone()]),
+        how,
+        had: HashSet::new(),
+    });
 }
 
 /// The questions to the database.
@@ -189,7 +165,7 @@ impl Asked {
 
 /// The keys by which documents can be found that these writes insert.
 fn inserted<'w>(
-    writes: impl Iterator<Item = &'w Write<'w>> + Clone,
+    writes: impl Iterator<Item = &'w Write> + Clone,
     columns: &[Column],
 ) -> HashMap<Column, HashSet<Key>> {
     let mut inserted: HashMap<Column, HashSet<Key>> = HashMap::new();
@@ -198,7 +174,7 @@ fn inserted<'w>(
             .clone()
             .filter(|write| write.meta.collection == *collection);
         for write in of {
-            if let What::Insert(document) = write.what
+            if let Some(document) = write.inserted()
                 && let Some(value) = document.get(by).ok().flatten()
             {
                 inserted
@@ -241,7 +217,7 @@ pub(crate) async fn before<'w>(
     scope: &Scope<'_>,
     graph: &Graph,
     added: &[AddedRefs],
-    writes: impl Iterator<Item = &'w Write<'w>> + Clone,
+    writes: impl Iterator<Item = &'w Write> + Clone,
 ) -> Result<Vec<Missing>> {
     let columns: Vec<Column> = added.iter().filter_map(|one| one.column(graph)).collect();
     let own = inserted(writes, &columns);
@@ -277,7 +253,7 @@ pub(crate) fn may_go(graph: &Graph, missing: &[Missing]) -> bool {
 pub(crate) fn had_before(
     graph: &Graph,
     missing: Vec<Missing>,
-    writes: &[Write<'_>],
+    writes: &[Write],
     images: &Images,
 ) -> Result<Vec<Missing>> {
     for one in &missing {
@@ -289,23 +265,18 @@ pub(crate) fn had_before(
             let mut writes = writes.iter().filter(|write| is(write.meta, edge.holder));
             writes.any(|write| {
                 let mut names_it = false;
-                each(edge, &write.what, &mut |value| {
-                    let points = edge.points(value);
-                    names_it |= points.is_some_and(|(at, value)| at == one.target && Key::of(value) == *key);
+                write.each_added(edge, &mut |target, added, _| {
+                    names_it |= target == one.target && added == key;
                 });
                 if !names_it {
                     return false;
                 }
                 // An item that is added to an array is new there, and so may be everything that an upsert by a condition
                 // writes.
-                let (adds, inserts) = match &write.what {
-                    What::Update { built, upsert, .. } => {
-                        (changes::how(edge, &built.update) == How::Adds, *upsert)
-                    }
-                    _ => (false, false),
-                };
+                let adds = write.touches().is_some() && write.how(edge) == How::Adds;
+                let inserts = write.is_upsert();
                 let mut documents = images.of(edge.holder);
-                match write.what.changes() {
+                match write.changed() {
                     _ if adds => true,
                     None => true,
                     Some((_, None)) if inserts => true,

@@ -1,10 +1,7 @@
 //! The count of link writes ([`LINKS`]): how often the library has linked or unlinked a document with two-way references.
 
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::own_fields::{LINKS, name_of};
-use crate::plan::changes;
-use crate::plan::operators::Built;
 use crate::store::fields;
 use crate::store::fields::put;
 use crate::{Error, Result};
@@ -42,12 +39,6 @@ fn put_below(document: &mut Document, name: &str, value: Bson) {
     if let Bson::Document(own) = document.entry(own.to_owned()).or_insert_with(|| doc! {}.into()) {
         own.insert(name, value);
     }
-}
-
-/// Whether an update may link or unlink documents.
-pub(crate) fn links(graph: &Graph, meta: &DocumentMeta, built: &Built) -> bool {
-    let mut edges = graph.outgoing(meta).filter(|edge| edge.is_two_way());
-    edges.any(|edge| changes::touches(edge, &built.update))
 }
 
 /// The part of an update that counts it as a write of links.

@@ -1,10 +1,12 @@
 //! Operations: the writes of an application, as plain data.
 
-use crate::engine::obligations;
 use crate::model::document::DocumentMeta;
+use crate::plan::condition::from_condition;
 use crate::plan::keep::Replacement;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, NO_FIELD};
+use crate::plan::prepare::prepare;
+use crate::plan::touches::Touches;
 use crate::plan::upsert::UniqueKey;
 use crate::rules::pending::Token;
 use crate::store::packed::Packed;
@@ -73,44 +75,12 @@ pub(crate) enum What {
 
 impl Write {
     /// Whether its condition compares strings in a way of its own.
-    pub(super) fn has_collation(&self) -> bool {
+    pub(crate) fn has_collation(&self) -> bool {
         match &self.what {
             What::Update(update) => update.collation.is_some(),
             What::UpdateMany(update) => update.collation.is_some(),
             What::Delete(delete) => delete.collation.is_some(),
             What::Insert(_) | What::Replace(_) => false,
-        }
-    }
-
-    /// The write as the rules of references see it.
-    pub(super) fn relation(&self) -> obligations::Write<'_> {
-        let what = match &self.what {
-            What::Insert(document) => obligations::What::Insert(document),
-            What::Update(update) => obligations::What::Update {
-                filter: &update.filter,
-                built: &update.built,
-                many: false,
-                upsert: update.upsert,
-            },
-            What::UpdateMany(update) => obligations::What::Update {
-                filter: &update.filter,
-                built: &update.built,
-                many: true,
-                upsert: update.upsert,
-            },
-            What::Replace(replace) => obligations::What::Replace {
-                filter: &replace.filter,
-                document: replace.stored(),
-            },
-            What::Delete(delete) => obligations::What::Delete {
-                filter: &delete.filter,
-                many: delete.one.is_none(),
-            },
-        };
-        obligations::Write {
-            at: self.at,
-            meta: self.meta,
-            what,
         }
     }
 }
@@ -156,6 +126,8 @@ pub(crate) struct Update {
     /// The condition: the document, and the guards of the changes.
     pub(crate) filter: Document,
     pub(crate) built: Built,
+    /// What the changes touch: read when the write is completed.
+    pub(crate) touches: Touches,
     pub(crate) upsert: bool,
     pub(crate) collation: Option<Collation>,
     pub(crate) reply: Reply,
@@ -163,7 +135,7 @@ pub(crate) struct Update {
 
 impl Update {
     /// # Errors
-    /// As [`obligations::prepare`], and where an upsert begins with a default that it can't fill.
+    /// As [`prepare`](crate::plan::prepare::prepare), and where an upsert begins with a default that it can't fill.
     pub(crate) fn new(
         odm: &Odm,
         meta: &'static DocumentMeta,
@@ -175,7 +147,7 @@ impl Update {
             // An upsert without a change makes sure that the document is there; the server takes no empty update.
             built.update = doc! { "$setOnInsert": { "_id": &one.id } };
         }
-        obligations::prepare(odm, meta, &mut built)?;
+        prepare(odm.graph(), meta, &mut built)?;
         if upsert {
             built.fills_at_once(meta.collection, "an upsert")?;
         }
@@ -183,6 +155,7 @@ impl Update {
             one: Some(one),
             filter: Document::new(),
             built,
+            touches: Touches::default(),
             upsert,
             collation: None,
             reply: Reply::Counts,
@@ -206,12 +179,12 @@ impl Update {
     }
 
     /// Whether there is nothing to write.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.built.update.is_empty()
     }
 
     /// With the id as it is stored.
-    pub(super) fn rename(&mut self, meta: &DocumentMeta, id: Bson) {
+    pub(crate) fn rename(&mut self, meta: &DocumentMeta, id: Bson) {
         if let Some(one) = &mut self.one {
             one.id = id;
             self.find(meta);
@@ -226,7 +199,7 @@ impl Update {
     }
 
     /// The same document, with what is left to do.
-    pub(super) fn with(&self, meta: &DocumentMeta, built: Built) -> Update {
+    pub(crate) fn with(&self, meta: &DocumentMeta, built: Built) -> Update {
         let mut update = Update {
             built,
             ..self.clone()
@@ -236,7 +209,7 @@ impl Update {
     }
 
     /// Why an upsert inserts nothing where there is no document, if it does not.
-    pub(super) fn refused_insert(&self, meta: &DocumentMeta) -> Option<Error> {
+    pub(crate) fn refused_insert(&self, meta: &DocumentMeta) -> Option<Error> {
         let id = self.one.as_ref().map_or(&Bson::Null, |one| &one.id);
         refused_insert(meta, &self.built, self.upsert, id, &Document::new())
     }
@@ -274,26 +247,28 @@ pub(crate) struct UpdateMany {
     /// The condition, with the guards of the changes.
     pub(crate) filter: Document,
     /// The condition of those that match and that a bound holds back, where they are counted.
-    pub(super) held: Option<Document>,
+    pub(crate) held: Option<Document>,
     /// The condition of those that the range of an integer type holds back, counted only after an upsert that matched none or was
     /// refused.
-    pub(super) held_uncounted: Option<Document>,
+    pub(crate) held_uncounted: Option<Document>,
     /// The condition of those that match and have the item that is added by its value already.
-    pub(super) has: Option<Document>,
+    pub(crate) has: Option<Document>,
     /// Whether defaults are filled by a statement before it.
-    pub(super) fills_first: bool,
+    pub(crate) fills_first: bool,
     pub(crate) built: Built,
+    /// What the changes touch: read when the write is completed.
+    pub(crate) touches: Touches,
     pub(crate) upsert: bool,
     /// Whether documents that the range of a type holds back are counted.
-    pub(super) counts: bool,
+    pub(crate) counts: bool,
     pub(crate) collation: Option<Collation>,
     /// Of an upsert: the unique keys of which the condition demands all values, so that it matches one document at most.
-    pub(super) keys: Vec<UniqueKey>,
+    pub(crate) keys: Vec<UniqueKey>,
 }
 
 impl UpdateMany {
     /// # Errors
-    /// As [`obligations::prepare`].
+    /// As [`prepare`](crate::plan::prepare::prepare).
     pub(crate) fn new(
         odm: &Odm,
         meta: &'static DocumentMeta,
@@ -302,7 +277,7 @@ impl UpdateMany {
         counts: bool,
     ) -> Result<UpdateMany> {
         built.begin_with(&condition, &[]);
-        obligations::prepare(odm, meta, &mut built)?;
+        prepare(odm.graph(), meta, &mut built)?;
         UpdateMany::of(meta, condition, built, false, counts)
     }
 
@@ -310,7 +285,7 @@ impl UpdateMany {
     /// that the server does not take from the condition.
     ///
     /// # Errors
-    /// As [`obligations::prepare`]; where the update changes a value that the condition demands; where it begins with a default that
+    /// As [`prepare`](crate::plan::prepare::prepare); where the update changes a value that the condition demands; where it begins with a default that
     /// it can't fill.
     pub(crate) fn upsert(
         odm: &Odm,
@@ -326,9 +301,9 @@ impl UpdateMany {
             // An upsert without a change; the server takes no empty update, and no document has this.
             built.update = doc! { "$unset": { NO_FIELD: "" } };
         }
-        obligations::prepare(odm, meta, &mut built)?;
+        prepare(odm.graph(), meta, &mut built)?;
         built.insert_given(meta.collection, given)?;
-        obligations::prepare_upsert(odm, meta, &condition, &mut built)?;
+        from_condition(odm.graph(), meta, &condition, &mut built.update)?;
         built.fills_at_once(meta.collection, "an upsert")?;
         // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't: the
         // server refuses it, which ends a transaction.
@@ -394,6 +369,7 @@ impl UpdateMany {
             has: has.filter(|_| upsert),
             fills_first: built.fills_first(),
             built,
+            touches: Touches::default(),
             upsert,
             counts,
             collation: None,
@@ -403,17 +379,17 @@ impl UpdateMany {
     }
 
     /// The same changes of the documents that match another condition. Nothing is inserted.
-    pub(super) fn part(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateMany> {
+    pub(crate) fn part(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateMany> {
         UpdateMany::of(meta, condition, self.built.clone(), false, self.counts)
     }
 
     /// The same by another condition, which takes no collation.
-    pub(super) fn found(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateMany> {
+    pub(crate) fn found(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateMany> {
         UpdateMany::of(meta, condition, self.built.clone(), self.upsert, self.counts)
     }
 
     /// Why an upsert inserts nothing where no document matches, if it does not.
-    pub(super) fn refused_insert(&self, meta: &DocumentMeta) -> Option<Error> {
+    pub(crate) fn refused_insert(&self, meta: &DocumentMeta) -> Option<Error> {
         refused_insert(meta, &self.built, self.upsert, &Bson::Null, &self.filter)
     }
 }
@@ -421,16 +397,16 @@ impl UpdateMany {
 /// A whole document in the place of the one with its id.
 pub(crate) struct Replace {
     pub(crate) one: One,
-    pub(super) filter: Document,
+    pub(crate) filter: Document,
     /// The application's fields, until the statement is made of them.
-    pub(super) document: RawDocumentBuf,
-    pub(super) exact: bool,
+    pub(crate) document: RawDocumentBuf,
+    pub(crate) exact: bool,
     /// The statement: made when the library has put its own values into the document.
-    pub(super) made: Option<Replacement>,
+    pub(crate) made: Option<Replacement>,
     /// Whether the library has put something into the document.
-    pub(super) changed: bool,
+    pub(crate) changed: bool,
     /// The time at which the stored document was made, where an attempt has found that it is not the given one.
-    pub(super) created: Option<(String, Option<Bson>)>,
+    pub(crate) created: Option<(String, Option<Bson>)>,
 }
 
 impl Replace {
@@ -447,7 +423,7 @@ impl Replace {
     }
 
     /// The application's fields as they are stored.
-    pub(super) fn stored(&self) -> &RawDocumentBuf {
+    pub(crate) fn stored(&self) -> &RawDocumentBuf {
         self.made.as_ref().map_or(&self.document, |made| &made.document)
     }
 }
@@ -479,4 +455,4 @@ impl Delete {
 }
 
 /// The token of the pending work that an operation records in its documents, if it does.
-pub(super) type Pending = Option<Token>;
+pub(crate) type Pending = Option<Token>;

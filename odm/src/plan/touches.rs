@@ -1,0 +1,453 @@
+//! What an update touches: read from its operators once, after the front ends have stated them and before the library adds its own.
+
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::Edge;
+use crate::model::key::Key;
+use crate::model::names::{meet, plain_name};
+use crate::plan::affected::Affected;
+use crate::plan::condition::demanded;
+use crate::plan::fields::{ChangedFields, names};
+use crate::plan::operators::Built;
+use crate::plan::operators::guard::Guard;
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+
+/// The fields, references and derived values that an update touches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Touches {
+    /// The fields that it changes, without positions in arrays.
+    pub(crate) fields: Vec<String>,
+    /// The copies beside the references among them: they change with these, and others may copy them in turn.
+    pub(crate) copies: Vec<String>,
+    /// The references of the document that it changes, or may change.
+    pub(crate) references: Vec<TouchedReference>,
+    /// The derived values that it affects.
+    pub(crate) affected: Affected,
+    /// Whether it changes a field that others copy, so that the version of the document is raised.
+    pub(crate) is_of_source: bool,
+    /// Whether it may take documents away from parents in which something is derived of them, also by programs with other models.
+    pub(crate) moves_children: bool,
+}
+
+/// A reference that an update touches.
+#[derive(Clone, Debug)]
+pub(crate) struct TouchedReference {
+    /// Its position in the graph.
+    pub(crate) edge: usize,
+    /// Whether an operator does; else a new document has it in the id that the condition of an upsert gives.
+    is_changed: bool,
+    /// The operands that hold the reference, or a struct or an array around it.
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) how: How,
+    /// The references that are added: the position of the collection among the targets, and the key.
+    added: Vec<(usize, Key, Bson)>,
+    /// Whether it has another value afterwards, whatever it was.
+    pub(crate) is_replaced: bool,
+    /// Of a two-way reference: the steps from its values before to those after; `None` where they can't be told.
+    steps: Option<Vec<Step>>,
+}
+
+/// The operand that an operator gives to a field.
+#[derive(Clone, Debug)]
+pub(crate) struct Operand {
+    pub(crate) operator: String,
+    pub(crate) name: String,
+    pub(crate) holds: Holds,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// The reference; `prefix` leads to the struct in which it stands.
+    Itself { prefix: String },
+    /// A value around it, which stands `depth` segments into its path; `item` says that the value is an item of the array there.
+    Around { depth: usize, item: bool },
+}
+
+/// The effect of a write on an edge's references, at their outermost array if there is one. Of several the last counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum How {
+    /// Items are added to the array.
+    Adds,
+    /// Items that are there are changed, or replaced, each at its place.
+    Edits,
+    /// There may be anything.
+    Replaces,
+}
+
+/// A change of the values of a two-way reference, which stand in the array's order.
+#[derive(Clone, Debug)]
+enum Step {
+    Set(Vec<Bson>),
+    Add(Vec<Bson>),
+    Remove(Vec<Bson>),
+    /// Every item that equals the first gets the second value.
+    Exchange(Bson, Bson),
+    RemoveFirst,
+    RemoveLast,
+    /// Only in a document that the update inserts: what can't be told is `None`.
+    OnInsert(Option<Vec<Bson>>),
+}
+
+/// The relation of a changed field's name to the path of a reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Position {
+    /// It ends `depth` segments into the path; `item` says that it means an item of the array there. The prefix is what stands before
+    /// the last segment of the path.
+    Within {
+        depth: usize,
+        item: bool,
+        prefix: String,
+    },
+    /// It leads into the reference.
+    Beyond,
+}
+
+impl Position {
+    fn of(edge: &Edge, name: &str) -> Option<Position> {
+        let (mut depth, mut item) = (0_usize, false);
+        let mut prefix = String::new();
+        for part in name.split('.') {
+            let array = depth
+                .checked_sub(1)
+                .and_then(|at| edge.segments.get(at))
+                .is_some_and(|before| before.array);
+            let is_position = part.starts_with('$') || part.bytes().all(|b| b.is_ascii_digit());
+            if array && is_position && !item {
+                item = true;
+                prefix.push_str(part);
+                prefix.push('.');
+                continue;
+            }
+            match edge.segments.get(depth) {
+                None => return Some(Position::Beyond),
+                Some(segment) if segment.name == part => (depth, item) = (depth + 1, false),
+                Some(_) => return None,
+            }
+            if depth < edge.segments.len() {
+                prefix.push_str(part);
+                prefix.push('.');
+            }
+        }
+        Some(Position::Within { depth, item, prefix })
+    }
+}
+
+impl Touches {
+    /// What the update touches in documents of this type. `inserts` is the condition of an upsert.
+    pub(crate) fn of(
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        built: &Built,
+        inserts: Option<&Document>,
+    ) -> Touches {
+        let mut touches = Touches::default();
+        if !graph.takes_part(meta) && graph.outgoing(meta).next().is_none() {
+            return touches;
+        }
+        let mut references: Vec<(&Edge, Option<TouchedReference>)> =
+            graph.outgoing(meta).map(|edge| (edge, None)).collect();
+        for (operator, operands) in &built.update {
+            let Bson::Document(operands) = operands else {
+                // The server refuses it, or knows more of it than is known here.
+                for (edge, touched) in &mut references {
+                    touched
+                        .get_or_insert_with(|| TouchedReference::new(edge))
+                        .may_be_anything();
+                }
+                continue;
+            };
+            for (name, value) in names(operator, operands) {
+                touches.fields.push(plain_name(name));
+                for (edge, touched) in &mut references {
+                    if let Some(position) = Position::of(edge, name) {
+                        let touched = touched.get_or_insert_with(|| TouchedReference::new(edge));
+                        touched.add(edge, operator, (name, value), position, built);
+                    }
+                }
+            }
+        }
+        for (edge, touched) in &mut references {
+            // A new document may refer to another one by its id.
+            if let Some(id) = inserts
+                .filter(|_| edge.is_in_id())
+                .and_then(|filter| demanded(filter, "_id"))
+                && let Ok(document) = RawDocumentBuf::try_from(&doc! { "_id": id })
+            {
+                let touched = touched.get_or_insert_with(|| TouchedReference::new(edge));
+                edge.values(&document).for_each(|value| touched.adds(edge, value));
+            }
+        }
+        touches.references = references
+            .into_iter()
+            .filter_map(|(_, touched)| touched)
+            .collect();
+        touches.affect(graph, meta);
+        touches
+    }
+
+    /// What a statement of the library touches.
+    pub(crate) fn of_statement(graph: &Graph, meta: &'static DocumentMeta, update: &Document) -> Touches {
+        let built = Built {
+            update: update.clone(),
+            ..Built::nothing()
+        };
+        Touches::of(graph, meta, &built, None)
+    }
+
+    /// Works out what depends on the fields.
+    fn affect(&mut self, graph: &Graph, meta: &'static DocumentMeta) {
+        let changes = |field: &str| self.fields.iter().any(|name| meet(name, field));
+        let referring = graph.copying(meta).filter(|edge| changes(&edge.path));
+        self.copies = referring
+            .flat_map(|edge| edge.copies.iter().map(|copy| edge.copy_path(copy)))
+            .collect();
+        self.is_of_source = Affected::changes_source(graph, meta, &self.fields);
+        let names: Vec<&str> = self.names().collect();
+        self.affected = Affected::by_change(graph, meta, &names);
+        self.moves_children = graph
+            .derived_from(meta)
+            .filter_map(|derived| graph.parent_edge(derived))
+            .any(|edge| self.reference(edge).is_some())
+            || graph.moves_for_others(meta, self.fields.iter().map(String::as_str));
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().chain(&self.copies).map(String::as_str)
+    }
+
+    /// All fields that it changes.
+    pub(crate) fn changed_fields(&self) -> ChangedFields {
+        ChangedFields::Of(self.names().map(str::to_owned).collect())
+    }
+
+    /// What an operator changes of a reference, if one does.
+    pub(crate) fn reference(&self, edge: &Edge) -> Option<&TouchedReference> {
+        let mut touched = self.references.iter();
+        touched.find(|touched| touched.edge == edge.at && touched.is_changed)
+    }
+
+    /// The references of an edge that are added: the position of the collection among the targets, and the key.
+    pub(crate) fn added(&self, edge: &Edge) -> &[(usize, Key, Bson)] {
+        let mut touched = self.references.iter();
+        touched
+            .find(|touched| touched.edge == edge.at)
+            .map_or(&[], |touched| &touched.added)
+    }
+
+    /// Whether it may link or unlink documents.
+    pub(crate) fn links(&self, graph: &Graph) -> bool {
+        let changed = self.references.iter().filter(|touched| touched.is_changed);
+        let mut edges = changed.filter_map(|touched| graph.edge(touched.edge));
+        edges.any(Edge::is_two_way)
+    }
+
+    /// The values of a two-way reference after the update, if they can be told from those before. `insert` says that the update
+    /// inserts the document.
+    pub(crate) fn after(&self, edge: &Edge, before: &[Bson], insert: bool) -> Option<Vec<Bson>> {
+        match self.reference(edge) {
+            None => Some(before.to_vec()),
+            Some(touched) => touched.after(before, insert),
+        }
+    }
+}
+
+impl TouchedReference {
+    fn new(edge: &Edge) -> TouchedReference {
+        TouchedReference {
+            edge: edge.at,
+            is_changed: false,
+            operands: Vec::new(),
+            how: How::Adds,
+            added: Vec::new(),
+            is_replaced: false,
+            steps: edge.is_two_way().then(Vec::new),
+        }
+    }
+
+    fn may_be_anything(&mut self) {
+        self.is_changed = true;
+        self.how = How::Replaces;
+        self.steps = None;
+    }
+
+    /// Adds the operand of a field in whose value the reference is, or that leads into it.
+    fn add(
+        &mut self,
+        edge: &Edge,
+        operator: &str,
+        (name, value): (&str, &Bson),
+        position: Position,
+        built: &Built,
+    ) {
+        self.is_changed = true;
+        self.how = self.how.max(how(edge, operator, &position));
+        self.is_replaced |= matches!(operator, "$set" | "$unset")
+            && edge
+                .path
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        self.steps = match (
+            self.steps.take(),
+            step(edge, operator, (name, value), &position, built),
+        ) {
+            (Some(mut steps), Some(step)) => {
+                steps.push(step);
+                Some(steps)
+            }
+            _ => None,
+        };
+        let Position::Within { depth, item, prefix } = position else {
+            return;
+        };
+        self.adds_of(edge, operator, value, (depth, item));
+        let is_operand = built
+            .update
+            .get(operator)
+            .and_then(Bson::as_document)
+            .is_some_and(|operands| operands.contains_key(name));
+        if is_operand {
+            self.operands.push(Operand {
+                operator: operator.to_owned(),
+                name: name.to_owned(),
+                holds: match depth == edge.segments.len() {
+                    true => Holds::Itself { prefix },
+                    false => Holds::Around { depth, item },
+                },
+            });
+        }
+    }
+
+    /// Adds the references that an operand adds.
+    fn adds_of(&mut self, edge: &Edge, operator: &str, value: &Bson, (depth, item): (usize, bool)) {
+        let (values, item) = match operator {
+            "$set" | "$setOnInsert" | "$min" | "$max" => (std::slice::from_ref(value), item),
+            "$push" | "$addToSet" => (pushed_items(value), true),
+            _ => return,
+        };
+        for value in values {
+            if let Ok(value) = RawDocumentBuf::try_from(&doc! { "v": value })
+                && let Ok(Some(value)) = value.get("v")
+            {
+                let below: Vec<_> = edge.values_below(depth, item, value).collect();
+                below.into_iter().for_each(|value| self.adds(edge, value));
+            }
+        }
+    }
+
+    fn adds(&mut self, edge: &Edge, value: mongodb::bson::RawBsonRef<'_>) {
+        if let Some((target, key)) = edge.points(value)
+            && let Ok(value) = Bson::try_from(key)
+        {
+            self.added.push((target, Key::of(key), value));
+        }
+    }
+
+    fn after(&self, before: &[Bson], insert: bool) -> Option<Vec<Bson>> {
+        let mut values = before.to_vec();
+        for step in self.steps.as_ref()? {
+            match step {
+                Step::OnInsert(_) if !insert => {}
+                Step::OnInsert(new) => values = new.clone()?,
+                Step::Set(new) => values = new.clone(),
+                Step::Add(new) => {
+                    for new in new {
+                        if !values.iter().any(|there| same(there, new)) {
+                            values.push(new.clone());
+                        }
+                    }
+                }
+                Step::Remove(gone) => values.retain(|there| !gone.iter().any(|gone| same(there, gone))),
+                Step::Exchange(old, new) => {
+                    for item in values.iter_mut().filter(|item| same(item, old)) {
+                        *item = new.clone();
+                    }
+                }
+                Step::RemoveFirst if values.is_empty() => {}
+                Step::RemoveFirst => drop(values.remove(0)),
+                Step::RemoveLast => drop(values.pop()),
+            }
+        }
+        Some(values)
+    }
+}
+
+fn how(edge: &Edge, operator: &str, position: &Position) -> How {
+    let in_item = edge.array().is_some_and(|array| match position {
+        Position::Within { depth, item, .. } => *depth > array || *depth == array && *item,
+        Position::Beyond => true,
+    });
+    match operator {
+        _ if in_item => How::Edits,
+        "$push" | "$addToSet" => How::Adds,
+        _ => How::Replaces,
+    }
+}
+
+/// The step of an operand, if it can be told.
+fn step(
+    edge: &Edge,
+    operator: &str,
+    (name, value): (&str, &Bson),
+    position: &Position,
+    built: &Built,
+) -> Option<Step> {
+    let whole = || match value {
+        Bson::Null => Vec::new(),
+        Bson::Array(items) if edge.list => items.clone(),
+        one => vec![one.clone()],
+    };
+    let is_item = match position {
+        Position::Within { item, .. } => Some(*item),
+        Position::Beyond => None,
+    };
+    Some(match (operator, is_item) {
+        ("$setOnInsert", Some(false)) => Step::OnInsert(Some(whole())),
+        ("$setOnInsert", _) => Step::OnInsert(None),
+        ("$set", Some(false)) => Step::Set(whole()),
+        ("$set", Some(true)) => {
+            let is_array_there =
+                |guard: &Guard| matches!(guard, Guard::There { name, .. } if *name == edge.path);
+            match (
+                replaced_item(name, built)?,
+                built.guards.iter().any(is_array_there),
+            ) {
+                (old, true) => Step::Exchange(old, value.clone()),
+                // Where there is no array, nothing is changed.
+                (_, false) => Step::Add(Vec::new()),
+            }
+        }
+        ("$unset", Some(false)) => Step::Set(Vec::new()),
+        ("$addToSet", Some(false)) => Step::Add(pushed_items(value).to_vec()),
+        ("$pullAll", Some(false)) => Step::Remove(value.as_array()?.clone()),
+        ("$pop", Some(false)) => match value {
+            Bson::Int32(1) => Step::RemoveLast,
+            Bson::Int32(-1) => Step::RemoveFirst,
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// The items that a `$push` or an `$addToSet` adds.
+fn pushed_items(value: &Bson) -> &[Bson] {
+    match value.as_document().map(|document| document.get_array("$each")) {
+        Some(Ok(items)) => items,
+        _ => std::slice::from_ref(value),
+    }
+}
+
+/// The value of an item `name.$[e0]`: the one that `replace_item` looks for.
+fn replaced_item(name: &str, built: &Built) -> Option<Bson> {
+    let identifier = name.split_once(".$[")?.1.strip_suffix(']')?;
+    let mut filters = built.array_filters.iter();
+    let filter = filters.find_map(|filter| filter.get_document(identifier).ok())?;
+    (filter.len() == 1).then(|| filter.get("$eq").cloned())?
+}
+
+fn same(a: &Bson, b: &Bson) -> bool {
+    Key::of_bson(a) == Key::of_bson(b)
+}
+
+#[cfg(test)]
+#[path = "touches_tests.rs"]
+mod tests;

@@ -1,0 +1,207 @@
+//! A field that parents derive of their children, as a derived value.
+
+use crate::Result;
+use crate::model::copy::Operation;
+use crate::model::default;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::declaration::Declaration;
+use crate::model::graph::edge::{Derived, What};
+use crate::model::key::Key;
+use crate::model::names::escaped;
+use crate::own_fields::OWN;
+use crate::rules::children::{derive, is_whole, refresh};
+use crate::rules::derived::{Compared, DerivedValue, Like, Rewritten, is_same};
+use crate::rules::link::id;
+use crate::rules::pending::Token;
+use crate::store::batch;
+use crate::store::fields::at;
+use crate::store::scope::Scope;
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// A subset or a computed field.
+#[derive(Clone, Copy)]
+pub(crate) struct OfChildren<'g> {
+    pub(crate) derived: &'g Derived,
+}
+
+impl DerivedValue for OfChildren<'_> {
+    fn holder(&self) -> &'static DocumentMeta {
+        self.derived.parent
+    }
+
+    fn fields(&self) -> Vec<String> {
+        vec![self.derived.field.name.to_owned()]
+    }
+
+    fn source(&self) -> String {
+        let child = self.derived.child.collection;
+        match self.derived.what {
+            What::Subset(_) => child.to_owned(),
+            What::Computed { operation, of: "" } => format!("{operation} of {child}"),
+            What::Computed { operation, of } => format!("{operation} of {child}.{of}"),
+        }
+    }
+
+    fn projection(&self) -> Document {
+        doc! { "_id": 1, OWN: 1, self.derived.field.name: 1 }
+    }
+
+    fn declaration(&self, graph: &Graph) -> Declaration {
+        let derived = self.derived;
+        let parent = graph.parent_edge(derived).map_or("", |edge| edge.path.as_str());
+        let mut declaration = doc! {
+            "parent": parent,
+            "filter": storable(&derived.filter.clone().unwrap_or_default().into()),
+            "sync": derived.sync.to_string(),
+        };
+        match derived.what {
+            What::Subset(subset) => {
+                let order = subset
+                    .order
+                    .iter()
+                    .map(|key| Bson::from(doc! { "field": (key.path)(), "kind": format!("{:?}", key.kind) }));
+                let fields = (subset.fields)().iter();
+                let fields = fields.map(|field| {
+                    let mut declared = doc! { "field": field.name, "of": field.source };
+                    let default = default::declared((derived.child.shape)(), field.source);
+                    declared.extend(default.map(|default| ("default".to_owned(), default)));
+                    Bson::from(declared)
+                });
+                declaration.extend(doc! {
+                    "limit": i64::from(subset.limit),
+                    "last": subset.last,
+                    "order": order.collect::<Vec<_>>(),
+                    "fields": fields.collect::<Vec<_>>(),
+                });
+            }
+            What::Computed { operation, of } => {
+                declaration.extend(doc! { "operation": operation.to_string(), "of": of });
+                let default = default::declared((derived.child.shape)(), of);
+                declaration.extend(default.map(|default| ("default".to_owned(), default)));
+            }
+        }
+        Declaration {
+            id: derived.name(),
+            from: derived.child.collection,
+            holder: derived.parent.collection,
+            is: declaration,
+            fills: true,
+        }
+    }
+
+    fn reads(&self, graph: &Graph, is_read: &dyn Fn(&str) -> bool) -> Vec<String> {
+        match is_read(self.derived.field.name) {
+            true => self.derived.reads(graph),
+            false => Vec::new(),
+        }
+    }
+
+    fn compare<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        documents: &'s [RawDocumentBuf],
+    ) -> BoxFuture<'s, Result<Compared>> {
+        derived_in(scope, self.derived, documents).boxed()
+    }
+
+    fn rewrite<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        ids: &'s [Bson],
+        token: Token,
+    ) -> BoxFuture<'s, Result<Rewritten>> {
+        async move {
+            let (derived, graph) = (self.derived, scope.odm.graph());
+            let mut rewritten = Rewritten::default();
+            let Some(edge) = graph.parent_edge(derived) else {
+                return Ok(rewritten);
+            };
+            let filter = doc! { "_id": { "$in": ids } };
+            let fields = doc! { "_id": 1, edge.by(): 1 };
+            let parents = scope.every(derived.parent, filter, fields).await?;
+            let keys: HashSet<Key> = parents
+                .iter()
+                .filter_map(|parent| at(parent, edge.by()))
+                .map(Key::of)
+                .collect();
+            rewritten
+                .written
+                .add(refresh(scope, edge, &[derived], keys, token.into()).await)?;
+            if graph.is_read(derived.parent, derived.field.name) {
+                rewritten.pending.push(derived.parent);
+            }
+            Ok(rewritten)
+        }
+        .boxed()
+    }
+}
+
+/// A condition as a value that every server stores.
+fn storable(condition: &Bson) -> Bson {
+    match condition {
+        Bson::Document(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| (escaped(name), storable(value)));
+            Bson::Document(fields.collect())
+        }
+        Bson::Array(items) => Bson::Array(items.iter().map(storable).collect()),
+        value => value.clone(),
+    }
+}
+
+async fn derived_in(scope: &Scope<'_>, derived: &Derived, documents: &[RawDocumentBuf]) -> Result<Compared> {
+    let mut compared = Compared::default();
+    let Some(edge) = scope.odm.graph().parent_edge(derived) else {
+        return Ok(compared);
+    };
+    let by = edge.by();
+    let mut keys: HashMap<Key, Key> = HashMap::new();
+    if by == "_id" {
+        keys.extend(documents.iter().map(|document| (id(document), id(document))));
+    } else {
+        let filter = doc! { "_id": { "$in": batch::ids(documents) } };
+        for parent in scope
+            .every(derived.parent, filter, doc! { "_id": 1, by: 1 })
+            .await?
+        {
+            if let Some(key) = at(&parent, by) {
+                keys.insert(id(&parent), Key::of(key));
+            }
+        }
+    }
+    let parents: Vec<Key> = keys.values().cloned().collect();
+    let right = derive(scope, edge, &[derived], &parents).await?;
+    let like = match derived.what {
+        What::Computed {
+            operation: Operation::Sum,
+            ..
+        } if !is_whole(derived) => Like::Sums,
+        What::Computed {
+            operation: Operation::Avg,
+            ..
+        } => Like::Sums,
+        _ => Like::Copies,
+    };
+    for document in documents {
+        let Some(values) = keys.get(&id(document)).and_then(|key| right.get(key)) else {
+            continue;
+        };
+        let there = document
+            .get(derived.field.name)
+            .ok()
+            .flatten()
+            .and_then(|value| Bson::try_from(value).ok());
+        let right = values.first().and_then(|(_, value)| value.as_ref());
+        compared.copies += 1;
+        // A least value that is stored as `null` stays so whatever comes: the server sorts it before all numbers.
+        let as_there = there.is_some() == right.is_some();
+        if !(as_there && is_same(there.as_ref(), right, like)) {
+            compared.wrong += 1;
+            compared.stale.push(batch::document_id(document));
+        }
+    }
+    Ok(compared)
+}

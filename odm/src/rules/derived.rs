@@ -1,0 +1,204 @@
+//! Values that are derived of other documents and stored: what they have in common.
+//!
+//! A kind of derived value is a type that implements [`DerivedValue`], in the folder of its rule. [`all`] makes the values of a graph.
+//! Audits, repairs, backfills and the reconciler are loops over them, and know no kind by name.
+
+use crate::Result;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::declaration::{self, Declaration};
+use crate::model::key::Key;
+use crate::own_fields::COPIED;
+use crate::rules::bucket::Summaries;
+use crate::rules::children::value::OfChildren;
+use crate::rules::copy::value::Copies;
+use crate::rules::pending::Token;
+use crate::store::each::Written;
+use crate::store::scope::Scope;
+use futures::future::BoxFuture;
+use mongodb::bson::{Bson, Document, RawDocumentBuf};
+
+/// Values of one declaration, which are stored in the documents of one collection and kept in sync with what they are derived of.
+pub(crate) trait DerivedValue: Send + Sync {
+    /// The documents that hold the values.
+    fn holder(&self) -> &'static DocumentMeta;
+
+    /// The names of the fields.
+    fn fields(&self) -> Vec<String>;
+
+    /// Whether a name means these values: that of a field, or of the reference beside which they stand.
+    fn is_named(&self, field: &str) -> bool {
+        self.fields().iter().any(|name| name == field)
+    }
+
+    /// What they are derived of, in words.
+    fn source(&self) -> String;
+
+    /// The fields to read of a holder for a comparison.
+    fn projection(&self) -> Document;
+
+    /// The declaration, as it is stored in the database.
+    fn declaration(&self, graph: &Graph) -> Declaration;
+
+    /// The fields of the source on which these fields of the holder depend.
+    fn reads(&self, graph: &Graph, is_read: &dyn Fn(&str) -> bool) -> Vec<String>;
+
+    /// Whether a document holds all that they are derived of, so that one look at it tells whether they are right.
+    fn is_of_holder(&self) -> bool {
+        false
+    }
+
+    /// Compares the values in these holders with what they should be.
+    fn compare<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        documents: &'s [RawDocumentBuf],
+    ) -> BoxFuture<'s, Result<Compared>>;
+
+    /// Writes the values of these holders again, except in documents that are refused. The statements are guarded, and safe to
+    /// repeat. What they pass on is pending with the token.
+    fn rewrite<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        ids: &'s [Bson],
+        token: Token,
+    ) -> BoxFuture<'s, Result<Rewritten>>;
+}
+
+/// The result of a comparison.
+#[derive(Debug, Default)]
+pub(crate) struct Compared {
+    /// How many values were compared: the copies beside one reference count as one, and so do a field of children and the summary of
+    /// a bucket.
+    pub(crate) copies: u64,
+    /// How many of them differ.
+    pub(crate) wrong: u64,
+    /// The ids of the documents in which some differ.
+    pub(crate) stale: Vec<Bson>,
+}
+
+/// The result of writing values again.
+#[derive(Debug, Default)]
+pub(crate) struct Rewritten {
+    pub(crate) written: Written,
+    /// The collections in whose documents work is pending, in the order in which it is to be applied.
+    pub(crate) pending: Vec<&'static DocumentMeta>,
+}
+
+/// All derived values: summaries of buckets first, from which others are derived, and copies before what is derived of them.
+pub(crate) fn all(graph: &Graph) -> impl Iterator<Item = Box<dyn DerivedValue + '_>> {
+    let summaries = graph.models().filter_map(Summaries::of);
+    let copies = graph.edges().iter().filter_map(Copies::of);
+    let of_children = graph.derived().iter().map(|derived| OfChildren { derived });
+    let boxed = |value| -> Box<dyn DerivedValue + '_> { value };
+    summaries
+        .map(move |value| boxed(Box::new(value)))
+        .chain(copies.map(move |value| boxed(Box::new(value))))
+        .chain(of_children.map(move |value| boxed(Box::new(value))))
+}
+
+/// All declarations, as they are stored: those of derived values, both sides of two-way references, each derived of the other one, and
+/// the rules of references without copies.
+pub(crate) fn declarations(graph: &Graph) -> impl Iterator<Item = Declaration> {
+    let linked = declaration::linked(graph).filter_map(|edge| declaration::two_way(graph, edge));
+    let ruled = graph
+        .edges()
+        .iter()
+        .flat_map(|edge| declaration::ruled(graph, edge));
+    all(graph)
+        .map(|value| value.declaration(graph))
+        .chain(linked)
+        .chain(ruled)
+}
+
+/// How values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Like {
+    /// As values that were copied.
+    Copies,
+    /// As sums of fractions, which depend on the order in which they were added: by a billionth.
+    Sums,
+}
+
+/// Whether a copy is what it should be. A missing field and `null` are one.
+pub(crate) fn is_same(a: Option<&Bson>, b: Option<&Bson>, like: Like) -> bool {
+    let (a, b) = (a.unwrap_or(&Bson::Null), b.unwrap_or(&Bson::Null));
+    match (a, b) {
+        (Bson::Array(a), Bson::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(Some(a), Some(b), like))
+        }
+        (Bson::Document(a), Bson::Document(b)) => {
+            let all = |a: &Document, b: &Document| {
+                let own = a.iter().filter(|(name, _)| *name != COPIED);
+                own.into_iter()
+                    .all(|(name, value)| is_same(Some(value), b.get(name), like))
+            };
+            all(a, b) && all(b, a)
+        }
+        (a, b) if a == b || Key::of_bson(a) == Key::of_bson(b) => true,
+        (a, b) => match (float(a), float(b)) {
+            (Some(a), Some(b)) if like == Like::Sums && a.is_finite() && b.is_finite() => {
+                (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+            }
+            _ => false,
+        },
+    }
+}
+
+fn float(value: &Bson) -> Option<f64> {
+    match value {
+        Bson::Int32(n) => Some((*n).into()),
+        Bson::Int64(n) => Some(*n as f64),
+        Bson::Double(n) => Some(*n),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mongodb::bson::doc;
+
+    #[test]
+    fn values_are_compared_as_the_server_does() {
+        let same = |a: Bson, b: Bson| is_same(Some(&a), Some(&b), Like::Copies);
+        assert!(same(1.into(), 1_i64.into()));
+        assert!(same(1.into(), 1.0.into()));
+        assert!(same(f64::NAN.into(), f64::NAN.into()));
+        assert!(same(0.0.into(), (-0.0).into()));
+        assert!(same(f64::INFINITY.into(), f64::INFINITY.into()));
+        assert!(!same((0.1 + 0.2).into(), 0.3.into()));
+        assert!(!same(0.1.into(), 0.2.into()));
+        assert!(!same(1e15.into(), (1e15 + 1.0).into()));
+        assert!(same(
+            doc! { "a": 1, "b": Bson::Null }.into(),
+            doc! { "a": 1 }.into()
+        ));
+        assert!(!same(doc! { "a": 1 }.into(), doc! { "a": 1, "b": 2 }.into()));
+        assert!(!same(Bson::Array(vec![1.into()]), Bson::Array(vec![])));
+        assert!(is_same(None, Some(&Bson::Null), Like::Copies));
+        assert!(!is_same(None, Some(&0.into()), Like::Copies));
+    }
+
+    #[test]
+    fn sums_of_fractions_are_compared_by_a_billionth() {
+        let same = |a: Bson, b: Bson| is_same(Some(&a), Some(&b), Like::Sums);
+        assert!(same((0.1 + 0.2).into(), 0.3.into()));
+        assert!(same(
+            doc! { "sum": 0.1 + 0.2, "count": 2 }.into(),
+            doc! { "sum": 0.3, "count": 2_i64 }.into()
+        ));
+        assert!(same(f64::NAN.into(), f64::NAN.into()));
+        assert!(same(f64::INFINITY.into(), f64::INFINITY.into()));
+        for other in [
+            Bson::Int32(5),
+            5.0.into(),
+            f64::NAN.into(),
+            f64::NEG_INFINITY.into(),
+        ] {
+            assert!(!same(f64::INFINITY.into(), other.clone()), "{other}");
+            assert!(!same(other.clone(), f64::INFINITY.into()), "{other}");
+        }
+        assert!(!same(2.8e-17.into(), 0.0.into()));
+    }
+}
