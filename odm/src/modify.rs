@@ -5,7 +5,7 @@ use crate::plan::operators::Changes;
 use crate::plan::operators::change::Change;
 use crate::store::core::Core;
 use crate::{Collection, Document, Error, Filter, Insertable, Result, store::decode};
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::{BoxFuture, FutureExt, TryFutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
@@ -204,30 +204,50 @@ struct Untyped {
 }
 
 impl Untyped {
-    /// Executes the update.
-    async fn execute(self, operation: &'static str) -> Result<Outcome> {
-        let meta = self.core.meta();
-        let built = self.changes.build_for(meta, self.upsert, crate::now())?;
-        let one = One {
-            id: self.id?,
-            seen: self.seen,
+    /// The collection, and the update for the engine.
+    fn made(self) -> (Core, Result<What>) {
+        let Untyped {
+            core, id, changes, ..
+        } = self;
+        let made = || {
+            let meta = core.meta();
+            let built = changes.build_for(meta, self.upsert, crate::now())?;
+            let one = One {
+                id: id?,
+                seen: self.seen,
+            };
+            let mut update = engine::Update::new(core.odm(), meta, one, built, self.upsert)?;
+            update.collation = self.collation;
+            update.reply = self.reply;
+            Ok(What::Update(Box::new(update)))
         };
-        let mut update = engine::Update::new(self.core.odm(), meta, one, built, self.upsert)?;
-        update.collation = self.collation;
-        update.reply = self.reply;
-        let trace = self.core.trace(operation);
-        let operation = Operation::one(meta, What::Update(Box::new(update)));
-        let made = engine::execute(&self.core, &trace, operation);
-        trace.run(made).await
+        let made = made();
+        (core, made)
+    }
+}
+
+/// Executes an update, which is built before, so that the future holds neither the changes nor what builds them.
+// As an `async fn` its future would hold the arguments twice.
+#[allow(clippy::manual_async_fn)]
+fn execute(
+    (core, made): (Core, Result<What>),
+    operation: &'static str,
+) -> impl Future<Output = Result<Outcome>> {
+    async move {
+        let made = Operation::one(core.meta(), made?);
+        let trace = core.trace(operation);
+        trace.run(engine::execute(&core, &trace, made)).await
     }
 }
 
 fn update(update: Untyped) -> BoxFuture<'static, Result<Updated>> {
-    async move { update.execute("update").await.map(Updated::from) }.boxed()
+    execute(update.made(), "update").map_ok(Updated::from).boxed()
 }
 
 fn returning(update: Untyped) -> BoxFuture<'static, Result<Option<RawDocumentBuf>>> {
-    async move { Ok(update.execute("update_returning").await?.document) }.boxed()
+    execute(update.made(), "update_returning")
+        .map_ok(|outcome| outcome.document)
+        .boxed()
 }
 
 impl From<Outcome> for Updated {

@@ -26,7 +26,7 @@ pub(super) const ATTEMPTS: usize = 5;
 type Next = ControlFlow<Outcome, Option<What>>;
 
 /// Completes one write, and executes it.
-pub(super) async fn complete(execution: Execution<'_>, write: Write) -> Result<Outcome> {
+pub(super) async fn complete(execution: Execution<'_>, mut write: Write) -> Result<Outcome> {
     if let What::Update(update) = &write.what {
         if let (true, Some(one)) = (update.is_empty(), &update.one) {
             return unchanged(execution, &write, one, &update.reply).boxed().await;
@@ -35,7 +35,6 @@ pub(super) async fn complete(execution: Execution<'_>, write: Write) -> Result<O
         execution.trace.values("update", &update.built.update);
     }
     let mut pending = None;
-    let mut write = write;
     prepare::complete_one(execution, &mut write, &mut pending).await?;
     let mut outcome = run(execution, &mut write, pending, false).await?;
     if let What::Insert(document) = write.what {
@@ -54,7 +53,7 @@ pub(super) async fn run(
 ) -> Result<Outcome> {
     let mut attempt = 0;
     loop {
-        let made = match once(execution, std::slice::from_ref(write), pending, in_parts).await {
+        let made = match once(execution, std::slice::from_mut(write), pending, in_parts).await {
             Ok(outcome) if outcome.contended => {
                 execution.eventual = true;
                 prepare::record_all(write, &mut pending)?;
@@ -68,37 +67,7 @@ pub(super) async fn run(
             }) => return Err(error),
             Err(failure) => Err(failure.error),
         };
-        let core = execution.collection(write, execution.session.cloned());
-        let next = match (&write.what, made) {
-            (What::Update(update), made) => {
-                let after = after_update(execution, &core, update, made, attempt);
-                after.boxed().await?
-            }
-            (What::UpdateMany(update), Err(error)) => {
-                let after = after_refused_update(execution, &core, update, error, attempt);
-                after.boxed().await?
-            }
-            (What::Replace(replace), Ok(_)) => {
-                execution.trace.more(1);
-                let created = replace.made.as_ref().and_then(|made| made.created.as_ref());
-                let created = created.filter(|_| replace.created.is_none());
-                let names = created.map(|(name, _)| name.as_str());
-                let names = write.meta.version().into_iter().chain(names);
-                let stored = peek(&core, &replace.one.id, names).boxed().await?;
-                if let Some(error) = missed(write.meta, &replace.one, stored.as_ref()) {
-                    return Err(error);
-                }
-                let created =
-                    created.map(|(name, _)| (name.clone(), stored.and_then(|mut it| it.remove(name))));
-                if let (What::Replace(replace), Some(created)) = (&mut write.what, created) {
-                    replace.created = Some(created);
-                }
-                Next::Continue(None)
-            }
-            (_, made) => return made,
-        };
-        attempt += 1;
-        match next {
+        match after(execution, write, made, attempt).boxed().await? {
             Next::Break(outcome) => return Ok(outcome),
             Next::Continue(None) => {}
             Next::Continue(Some(what)) => {
@@ -106,14 +75,51 @@ pub(super) async fn run(
                 write.plan(execution.odm.graph());
             }
         }
-        let one = match &write.what {
-            What::Update(update) => update.one.as_ref(),
+        attempt += 1;
+        let one = match &mut write.what {
+            What::Update(update) => {
+                update.find(write.meta);
+                update.one.as_ref()
+            }
             What::Replace(replace) => Some(&replace.one),
             _ => None,
         };
         if let Some(one) = one.filter(|_| attempt == ATTEMPTS) {
             return Err(contended(write.meta, one));
         }
+    }
+}
+
+/// After an attempt that found no document, or that the server refused.
+async fn after(
+    execution: Execution<'_>,
+    write: &mut Write,
+    made: Result<Outcome>,
+    attempt: usize,
+) -> Result<Next> {
+    let core = execution.collection(write.meta, execution.session.cloned());
+    match (&mut write.what, made) {
+        (What::Update(update), made) => after_update(execution, &core, update, made, attempt).await,
+        (What::UpdateMany(update), Err(error)) => {
+            after_refused_update(execution, &core, update, error, attempt).await
+        }
+        (What::Replace(replace), Ok(_)) => {
+            execution.trace.more(1);
+            let created = replace.made.as_ref().and_then(|made| made.created.as_ref());
+            let created = created.filter(|_| replace.created.is_none());
+            let created = created.map(|(name, _)| name.clone());
+            let names = write.meta.version().into_iter().chain(created.as_deref());
+            let stored = peek(&core, &replace.one.id, names).await?;
+            if let Some(error) = missed(write.meta, &replace.one, stored.as_ref()) {
+                return Err(error);
+            }
+            if let Some(name) = created {
+                let value = stored.and_then(|mut stored| stored.remove(&name));
+                replace.created = Some((name, value));
+            }
+            Ok(Next::Continue(None))
+        }
+        (_, made) => made.map(Next::Break),
     }
 }
 
@@ -132,7 +138,7 @@ fn contended(meta: &DocumentMeta, one: &One) -> Error {
 /// An update without any change sends a read only: whether the document is there, and where counts are wanted, whether it has the
 /// version that was seen.
 async fn unchanged(execution: Execution<'_>, write: &Write, one: &One, reply: &Reply) -> Result<Outcome> {
-    let core = execution.collection(write, execution.session.cloned());
+    let core = execution.collection(write.meta, execution.session.cloned());
     execution.trace.more(1);
     if let Reply::Document(_) = reply {
         return match read(&core, &one.id).await? {

@@ -1,10 +1,10 @@
 //! The one way to the database for whatever changes users' documents: [`execute`].
 //!
 //! An [`Operation`] is plain data. Documents of one collection in one buffer are sent as they are, or in parts (`parts::inserts`).
-//! Other writes are taken in steps: deletions to which rules of other documents apply are walks (`delete`); all others are sent
-//! together, or in parts where one transaction can't hold them (`parts`). Writes that are sent together are completed (`prepare`: copies,
-//! computed fields, the mark of pending work) and executed by `once`: alone, or with what they ask of other documents
-//! (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
+//! One write of a document that its id names goes straight to `attempts`. Other writes are taken in steps: deletions to which rules of
+//! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
+//! (`parts`). All are completed (`prepare`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
+//! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
 //! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
 //!
@@ -34,6 +34,7 @@ use crate::rules::on_delete;
 pub(crate) use outcome::Outcome;
 
 use crate::engine::obligations::Obligations;
+use crate::model::document::DocumentMeta;
 use crate::plan::operation::Pending;
 use crate::session::Shared;
 use crate::store::core::Core;
@@ -59,10 +60,10 @@ struct Execution<'a> {
 
 impl Execution<'_> {
     /// The collection of a write, within this session or out of one.
-    fn collection(&self, write: &Write, session: Option<Shared>) -> Core {
+    fn collection(&self, meta: &'static DocumentMeta, session: Option<Shared>) -> Core {
         match self.core {
             Some(core) => core.within(session),
-            None => Core::new(self.odm, write.meta, session),
+            None => Core::new(self.odm, meta, session),
         }
     }
 
@@ -128,31 +129,34 @@ pub(crate) fn execute<'a>(
         sent: operation.sent,
         eventual: false,
     };
-    run(execution, operation.writes).boxed()
-}
-
-async fn run(execution: Execution<'_>, writes: Writes) -> Result<Outcome> {
-    let Execution { odm, trace, .. } = execution;
-    odm.know_declarations(trace).await?;
-    let outcome = match writes {
-        Writes::Packed {
-            meta,
-            documents,
-            give_back: false,
-        } if obligations::is_unrelated(odm, meta)? => send::packed(execution, meta, documents).boxed().await,
-        Writes::Packed {
-            meta,
-            documents,
-            give_back,
-        } => {
-            parts::inserts(execution, meta, documents, give_back)
-                .boxed()
-                .await
-        }
-        Writes::Each(writes) => steps(execution, writes).await,
-    }?;
-    trace.done(0, outcome.documents());
-    Ok(outcome)
+    let writes = operation.writes;
+    async move {
+        odm.know_declarations(trace).await?;
+        let outcome = match writes {
+            Writes::Packed {
+                meta,
+                documents,
+                give_back: false,
+            } if obligations::is_unrelated(odm, meta)? => {
+                send::packed(execution, meta, documents).boxed().await
+            }
+            Writes::Packed {
+                meta,
+                documents,
+                give_back,
+            } => {
+                parts::inserts(execution, meta, documents, give_back)
+                    .boxed()
+                    .await
+            }
+            Writes::One(write) if write.is_direct() => attempts::complete(execution, write).await,
+            Writes::One(write) => steps(execution, vec![write]).boxed().await,
+            Writes::Each(writes) => steps(execution, writes).boxed().await,
+        }?;
+        trace.done(0, outcome.documents());
+        Ok(outcome)
+    }
+    .boxed()
 }
 
 /// Checks deletions, replaces conditions that have a collation of their own, and executes the writes.
@@ -169,32 +173,31 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
             prepare::find_by_collation(execution, write).boxed().await?;
         }
     }
-    let deleted = match (execution.sent, writes.as_slice()) {
-        (
-            Sent::Alone,
-            [
-                Write {
-                    meta,
-                    what: What::Delete(delete),
-                    ..
-                },
-            ],
-        ) => delete.one.clone().map(|one| (*meta, one)),
+    let is_deletion = |write: &Write| matches!(write.what, What::Delete(_));
+    match writes.iter().any(is_deletion) {
+        true => with_deletions(execution, writes).boxed().await,
+        false => together(execution, writes).await,
+    }
+}
+
+/// Executes writes of which some are deletions. One that is sent alone and finds nothing fails where the document has another version
+/// than the one that was read.
+async fn with_deletions(execution: Execution<'_>, writes: Vec<Write>) -> Result<Outcome> {
+    let alone = match (execution.sent, writes.as_slice()) {
+        (Sent::Alone, [one]) => match &one.what {
+            What::Delete(delete) => delete.one.clone().map(|which| (one.meta, which)),
+            _ => None,
+        },
         _ => None,
     };
     let outcome = match writes.iter().any(|write| execution.is_walk(write)) {
-        true => in_order(execution, writes).boxed().await?,
+        true => in_order(execution, writes).await?,
         false => together(execution, writes).await?,
     };
-    match deleted {
-        Some((meta, one)) if outcome.deleted == 0 => {
-            attempts::after_nothing_deleted(execution, meta, &one)
-                .boxed()
-                .await?;
-            Ok(outcome)
-        }
-        _ => Ok(outcome),
+    if let Some((meta, one)) = alone.filter(|_| outcome.deleted == 0) {
+        attempts::after_nothing_deleted(execution, meta, &one).await?;
     }
+    Ok(outcome)
 }
 
 /// Executes writes in their order: deletions to which rules apply on their own, those of one collection together. Without an order these
@@ -281,48 +284,60 @@ impl From<Failure> for Error {
 /// [`Outcome::too_many`] says so.
 async fn once(
     execution: Execution<'_>,
-    writes: &[Write],
+    writes: &mut [Write],
     pending: Pending,
     in_parts: bool,
 ) -> Result<Outcome, Failure> {
-    let Execution {
-        odm, session, trace, ..
-    } = execution;
-    let after_write = &AtomicBool::new(false);
+    let Execution { odm, session, .. } = execution;
     let failed = |error| Failure {
         error,
-        after_write: after_write.load(Ordering::Relaxed),
+        after_write: false,
     };
-    let obligations = Obligations::of(odm, writes, pending).map_err(failed)?;
-    let made = match obligations {
-        None => send::send(execution, session.cloned(), writes).await,
-        Some(obligations) => {
-            let obligations = match in_parts {
-                true => obligations.in_parts(),
-                false => obligations,
-            };
-            let obligations = match execution.eventual {
-                true => obligations.eventual(),
-                false => obligations,
-            };
-            let send = |session: Option<Shared>| {
-                async move {
-                    let made = send::send(execution, session, writes).await;
-                    after_write.store(made.is_ok(), Ordering::Relaxed);
-                    made
-                }
-                .boxed()
-            };
-            obligations.execute(session, trace, &send).await
+    let Some(obligations) = Obligations::of(odm, writes, pending).map_err(failed)? else {
+        let made = send::once(execution, session.cloned(), writes).await;
+        return all_or_nothing(session, made).map_err(failed);
+    };
+    let obligations = match in_parts {
+        true => obligations.in_parts(),
+        false => obligations,
+    };
+    let obligations = match execution.eventual {
+        true => obligations.eventual(),
+        false => obligations,
+    };
+    related(execution, writes, obligations).boxed().await
+}
+
+/// Sends writes that ask something of other documents.
+async fn related(
+    execution: Execution<'_>,
+    writes: &[Write],
+    obligations: Obligations<'_>,
+) -> Result<Outcome, Failure> {
+    let Execution { session, trace, .. } = execution;
+    let after_write = &AtomicBool::new(false);
+    let send = |session: Option<Shared>| {
+        async move {
+            let made = send::send(execution, session, writes).await;
+            after_write.store(made.is_ok(), Ordering::Relaxed);
+            made
         }
+        .boxed()
     };
-    let made = match made {
-        // A transaction of the operation's own, of which a refused write leaves nothing.
+    let made = obligations.execute(session, trace, &send).await;
+    all_or_nothing(session, made).map_err(|error| Failure {
+        error,
+        after_write: after_write.load(Ordering::Relaxed),
+    })
+}
+
+/// Of a transaction of the operation's own a refused write leaves nothing.
+fn all_or_nothing(session: Option<&Shared>, made: Result<Outcome>) -> Result<Outcome> {
+    match made {
         Err(Error::Bulk { errors, .. }) if session.is_none() => Err(Error::Bulk {
             errors,
             done: Box::default(),
         }),
         made => made,
-    };
-    made.map_err(failed)
+    }
 }

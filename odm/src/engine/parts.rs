@@ -116,7 +116,7 @@ async fn insert_part(
     if !refused.is_empty() && (execution.ordered || writes.is_empty() || together()) {
         return Ok(execution.refused(refused));
     }
-    match once(execution, &writes, pending, false)
+    match once(execution, &mut writes, pending, false)
         .await
         .map_err(Error::from)
     {
@@ -198,9 +198,8 @@ pub(super) async fn update(
     })
 }
 
-async fn run(execution: Execution<'_>, write: Write, in_parts: bool) -> Result<Outcome> {
+async fn run(execution: Execution<'_>, mut write: Write, in_parts: bool) -> Result<Outcome> {
     let mut pending = None;
-    let mut write = write;
     prepare::complete_one(execution, &mut write, &mut pending).await?;
     attempts::run(execution, &mut write, pending, in_parts).await
 }
@@ -222,7 +221,7 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
         Ok(obligations.is_some_and(|obligations| obligations.is_linked()))
     };
     if session.is_some() || odm.has_transactions().await? || !is_linked()? {
-        return once(execution, &writes, pending, false)
+        return once(execution, &mut writes, pending, false)
             .await
             .map_err(Error::from);
     }
@@ -233,7 +232,7 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
         let inserts = matches!((&a.what, &b.what), (What::Insert(_), What::Insert(_)));
         inserts && graph::is(a.meta, b.meta)
     };
-    for part in writes.chunk_by(alike) {
+    for part in writes.chunk_by_mut(alike) {
         match once(execution, part, pending, false).await {
             Ok(outcome) => all.add(outcome),
             Err(failure) => all

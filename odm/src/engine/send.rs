@@ -27,10 +27,40 @@ use std::borrow::Borrow;
 /// [`Outcome::unmatched`].
 ///
 /// Each kind is a future of its own in a box, of no more than its size.
+///
+/// One update that is sent alone gives its condition away instead of copying it: another attempt makes it again.
+pub(super) fn once<'a>(
+    execution: Execution<'a>,
+    session: Option<Shared>,
+    writes: &'a mut [Write],
+) -> BoxFuture<'a, Result<Outcome>> {
+    let filter = match &mut *writes {
+        [
+            Write {
+                what: What::Update(of),
+                ..
+            },
+        ] if execution.sent == Sent::Alone && matches!(of.reply, Reply::Counts) => Some(of.take_filter()),
+        _ => None,
+    };
+    send_with(execution, session, writes, filter)
+}
+
+/// The same for writes that a transaction may send several times.
 pub(super) fn send<'a>(
     execution: Execution<'a>,
     session: Option<Shared>,
     writes: &'a [Write],
+) -> BoxFuture<'a, Result<Outcome>> {
+    send_with(execution, session, writes, None)
+}
+
+/// `filter` is the condition that the one update has given away.
+fn send_with<'a>(
+    execution: Execution<'a>,
+    session: Option<Shared>,
+    writes: &'a [Write],
+    filter: Option<Document>,
 ) -> BoxFuture<'a, Result<Outcome>> {
     let Some(first) = writes.first() else {
         return std::future::ready(Ok(Outcome::default())).boxed();
@@ -38,12 +68,12 @@ pub(super) fn send<'a>(
     if let Sent::Bulk { by_runs } = execution.sent {
         return bulk::send(execution, session, writes, by_runs).boxed();
     }
-    let core = execution.collection(first, session);
+    let core = execution.collection(first.meta, session);
     match (execution.sent, &first.what) {
         (Sent::Inserts | Sent::Bulk { .. }, _) => inserts(execution, core, writes).boxed(),
         (Sent::Alone, What::Insert(document)) => insert(execution, core, document).boxed(),
         (Sent::Alone, What::Update(of)) => match &of.reply {
-            Reply::Counts => update(execution, core, of).boxed(),
+            Reply::Counts => update(execution, core, of, filter.unwrap_or_else(|| of.filter.clone())).boxed(),
             Reply::Field(field) => update_field(execution, core, of, field).boxed(),
             Reply::Document(which) => update_document(execution, core, of, which).boxed(),
         },
@@ -155,22 +185,17 @@ async fn insert_many<D: Serialize + Send + Sync>(
     }
 }
 
-async fn update(execution: Execution<'_>, core: Core, update: &Update) -> Result<Outcome> {
+async fn update(execution: Execution<'_>, core: Core, update: &Update, filter: Document) -> Result<Outcome> {
     fill_one(execution, &core, update).await?;
-    if is_read_after(&core, update).await? {
-        return update_and_read(execution, &core, update).boxed().await;
-    }
-    let mut action = core
-        .raw()
-        .update_one(update.filter.clone(), update.built.modifications());
-    if update.upsert {
-        action = action.upsert(update.refused_insert(core.meta()).is_none());
-    }
-    if !update.built.array_filters.is_empty() {
-        action = action.array_filters(update.built.array_filters.clone());
+    if core.session().is_some()
+        && raises_version(update)
+        && let Some(done) = update_and_read(execution, &core, update, &filter).boxed().await?
+    {
+        return Ok(done);
     }
     execution.trace.more(1);
-    let result = act!(core.session(), action).map_err(|error| core.error(error))?;
+    let action = || update_one(&core, update, filter);
+    let result = act!(core.session(), action()).map_err(|error| core.error(error))?;
     Ok(match result.matched_count > 0 || result.upserted_id.is_some() {
         true => Outcome {
             matched: result.matched_count,
@@ -182,22 +207,30 @@ async fn update(execution: Execution<'_>, core: Core, update: &Update) -> Result
     })
 }
 
-/// Whether the rules read the document right after this update, in its transaction: others copy what it changes, so that it raises
-/// the version. Then one command does both. Of a sharded collection that takes only what names a shard key.
-async fn is_read_after(core: &Core, update: &Update) -> Result<bool> {
+/// Whether others copy what an update of one document changes.
+fn raises_version(update: &Update) -> bool {
     let raised = update.built.update.get_document("$inc");
     let is_source = raised.is_ok_and(|fields| fields.contains_key(VERSION));
-    let wanted = is_source && update.one.is_some() && !update.upsert && core.session().is_some();
-    Ok(wanted && core.odm().server().await?.topology() != Topology::Sharded)
+    is_source && update.one.is_some() && !update.upsert
 }
 
-async fn update_and_read(execution: Execution<'_>, core: &Core, update: &Update) -> Result<Outcome> {
+/// Updates a document that others copy from, in its transaction, and reads it: the rules ask for it right after the update. `None` for a
+/// sharded collection, which takes this command only with a shard key.
+async fn update_and_read(
+    execution: Execution<'_>,
+    core: &Core,
+    update: &Update,
+    filter: &Document,
+) -> Result<Option<Outcome>> {
+    if core.odm().server().await?.topology() == Topology::Sharded {
+        return Ok(None);
+    }
     let mut fields = doc! { "_id": 1 };
     let needed = needed(core.odm().graph(), core.meta());
     needed.keys().for_each(|name| read_too(&mut fields, name));
     let mut action = core
         .raw()
-        .find_one_and_update(update.filter.clone(), update.built.modifications())
+        .find_one_and_update(filter.clone(), update.built.modifications())
         .return_document(ReturnDocument::After)
         .projection(fields);
     if !update.built.array_filters.is_empty() {
@@ -205,7 +238,7 @@ async fn update_and_read(execution: Execution<'_>, core: &Core, update: &Update)
     }
     execution.trace.more(1);
     let found = act!(core.session(), action).map_err(|error| core.error(error))?;
-    Ok(match found {
+    Ok(Some(match found {
         Some(document) => Outcome {
             matched: 1,
             modified: 1,
@@ -213,7 +246,18 @@ async fn update_and_read(execution: Execution<'_>, core: &Core, update: &Update)
             ..Outcome::default()
         },
         None => Outcome::unmatched(),
-    })
+    }))
+}
+
+fn update_one<'a>(core: &'a Core, update: &Update, filter: Document) -> mongodb::action::Update<'a> {
+    let mut action = core.raw().update_one(filter, update.built.modifications());
+    if update.upsert {
+        action = action.upsert(update.refused_insert(core.meta()).is_none());
+    }
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    action
 }
 
 /// Stores the defaults that an update begins with, where its statement can't.
@@ -368,11 +412,11 @@ async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) 
 /// Stores the defaults that a change begins with, in the documents that match this condition and that nothing else keeps from
 /// being changed. A reader sees the same values before and after.
 async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: Document) -> Result<()> {
-    let of_filled = |guard: &&Guard| built.defaults.fills.iter().any(|fill| fill.name == guard.name());
+    let of_filled = |guard: &&Guard| built.fills().iter().any(|fill| fill.name == guard.name());
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));
     let mut all = vec![Bson::Document(condition)];
     all.extend(guards.map(|guard| Bson::Document(guard.condition())));
-    for fill in &built.defaults.fills {
+    for fill in built.fills() {
         let filling = fill.filling();
         let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
         let filter = doc! { "$and": one.collect::<Vec<_>>() };

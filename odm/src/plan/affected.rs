@@ -105,7 +105,7 @@ impl Affected {
     }
 
     /// Whether a change of these fields changes what others copy.
-    pub(super) fn changes_source(graph: &Graph, meta: &DocumentMeta, names: &[String]) -> bool {
+    pub(super) fn changes_source(graph: &Graph, meta: &DocumentMeta, names: &[&str]) -> bool {
         let mut copies = graph.copied(meta).flat_map(kept_in_sync);
         copies.any(|copy| names.iter().any(|name| meet(name, copy.source)))
             || names.iter().any(|name| graph.is_read_by_others(meta, name, None))

@@ -27,7 +27,7 @@ impl Operation {
     pub(crate) fn one(meta: &'static DocumentMeta, what: What) -> Operation {
         let write = Write { at: 0, meta, what };
         Operation {
-            writes: Writes::Each(vec![write]),
+            writes: Writes::One(write),
             ordered: true,
             sent: Sent::Alone,
         }
@@ -35,6 +35,7 @@ impl Operation {
 }
 
 pub(crate) enum Writes {
+    One(Write),
     Each(Vec<Write>),
     /// New documents of one collection in one buffer. They are separated only where the library checks them or puts something
     /// into them, or where they are wanted back as they are stored.
@@ -74,6 +75,16 @@ pub(crate) enum What {
 }
 
 impl Write {
+    /// Whether it is a statement for one document that is named by its id: nothing is looked up before, and no rule of other documents
+    /// makes it several statements, as it does a deletion.
+    pub(crate) fn is_direct(&self) -> bool {
+        match &self.what {
+            What::Insert(_) | What::Replace(_) => true,
+            What::Update(update) => update.collation.is_none(),
+            What::UpdateMany(_) | What::Delete(_) => false,
+        }
+    }
+
     /// Whether its condition compares strings in a way of its own.
     pub(crate) fn has_collation(&self) -> bool {
         match &self.what {
@@ -191,10 +202,20 @@ impl Update {
         }
     }
 
-    fn find(&mut self, meta: &DocumentMeta) {
+    /// Makes the condition, of the document and the guards.
+    pub(crate) fn find(&mut self, meta: &DocumentMeta) {
         if let Some(one) = &self.one {
             self.filter = one.filter(meta);
             guarded(&mut self.filter, &self.built.guards);
+        }
+    }
+
+    /// Takes the condition out, for a statement. Another attempt [makes it again](Update::find) from the id, the version and the guards;
+    /// one that is not made of these is copied.
+    pub(crate) fn take_filter(&mut self) -> Document {
+        match self.one {
+            Some(_) => std::mem::take(&mut self.filter),
+            None => self.filter.clone(),
         }
     }
 
@@ -229,14 +250,17 @@ fn refused_insert(
 }
 
 fn guarded(filter: &mut Document, guards: &[Guard]) {
-    let mut conditions: Vec<_> = guards.iter().map(Guard::condition).collect();
-    // One condition stands beside the others, which is less for the server to take apart.
-    if let [one] = conditions.as_mut_slice()
-        && !one.keys().any(|name| filter.contains_key(name))
-    {
-        filter.extend(std::mem::take(one));
-    } else if !conditions.is_empty() {
-        filter.insert("$and", conditions);
+    match guards {
+        [] => {}
+        [guard] => {
+            let condition = guard.condition();
+            // One condition stands beside the others, which is less for the server to take apart.
+            match condition.keys().any(|name| filter.contains_key(name)) {
+                false => filter.extend(condition),
+                true => drop(filter.insert("$and", vec![condition])),
+            }
+        }
+        guards => drop(filter.insert("$and", guards.iter().map(Guard::condition).collect::<Vec<_>>())),
     }
 }
 

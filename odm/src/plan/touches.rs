@@ -201,9 +201,12 @@ impl Touches {
         self.copies = referring
             .flat_map(|edge| edge.copies.iter().map(|copy| edge.copy_path(copy)))
             .collect();
-        self.is_of_source = Affected::changes_source(graph, meta, &self.fields);
         let names: Vec<&str> = self.names().collect();
-        self.affected = Affected::by_change(graph, meta, &names);
+        let (is_of_source, affected) = (
+            Affected::changes_source(graph, meta, &names),
+            Affected::by_change(graph, meta, &names),
+        );
+        (self.is_of_source, self.affected) = (is_of_source, affected);
         self.moves_children = graph
             .derived_from(meta)
             .filter_map(|derived| graph.parent_edge(derived))

@@ -571,9 +571,13 @@ impl Query {
             trace.values("filter", &filter);
             trace
                 .run(async {
-                    let options = self.options.into_one();
-                    let action = self.core.raw().find_one(filter).with_options(options);
-                    let found = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
+                    let first = || {
+                        self.core
+                            .raw()
+                            .find_one(filter)
+                            .with_options(self.options.into_one())
+                    };
+                    let found = act!(self.core.session(), first()).map_err(|error| self.core.error(error))?;
                     trace.done(1, found.is_some().into());
                     found.map_or(Ok(()), |found| take(&found))
                 })

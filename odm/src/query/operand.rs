@@ -49,7 +49,10 @@ impl Stored {
         struct Alone<'a, T: ?Sized> {
             v: &'a T,
         }
-        let raw = bson::serialize_to_raw_document_buf(&Alone { v: value })?;
+        // A buffer that grows from nothing is moved again and again.
+        let mut bytes = Vec::with_capacity(128);
+        bson::serialize_to_buffer(&Alone { v: value }, &mut bytes)?;
+        let raw = RawDocumentBuf::from_bytes(bytes)?;
         Ok(Stored { raw })
     }
 
@@ -64,8 +67,17 @@ impl Stored {
     }
 
     pub(crate) fn bson(&self) -> BsonResult<Bson> {
-        self.raw()?.map_or(Ok(Bson::Null), Bson::try_from)
+        self.raw()?.map_or(Ok(Bson::Null), owned)
     }
+}
+
+/// The same value for itself. The conversion of `bson` first copies a document or an array as bytes.
+pub(crate) fn owned(value: RawBsonRef<'_>) -> BsonResult<Bson> {
+    Ok(match value {
+        RawBsonRef::Document(fields) => Bson::Document(fields.try_into()?),
+        RawBsonRef::Array(items) => Bson::Array(items.try_into()?),
+        other => other.try_into()?,
+    })
 }
 
 /// The BSON of a value as a document holds it: by the serializer that writes whole documents.

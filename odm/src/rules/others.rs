@@ -28,6 +28,7 @@ use crate::store::fields::at;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::{Odm, Result};
+use futures::future::FutureExt;
 use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -137,7 +138,8 @@ impl Odm {
         let _reading = self.age().reading.lock().await;
         if self.age().is_over(holding) {
             trace.more(1);
-            self.learn().await?;
+            // In a box: few writes read them.
+            self.learn().boxed().await?;
         }
         Ok(())
     }

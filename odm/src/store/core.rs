@@ -5,7 +5,6 @@ use crate::session::Shared;
 use crate::store::batches::Take;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
-use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::{CollectionOptions, ReadPreference, SelectionCriteria, WriteConcern};
 
@@ -76,7 +75,13 @@ impl Core {
     }
 
     /// Hands the document with this id to `take`, if there is one.
-    pub(crate) fn get<'a>(&'a self, id: Bson, take: Take<'a>) -> BoxFuture<'a, Result<()>> {
+    // As an `async fn` its future would hold the arguments twice.
+    #[allow(clippy::manual_async_fn)]
+    pub(crate) fn get<'a>(
+        &'a self,
+        id: Bson,
+        take: Take<'a>,
+    ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         async move {
             let trace = self.trace("get");
             trace
@@ -91,16 +96,19 @@ impl Core {
                 })
                 .await
         }
-        .boxed()
     }
 }
 
-/// Executes an action of the driver, in the session if there is one.
+/// Executes an action of the driver, in the session if there is one. An action is up to 1 kB of options: given as an expression, it is
+/// made after the session is locked, so that the future does not hold it meanwhile.
 macro_rules! act {
     ($session:expr, $action:expr) => {
         match $session {
             Some(session) => {
-                let outcome = $action.session(&mut *session.lock().await).await;
+                let outcome = {
+                    let mut locked = session.lock().await;
+                    $action.session(&mut *locked).await
+                };
                 session.noted(outcome)
             }
             None => $action.await,

@@ -19,13 +19,12 @@ use tracing::{Instrument, Span, field::Empty};
 #[derive(Clone)]
 pub(crate) struct Trace {
     span: Span,
-    /// Whether it only reads, so that an error of it never leaves a write behind.
-    reads: bool,
+    operation: &'static str,
     started: Instant,
     counts: Arc<Counts>,
 }
 
-/// The operations that only read.
+/// The operations that only read, so that an error of them never leaves a write behind.
 const READS: [&str; 11] = [
     "stream",
     "find",
@@ -65,7 +64,7 @@ impl Trace {
         );
         Trace {
             span,
-            reads: READS.contains(&operation),
+            operation,
             started: Instant::now(),
             counts: Arc::default(),
         }
@@ -107,7 +106,7 @@ impl Trace {
     }
 
     fn outcome(&self, error: Error) -> Error {
-        match self.reads {
+        match READS.contains(&self.operation) {
             true => error.of_read(),
             false => error,
         }

@@ -3,6 +3,7 @@
 use crate::model::copy::SyncMode;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
+use crate::model::names::escaped;
 use crate::model::reference::OnDelete;
 use mongodb::bson::{Bson, Document, doc};
 
@@ -180,6 +181,19 @@ pub(crate) fn sources(declaration: &Document) -> Vec<String> {
     match declaration.get_array("copies") {
         Ok(_) => copies(declaration).map(|(_, source)| source.to_owned()).collect(),
         Err(_) => Vec::new(),
+    }
+}
+
+/// A condition as a value that every server stores.
+pub(crate) fn storable(condition: &Bson) -> Bson {
+    match condition {
+        Bson::Document(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| (escaped(name), storable(value)));
+            Bson::Document(fields.collect())
+        }
+        Bson::Array(items) => Bson::Array(items.iter().map(storable).collect()),
+        value => value.clone(),
     }
 }
 

@@ -16,9 +16,9 @@ pub(crate) struct Around {
 
 /// Those of a value of this shape, the outer ones first.
 pub(crate) fn all(shape: Shape, operators: &Document) -> Vec<Around> {
-    let written: Vec<&str> = written(operators).collect();
+    let mut all = None;
     let mut found: Vec<Around> = Vec::new();
-    for name in &written {
+    for name in written(operators) {
         let mut at = shape;
         for (dot, _) in name.match_indices('.') {
             let (above, _) = name.split_at(dot);
@@ -30,7 +30,8 @@ pub(crate) fn all(shape: Shape, operators: &Document) -> Vec<Around> {
             if !may_miss || found.iter().any(|around| around.name == above) {
                 continue;
             }
-            let there = !is_whole(shape, above, &written);
+            let all = all.get_or_insert_with(|| written(operators).collect::<Vec<&str>>());
+            let there = !is_whole(shape, above, all);
             if there || shape::may_be_null(shape) {
                 found.push(Around {
                     name: above.to_owned(),
@@ -45,9 +46,10 @@ pub(crate) fn all(shape: Shape, operators: &Document) -> Vec<Around> {
 /// The structs that may be stored as `null` around what is taken out of an array: the server refuses an array operator within
 /// `null`, where there is nothing to take.
 pub(crate) fn around_taken(shape: Shape, operators: &Document) -> Vec<String> {
-    let fields = ["$pull", "$pullAll", "$pop"]
-        .into_iter()
-        .filter_map(|operator| operators.get_document(operator).ok())
+    let fields = operators
+        .iter()
+        .filter(|(operator, _)| matches!(operator.as_str(), "$pull" | "$pullAll" | "$pop"))
+        .filter_map(|(_, fields)| fields.as_document())
         .flat_map(Document::keys);
     let mut found: Vec<String> = Vec::new();
     for name in fields {

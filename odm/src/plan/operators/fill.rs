@@ -24,9 +24,13 @@ pub(crate) fn all(shape: Shape, operators: &Document, upsert: bool) -> Vec<Fill>
     let mut found: Vec<Fill> = Vec::new();
     for (operator, fields) in operators {
         let names = fields.as_document().into_iter().flatten();
-        for (name, value) in
-            names.filter(|(name, _)| operator != "$setOnInsert" && meets_default(shape, name, upsert))
-        {
+        // A value that is set does not begin with a default; the struct that it is set in may.
+        let begins = |name: &str| match operator.as_str() {
+            "$setOnInsert" => false,
+            "$set" | "$unset" | "$currentDate" => name.contains('.'),
+            _ => true,
+        };
+        for (name, value) in names.filter(|(name, _)| begins(name) && meets_default(shape, name, upsert)) {
             for step in steps(shape, name) {
                 let default = default::of(step.field).filter(|_| upsert || !step.field.stored);
                 let Some(default) = default else { continue };

@@ -82,8 +82,8 @@ fn values(update: &Document) -> impl Iterator<Item = (&str, &String, &Bson)> {
 
 /// The size of a value, or of all items behind `$each`.
 fn items(value: &Bson) -> u64 {
-    match value.as_document().map(|value| value.get_array("$each")) {
-        Some(Ok(items)) => array(items),
+    match value.as_document().and_then(|value| value.get("$each")) {
+        Some(Bson::Array(items)) => array(items),
         _ => size(value),
     }
 }

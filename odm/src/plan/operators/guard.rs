@@ -125,7 +125,10 @@ impl Guard {
             } => {
                 let room = match numbered {
                     // Room for `more` means that position `max - more` is free: an index lookup within the document.
-                    false => doc! { format!("{name}.{}", max.saturating_sub(*more)): { "$exists": false } },
+                    false => {
+                        let position = max.saturating_sub(*more).to_string();
+                        doc! { [name, ".", &position].concat(): { "$exists": false } }
+                    }
                     true => at_most(name, "maxItems", max.saturating_sub(*more)),
                 };
                 match unless_there {

@@ -16,8 +16,7 @@ pub(crate) fn met(operators: &Document, filters: &[Document]) -> Option<Vec<Docu
                 ("$pullAll", Bson::Array(values)) => one_of(name, values),
                 ("$pop", _) => some(name),
                 _ => {
-                    let (array, rest) = name.split_once(".$[")?;
-                    let (identifier, _) = rest.split_once(']')?;
+                    let (array, identifier, _) = of_items(name)?;
                     match identifier {
                         "" => some(array),
                         one => {
@@ -33,6 +32,17 @@ pub(crate) fn met(operators: &Document, filters: &[Document]) -> Option<Vec<Docu
     (!met.is_empty()).then_some(met)
 }
 
+/// The array of a name like `array.$[e0].field`, which of its items the name means, and the rest of it.
+fn of_items(name: &str) -> Option<(&str, &str, &str)> {
+    // Most names are none: to look for one character is less.
+    if !name.contains('$') {
+        return None;
+    }
+    let (array, rest) = name.split_once(".$[")?;
+    let (identifier, field) = rest.split_once(']')?;
+    Some((array, identifier, field))
+}
+
 /// The field of items that an update changes twice: by one condition, or by one and in all items. By different conditions an item may
 /// be changed once; the server refuses the update where both match one.
 pub(crate) fn changed_twice(operators: &Document, filters: &[Document]) -> Option<String> {
@@ -42,8 +52,7 @@ pub(crate) fn changed_twice(operators: &Document, filters: &[Document]) -> Optio
         .flat_map(Document::keys);
     let parts: Vec<(&str, Option<Document>, &str)> = fields
         .filter_map(|name| {
-            let (array, rest) = name.split_once(".$[")?;
-            let (identifier, field) = rest.split_once(']')?;
+            let (array, identifier, field) = of_items(name)?;
             let at = identifier
                 .strip_prefix('e')
                 .and_then(|at| at.parse::<usize>().ok());

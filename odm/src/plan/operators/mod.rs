@@ -8,7 +8,7 @@ use crate::model::value::Array;
 use crate::model::{check, default, shape};
 use crate::query::equal::Place;
 use crate::query::filter::Element;
-use crate::query::operand::{Operand, Stored, encode};
+use crate::query::operand::{self, Operand, Stored, encode};
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use mongodb::options::UpdateModifications;
@@ -116,7 +116,8 @@ pub(crate) struct Built {
     pub(crate) idle: Option<Box<Document>>,
     /// Whether it changes nothing but that it adds items by their values, where no item equals them.
     pub(crate) only_adds: bool,
-    pub(crate) defaults: Box<Defaults>,
+    /// `None` where it stores none.
+    pub(crate) defaults: Option<Box<Defaults>>,
 }
 
 /// The defaults that an update stores.
@@ -279,8 +280,11 @@ impl Built {
             let is_given = |(given, _): &(&str, Bson)| crate::model::names::meet(given, name);
             crate::plan::condition::demanded(filter, name).is_some() || given.iter().any(is_given)
         };
-        self.defaults.always.retain(|name| !demanded(name));
-        let inserted = std::mem::take(&mut self.defaults.inserted);
+        let Some(defaults) = &mut self.defaults else {
+            return;
+        };
+        defaults.always.retain(|name| !demanded(name));
+        let inserted = std::mem::take(&mut defaults.inserted);
         if let Ok(fields) = self.update.get_document_mut("$setOnInsert") {
             for name in inserted.into_iter().filter(|name| demanded(name)) {
                 fields.remove(name);
@@ -300,21 +304,27 @@ impl Built {
     }
 
     pub(crate) fn pipeline(&self) -> Option<Vec<Document>> {
-        if self.defaults.fills.is_empty() {
-            return None;
-        }
-        let witness = self.defaults.always.first().copied();
-        fill::pipeline(&self.update, &self.defaults.fills, self.defaults.upsert, witness)
+        let defaults = self
+            .defaults
+            .as_ref()
+            .filter(|defaults| !defaults.fills.is_empty())?;
+        let witness = defaults.always.first().copied();
+        fill::pipeline(&self.update, &defaults.fills, defaults.upsert, witness)
+    }
+
+    /// The defaults that the changes begin with, where the fields are missing.
+    pub(crate) fn fills(&self) -> &[fill::Fill] {
+        self.defaults.as_ref().map_or(&[], |defaults| &defaults.fills)
     }
 
     /// Whether defaults have to be filled by a statement before it.
     pub(crate) fn fills_first(&self) -> bool {
-        !self.defaults.fills.is_empty() && self.pipeline().is_none()
+        !self.fills().is_empty() && self.pipeline().is_none()
     }
 
     /// Refuses a change that can't fill a default in the same statement, where there is no place for another one.
     pub(crate) fn fills_at_once(&self, collection: &'static str, what: &str) -> Result<()> {
-        let Some(fill) = self.defaults.fills.first().filter(|_| self.fills_first()) else {
+        let Some(fill) = self.fills().first().filter(|_| self.fills_first()) else {
             return Ok(());
         };
         let name = fill.path();
@@ -337,7 +347,7 @@ impl Built {
             met: None,
             idle: None,
             only_adds: false,
-            defaults: Box::default(),
+            defaults: None,
         }
     }
 
@@ -482,8 +492,8 @@ impl<R> Changes<R> {
 
     /// Whether an operator is on this field.
     fn has(&self, operator: &str, name: &str) -> bool {
-        let fields = self.operators.get_document(operator);
-        fields.is_ok_and(|fields| fields.contains_key(name))
+        let fields = self.operators.get(operator).and_then(Bson::as_document);
+        fields.is_some_and(|fields| fields.contains_key(name))
     }
 
     /// A value that a change brings, checked against the bounds of its field.
@@ -508,7 +518,7 @@ impl<R> Changes<R> {
                     Part::Item => check::item(at, field, raw, &mut self.violations),
                 }
             }
-            value.bson()
+            raw.map_or(Ok(Bson::Null), operand::owned)
         });
         self.value(read.map_err(|source| Error::Encode {
             field: path.to_owned(),
@@ -826,23 +836,12 @@ impl<R> Changes<R> {
     }
 
     fn each(&mut self, operator: &'static str, name: &str, values: Vec<Bson>) {
-        self.put(
-            operator,
-            name,
-            doc! { "$each": values }.into(),
-            |before, value| match (before, value) {
-                (Bson::Document(before), Bson::Document(mut value)) => {
-                    match (before.get_array_mut("$each"), value.remove("$each")) {
-                        (Ok(list), Some(Bson::Array(more))) => {
-                            list.extend(more);
-                            Ok(())
-                        }
-                        _ => Err(()),
-                    }
-                }
-                _ => Err(()),
-            },
-        );
+        self.put(operator, name, one_or_each(values), |before, value| {
+            let mut all = into_pushed(std::mem::replace(before, Bson::Null));
+            all.extend(into_pushed(value));
+            *before = doc! { "$each": all }.into();
+            Ok(())
+        });
     }
 
     /// Takes the changes of items, whose names are relative, as changes below `prefix` (`items.$[e0]`).
@@ -1016,10 +1015,35 @@ fn has_plain_items(array: &'static FieldMeta) -> bool {
     false
 }
 
-/// The items of a `$push` behind `$each`.
+/// The items of a `$push`.
 fn pushed(push: &Bson) -> &[Bson] {
-    let each = push.as_document().and_then(|push| push.get_array("$each").ok());
-    each.map_or(&[], Vec::as_slice)
+    match push.as_document().and_then(|push| push.get("$each")) {
+        Some(Bson::Array(items)) => items,
+        _ => std::slice::from_ref(push),
+    }
+}
+
+fn into_pushed(push: Bson) -> Vec<Bson> {
+    match push {
+        Bson::Document(mut each) if each.contains_key("$each") => match each.remove("$each") {
+            Some(Bson::Array(items)) => items,
+            _ => Vec::new(),
+        },
+        one => vec![one],
+    }
+}
+
+/// The items of a `$push`, or of an `$addToSet`. One stands without `$each`, which is less for the server to take apart; but for a
+/// document that could be taken for modifiers itself.
+fn one_or_each(mut items: Vec<Bson>) -> Bson {
+    let modifiers = |item: &Document| item.keys().any(|key| key.starts_with('$'));
+    match items.pop() {
+        Some(one) if items.is_empty() && !one.as_document().is_some_and(modifiers) => one,
+        last => {
+            items.extend(last);
+            doc! { "$each": items }.into()
+        }
+    }
 }
 
 const OPERATORS: [&str; 13] = [
@@ -1104,17 +1128,9 @@ impl Changes<()> {
                 }
             }
         }
-        let changed: Vec<&String> = self
-            .operators
-            .values()
-            .filter_map(Bson::as_document)
-            .flat_map(Document::keys)
-            .collect();
         for guard in &mut self.guards {
             if let Guard::There { name, alone } = guard {
-                *alone = changed
-                    .iter()
-                    .all(|changed| crate::model::names::meet(changed, name));
+                *alone = written(&self.operators).all(|changed| crate::model::names::meet(changed, name));
             }
         }
         if upsert && let Some(name) = self.guards.iter().find_map(Guard::too_many_entries) {
@@ -1228,17 +1244,7 @@ impl Changes<()> {
                 .collect(),
             false => Vec::new(),
         };
-        let by_value = |name: &str| {
-            let mut guards = self.guards.iter();
-            guards.any(|guard| matches!(guard, Guard::Absent(added) if added.name == name))
-        };
-        for operator in ["$push", "$addToSet"] {
-            if let Some(Bson::Document(fields)) = self.operators.get_mut(operator) {
-                // An item that may turn out to be there is taken out of the list again.
-                let one_by_one = fields.iter_mut().filter(|(name, _)| !by_value(name.as_str()));
-                one_by_one.for_each(|(_, value)| without_each(value));
-            }
-        }
+        let stores = !fills.is_empty() || !inserted.is_empty();
         Ok(Built {
             update: self.operators,
             array_filters: self.array_filters,
@@ -1247,29 +1253,15 @@ impl Changes<()> {
             met,
             idle: None,
             only_adds,
-            defaults: Box::new(Defaults {
-                fills,
-                always,
-                inserted,
-                upsert,
+            defaults: stores.then(|| {
+                Box::new(Defaults {
+                    fills,
+                    always,
+                    inserted,
+                    upsert,
+                })
             }),
         })
-    }
-}
-
-/// One item stands without `$each`, which is less for the server to take apart; but for a document that could be taken for
-/// modifiers itself.
-fn without_each(value: &mut Bson) {
-    let Bson::Document(each) = value else { return };
-    if each.len() != 1 {
-        return;
-    }
-    let Ok([item]) = each.get_array_mut("$each").map(Vec::as_mut_slice) else {
-        return;
-    };
-    let modifiers = |item: &Document| item.keys().any(|key| key.starts_with('$'));
-    if !item.as_document().is_some_and(modifiers) {
-        *value = std::mem::replace(item, Bson::Null);
     }
 }
 
@@ -1313,11 +1305,8 @@ fn written_by_the_library(name: &str) -> String {
 
 /// Two names in an update of which one is the other, or is in it: the server refuses them (code 40).
 fn conflict(operators: &Document) -> Option<(String, String)> {
-    let mut names: Vec<&str> = operators
-        .iter()
-        .filter_map(|(_, fields)| fields.as_document())
-        .flat_map(|fields| fields.keys().map(String::as_str))
-        .collect();
+    written(operators).nth(1)?;
+    let mut names: Vec<&str> = written(operators).collect();
     // A name and those that begin with it and a dot need not be neighbours in alphabetical order; by their parts they are.
     names.sort_by(|a, b| a.split('.').cmp(b.split('.')));
     names
@@ -1479,29 +1468,34 @@ mod tests {
 
     #[test]
     fn one_item_stands_without_each_unless_it_looks_like_modifiers() {
-        let sent = |value: Document| {
-            let mut value = Bson::Document(value);
-            without_each(&mut value);
-            value
-        };
-        assert_eq!(sent(doc! { "$each": [1] }), Bson::Int32(1));
+        assert_eq!(one_or_each(vec![1.into()]), Bson::Int32(1));
         assert_eq!(
-            sent(doc! { "$each": [{ "a": 1 }] }),
+            one_or_each(vec![doc! { "a": 1 }.into()]),
             Bson::Document(doc! { "a": 1 })
         );
-        assert_eq!(
-            sent(doc! { "$each": [[1, 2]] }),
-            Bson::Array(vec![1.into(), 2.into()])
-        );
-        for same in [
-            doc! { "$each": [{ "$each": [1, 2] }] },
-            doc! { "$each": [{ "a": 1, "$slice": 0 }] },
-            doc! { "$each": [] },
-            doc! { "$each": [1, 2] },
-            doc! { "$each": [1], "$slice": 2 },
-            doc! { "each": [1] },
+        let nested = || Bson::Array(vec![1.into(), 2.into()]);
+        assert_eq!(one_or_each(vec![nested()]), nested());
+        for items in [
+            vec![],
+            vec![Bson::from(1), 2.into()],
+            vec![doc! { "$slice": 3 }.into()],
+            vec![doc! { "a": 1, "$each": [] }.into()],
         ] {
-            assert_eq!(sent(same.clone()), Bson::Document(same));
+            let pushed = one_or_each(items.clone());
+            assert_eq!(pushed, Bson::Document(doc! { "$each": &items }));
+            assert_eq!(into_pushed(pushed), items);
         }
+    }
+
+    #[test]
+    fn pushes_onto_one_array_are_one() {
+        let mut changes = Changes::<()>::new();
+        for items in [vec![Bson::from(1)], vec![2.into(), 3.into()], vec![4.into()]] {
+            changes.each("$push", "a", items);
+        }
+        assert_eq!(
+            changes.operators,
+            doc! { "$push": { "a": { "$each": [1, 2, 3, 4] } } }
+        );
     }
 }

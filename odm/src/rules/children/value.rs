@@ -6,9 +6,9 @@ use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::declaration::Declaration;
+use crate::model::graph::declaration::storable;
 use crate::model::graph::edge::{Derived, What};
 use crate::model::key::Key;
-use crate::model::names::escaped;
 use crate::own_fields::OWN;
 use crate::rules::children::{derive, is_whole, refresh};
 use crate::rules::derived::{Compared, DerivedValue, Like, Rewritten, is_same};
@@ -136,19 +136,6 @@ impl DerivedValue for OfChildren<'_> {
             Ok(rewritten)
         }
         .boxed()
-    }
-}
-
-/// A condition as a value that every server stores.
-fn storable(condition: &Bson) -> Bson {
-    match condition {
-        Bson::Document(fields) => {
-            let fields = fields.iter();
-            let fields = fields.map(|(name, value)| (escaped(name), storable(value)));
-            Bson::Document(fields.collect())
-        }
-        Bson::Array(items) => Bson::Array(items.iter().map(storable).collect()),
-        value => value.clone(),
     }
 }
 
