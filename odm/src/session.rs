@@ -10,6 +10,7 @@ use crate::engine::remove::Later;
 use crate::error::driver::DriverText;
 use crate::rules::exists::Recheck;
 use crate::rules::pending;
+use crate::store::queue::{QueueKey, Turns, at_random};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::time::{Duration, Instant};
@@ -21,7 +22,8 @@ pub(crate) use crate::store::session::{Shared, Turn};
 /// <https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md>
 const RETRY_FOR: Duration = Duration::from_secs(120);
 
-/// The pause before a transaction is run again, which grows by half each time up to half a second: the same specification.
+/// The longest pause before a transaction of the application is run again, which grows by half each time up to half a second: the
+/// same specification.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -60,15 +62,142 @@ where
     let mut run = Run::new(odm).await?;
     loop {
         let session = run.begin().await?;
-        let (result, error) = match work(session).await {
-            Ok(result) => (Some(result), None),
-            Err(error) => (None, Some(error)),
-        };
-        if run.end(error).await?
-            && let Some(result) = result
-        {
+        if let Some(result) = run.end(work(session).await).await? {
             return Ok(result);
         }
+        run.pause().await;
+    }
+}
+
+/// A transaction of the library's own, which will write these documents, as far as that is known. It takes turns with the others
+/// of this process: those that write one of them would only abort each other. Between its attempts it keeps its turns, and waits
+/// about as long as another process's transaction takes. Its time begins with its turn.
+///
+/// # Errors
+/// As [`transaction`].
+pub(crate) async fn take_turns<R, F, Fut>(odm: &Odm, documents: Vec<QueueKey>, work: F) -> Result<R>
+where
+    F: Fn(Shared) -> Fut,
+    Fut: Future<Output = Result<R>>,
+{
+    let mut turns = InTurn::new(odm, documents, None).await?;
+    loop {
+        let session = turns.begin().await?;
+        let made = work(session).await;
+        if let Some(result) = turns.end(made).await? {
+            return Ok(result);
+        }
+    }
+}
+
+/// The same of a write that need not be a transaction. It is `None` where these documents are contended: where its transaction
+/// has met those of other processes [this often](CONFLICTS), or another one of this process has a moment ago.
+///
+/// # Errors
+/// As [`transaction`].
+pub(crate) async fn unless_contended<R, F, Fut>(
+    odm: &Odm,
+    documents: Vec<QueueKey>,
+    work: F,
+) -> Result<Option<R>>
+where
+    F: Fn(Shared) -> Fut,
+    Fut: Future<Output = Result<R>>,
+{
+    if odm.queue().is_contended(&documents) {
+        return Ok(None);
+    }
+    let mut turns = InTurn::new(odm, documents, Some(CONFLICTS)).await?;
+    loop {
+        if turns.are_contended() {
+            return Ok(None);
+        }
+        let session = turns.begin().await?;
+        let made = work(session).await;
+        if let Some(result) = turns.end(made).await? {
+            return Ok(Some(result));
+        }
+    }
+}
+
+/// How often a transaction meets others before its documents are contended.
+const CONFLICTS: usize = 3;
+
+/// A transaction of the library's own, with its turns.
+struct InTurn<'o> {
+    odm: &'o Odm,
+    documents: Vec<QueueKey>,
+    turns: Option<Turns<'o>>,
+    run: Run,
+    began: Instant,
+    /// How often it may still meet others, if that is limited.
+    left: Option<usize>,
+}
+
+impl<'o> InTurn<'o> {
+    fn new(
+        odm: &'o Odm,
+        documents: Vec<QueueKey>,
+        conflicts: Option<usize>,
+    ) -> BoxFuture<'o, Result<InTurn<'o>>> {
+        async move {
+            let turns = odm.queue().turns(&documents).await;
+            Ok(InTurn {
+                odm,
+                turns: Some(turns),
+                documents,
+                run: Run::new(odm).await?,
+                began: Instant::now(),
+                left: conflicts,
+            })
+        }
+        .boxed()
+    }
+
+    fn are_contended(&self) -> bool {
+        self.left == Some(0) || self.odm.queue().is_contended(&self.documents)
+    }
+
+    async fn begin(&mut self) -> Result<Shared> {
+        self.began = Instant::now();
+        self.run.begin().await
+    }
+
+    /// Ends one attempt. Without a result it has waited for the next one, if there is one.
+    async fn end<R>(&mut self, made: Result<R>) -> Result<Option<R>> {
+        let result = self.run.end(made).await?;
+        match result.is_some() {
+            true => self.odm.queue().took(self.began.elapsed()),
+            false => self.wait().boxed().await,
+        }
+        Ok(result)
+    }
+
+    async fn wait(&mut self) {
+        let queue = self.odm.queue();
+        let met = std::mem::take(&mut self.run.met);
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        if self.left == Some(0) {
+            match met.is_empty() {
+                true => queue.contend(&self.documents),
+                false => queue.contend(&met),
+            }
+            return;
+        }
+        let known = self.documents.len();
+        for one in met {
+            if !self.documents.contains(&one) {
+                self.documents.push(one);
+            }
+        }
+        if self.documents.len() == known {
+            return tokio::time::sleep(queue.pause()).await;
+        }
+        // All of them anew, in the order of all operations.
+        self.turns = None;
+        let waits = Instant::now();
+        self.turns = Some(queue.turns(&self.documents).await);
+        self.run.started += waits.elapsed();
     }
 }
 
@@ -82,6 +211,8 @@ struct Run {
     races: usize,
     /// Whether the server had refused a `bulkWrite` before this time.
     was_refused: bool,
+    /// Where the last attempt has met another transaction, if that is known.
+    met: Vec<QueueKey>,
 }
 
 impl Run {
@@ -103,6 +234,7 @@ impl Run {
                 pause: FIRST_PAUSE,
                 races: 0,
                 was_refused: false,
+                met: Vec::new(),
             })
         }
         .boxed()
@@ -129,12 +261,24 @@ impl Run {
         .boxed()
     }
 
-    /// Commits the transaction, or rolls it back after the error of its work. Gives whether it is committed; otherwise it is to
-    /// be run again.
-    fn end(&mut self, error: Option<Error>) -> BoxFuture<'_, Result<bool>> {
+    /// Commits the transaction, or rolls it back after the error of its work. Without a result it is to be run again.
+    async fn end<R>(&mut self, made: Result<R>) -> Result<Option<R>> {
+        let (result, error) = match made {
+            Ok(result) => (Some(result), None),
+            Err(error) => (None, Some(error)),
+        };
+        match self.is_committed(error).await? {
+            true => Ok(result),
+            false => Ok(None),
+        }
+    }
+
+    /// The same after this error. Gives whether the transaction is committed.
+    fn is_committed(&mut self, error: Option<Error>) -> BoxFuture<'_, Result<bool>> {
         async move {
             let mut end = std::mem::take(&mut *self.session.end());
             let after = end.take_after();
+            self.met = std::mem::take(&mut end.met);
             let dropped = || spoiled("its future was dropped before it completed");
             let (error, again) = match (error, end.spoiled) {
                 (None, None) if end.dropped => (Some(dropped()), false),
@@ -172,11 +316,15 @@ impl Run {
                 }
             }
             tracing::debug!("retrying a transaction after a transient error");
-            tokio::time::sleep(self.pause).await;
-            self.pause = LONGEST_PAUSE.min(self.pause * 3 / 2);
             Ok(false)
         }
         .boxed()
+    }
+
+    /// Waits before the transaction is run again.
+    async fn pause(&mut self) {
+        tokio::time::sleep(at_random(self.pause)).await;
+        self.pause = LONGEST_PAUSE.min(self.pause * 3 / 2);
     }
 }
 

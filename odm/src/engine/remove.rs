@@ -23,6 +23,7 @@ use crate::rules::copy::fill;
 use crate::rules::link::count;
 use crate::rules::on_delete::{Detached, Rule, Rules};
 use crate::rules::pending;
+use crate::session;
 use crate::session::Turn;
 use crate::store::batch::Batch;
 use crate::store::batch::Change;
@@ -658,13 +659,11 @@ impl<'a, 'd> Removal<'a, 'd> {
                 true => {
                     let (scope, level, part) = (self.scope, &*level, &part);
                     let unlinks = (unlinks.as_slice(), &self.on_the_way);
-                    scope
-                        .odm
-                        .transaction(async |tx| {
-                            scope.trip(); // its commit
-                            erase(scope.within(tx.shared()), level, part, unlinks, true).await
-                        })
-                        .await?
+                    session::take_turns(scope.odm, Vec::new(), async |session| {
+                        scope.trip(); // its commit
+                        erase(scope.within(&session), level, part, unlinks, true).await
+                    })
+                    .await?
                 }
             };
             match level.root {

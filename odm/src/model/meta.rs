@@ -352,8 +352,8 @@ pub struct ParentField {
 /// `#[computed]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SyncMode {
-    /// In one transaction with the source, where the deployment has transactions and the write touches few documents;
-    /// else as [`Eventual`](SyncMode::Eventual). The default.
+    /// In one transaction with the source, where the deployment has transactions and the write touches few documents; else as
+    /// [`Eventual`](SyncMode::Eventual). So is a copy whose write has met transactions of other processes three times. The default.
     Auto,
     /// In one transaction with the source, always. [`Odm::sync`](crate::Odm::sync) fails on a standalone server, which has no
     /// transactions.

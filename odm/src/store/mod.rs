@@ -14,6 +14,7 @@ pub(crate) mod handle;
 pub(crate) mod looked;
 pub(crate) mod map;
 pub(crate) mod packed;
+pub(crate) mod queue;
 pub(crate) mod scope;
 pub mod server;
 pub(crate) mod session;

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::error::driver::DriverText;
+use crate::store::queue::QueueKey;
 use mongodb::ClientSession;
 use mongodb::error::TRANSIENT_TRANSACTION_ERROR;
 use std::any::Any;
@@ -51,6 +52,8 @@ pub(crate) struct End {
     pub(crate) dropped: bool,
     /// Whether an upsert was refused for a document that another client inserted: run again, it updates that document.
     pub(crate) raced: bool,
+    /// Documents that a transaction of another client has written at the same time.
+    pub(crate) met: Vec<QueueKey>,
     /// Work that the rooms above leave for the time after the commit.
     after: Option<Box<dyn Any + Send>>,
 }
@@ -91,6 +94,12 @@ impl Shared {
     /// An upsert was refused for a document that another client inserted after the transaction began: the transaction is run again.
     pub(crate) fn raced(&self) {
         self.end().raced = true;
+    }
+
+    /// These documents are written by another transaction at the same time, which ends this one: it waits for its turn at them when
+    /// it is run again.
+    pub(crate) fn met(&self, documents: impl Iterator<Item = QueueKey>) {
+        self.end().met.extend(documents);
     }
 
     /// Remembers that the server refused an operation, which ends the transaction there, also where the program passes the
