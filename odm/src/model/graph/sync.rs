@@ -8,6 +8,7 @@ use crate::model::names::meet;
 use crate::model::reference::OnDelete;
 use crate::model::shape::Shape;
 use crate::own_fields::COPIED;
+use mongodb::bson::Document;
 use mongodb::bson::{Bson, doc};
 
 impl Edge {
@@ -169,4 +170,21 @@ pub(crate) fn whole(derived: &Derived, n: i64) -> Bson {
         Shape::Decimal => n.to_string().parse().map_or(Bson::Int64(n), Bson::Decimal128),
         _ => Bson::Int64(n),
     }
+}
+
+/// The ids of documents and these references: a server takes no `_id` together with a part of it.
+pub(crate) fn fields_of<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> Document {
+    let mut fields = doc! { "_id": 1 };
+    for edge in edges {
+        if edge.root() != "_id" {
+            fields.insert(edge.path.as_str(), 1);
+        }
+    }
+    fields
+}
+
+/// The snapshots beside a reference, with their places among its copies.
+pub(crate) fn snapshots(edge: &Edge) -> impl Iterator<Item = (usize, &CopyField)> {
+    let copies = edge.copies.iter().enumerate();
+    copies.filter(|(_, copy)| copy.sync == SyncMode::Snapshot)
 }
