@@ -8,7 +8,7 @@ use crate::model::graph::sync::{is_atomic, kept_in_sync};
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
 
-/// Whether a write affects derived values, by when they are brought up to date.
+/// Whether a write affects derived values, by the time at which they are updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Affected {
     /// Some in the write's transaction, where the deployment has transactions.

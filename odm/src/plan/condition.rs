@@ -1,4 +1,4 @@
-//! What a condition says of the documents that match it.
+//! Values that every document has which matches a condition.
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::Derived;

@@ -1,4 +1,4 @@
-//! What a write touches, worked out from its operators.
+//! The plan of an operation: its writes as plain data, and the fields, references and derived values that they touch.
 //!
 //! Invariant: nothing here is asynchronous, and nothing asks a server.
 

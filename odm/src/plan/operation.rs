@@ -137,7 +137,7 @@ pub(crate) struct Update {
     /// The condition: the document, and the guards of the changes.
     pub(crate) filter: Document,
     pub(crate) built: Built,
-    /// What the changes touch: read when the write is completed.
+    /// The fields and references that the changes touch: read when the write is completed.
     pub(crate) touches: Touches,
     pub(crate) upsert: bool,
     pub(crate) collation: Option<Collation>,
@@ -280,7 +280,7 @@ pub(crate) struct UpdateMany {
     /// Whether defaults are filled by a statement before it.
     pub(crate) fills_first: bool,
     pub(crate) built: Built,
-    /// What the changes touch: read when the write is completed.
+    /// The fields and references that the changes touch: read when the write is completed.
     pub(crate) touches: Touches,
     pub(crate) upsert: bool,
     /// Whether documents that the range of a type holds back are counted.

@@ -1,4 +1,5 @@
-//! What an update touches: read from its operators once, after the front ends have stated them and before the library adds its own.
+//! The fields, references and derived values that an update touches: read from its operators once, after the front ends have stated
+//! them and before the library adds its own.
 
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
@@ -133,7 +134,7 @@ impl Position {
 }
 
 impl Touches {
-    /// What the update touches in documents of this type. `inserts` is the condition of an upsert.
+    /// Reads the operators of an update of documents of this type. `inserts` is the condition of an upsert.
     pub(crate) fn of(
         graph: &Graph,
         meta: &'static DocumentMeta,
@@ -185,7 +186,7 @@ impl Touches {
         touches
     }
 
-    /// What a statement of the library touches.
+    /// Reads the operators of a statement of the library.
     pub(crate) fn of_statement(graph: &Graph, meta: &'static DocumentMeta, update: &Document) -> Touches {
         let built = Built {
             update: update.clone(),
@@ -223,7 +224,7 @@ impl Touches {
         ChangedFields::Of(self.names().map(str::to_owned).collect())
     }
 
-    /// What an operator changes of a reference, if one does.
+    /// The change of a reference by an operator, if there is one.
     pub(crate) fn reference(&self, edge: &Edge) -> Option<&TouchedReference> {
         let mut touched = self.references.iter();
         touched.find(|touched| touched.edge == edge.at && touched.is_changed)

@@ -1,4 +1,4 @@
-//! What one write touches: of an update as its operators say, of a document as a whole by its type.
+//! The questions that the engine and the rules ask of a write: of an update its operators answer, of a whole document its type.
 
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
@@ -29,7 +29,7 @@ impl Write {
         }
     }
 
-    /// What an update touches.
+    /// The fields and references that an update touches.
     pub(crate) fn touches(&self) -> Option<&Touches> {
         match &self.what {
             What::Update(update) => Some(&update.touches),

@@ -33,7 +33,7 @@ pub(crate) trait DerivedValue: Send + Sync {
         self.fields().iter().any(|name| name == field)
     }
 
-    /// What they are derived of, in words.
+    /// Their source, in words.
     fn source(&self) -> String;
 
     /// The fields to read of a holder for a comparison.
@@ -58,7 +58,7 @@ pub(crate) trait DerivedValue: Send + Sync {
     ) -> BoxFuture<'s, Result<Compared>>;
 
     /// Writes the values of these holders again, except in documents that are refused. The statements are guarded, and safe to
-    /// repeat. What they pass on is pending with the token.
+    /// repeat. Changes of values that others are derived of are pending with the token.
     fn rewrite<'s>(
         &'s self,
         scope: &'s Scope<'_>,

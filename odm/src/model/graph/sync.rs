@@ -1,4 +1,4 @@
-//! What is kept in sync: which references have copies beside them, and what depends on a field of a document.
+//! Derived values and the fields that they depend on: which references have copies beside them, which fields others read.
 
 use crate::model::copy::{Operation, SyncMode};
 use crate::model::document::DocumentMeta;
