@@ -44,8 +44,9 @@ fn itself(input: &DeriveInput, begins_a_path: bool, span: Span) -> TokenStream {
     let mut ident = input.ident.clone();
     ident.set_span(span);
     let (_, arguments, _) = input.generics.split_for_impl();
-    match begins_a_path {
-        true => quote_spanned!(span=> <#ident #arguments>),
-        false => quote_spanned!(span=> #ident #arguments),
+    if begins_a_path {
+        quote_spanned!(span=> <#ident #arguments>)
+    } else {
+        quote_spanned!(span=> #ident #arguments)
     }
 }

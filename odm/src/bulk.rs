@@ -227,11 +227,10 @@ impl Bulk {
             self.writes.push(write);
             return self;
         }
-        let why = match has_condition {
-            true => {
-                "in a bulk, conditions on documents with relationships use the collation of their collection"
-            }
-            false => "in a bulk, only `update_where` and `delete_where` take a collation",
+        let why = if has_condition {
+            "in a bulk, conditions on documents with relationships use the collation of their collection"
+        } else {
+            "in a bulk, only `update_where` and `delete_where` take a collation"
         };
         let error = Error::Query {
             collection: write.meta.collection,
@@ -365,12 +364,13 @@ impl IntoFuture for Bulk {
                     let mut outcome = engine::execute((&odm, session.as_ref()), &trace, operation).await?;
                     let errors = std::mem::take(&mut outcome.errors);
                     let done = BulkDone::from(outcome);
-                    match errors.is_empty() {
-                        true => Ok(done),
-                        false => Err(Error::Bulk {
+                    if errors.is_empty() {
+                        Ok(done)
+                    } else {
+                        Err(Error::Bulk {
                             errors,
                             done: Box::new(done),
-                        }),
+                        })
                     }
                 })
                 .await

@@ -607,12 +607,13 @@ impl Error {
     /// The same after a part of the operation was written, so that callers don't take it for an error after which nothing was
     /// changed.
     pub(crate) fn after_a_part(self, collection: &'static str) -> Error {
-        match self.is_transient() {
-            true => Error::Unfinished {
+        if self.is_transient() {
+            Error::Unfinished {
                 collection,
                 source: Box::new(self),
-            },
-            false => self,
+            }
+        } else {
+            self
         }
     }
 

@@ -301,9 +301,10 @@ pub(crate) fn insert_encoded(
                     outcome => outcome?,
                 };
                 refused.extend(outcome.errors);
-                match refused.is_empty() {
-                    true => Ok((outcome.changed || !is_whole).then_some(outcome.stored)),
-                    false => Err(error(meta, outcome.inserted, refused)),
+                if refused.is_empty() {
+                    Ok((outcome.changed || !is_whole).then_some(outcome.stored))
+                } else {
+                    Err(error(meta, outcome.inserted, refused))
                 }
             })
             .await

@@ -501,18 +501,15 @@ impl UntypedMany {
         } = self;
         let (odm, meta) = (core.odm(), core.meta());
         let built = changes.build_for(meta, upsert, crate::now())?;
-        let update = match upsert {
-            true => {
-                let condition = filter.into_upsert()?;
-                let in_transaction = core.session().is_some();
-                engine::UpdateMany::upsert(odm, meta, condition, built, collation, counts, in_transaction)?
-            }
-            false => {
-                let condition = filter.into_document()?;
-                let mut update = engine::UpdateMany::new(odm, meta, condition, built, counts)?;
-                update.collation = collation;
-                update
-            }
+        let update = if upsert {
+            let condition = filter.into_upsert()?;
+            let in_transaction = core.session().is_some();
+            engine::UpdateMany::upsert(odm, meta, condition, built, collation, counts, in_transaction)?
+        } else {
+            let condition = filter.into_document()?;
+            let mut update = engine::UpdateMany::new(odm, meta, condition, built, counts)?;
+            update.collation = collation;
+            update
         };
         Ok(Operation::one(meta, What::UpdateMany(Box::new(update))))
     }

@@ -166,9 +166,10 @@ impl<'o> InTurn<'o> {
     /// Ends one attempt. Without a result it has waited for the next one, if there is one.
     async fn end<R>(&mut self, made: Result<R>) -> Result<Option<R>> {
         let result = self.run.end(made).await?;
-        match result.is_some() {
-            true => self.odm.queue().took(self.began.elapsed()),
-            false => self.wait().boxed().await,
+        if result.is_some() {
+            self.odm.queue().took(self.began.elapsed())
+        } else {
+            self.wait().boxed().await
         }
         Ok(result)
     }
@@ -178,9 +179,10 @@ impl<'o> InTurn<'o> {
         let met = std::mem::take(&mut self.run.met);
         self.left = self.left.map(|left| left.saturating_sub(1));
         if self.left == Some(0) {
-            match met.is_empty() {
-                true => queue.contend(&self.documents),
-                false => queue.contend(&met),
+            if met.is_empty() {
+                queue.contend(&self.documents)
+            } else {
+                queue.contend(&met)
             }
             return;
         }
@@ -267,9 +269,10 @@ impl Run {
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
         };
-        match self.is_committed(error).await? {
-            true => Ok(result),
-            false => Ok(None),
+        if self.is_committed(error).await? {
+            Ok(result)
+        } else {
+            Ok(None)
         }
     }
 

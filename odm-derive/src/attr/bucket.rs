@@ -147,8 +147,9 @@ fn sums(meta: &ParseNestedMeta) -> syn::Result<Vec<Sum>> {
             content.parse::<Token![,]>()?;
         }
     }
-    match sums.is_empty() {
-        true => Err(syn::Error::new(meta.path.span(), advice)),
-        false => Ok(sums),
+    if sums.is_empty() {
+        Err(syn::Error::new(meta.path.span(), advice))
+    } else {
+        Ok(sums)
     }
 }

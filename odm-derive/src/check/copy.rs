@@ -581,13 +581,14 @@ pub fn container(cx: &Ctxt, container: &Container) {
                      for `on_delete`, `check` and `index` alone{}",
                     label(container, id),
                     id.rust,
-                    match reference.parent {
-                        true => format!(
+                    if reference.parent {
+                        format!(
                             "; where the `{of}` is the parent, the field says so that holds a `{0}`: `#[parent_ref] \
-                             #[denormalize(from = {of})] field: {0}`",
+                         #[denormalize(from = {of})] field: {0}`",
                             container.name()
-                        ),
-                        false => String::new(),
+                        )
+                    } else {
+                        String::new()
                     }
                 ),
             );

@@ -41,9 +41,10 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document) {
     no_tag_on_struct(cx, container);
     let roles = &container.roles;
     for field in container.fields() {
-        match roles.is_id(field) {
-            true => field::of_id(cx, container, field),
-            false => field::all(cx, container, field, false),
+        if roles.is_id(field) {
+            field::of_id(cx, container, field)
+        } else {
+            field::all(cx, container, field, false)
         }
         written_under_one_name(cx, container, field);
         refers_as_stored(cx, container, field);
@@ -311,10 +312,7 @@ fn refers_as_stored(cx: &Ctxt, container: &Container, field: &Field) {
                  `on_delete` and `audit` would not know it. {}, or store the reference in the documents that lack it first",
                 label(container, field),
                 ty::text(function),
-                match ty::many(field.ty).is_some() || ty::is_option(field.ty) {
-                    true => "Write `#[serde(default)]`, which reads none".to_owned(),
-                    false => format!("Make it an `Option<{}>`", ty::text(field.ty)),
-                }
+                if ty::many(field.ty).is_some() || ty::is_option(field.ty) { "Write `#[serde(default)]`, which reads none".to_owned() } else { format!("Make it an `Option<{}>`", ty::text(field.ty)) }
             ),
         );
     }

@@ -93,13 +93,12 @@ pub fn entry_meta(target: &Target, field: &Field) -> Option<TokenStream> {
     let (odm, item, of) = (&target.odm, item(field), path(of));
     let optional = ty::is_option(field.ty);
     let meta = quote_spanned!(item.span()=> #odm::EntryMeta::of::<#item, #of>(#optional));
-    let meta = match reference.parent {
-        false => meta,
-        true => {
-            let one = reference.one.is_some();
-            let order = super::reference::order(target, reference);
-            quote!(#meta.parent(#one, &[#(#order),*]))
-        }
+    let meta = if !reference.parent {
+        meta
+    } else {
+        let one = reference.one.is_some();
+        let order = super::reference::order(target, reference);
+        quote!(#meta.parent(#one, &[#(#order),*]))
     };
     Some(quote!(const { &#meta }))
 }

@@ -214,9 +214,10 @@ fn transparent(target: &Target) -> TokenStream {
         return unit(target);
     };
     let ty = field.stored();
-    let compared = match field.field.opaque {
-        true => quote!(#odm::ByValue),
-        false => quote!(<#ty as #odm::Compared>::As),
+    let compared = if field.field.opaque {
+        quote!(#odm::ByValue)
+    } else {
+        quote!(<#ty as #odm::Compared>::As)
     };
     let declares =
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();

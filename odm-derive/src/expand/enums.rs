@@ -34,9 +34,10 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         quote!(#document)
     };
     let named = variants.iter().any(|variant| variant.style == Style::Named);
-    let compared = match plain || serde.untagged && !named {
-        true => quote!(#odm::ByValue),
-        false => quote!(#odm::ByParts),
+    let compared = if plain || serde.untagged && !named {
+        quote!(#odm::ByValue)
+    } else {
+        quote!(#odm::ByParts)
     };
     let compared = value::compared(target, compared);
     let holds = reference::holds(target, &fields);

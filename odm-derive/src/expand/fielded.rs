@@ -32,11 +32,12 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         quote_spanned!(span=> #odm::FieldMeta::#constructor(#rust, #name, #text, #bounds))
     };
     // A missing option is read as `None`, unless a function reads it: its shape is no option then, but holds one.
-    let make = match field.needed(&target.container.serde) && ty::is_option(stored) && !field.field.opaque {
-        true => quote! {
+    let make = if field.needed(&target.container.serde) && ty::is_option(stored) && !field.field.opaque {
+        quote! {
             #odm::FieldMeta { shape: || #odm::Shape::Bounded(const { &#make }), ..#make }
-        },
-        false => make,
+        }
+    } else {
+        make
     };
     let aliases = &field.serde.aliases;
     let required = field.required(&target.container.serde);

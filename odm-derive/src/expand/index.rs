@@ -123,9 +123,10 @@ pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key, checked: bool) -
         .path
         .last()
         .map_or_else(proc_macro2::Span::call_site, syn::Ident::span);
-    let name = match checked && key.kind.is_by_value() {
-        true => quote_spanned!(span=> #path.indexed_name()),
-        false => quote_spanned!(span=> #path.name()),
+    let name = if checked && key.kind.is_by_value() {
+        quote_spanned!(span=> #path.indexed_name())
+    } else {
+        quote_spanned!(span=> #path.name())
     };
     quote!(#odm::IndexKey { path: || #name, kind: #odm::IndexKind::#kind })
 }

@@ -344,16 +344,15 @@ pub fn unbuffered(target: &Target, field: &Field) -> Option<TokenStream> {
     if field.reference.is_some() || field.serde.with.is_some() || field.field.extra || is_json(field.ty) {
         return None;
     }
-    match field.field.opaque {
-        true => {
-            let ty = field.ty;
-            Some(quote! {{
-                #[allow(unused_imports)]
-                use #odm::Unsure as _;
-                !#odm::Buffer::<#ty>::IS_SAFE
-            }})
-        }
-        false => within(target, field, "UNBUFFERED"),
+    if field.field.opaque {
+        let ty = field.ty;
+        Some(quote! {{
+            #[allow(unused_imports)]
+            use #odm::Unsure as _;
+            !#odm::Buffer::<#ty>::IS_SAFE
+        }})
+    } else {
+        within(target, field, "UNBUFFERED")
     }
 }
 
@@ -362,9 +361,12 @@ fn any(target: &Target, fields: &[&Field], name: &str, is_one: impl Fn(&Field) -
     let constant = quote::format_ident!("{name}");
     let parts: Vec<TokenStream> = fields
         .iter()
-        .filter_map(|field| match is_one(field) {
-            true => Some(quote!(true)),
-            false => within(target, field, name),
+        .filter_map(|field| {
+            if is_one(field) {
+                Some(quote!(true))
+            } else {
+                within(target, field, name)
+            }
         })
         .collect();
     if parts.is_empty() {
@@ -382,9 +384,10 @@ pub fn holds_document(target: &Target, fields: &[&Field]) -> TokenStream {
         .filter_map(|field| {
             let within = within(target, field, "DOCUMENT")?;
             let stored = field.stored();
-            Some(match field.is_array() {
-                true => quote!(<#stored as #odm::Array>::MAP || #within),
-                false => within,
+            Some(if field.is_array() {
+                quote!(<#stored as #odm::Array>::MAP || #within)
+            } else {
+                within
             })
         });
     quote!(false #(|| #parts)*)
@@ -398,9 +401,10 @@ fn within(target: &Target, field: &Field, name: &str) -> Option<TokenStream> {
     if field.field.opaque || field.embed.depth.is_some() || ty::is_scalar(stored) {
         return None;
     }
-    Some(match field.is_array() {
-        true => quote!(<<#stored as #odm::Array>::Item as #odm::Value>::#name),
-        false => quote!(<#stored as #odm::Value>::#name),
+    Some(if field.is_array() {
+        quote!(<<#stored as #odm::Array>::Item as #odm::Value>::#name)
+    } else {
+        quote!(<#stored as #odm::Value>::#name)
     })
 }
 

@@ -37,8 +37,9 @@ pub fn null_of(target: &Target, field: &Field) -> Option<TokenStream> {
     if field.field.opaque || field.reference.is_some() || field.embed.depth.is_some() {
         return None;
     }
-    Some(match field.is_array() {
-        true => quote!(<#stored as #odm::Array>::NULL),
-        false => quote!(<#stored as #odm::Value>::NULL),
+    Some(if field.is_array() {
+        quote!(<#stored as #odm::Array>::NULL)
+    } else {
+        quote!(<#stored as #odm::Value>::NULL)
     })
 }

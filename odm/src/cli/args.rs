@@ -157,13 +157,14 @@ impl Chosen {
                     .iter()
                     .map(|(collection, field)| format!("{collection}.{field}"))
                     .collect();
-                return Err(Failure::new(match known.is_empty() {
-                    true => format!("`--only {name}`: the models have no references"),
-                    false => format!(
+                return Err(Failure::new(if known.is_empty() {
+                    format!("`--only {name}`: the models have no references")
+                } else {
+                    format!(
                         "`--only {name}` is neither a collection with references or copies, nor one of them: \
-                         there are {}",
+                     there are {}",
                         known.join(", ")
-                    ),
+                    )
                 }));
             }
             chosen.extend(fits);

@@ -271,10 +271,7 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
             let plan = watched(streams.progress, "comparing", None, odm.plan()).await?;
             let is_refused = !plan.unknown().is_empty() && !odm.allows_unknown();
             let to_do = !plan.is_empty() || !plan.backfills().is_empty() || is_refused;
-            let code = match *check && to_do {
-                true => WRONG,
-                false => CLEAN,
-            };
+            let code = if *check && to_do { WRONG } else { CLEAN };
             Ok(Done::new(code, &plan, json::plan(&plan)))
         }
         Command::Sync {
@@ -361,9 +358,10 @@ async fn audit(
     streams: &Streams<'_>,
 ) -> Result<Audit, Failure> {
     let only = chosen.of(odm)?;
-    let total = match streams.progress {
-        true => args::documents(odm, &only, sample).await,
-        false => 0,
+    let total = if streams.progress {
+        args::documents(odm, &only, sample).await
+    } else {
+        0
     };
     let mut auditing = odm.audit().only(only);
     if let Some(sample) = sample {
@@ -375,9 +373,10 @@ async fn audit(
 
 async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>) -> Result<Done, Failure> {
     let only = chosen.of(odm)?;
-    let total = match streams.progress {
-        true => args::documents(odm, &only, None).await,
-        false => 0,
+    let total = if streams.progress {
+        args::documents(odm, &only, None).await
+    } else {
+        0
     };
     let repairing = if yes {
         odm.repair_all().only(only)
@@ -469,9 +468,10 @@ fn filling(filled: &Backfilled) -> String {
         )
     });
     let all: Vec<String> = defaults.into_iter().chain(copies).collect();
-    match all.is_empty() {
-        true => "nothing to backfill".to_owned(),
-        false => all.join("; "),
+    if all.is_empty() {
+        "nothing to backfill".to_owned()
+    } else {
+        all.join("; ")
     }
 }
 

@@ -225,9 +225,10 @@ fn order(in_column: &mut [Vec<usize>], column: usize, by: usize, neighbours: &[V
     let mut keyed: Vec<(f64, usize)> = Vec::with_capacity(in_column[column].len());
     for (at, item) in in_column[column].iter().enumerate() {
         let places: Vec<usize> = neighbours[*item].iter().filter_map(position).collect();
-        let key = match places.is_empty() {
-            true => at as f64,
-            false => places.iter().sum::<usize>() as f64 / places.len() as f64,
+        let key = if places.is_empty() {
+            at as f64
+        } else {
+            places.iter().sum::<usize>() as f64 / places.len() as f64
         };
         keyed.push((key, *item));
     }

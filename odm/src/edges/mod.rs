@@ -317,9 +317,12 @@ impl fmt::Display for ReferenceEdge {
 impl fmt::Display for CopyEdge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from = self.source;
-        let only = |filtered: bool| match filtered {
-            true => ", of those that match a condition",
-            false => "",
+        let only = |filtered: bool| {
+            if filtered {
+                ", of those that match a condition"
+            } else {
+                ""
+            }
         };
         match &self.kind {
             CopyKind::Field { source, through } => write!(f, "copy of {from}.{source} through {through}")?,

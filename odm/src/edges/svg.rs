@@ -184,9 +184,10 @@ impl Edges {
         );
         for (at, line) in lines.iter().enumerate() {
             let kind = if line.copy { "copy" } else { "reference" };
-            let start = match line.both {
-                true => format!(" marker-start=\"url(#odm-{kind}-head)\""),
-                false => String::new(),
+            let start = if line.both {
+                format!(" marker-start=\"url(#odm-{kind}-head)\"")
+            } else {
+                String::new()
             };
             let _ = writeln!(
                 svg,
@@ -247,9 +248,10 @@ fn path(line: &Line, at: usize, layout: &Layout) -> String {
         return format!("M{x},{y1} C{far},{y1} {far},{y2} {x},{y2}", far = x + LOOP);
     }
     let rightwards = from.x < to.x;
-    let (x1, x2) = match rightwards {
-        true => (from.x + from.width, to.x),
-        false => (from.x, to.x + to.width),
+    let (x1, x2) = if rightwards {
+        (from.x + from.width, to.x)
+    } else {
+        (from.x, to.x + to.width)
     };
     let passes = layout.passes.get(at).map(Vec::as_slice).unwrap_or_default();
     let mut stops: Vec<(i64, i64, i64)> = passes

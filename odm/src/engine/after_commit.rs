@@ -50,13 +50,15 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
         let scope = Scope::new(odm, None, &trips);
         let mut left = left;
         let deferred = std::mem::take(&mut left.left);
-        let deleted = match left.deleted.is_empty() {
-            true => Ok(()),
-            false => remove::look_again(scope, left.deleted).await,
+        let deleted = if left.deleted.is_empty() {
+            Ok(())
+        } else {
+            remove::look_again(scope, left.deleted).await
         };
-        let checked = match left.written.is_empty() {
-            true => Ok(()),
-            false => recheck::after(&scope, &left.written).await,
+        let checked = if left.written.is_empty() {
+            Ok(())
+        } else {
+            recheck::after(&scope, &left.written).await
         };
         apply::drained_or_logged(deferred.drain(&scope).await);
         told(checked)?;

@@ -213,17 +213,19 @@ impl Propagation {
         document: &RawDocumentBuf,
         changed: ChangedFields,
     ) -> ChangedFields {
-        match self.included.insert((meta.collection, id(document))) {
-            true => changed.with_pending(document),
-            false => changed,
+        if self.included.insert((meta.collection, id(document))) {
+            changed.with_pending(document)
+        } else {
+            changed
         }
     }
 
     /// The pending work that updates by the library record in the documents that they change.
     pub(crate) fn pending(&self) -> PendingWork {
-        match self.transactions {
-            true => PendingWork::Later(self.later),
-            false => PendingWork::All(self.later),
+        if self.transactions {
+            PendingWork::Later(self.later)
+        } else {
+            PendingWork::All(self.later)
         }
     }
 

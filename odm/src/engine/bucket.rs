@@ -81,9 +81,12 @@ impl BucketWriter {
                     let mut page = 0;
                     for (at, (row, items, encoded)) in rows.iter().enumerate() {
                         let pushed = self.push_row(row, &**items, encoded, &trace).await;
-                        page = pushed.map_err(|error| match at > 0 && self.core.session().is_none() {
-                            true => error.after_a_part(self.meta.collection),
-                            false => error,
+                        page = pushed.map_err(|error| {
+                            if at > 0 && self.core.session().is_none() {
+                                error.after_a_part(self.meta.collection)
+                            } else {
+                                error
+                            }
                         })?;
                     }
                     Ok(page)
@@ -106,9 +109,12 @@ impl BucketWriter {
         // How many of them are added already.
         let mut added = 0;
         // Out of a transaction, what has been added before an error stays.
-        let partly = |added: usize, error: Error| match added > 0 && self.core.session().is_none() {
-            true => error.after_a_part(self.meta.collection),
-            false => error,
+        let partly = |added: usize, error: Error| {
+            if added > 0 && self.core.session().is_none() {
+                error.after_a_part(self.meta.collection)
+            } else {
+                error
+            }
         };
         let mut newest: Option<Newest> = None;
         // The round trips beside those of the update.

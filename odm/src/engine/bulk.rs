@@ -132,22 +132,23 @@ impl Statement<'_> {
             } => {
                 let array_filters: Option<Vec<Bson>> = (!array_filters.is_empty())
                     .then(|| array_filters.iter().cloned().map(Bson::Document).collect());
-                match many {
-                    true => UpdateManyModel::builder()
+                if many {
+                    UpdateManyModel::builder()
                         .namespace(namespace)
                         .filter(filter.clone())
                         .update(update)
                         .array_filters(array_filters)
                         .collation(self.collation)
                         .build()
-                        .into(),
-                    false => UpdateOneModel::builder()
+                        .into()
+                } else {
+                    UpdateOneModel::builder()
                         .namespace(namespace)
                         .filter(filter.clone())
                         .update(update)
                         .array_filters(array_filters)
                         .build()
-                        .into(),
+                        .into()
                 }
             }
             Stated::Delete { filter, many: true } => DeleteManyModel::builder()
@@ -261,26 +262,23 @@ pub(super) async fn send(
     let most = server.max_write_batch();
     let bulk_write = odm.bulk_write();
     let in_runs = || async move { runs(odm, session, statements(writes)?, ordered, most).await };
-    let sent = match server.has_bulk_write() && !by_runs && !bulk_write.is_refused() {
-        true => {
-            let sent = one_command(odm, session, statements(writes)?, ordered).await;
-            let is_disabled = sent.as_ref().is_err_and(is_disabled);
-            let again = is_disabled && !bulk_write.is_taken();
-            if is_disabled {
-                bulk_write.refuse();
-            } else if sent.is_ok() {
-                bulk_write.take();
-            }
-            match again && session.is_none() {
-                // In a transaction, which this has ended, it is tried again with the whole of it.
-                true => {
-                    trace.more(1);
-                    in_runs().await
-                }
-                false => sent.map(|done| (done, 1)),
-            }
+    let sent = if server.has_bulk_write() && !by_runs && !bulk_write.is_refused() {
+        let sent = one_command(odm, session, statements(writes)?, ordered).await;
+        let is_disabled = sent.as_ref().is_err_and(is_disabled);
+        let again = is_disabled && !bulk_write.is_taken();
+        if is_disabled {
+            bulk_write.refuse();
+        } else if sent.is_ok() {
+            bulk_write.take();
         }
-        false => in_runs().await,
+        if again && session.is_none() {
+            trace.more(1);
+            in_runs().await
+        } else {
+            sent.map(|done| (done, 1))
+        }
+    } else {
+        in_runs().await
     };
     let sent = sent.map_err(|mut error| {
         if let Error::Bulk { errors, .. } = &mut error {
@@ -449,9 +447,10 @@ async fn one_command(
             {
                 let partly = failure.partial_result.is_some() && session.is_none();
                 let error = of_command(error, collection);
-                return Err(match partly {
-                    true => error.after_a_part(collection),
-                    false => error,
+                return Err(if partly {
+                    error.after_a_part(collection)
+                } else {
+                    error
                 });
             }
             let done = match &failure.partial_result {

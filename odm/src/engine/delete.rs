@@ -26,9 +26,10 @@ pub(super) async fn walk(
     let scope = scope::Scope::new(odm, session, &trips);
     let mut all = execution.refused(Vec::new());
     // One that refers to another one does not hold it back if both are deleted together.
-    let most = match refers_to_its_kind(odm.graph(), meta) {
-        true => usize::MAX,
-        false => MAX_DELETES,
+    let most = if refers_to_its_kind(odm.graph(), meta) {
+        usize::MAX
+    } else {
+        MAX_DELETES
     };
     let mut parts = vec![deletes];
     while let Some(part) = parts.pop() {
@@ -53,9 +54,10 @@ pub(super) async fn walk(
             (Ok(()), _) => {}
             (Err(error), _) if !is_bulk => {
                 // Documents that were deleted before the error stay deleted.
-                return Err(match all.deleted > 0 && session.is_none() {
-                    true => error.after_a_part(meta.collection),
-                    false => error,
+                return Err(if all.deleted > 0 && session.is_none() {
+                    error.after_a_part(meta.collection)
+                } else {
+                    error
                 });
             }
             // In a transaction nothing of it can be saved.

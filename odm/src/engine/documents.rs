@@ -111,16 +111,17 @@ pub(crate) async fn by_collation(
         Ok(())
     };
     found.ids(collation, limit, &mut take).await?;
-    match ids.len() > MOST_FOUND {
-        false => Ok(doc! { "_id": { "$in": ids } }),
-        true => Err(Error::Query {
+    if ids.len() <= MOST_FOUND {
+        Ok(doc! { "_id": { "$in": ids } })
+    } else {
+        Err(Error::Query {
             collection: core.meta().collection,
             message: format!(
                 "more than {MOST_FOUND} documents match by this collation, which is not that of the collection, and documents \
-                 with relationships are first looked up by it, all at once: declare the collation for the collection, or \
-                 change fewer documents at a time"
+             with relationships are first looked up by it, all at once: declare the collation for the collection, or \
+             change fewer documents at a time"
             ),
-        }),
+        })
     }
 }
 

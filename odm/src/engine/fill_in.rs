@@ -56,9 +56,10 @@ impl FillIn<'_> {
     ) -> Result<()> {
         self.with(async |scope| fill::fill_insert(scope, meta, documents, self.beside, token).await)
             .await?;
-        match self.odm.graph().is_linked(meta) {
-            true => count::count_new(documents),
-            false => Ok(()),
+        if self.odm.graph().is_linked(meta) {
+            count::count_new(documents)
+        } else {
+            Ok(())
         }
     }
 

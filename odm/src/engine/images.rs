@@ -96,17 +96,14 @@ impl Before {
                     }
                 }
             }
-            match children || others {
-                true => {
-                    let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-                    for document in by_ids(scope, meta, ids.iter(), names).await? {
-                        own.before.insert(id_of(&document), Some(document));
-                    }
+            if children || others {
+                let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+                for document in by_ids(scope, meta, ids.iter(), names).await? {
+                    own.before.insert(id_of(&document), Some(document));
                 }
-                false => {
-                    for key in ids {
-                        own.before.entry(key).or_insert(None);
-                    }
+            } else {
+                for key in ids {
+                    own.before.entry(key).or_insert(None);
                 }
             }
         }

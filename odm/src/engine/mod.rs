@@ -175,9 +175,10 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
         }
     }
     let is_deletion = |write: &Write| matches!(write.what, What::Delete(_));
-    match writes.iter().any(is_deletion) {
-        true => with_deletions(execution, writes).boxed().await,
-        false => together(execution, writes).await,
+    if writes.iter().any(is_deletion) {
+        with_deletions(execution, writes).boxed().await
+    } else {
+        together(execution, writes).await
     }
 }
 
@@ -191,9 +192,10 @@ async fn with_deletions(execution: Execution<'_>, writes: Vec<Write>) -> Result<
         },
         _ => None,
     };
-    let outcome = match writes.iter().any(|write| execution.is_walk(write)) {
-        true => in_order(execution, writes).await?,
-        false => together(execution, writes).await?,
+    let outcome = if writes.iter().any(|write| execution.is_walk(write)) {
+        in_order(execution, writes).await?
+    } else {
+        together(execution, writes).await?
     };
     if let Some((meta, one)) = alone.filter(|_| outcome.deleted == 0) {
         attempts::after_nothing_deleted(execution, meta, &one).await?;
@@ -218,9 +220,10 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
         while let Some(next) = rest.next_if(alike) {
             part.push(next);
         }
-        let made = match walks {
-            true => delete::walk(execution, meta, &part).await,
-            false => together(execution, part).await,
+        let made = if walks {
+            delete::walk(execution, meta, &part).await
+        } else {
+            together(execution, part).await
         };
         let (made, ends) = match made {
             Ok(made) => (made, false),
@@ -298,13 +301,15 @@ async fn once(
         let made = send::once(execution, session.cloned(), writes).await;
         return all_or_nothing(session, made).map_err(failed);
     };
-    let obligations = match in_parts {
-        true => obligations.in_parts(),
-        false => obligations,
+    let obligations = if in_parts {
+        obligations.in_parts()
+    } else {
+        obligations
     };
-    let obligations = match execution.eventual {
-        true => obligations.eventual(),
-        false => obligations,
+    let obligations = if execution.eventual {
+        obligations.eventual()
+    } else {
+        obligations
     };
     related(execution, writes, obligations).boxed().await
 }

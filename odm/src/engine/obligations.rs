@@ -256,9 +256,10 @@ impl<'a> Obligations<'a> {
                 .into_iter()
                 .for_each(|(meta, token)| session.add_pending(meta, token)),
             None => {
-                let drained = match self.eventual {
-                    true => self.drained_together(scope, token).await,
-                    false => apply::drain_all(scope, pending).await,
+                let drained = if self.eventual {
+                    self.drained_together(scope, token).await
+                } else {
+                    apply::drain_all(scope, pending).await
                 };
                 let collection = self.writes.first().map_or("", |write| write.meta.collection);
                 done.copies += drained.map_err(|error| error.after_a_part(collection))?;
@@ -374,9 +375,10 @@ impl<'a> Obligations<'a> {
     async fn recheck(&self, scope: &Scope<'_>, before: Images, done: &Outcome) -> Result<Option<Recheck>> {
         let graph = self.graph();
         let made = |write: &&Write| !write.is_insert() || done.is_made(write.at);
-        let mut added = match self.writes.iter().all(|write| made(&write)) {
-            true => self.added.clone(),
-            false => exists::added_refs(graph, self.writes.iter().filter(made)),
+        let mut added = if self.writes.iter().all(|write| made(&write)) {
+            self.added.clone()
+        } else {
+            exists::added_refs(graph, self.writes.iter().filter(made))
         };
         let mut inserted: Vec<(&'static DocumentMeta, Vec<Bson>)> = Vec::new();
         let mut insert = |meta: &'static DocumentMeta, id: Bson| match inserted
@@ -459,9 +461,10 @@ impl<'a> Obligations<'a> {
                 match id {
                     Some(id) => ids.push(Key::of_bson(id)),
                     None => {
-                        let limit = match is_linked {
-                            true => most.and_then(|most| i64::try_from(most + 1).ok()),
-                            false => Some(PUT_BACK),
+                        let limit = if is_linked {
+                            most.and_then(|most| i64::try_from(most + 1).ok())
+                        } else {
+                            Some(PUT_BACK)
                         };
                         queries.push(scope.find(meta, filter.clone(), names.iter().copied(), limit));
                     }
@@ -514,12 +517,13 @@ impl<'a> Obligations<'a> {
             self.linked_within(&scope, send, self.most()).await
         };
         let documents = self.documents();
-        let made = match self.may_be_eventual() {
-            true => match session::unless_contended(self.odm, documents, work).await? {
+        let made = if self.may_be_eventual() {
+            match session::unless_contended(self.odm, documents, work).await? {
                 Some(made) => made,
                 None => return Ok(Outcome::contended()),
-            },
-            false => session::take_turns(self.odm, documents, work).await?,
+            }
+        } else {
+            session::take_turns(self.odm, documents, work).await?
         };
         scope.trip();
         made.end(scope).await
@@ -560,12 +564,13 @@ impl<'a> Obligations<'a> {
             return Ok(Within::nothing(Outcome::too_many()));
         };
         let reads_images = self.affected.atomic && scope.session.is_some() || self.moves_children();
-        let images = match reads_images {
-            true => match images::Before::read(scope, self.writes, most).await? {
+        let images = if reads_images {
+            match images::Before::read(scope, self.writes, most).await? {
                 Some(images) => Some(images),
                 None => return Ok(Within::nothing(Outcome::too_many())),
-            },
-            false => None,
+            }
+        } else {
+            None
         };
         if scope.session.is_none() {
             self.foresee(scope, &before).await?;
@@ -865,14 +870,13 @@ pub(crate) fn remove<'s>(
     ids: &'s [Bson],
 ) -> BoxFuture<'s, Result<()>> {
     async move {
-        let left = match scope.odm.graph().is_linked(meta) && scope.odm.has_transactions().await? {
-            true => {
-                session::take_turns(scope.odm, Vec::new(), |session| async move {
-                    unlink(&scope.within(&session), meta, ids).await
-                })
-                .await?
-            }
-            false => unlink(scope, meta, ids).await?,
+        let left = if scope.odm.graph().is_linked(meta) && scope.odm.has_transactions().await? {
+            session::take_turns(scope.odm, Vec::new(), |session| async move {
+                unlink(&scope.within(&session), meta, ids).await
+            })
+            .await?
+        } else {
+            unlink(scope, meta, ids).await?
         };
         left.drain(scope).await.map(drop)
     }
@@ -905,9 +909,10 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
     let token = Token::new();
     for ids in crate::model::key::chunks(&keys) {
         let which = doc! { "_id": { "$in": ids } };
-        match derives {
-            true => apply::mark_gone(scope, meta, which, token).await?,
-            false => scope.delete(meta, which).await?,
+        if derives {
+            apply::mark_gone(scope, meta, which, token).await?
+        } else {
+            scope.delete(meta, which).await?
         };
     }
     if derives {

@@ -82,9 +82,10 @@ impl Outcome {
 
     /// Whether the write at this position was sent and not refused; of an ordered operation none after the first refused one was.
     pub(crate) fn is_made(&self, position: usize) -> bool {
-        match self.ordered {
-            true => self.errors.iter().all(|(at, _)| position < *at),
-            false => self.errors.iter().all(|(at, _)| position != *at),
+        if self.ordered {
+            self.errors.iter().all(|(at, _)| position < *at)
+        } else {
+            self.errors.iter().all(|(at, _)| position != *at)
         }
     }
 

@@ -38,9 +38,10 @@ pub(super) async fn complete(
             metas.push(write.meta);
         }
     }
-    let refused = match metas.is_empty() {
-        true => Vec::new(),
-        false => fill_in(execution, metas, writes, pending).boxed().await?,
+    let refused = if metas.is_empty() {
+        Vec::new()
+    } else {
+        fill_in(execution, metas, writes, pending).boxed().await?
     };
     writes.iter_mut().try_for_each(state_replacement)?;
     if !refused.is_empty() {
@@ -128,9 +129,10 @@ async fn fill_in(
         if !documents.is_empty() {
             before.insert(meta, &mut documents, pending).await?;
         }
-        let copied = match copied_by_others && !documents.is_empty() && before.may_copy(meta).await? {
-            true => Some((meta, documents.clone())),
-            false => None,
+        let copied = if copied_by_others && !documents.is_empty() && before.may_copy(meta).await? {
+            Some((meta, documents.clone()))
+        } else {
+            None
         };
         for (place, document) in places.into_iter().zip(documents) {
             let Some(write) = writes.get_mut(place) else {

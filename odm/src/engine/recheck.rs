@@ -94,10 +94,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
             }
         }
         // An undone insert may be the target of another one.
-        open = match kept.len() == before {
-            true => Vec::new(),
-            false => kept,
-        };
+        open = if kept.len() == before { Vec::new() } else { kept };
     }
     failed.and(first.map_or(Ok(()), Err))
 }

@@ -93,13 +93,12 @@ async fn remove_in_turn(
 ) -> Result<()> {
     // Their derived fields, and links among each other, change before they are deleted.
     let graph = scope.odm.graph();
-    let filter = match is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
-        true => {
-            let rest = rest(graph, meta, &filter, empties_itself);
-            let found = found(&scope, meta, filter, "deleted").await?;
-            all([doc! { "_id": { "$in": found } }, rest])
-        }
-        false => filter,
+    let filter = if is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
+        let rest = rest(graph, meta, &filter, empties_itself);
+        let found = found(&scope, meta, filter, "deleted").await?;
+        all([doc! { "_id": { "$in": found } }, rest])
+    } else {
+        filter
     };
     let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
     let mut removal = Removal::new(scope, transactions, done);
@@ -336,10 +335,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             }
             State::Before(at) => {
                 let Some(rule) = level.rules.list.get(at).copied() else {
-                    level.state = match self.deletes {
-                        true => State::Delete,
-                        false => State::Read,
-                    };
+                    level.state = if self.deletes { State::Delete } else { State::Read };
                     return Ok(Some(None));
                 };
                 level.state = State::Before(at + 1);
@@ -388,9 +384,10 @@ impl<'a, 'd> Removal<'a, 'd> {
     async fn read(&mut self, level: &mut Level<'a>) -> Result<()> {
         // The walk that only looks needs no whole documents, except in the first batch, which is the only one most of the time.
         let whole = level.rules.whole && (self.deletes || level.root && level.batches == 0);
-        let (fields, limit) = match whole {
-            true => (None, WHOLE_BATCH),
-            false => (Some(level.rules.fields.clone()), BATCH),
+        let (fields, limit) = if whole {
+            (None, WHOLE_BATCH)
+        } else {
+            (Some(level.rules.fields.clone()), BATCH)
         };
         let batch = self
             .batch(level.meta, &level.filter, level.last.as_ref(), fields, limit)
@@ -582,12 +579,13 @@ impl<'a, 'd> Removal<'a, 'd> {
         };
         let holder = rule.edge.holder;
         // A document that is about to be deleted itself keeps its references, or it would have changed.
-        let own: HashSet<Key> = match is(holder, meta) {
-            true => documents
+        let own: HashSet<Key> = if is(holder, meta) {
+            documents
                 .iter()
                 .map(|document| Key::of_bson(&id(document)))
-                .collect(),
-            false => HashSet::new(),
+                .collect()
+        } else {
+            HashSet::new()
         };
         // Fields that are derived from what is removed with the references, be it copies beside them or whole items, are
         // updated. So are the computed fields of the documents themselves, if they stay after all, or are inserted again.
@@ -615,12 +613,11 @@ impl<'a, 'd> Removal<'a, 'd> {
                 if rule.is_two_way() {
                     count::count(&mut change.update);
                 }
-                let changed = match rule.is_two_way() {
-                    true => {
-                        let found = found.iter().map(Key::of_bson);
-                        unlink(&self.scope, holder, (found, filter), change, &self.on_the_way).await?
-                    }
-                    false => self.scope.change(holder, filter, change).await?,
+                let changed = if rule.is_two_way() {
+                    let found = found.iter().map(Key::of_bson);
+                    unlink(&self.scope, holder, (found, filter), change, &self.on_the_way).await?
+                } else {
+                    self.scope.change(holder, filter, change).await?
                 };
                 self.count(rule, changed);
             }
@@ -647,28 +644,29 @@ impl<'a, 'd> Removal<'a, 'd> {
 
     /// Deletes the batch; afterwards it contains the documents that were deleted.
     async fn delete(&mut self, level: &mut Level<'a>) -> Result<()> {
-        let unlinks: Vec<Rule<'a>> = match self.is_alone() {
-            false => two_way(&level.rules),
-            true => Vec::new(),
+        let unlinks: Vec<Rule<'a>> = if !self.is_alone() {
+            two_way(&level.rules)
+        } else {
+            Vec::new()
         };
         let batch = std::mem::take(&mut level.batch);
         let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());
         for part in parts(batch, &unlinks) {
-            let mut erased = match self.transactions && (!unlinks.is_empty() || level.rules.derives) {
-                false => erase(self.scope, level, &part, (&unlinks, &self.on_the_way), false).await?,
-                true => {
-                    let (scope, level, part) = (self.scope, &*level, &part);
-                    let unlinks = (unlinks.as_slice(), &self.on_the_way);
-                    session::take_turns(scope.odm, Vec::new(), async |session| {
-                        scope.trip(); // its commit
-                        erase(scope.within(&session), level, part, unlinks, true).await
-                    })
-                    .await?
-                }
+            let mut erased = if !(self.transactions && (!unlinks.is_empty() || level.rules.derives)) {
+                erase(self.scope, level, &part, (&unlinks, &self.on_the_way), false).await?
+            } else {
+                let (scope, level, part) = (self.scope, &*level, &part);
+                let unlinks = (unlinks.as_slice(), &self.on_the_way);
+                session::take_turns(scope.odm, Vec::new(), async |session| {
+                    scope.trip(); // its commit
+                    erase(scope.within(&session), level, part, unlinks, true).await
+                })
+                .await?
             };
-            match level.root {
-                true => self.done.deleted += erased.deleted,
-                false => self.done.cascaded += erased.deleted,
+            if level.root {
+                self.done.deleted += erased.deleted
+            } else {
+                self.done.cascaded += erased.deleted
             }
             let deferred = std::mem::take(&mut erased.deferred);
             match self.scope.session {
@@ -684,14 +682,13 @@ impl<'a, 'd> Removal<'a, 'd> {
             }
             for document in part {
                 let id = id(&document);
-                match erased.there.contains(&Key::of_bson(&id)) {
-                    false => gone.push(document),
-                    true => {
-                        self.on_the_way
-                            .remove(&(level.meta.collection, Key::of_bson(&id)));
-                        if level.rules.whole {
-                            level.changed.push(id);
-                        }
+                if !erased.there.contains(&Key::of_bson(&id)) {
+                    gone.push(document)
+                } else {
+                    self.on_the_way
+                        .remove(&(level.meta.collection, Key::of_bson(&id)));
+                    if level.rules.whole {
+                        level.changed.push(id);
                     }
                 }
             }
@@ -747,9 +744,10 @@ impl<'a, 'd> Removal<'a, 'd> {
             }
         }
         let error = self.still_referenced(level, held).await?;
-        let count = match level.root {
-            true => &mut self.done.deleted,
-            false => &mut self.done.cascaded,
+        let count = if level.root {
+            &mut self.done.deleted
+        } else {
+            &mut self.done.cascaded
         };
         *count = count.saturating_sub(back.len() as u64);
         level.held = Some(error);
@@ -1055,23 +1053,26 @@ async fn erase(
     if part.is_empty() {
         return Ok(erased);
     }
-    let filter = match level.rules.whole {
-        false => all([among(part), level.filter.clone()]),
-        true => as_read(level.meta, part)?,
+    let filter = if !level.rules.whole {
+        all([among(part), level.filter.clone()])
+    } else {
+        as_read(level.meta, part)?
     };
     let graph = scope.odm.graph();
-    let own = match read_before && level.rules.derives {
-        true => Some(
+    let own = if read_before && level.rules.derives {
+        Some(
             scope
                 .every(level.meta, filter.clone(), fill::needed(graph, level.meta))
                 .await?,
-        ),
-        false => None,
+        )
+    } else {
+        None
     };
     // Outside of a transaction, what is derived from them is derived without them before they are deleted.
-    erased.deleted = match level.rules.derives && scope.session.is_none() {
-        true => apply::delete_after_draining(&scope, level.meta, filter).await?,
-        false => scope.delete(level.meta, filter).await?,
+    erased.deleted = if level.rules.derives && scope.session.is_none() {
+        apply::delete_after_draining(&scope, level.meta, filter).await?
+    } else {
+        scope.delete(level.meta, filter).await?
     };
     if erased.deleted < part.len() as u64 {
         let left = scope.there(level.meta, &all_ids).await?;

@@ -196,14 +196,15 @@ async fn update(execution: Execution<'_>, core: Core, update: &Update, filter: D
     execution.trace.more(1);
     let action = || update_one(&core, update, filter);
     let result = act!(core.session(), action()).map_err(|error| core.error(error))?;
-    Ok(match result.matched_count > 0 || result.upserted_id.is_some() {
-        true => Outcome {
+    Ok(if result.matched_count > 0 || result.upserted_id.is_some() {
+        Outcome {
             matched: result.matched_count,
             modified: result.modified_count,
             upserted: result.upserted_id,
             ..Outcome::default()
-        },
-        false => Outcome::unmatched(),
+        }
+    } else {
+        Outcome::unmatched()
     })
 }
 
@@ -376,9 +377,10 @@ async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) 
     let had = count(execution, core, update.has.as_ref(), update).await?;
     let modifications = update.built.modifications();
     let filter = update.filter.clone();
-    let mut action = match update.keys.is_empty() {
-        true => core.raw().update_many(filter, modifications),
-        false => core.raw().update_one(filter, modifications),
+    let mut action = if update.keys.is_empty() {
+        core.raw().update_many(filter, modifications)
+    } else {
+        core.raw().update_one(filter, modifications)
     };
     let refused_insert = update.refused_insert(core.meta());
     if update.upsert && refused + had == 0 && refused_insert.is_none() {

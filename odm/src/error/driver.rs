@@ -104,9 +104,10 @@ impl fmt::Display for DriverText<'_> {
         }
         let mut labels: Vec<&str> = self.0.labels().iter().map(String::as_str).collect();
         labels.sort_unstable();
-        match labels.is_empty() {
-            true => Ok(()),
-            false => write!(f, " [{}]", labels.join(", ")),
+        if labels.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " [{}]", labels.join(", "))
         }
     }
 }

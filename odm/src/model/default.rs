@@ -258,9 +258,12 @@ fn named_below(shape: Shape, name: &str, depth: u32) -> Option<&'static FieldMet
     match shape {
         Shape::Optional(inner) => named_below(inner(), name, depth + 1),
         Shape::Bounded(inner) => named_below(shape::of_field(inner), name, depth + 1),
-        Shape::Struct(of) => of.fields.iter().find_map(|field| match field.flatten {
-            true => named_below(shape::of_field(field), name, depth + 1),
-            false => (field.name == name).then_some(field),
+        Shape::Struct(of) => of.fields.iter().find_map(|field| {
+            if field.flatten {
+                named_below(shape::of_field(field), name, depth + 1)
+            } else {
+                (field.name == name).then_some(field)
+            }
         }),
         _ => None,
     }
@@ -275,9 +278,10 @@ fn fields_at(shape: Shape, name: &str) -> Vec<&'static FieldMeta> {
         Some(field)
     });
     let fields: Vec<_> = fields.collect();
-    match fields.len() == name.split('.').count() {
-        true => fields,
-        false => Vec::new(),
+    if fields.len() == name.split('.').count() {
+        fields
+    } else {
+        Vec::new()
     }
 }
 

@@ -12,9 +12,10 @@ pub(crate) fn is_indexed(edge: &Edge) -> bool {
 
 /// The fields by whose values holders are found: the reference, or the type and the id in it.
 pub(crate) fn looked_up(edge: &Edge) -> Vec<String> {
-    match edge.reference.union {
-        true => vec![format!("{}.type", edge.path), format!("{}.id", edge.path)],
-        false => vec![edge.path.clone()],
+    if edge.reference.union {
+        vec![format!("{}.type", edge.path), format!("{}.id", edge.path)]
+    } else {
+        vec![edge.path.clone()]
     }
 }
 

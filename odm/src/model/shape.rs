@@ -135,9 +135,10 @@ pub(crate) fn inner(mut shape: Shape) -> Shape {
 
 /// The shape of a field's value, as far as it is known.
 pub(crate) fn of_field(field: &FieldMeta) -> Shape {
-    match field.bounds.opaque {
-        true => Shape::Any,
-        false => (field.shape)(),
+    if field.bounds.opaque {
+        Shape::Any
+    } else {
+        (field.shape)()
     }
 }
 

@@ -19,9 +19,10 @@ pub(crate) struct Affected {
 
 impl Affected {
     fn add(&mut self, sync: SyncMode) {
-        match is_atomic(sync, true) {
-            true => self.atomic = true,
-            false => self.eventual = true,
+        if is_atomic(sync, true) {
+            self.atomic = true
+        } else {
+            self.eventual = true
         }
     }
 

@@ -44,9 +44,10 @@ impl Replacement {
         };
         // The stored one stays: a number may be stored as another type that equals it.
         fields.remove("_id");
-        let created = match exact {
-            true => None,
-            false => created(meta, &mut fields, &mut computed),
+        let created = if exact {
+            None
+        } else {
+            created(meta, &mut fields, &mut computed)
         };
         let shape = (meta.shape)();
         let pipeline = match shape {

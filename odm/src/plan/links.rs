@@ -73,9 +73,10 @@ impl Diff {
         let mut added = Vec::new();
         for target in after.iter().map(Node::of) {
             if new.insert(target.key.clone(), target.id.clone()).is_some() {
-                match twice_before.contains(&target.key) {
-                    true => continue,
-                    false => return Err(twice(edge, target.id)),
+                if twice_before.contains(&target.key) {
+                    continue;
+                } else {
+                    return Err(twice(edge, target.id));
                 }
             }
             if !old.contains(&target.key) {

@@ -255,9 +255,10 @@ fn guarded(filter: &mut Document, guards: &[Guard]) {
         [guard] => {
             let condition = guard.condition();
             // One condition stands beside the others, which is less for the server to take apart.
-            match condition.keys().any(|name| filter.contains_key(name)) {
-                false => filter.extend(condition),
-                true => drop(filter.insert("$and", vec![condition])),
+            if !condition.keys().any(|name| filter.contains_key(name)) {
+                filter.extend(condition)
+            } else {
+                drop(filter.insert("$and", vec![condition]))
             }
         }
         guards => drop(filter.insert("$and", guards.iter().map(Guard::condition).collect::<Vec<_>>())),
@@ -331,9 +332,10 @@ impl UpdateMany {
         built.fills_at_once(meta.collection, "an upsert")?;
         // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't: the
         // server refuses it, which ends a transaction.
-        let keys = match collation.is_none() {
-            true => UniqueKey::all_of(odm.graph(), meta, &condition, &built.update),
-            false => Vec::new(),
+        let keys = if collation.is_none() {
+            UniqueKey::all_of(odm.graph(), meta, &condition, &built.update)
+        } else {
+            Vec::new()
         };
         let counts = counts || in_transaction || keys.is_empty();
         let mut update = UpdateMany::of(meta, condition, built, true, counts)?;

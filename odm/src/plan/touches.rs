@@ -313,9 +313,10 @@ impl TouchedReference {
             self.operands.push(Operand {
                 operator: operator.to_owned(),
                 name: name.to_owned(),
-                holds: match depth == edge.segments.len() {
-                    true => Holds::Itself { prefix },
-                    false => Holds::Around { depth, item },
+                holds: if depth == edge.segments.len() {
+                    Holds::Itself { prefix }
+                } else {
+                    Holds::Around { depth, item }
                 },
             });
         }

@@ -194,9 +194,10 @@ impl Place {
 
     fn shape(&self) -> Shape {
         let shape = of_field(self.field);
-        match self.item {
-            true => items(shape).unwrap_or(Shape::Any),
-            false => shape,
+        if self.item {
+            items(shape).unwrap_or(Shape::Any)
+        } else {
+            shape
         }
     }
 
@@ -497,9 +498,10 @@ impl Ask {
         let mut all = Document::new();
         let mut more = Vec::new();
         for (name, condition) in self.all {
-            match all.contains_key(&name) {
-                false => drop(all.insert(name, condition)),
-                true => more.push(doc! { name: condition }),
+            if !all.contains_key(&name) {
+                drop(all.insert(name, condition))
+            } else {
+                more.push(doc! { name: condition })
             }
         }
         if !more.is_empty() {
@@ -855,9 +857,12 @@ fn is_numbered(shape: Shape, depth: u32) -> bool {
     let within = |field: &FieldMeta| is_numbered(of_field(field), depth + 1);
     let of_struct = |of: &StructShape| {
         let fields = of.fields.iter();
-        fields.into_iter().any(|field| match field.flatten {
-            true => within(field),
-            false => is_number(field.name),
+        fields.into_iter().any(|field| {
+            if field.flatten {
+                within(field)
+            } else {
+                is_number(field.name)
+            }
         })
     };
     if depth > MOST_WRAPPERS {
@@ -942,9 +947,10 @@ fn fields_of(of: &StructShape, value: &Document, all: &mut Document) {
             (None | Some(Bson::Null), None) => continue,
             (Some(one), _) => one,
         };
-        let one = match is_plain(field, 0) {
-            true => one.clone(),
-            false => canonical(of_field(field), field.set, one),
+        let one = if is_plain(field, 0) {
+            one.clone()
+        } else {
+            canonical(of_field(field), field.set, one)
         };
         all.insert(field.name, one);
     }

@@ -197,9 +197,10 @@ impl<R> Filter<R> {
             };
         };
         let is_whole = operator == "$eq" && place.stands_alone() && *value != Bson::Null;
-        let given = match is_whole && !place.is_inserted(value) {
-            true => vec![(P::PATH, value.clone())],
-            false => Vec::new(),
+        let given = if is_whole && !place.is_inserted(value) {
+            vec![(P::PATH, value.clone())]
+        } else {
+            Vec::new()
         };
         Filter {
             given,

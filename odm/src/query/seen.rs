@@ -53,9 +53,10 @@ impl Seen {
         let is_found = asked.holds(&Bson::Null);
         let absent = absences(&fields).into_iter();
         let wrong = absent.filter(|absent| asked.holds(absent.value) != is_found);
-        let (more, but) = match is_found {
-            true => (Vec::new(), wrong.collect::<Vec<_>>()),
-            false => (wrong.collect::<Vec<_>>(), Vec::new()),
+        let (more, but) = if is_found {
+            (Vec::new(), wrong.collect::<Vec<_>>())
+        } else {
+            (wrong.collect::<Vec<_>>(), Vec::new())
         };
         let of_item = match (&array, asked) {
             (Some(_), Asked::Operator(operator, value)) => Some((operator, value.clone())),
@@ -86,9 +87,10 @@ impl Seen {
         };
         let is_none = self.is_none;
         let found = doc! { array: { "$elemMatch": self.joined(&rest, inner) } };
-        match is_none {
-            true => doc! { "$nor": [found] },
-            false => found,
+        if is_none {
+            doc! { "$nor": [found] }
+        } else {
+            found
         }
     }
 
@@ -101,16 +103,13 @@ impl Seen {
         }
         let conditions =
             |absent: Vec<Absent>| absent.into_iter().map(|absent| Bson::Document(absent.condition));
-        match self.but.is_empty() {
-            false => {
-                let none: Vec<Bson> = conditions(self.but).collect();
-                doc! { "$and": [stored, { "$nor": none }] }
-            }
-            true => {
-                let more = conditions(self.more);
-                let all: Vec<Bson> = std::iter::once(Bson::Document(stored)).chain(more).collect();
-                doc! { "$or": all }
-            }
+        if !self.but.is_empty() {
+            let none: Vec<Bson> = conditions(self.but).collect();
+            doc! { "$and": [stored, { "$nor": none }] }
+        } else {
+            let more = conditions(self.more);
+            let all: Vec<Bson> = std::iter::once(Bson::Document(stored)).chain(more).collect();
+            doc! { "$or": all }
         }
     }
 }

@@ -366,9 +366,10 @@ pub(crate) fn touching(meta: &BucketMeta, from: Bound<DateTime>, to: Bound<DateT
         let name = meta.period.as_ref().map_or(time.first, |period| period.start);
         conditions.push(doc! { name: { "$lte": to } });
     }
-    match conditions.is_empty() {
-        true => Document::new(),
-        false => doc! { "$and": conditions },
+    if conditions.is_empty() {
+        Document::new()
+    } else {
+        doc! { "$and": conditions }
     }
 }
 

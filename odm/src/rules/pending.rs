@@ -75,9 +75,10 @@ impl ChangedFields {
         };
         let names = fields.iter().map_while(|entry| entry.ok()).map(|(name, _)| name);
         let names: Vec<String> = names.map(|name| unescaped_name(name.as_str())).collect();
-        match names.iter().any(|name| name == ALL) {
-            true => ChangedFields::All,
-            false => ChangedFields::Of(names),
+        if names.iter().any(|name| name == ALL) {
+            ChangedFields::All
+        } else {
+            ChangedFields::Of(names)
         }
     }
 

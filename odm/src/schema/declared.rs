@@ -201,9 +201,10 @@ fn not_a_language(field: &FieldMeta) -> Option<String> {
 }
 
 fn stored(field: &FieldMeta) -> Shape {
-    match field.bounds.opaque {
-        true => Shape::Any,
-        false => (field.shape)(),
+    if field.bounds.opaque {
+        Shape::Any
+    } else {
+        (field.shape)()
     }
 }
 

@@ -115,9 +115,12 @@ fn array(shape: Shape, path: &str) -> Option<&str> {
 }
 
 fn field(shape: Shape, name: &str, left: u32) -> Option<Shape> {
-    let of = |field: &FieldMeta| match field.bounds.opaque || !field.required {
-        true => Shape::Any,
-        false => (field.shape)(),
+    let of = |field: &FieldMeta| {
+        if field.bounds.opaque || !field.required {
+            Shape::Any
+        } else {
+            (field.shape)()
+        }
     };
     let Shape::Struct(shape) = shape else { return None };
     let mut own = shape.fields.iter().filter(|field| !field.flatten);
@@ -519,9 +522,10 @@ impl Index {
             words.push_str(&format!(", collation {collation}"));
         }
         if self.implied {
-            let what = match begins_with(self.key.keys().map(String::as_str), crate::own_fields::OPERATION) {
-                true => "pending work",
-                false => "the reference",
+            let what = if begins_with(self.key.keys().map(String::as_str), crate::own_fields::OPERATION) {
+                "pending work"
+            } else {
+                "the reference"
             };
             words.push_str(&format!(", for {what}"));
         }

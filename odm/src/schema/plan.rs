@@ -611,9 +611,10 @@ impl Odm {
         }
         look.few_enough(existing.len() + new.len());
         for index in self.creatable(look, new).await? {
-            let violations = match index.unique {
-                true => existing::duplicates(db, look.collection, &index).await?,
-                false => None,
+            let violations = if index.unique {
+                existing::duplicates(db, look.collection, &index).await?
+            } else {
+                None
             };
             look.create(index, violations);
         }

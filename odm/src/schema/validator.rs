@@ -122,9 +122,10 @@ pub(super) fn wanted(current: &Current, rules: &Document, declared: Validation) 
                 old.insert("$jsonSchema", schema.clone());
             }
             if put(old, "$expr", rules.get("$expr")) {
-                words.push(match rules.contains_key("$expr") {
-                    true => "demand the declared order of the fields of `_id`".to_owned(),
-                    false => "no longer demand an order of the fields of `_id`".to_owned(),
+                words.push(if rules.contains_key("$expr") {
+                    "demand the declared order of the fields of `_id`".to_owned()
+                } else {
+                    "no longer demand an order of the fields of `_id`".to_owned()
                 });
             }
             if put(old, "$nor", rules.get("$nor")) {

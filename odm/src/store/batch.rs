@@ -80,9 +80,10 @@ impl Scope<'_> {
         let batch = self
             .find_some(meta, filter.clone(), projection.clone(), limit, false)
             .await?;
-        match batch.more {
-            false => Ok(batch),
-            true => self.batch(meta, filter, projection, limit).await,
+        if !batch.more {
+            Ok(batch)
+        } else {
+            self.batch(meta, filter, projection, limit).await
         }
     }
 
@@ -252,9 +253,10 @@ impl Scope<'_> {
     /// once more where the reply was lost, which the server allows of no deletion of many.
     pub(crate) async fn delete(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let result = match names_one(&filter) {
-            true => act!(self, meta, collection.delete_one(filter)),
-            false => act!(self, meta, collection.delete_many(filter)),
+        let result = if names_one(&filter) {
+            act!(self, meta, collection.delete_one(filter))
+        } else {
+            act!(self, meta, collection.delete_many(filter))
         };
         Ok(result?.deleted_count)
     }
@@ -273,9 +275,10 @@ impl Scope<'_> {
         }
         let update = UpdateModifications::Document(update);
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let mut action = match names_one(&filter) {
-            true => collection.update_one(filter, update),
-            false => collection.update_many(filter, update),
+        let mut action = if names_one(&filter) {
+            collection.update_one(filter, update)
+        } else {
+            collection.update_many(filter, update)
         };
         if !change.array_filters.is_empty() {
             action = action.array_filters(change.array_filters);
@@ -322,9 +325,10 @@ impl Scope<'_> {
             .filter(|(_, error)| of_another_field(error))
             .filter_map(|(at, _)| documents.get(*at).map(document_id))
             .collect();
-        let there: HashSet<Key> = match twins.is_empty() {
-            true => HashSet::new(),
-            false => self.there(meta, &twins).await?.iter().map(id).collect(),
+        let there: HashSet<Key> = if twins.is_empty() {
+            HashSet::new()
+        } else {
+            self.there(meta, &twins).await?.iter().map(id).collect()
         };
         let is_there = |at: usize| {
             documents
@@ -521,9 +525,10 @@ pub(crate) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
     let mut joined = Document::new();
     let mut clashing = Vec::new();
     for condition in conditions {
-        match condition.keys().any(|name| joined.contains_key(name)) {
-            false => joined.extend(condition),
-            true => clashing.push(condition),
+        if !condition.keys().any(|name| joined.contains_key(name)) {
+            joined.extend(condition)
+        } else {
+            clashing.push(condition)
         }
     }
     if clashing.is_empty() {
@@ -611,10 +616,10 @@ pub(crate) fn behind(meta: &DocumentMeta, last: &Bson) -> Document {
         .skip_while(|name| *name != last)
         .skip(1)
         .collect();
-    match later.is_empty() {
-        // The server takes no empty list.
-        true => behind,
-        false => doc! { "$or": [behind, { "_id": { "$type": later } }] },
+    if later.is_empty() {
+        behind
+    } else {
+        doc! { "$or": [behind, { "_id": { "$type": later } }] }
     }
 }
 
@@ -626,9 +631,10 @@ pub(crate) fn up_to(meta: &DocumentMeta, last: &Bson) -> Document {
     }
     let last = type_of(last);
     let earlier: Vec<&str> = TYPES.iter().copied().take_while(|name| *name != last).collect();
-    match earlier.is_empty() {
-        true => before,
-        false => doc! { "$or": [before, { "_id": { "$type": earlier } }] },
+    if earlier.is_empty() {
+        before
+    } else {
+        doc! { "$or": [before, { "_id": { "$type": earlier } }] }
     }
 }
 

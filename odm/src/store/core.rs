@@ -33,14 +33,13 @@ impl std::fmt::Debug for Core {
 impl Core {
     pub(crate) fn new(odm: &Odm, meta: &'static DocumentMeta, session: Option<Shared>) -> Core {
         // What copies depend on may not be lost when another server becomes the primary.
-        let raw = match odm.graph().is_depended_on(meta) {
-            false => odm.database().collection(meta.collection),
-            true => {
-                let options = CollectionOptions::builder()
-                    .write_concern(WriteConcern::majority())
-                    .build();
-                odm.database().collection_with_options(meta.collection, options)
-            }
+        let raw = if !odm.graph().is_depended_on(meta) {
+            odm.database().collection(meta.collection)
+        } else {
+            let options = CollectionOptions::builder()
+                .write_concern(WriteConcern::majority())
+                .build();
+            odm.database().collection_with_options(meta.collection, options)
         };
         Core {
             meta,

@@ -16,9 +16,10 @@ use serde::de::DeserializeOwned;
 /// integers where integers are declared (JavaScript stores all numbers so), and it is read once more; if that fails too, the
 /// path of the value that does not fit is found by reading parts of the document.
 pub(crate) fn decode<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T> {
-    let without_own = match (meta.extra)() {
-        true => without_own(meta, doc),
-        false => None,
+    let without_own = if (meta.extra)() {
+        without_own(meta, doc)
+    } else {
+        None
     };
     let doc = without_own.as_deref().unwrap_or(doc);
     let error = match read::<T>(doc) {

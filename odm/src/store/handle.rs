@@ -268,9 +268,10 @@ impl Odm {
 
     /// Refuses writes whose effects on the copies of other programs can't be applied later.
     pub(crate) fn may_write(&self, meta: &DocumentMeta) -> Result<()> {
-        match self.unknown || !self.unknown().copied.contains(&meta.collection) {
-            true => Ok(()),
-            false => Err(unknown_copies(meta)),
+        if self.unknown || !self.unknown().copied.contains(&meta.collection) {
+            Ok(())
+        } else {
+            Err(unknown_copies(meta))
         }
     }
 
@@ -280,9 +281,10 @@ impl Odm {
     pub(crate) fn knows_copies(&self, meta: &DocumentMeta) -> Result<()> {
         let lacking = self.inner.lacking.read();
         let lacking = lacking.unwrap_or_else(std::sync::PoisonError::into_inner);
-        match lacking.contains(&meta.collection) {
-            false => Ok(()),
-            true => Err(unknown_copies(meta)),
+        if !lacking.contains(&meta.collection) {
+            Ok(())
+        } else {
+            Err(unknown_copies(meta))
         }
     }
 
@@ -295,12 +297,13 @@ impl Odm {
             .iter()
             .filter(|(target, _)| target == meta.collection);
         let references: Vec<String> = to_these.map(|(_, name)| name.clone()).collect();
-        match self.unknown || references.is_empty() {
-            true => Ok(()),
-            false => Err(Error::UnknownReferences {
+        if self.unknown || references.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::UnknownReferences {
                 collection: meta.collection,
                 references,
-            }),
+            })
         }
     }
 

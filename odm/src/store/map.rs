@@ -148,9 +148,10 @@ impl Context {
             return Error::Driver(Box::new(error));
         }
         errors.sort_by_key(|(at, _)| *at);
-        let inserted = match ordered {
-            true => errors[0].0,
-            false => given.saturating_sub(errors.len()),
+        let inserted = if ordered {
+            errors[0].0
+        } else {
+            given.saturating_sub(errors.len())
         };
         Error::InsertMany {
             collection: self.collection,
@@ -363,9 +364,10 @@ impl Context {
             fields = self.fields_of(&index, bare.len());
         }
         // Older servers give the values without their fields' names.
-        let value = match value.is_empty() && bare.len() == fields.len() {
-            true => fields.iter().cloned().zip(bare).collect(),
-            false => value,
+        let value = if value.is_empty() && bare.len() == fields.len() {
+            fields.iter().cloned().zip(bare).collect()
+        } else {
+            value
         };
         Error::DuplicateKey {
             collection: self.collection.to_owned(),
@@ -386,9 +388,10 @@ impl Context {
             }
         }
         let fields = message::fields_of_default_name(index);
-        match count == 0 || fields.len() == count {
-            true => fields,
-            false => Vec::new(),
+        if count == 0 || fields.len() == count {
+            fields
+        } else {
+            Vec::new()
         }
     }
 

@@ -204,20 +204,19 @@ impl Scope<'_> {
                 self.trip();
                 crate::store::core::act!(self.session, action)
             };
-            let reply = match past {
-                true => {
-                    let mut unvalidated = command.clone();
-                    unvalidated.append(cstr!("bypassDocumentValidation"), true);
-                    match send(unvalidated).await {
-                        // This user has to write within the validator.
-                        Err(error) if is_unauthorized(&error) => match refusal.take() {
-                            Some(refusal) => return Err(refusal),
-                            None => send(command).await,
-                        },
-                        reply => reply,
-                    }
+            let reply = if past {
+                let mut unvalidated = command.clone();
+                unvalidated.append(cstr!("bypassDocumentValidation"), true);
+                match send(unvalidated).await {
+                    // This user has to write within the validator.
+                    Err(error) if is_unauthorized(&error) => match refusal.take() {
+                        Some(refusal) => return Err(refusal),
+                        None => send(command).await,
+                    },
+                    reply => reply,
                 }
-                false => send(command).await,
+            } else {
+                send(command).await
             };
             let reply = reply.map_err(|error| Context::of(meta).driver(error))?;
             matched += number(reply.get("n"));

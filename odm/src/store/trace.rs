@@ -106,9 +106,10 @@ impl Trace {
     }
 
     fn outcome(&self, error: Error) -> Error {
-        match READS.contains(&self.operation) {
-            true => error.of_read(),
-            false => error,
+        if READS.contains(&self.operation) {
+            error.of_read()
+        } else {
+            error
         }
     }
 

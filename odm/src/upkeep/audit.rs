@@ -659,9 +659,10 @@ impl AuditedReference {
                     .iter()
                     .map(|(id, what)| example(id, what))
                     .collect();
-                let more = match findings.count > findings.sample.len() as u64 {
-                    true => ", among them ",
-                    false => ": ",
+                let more = if findings.count > findings.sample.len() as u64 {
+                    ", among them "
+                } else {
+                    ": "
                 };
                 lines.push(format!("{}{more}{}", what(findings.count), examples.join(", ")));
             };
@@ -935,9 +936,10 @@ impl fmt::Display for Audit {
 impl fmt::Display for AuditedReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.lines();
-        match lines.is_empty() {
-            false => f.write_str(&lines.join("\n")),
-            true => write!(f, "`{}`.`{}`: nothing is wrong", self.collection, self.field),
+        if !lines.is_empty() {
+            f.write_str(&lines.join("\n"))
+        } else {
+            write!(f, "`{}`.`{}`: nothing is wrong", self.collection, self.field)
         }
     }
 }

@@ -175,10 +175,7 @@ impl IntoFuture for Backfilling {
                 let trips = AtomicU64::new(0);
                 let scope = Scope::new(&odm, None, &trips);
                 let defaults = store_defaults(&scope).await?;
-                let waits = match at_once {
-                    true => Duration::ZERO,
-                    false => odm.waits(),
-                };
+                let waits = if at_once { Duration::ZERO } else { odm.waits() };
                 let (mut filled, mut failed) = fill(&scope, all, waits, &read).await?;
                 filled.defaults = defaults;
                 if snapshots {

@@ -27,12 +27,11 @@ pub(crate) async fn measure(
             .await?;
         value.compare(&scope, &again).await
     };
-    let second = match scope.odm.has_transactions().await? {
-        false => look(*scope).await?,
-        true => {
-            scope.trip(); // the commit
-            session::transaction(scope.odm, async |session| look(scope.within(&session)).await).await?
-        }
+    let second = if !scope.odm.has_transactions().await? {
+        look(*scope).await?
+    } else {
+        scope.trip(); // the commit
+        session::transaction(scope.odm, async |session| look(scope.within(&session)).await).await?
     };
     Ok(Compared {
         copies: first.copies,

@@ -138,10 +138,7 @@ pub(crate) async fn agree<'g>(
     new: bool,
 ) -> Result<Written> {
     // A document that is older than the reference may be older than other rules of its validator, too.
-    let scope = &match new {
-        true => scope.unvalidated(),
-        false => *scope,
-    };
+    let scope = &if new { scope.unvalidated() } else { *scope };
     let mut done = Written::default();
     documents.retain(|document| !fill::is_gone(document));
     if new {

@@ -177,14 +177,15 @@ async fn look(scope: &Scope<'_>, asked: &Asked<'_>, holders: &[Bson]) -> Result<
 /// A projection of the references of an edge that refer to these documents.
 pub(crate) fn names_of(edge: &Edge, ids: &[Bson]) -> Bson {
     let field = format!("${}", edge.path);
-    match edge.list {
-        false => Bson::Int32(1),
-        true => doc! { "$cond": [
+    if !edge.list {
+        Bson::Int32(1)
+    } else {
+        doc! { "$cond": [
             { "$isArray": &field },
             { "$setIntersection": [&field, { "$literal": ids }] },
             null,
         ] }
-        .into(),
+        .into()
     }
 }
 
@@ -266,9 +267,10 @@ fn longest(edge: &Edge, document: &RawDocumentBuf) -> u64 {
         if array {
             let RawBsonRef::Array(items) = value else { return 0 };
             let items = items.into_iter().map_while(|item| item.ok());
-            return match rest.iter().any(|segment| segment.array) {
-                false => items.count() as u64,
-                true => items.map(|item| below(item, false, rest)).max().unwrap_or(0),
+            return if !rest.iter().any(|segment| segment.array) {
+                items.count() as u64
+            } else {
+                items.map(|item| below(item, false, rest)).max().unwrap_or(0)
             };
         }
         let Some((next, rest)) = rest.split_first() else {
@@ -328,13 +330,12 @@ pub(crate) async fn look_at<'g>(
         let documents = scope.every(meta, which.clone(), fields).await?;
         inspect(&scope, graph, edges, &documents).await
     };
-    match scope.odm.has_transactions().await? {
-        false => read(*scope).await,
-        true => {
-            scope.trip(); // the commit
-            let odm = scope.odm;
-            odm.transaction(async |tx| read(scope.within(tx.shared())).await)
-                .await
-        }
+    if !scope.odm.has_transactions().await? {
+        read(*scope).await
+    } else {
+        scope.trip(); // the commit
+        let odm = scope.odm;
+        odm.transaction(async |tx| read(scope.within(tx.shared())).await)
+            .await
     }
 }

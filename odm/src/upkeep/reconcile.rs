@@ -658,9 +658,10 @@ fn is_linked_alone(
             // The library inserts documents without links outside of a transaction. A document that is copied from elsewhere
             // may contain a count, but rarely that of a first write.
             let names_some = |edge: &Edge| edge.values(document).next().is_some();
-            match count::writes(document) == 1 {
-                true => !is_together && links.any(names_some),
-                false => links.next().is_some(),
+            if count::writes(document) == 1 {
+                !is_together && links.any(names_some)
+            } else {
+                links.next().is_some()
             }
         }
         OperationType::Replace => links.next().is_some(),
@@ -706,9 +707,10 @@ async fn compare(
     value: &dyn DerivedValue,
     documents: &[RawDocumentBuf],
 ) -> Result<Written> {
-    match documents.is_empty() {
-        true => Ok(Written::default()),
-        false => copies::correct(value, scope, documents).await,
+    if documents.is_empty() {
+        Ok(Written::default())
+    } else {
+        copies::correct(value, scope, documents).await
     }
 }
 

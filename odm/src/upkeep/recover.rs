@@ -209,9 +209,10 @@ impl IntoFuture for Recovering {
                             .batch(meta, all([which, after]), Some(fields.clone()), BATCH)
                             .await?;
                         last = batch.documents.last().map(batch::document_id);
-                        let scope = match by_worker {
-                            true => scope.leased(Token::new()),
-                            false => scope,
+                        let scope = if by_worker {
+                            scope.leased(Token::new())
+                        } else {
+                            scope
                         };
                         let documents = lease::take(&scope, meta, batch.documents).await?;
                         recovered.found(&documents);

@@ -282,9 +282,10 @@ impl Repaired {
             self.repairs.push(Repair {
                 collection: value.holder().collection,
                 field: value.fields().join(", "),
-                what: match value.is_of_holder() {
-                    true => RepairKind::Summed,
-                    false => RepairKind::Copied,
+                what: if value.is_of_holder() {
+                    RepairKind::Summed
+                } else {
+                    RepairKind::Copied
                 },
                 count: written.documents,
             });
@@ -439,9 +440,10 @@ impl Repaired {
         }
         write.note(graph, edge, Some(edge), [&mut change.update]);
         let filter = all([doc! { "_id": { "$in": holders } }, edge.holders_of(target, keys)]);
-        let what = match edge.pulls() {
-            true => RepairKind::Pulled,
-            false => RepairKind::Nullified,
+        let what = if edge.pulls() {
+            RepairKind::Pulled
+        } else {
+            RepairKind::Nullified
         };
         match scope.change(edge.holder, filter, change).await {
             Ok(changed) => {
@@ -597,19 +599,18 @@ impl Repaired {
             }
             Err(error) => stuck.extend(refused(scope, error, std::mem::take(&mut losses)).await?),
         }
-        let (mut statements, mut gains) = match back.list {
-            true => (
+        let (mut statements, mut gains) = if back.list {
+            (
                 gains
                     .iter()
                     .flat_map(|fault| gains_of(back, fault, None))
                     .collect(),
                 gains,
-            ),
-            false => {
-                let singles = single(scope, edge, back, gains, &mut stuck, is_open).await?;
-                write.leave(scope, back, singles.previous).await?;
-                (singles.statements, singles.written)
-            }
+            )
+        } else {
+            let singles = single(scope, edge, back, gains, &mut stuck, is_open).await?;
+            write.leave(scope, back, singles.previous).await?;
+            (singles.statements, singles.written)
         };
         write.note(
             graph,
@@ -681,9 +682,10 @@ impl Writing<'_> {
 
     /// Records that these parents lose children.
     async fn leave(&mut self, scope: &Scope<'_>, edge: &Edge, parents: Vec<Key>) -> Result<()> {
-        match scope.odm.graph().is_parent_edge(edge) {
-            true => self.deferred.note_parents(scope, edge, parents).await,
-            false => Ok(()),
+        if scope.odm.graph().is_parent_edge(edge) {
+            self.deferred.note_parents(scope, edge, parents).await
+        } else {
+            Ok(())
         }
     }
 
@@ -720,9 +722,10 @@ fn loss(fault: &Fault<'_>) -> Option<Statement> {
     let edge = fault.edge;
     Some(Statement {
         filter: doc! { "_id": &fault.holder, &edge.path: other },
-        update: match edge.list {
-            true => doc! { "$pull": { &edge.path: other } },
-            false => edge.cleared(),
+        update: if edge.list {
+            doc! { "$pull": { &edge.path: other } }
+        } else {
+            edge.cleared()
         },
         array_filters: Vec::new(),
     })
@@ -849,10 +852,7 @@ async fn again<'g>(scope: &Scope<'g>, written: Vec<Fault<'g>>) -> Result<Vec<Fau
     let is_pair = |fault: &Fault<'g>, turned: bool| {
         let Some(other) = named(fault) else { return false };
         let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(&other));
-        pairs.contains(&match turned {
-            false => (holder, other),
-            true => (other, holder),
-        })
+        pairs.contains(&if !turned { (holder, other) } else { (other, holder) })
     };
     let side = async |meta: &'static DocumentMeta, edge: &'g Edge, ids: Vec<Bson>| {
         look_at(scope, graph, meta, &[edge], ids).await

@@ -183,9 +183,10 @@ impl Odm {
             if is_stored {
                 let open = not_filled(declared);
                 self.set_unlinked(unlinked_of(graph, &open));
-                return match unknown.is_empty() || self.allows_unknown() {
-                    true => Ok(open),
-                    false => Err(Error::UnknownCopies { edges: unknown }),
+                return if unknown.is_empty() || self.allows_unknown() {
+                    Ok(open)
+                } else {
+                    Err(Error::UnknownCopies { edges: unknown })
                 };
             }
         }
@@ -224,9 +225,10 @@ impl Odm {
             if early && !empty.contains_key(edge.from) {
                 empty.insert(edge.from, self.is_empty(edge.from).await?);
             }
-            match early && empty.get(edge.from) == Some(&false) {
-                true => drop(set.insert(EARLY, true)),
-                false => put(&mut update, "$unset", EARLY, "".into()),
+            if early && empty.get(edge.from) == Some(&false) {
+                drop(set.insert(EARLY, true))
+            } else {
+                put(&mut update, "$unset", EARLY, "".into())
             }
             update.insert("$set", set);
             if let Some(replaced) = replaced {
@@ -288,9 +290,10 @@ impl Odm {
     /// The same, and tells nothing of references.
     pub(crate) async fn refuse_unknown(&self) -> Result<()> {
         let unknown = self.look_for_unknown(&Known::all(self).await?);
-        match unknown.is_empty() || self.allows_unknown() {
-            true => Ok(()),
-            false => Err(Error::UnknownCopies { edges: unknown }),
+        if unknown.is_empty() || self.allows_unknown() {
+            Ok(())
+        } else {
+            Err(Error::UnknownCopies { edges: unknown })
         }
     }
 
@@ -530,9 +533,10 @@ impl Odm {
             let is_older = known
                 .edge(&edge.id)
                 .is_some_and(|known| was_declared(known, &edge.is));
-            let gone = match is_another(&edge.is, stored) || is_older {
-                true => 1,
-                false => lacking(&edge.is, stored).len(),
+            let gone = if is_another(&edge.is, stored) || is_older {
+                1
+            } else {
+                lacking(&edge.is, stored).len()
             };
             if gone > 0 {
                 forgotten += gone as u64;
@@ -571,16 +575,18 @@ fn named<'c>(
 ) -> Vec<String> {
     let from = edge.get_str("from").unwrap_or_default();
     // Those of a subset stand in its items, and are named from there.
-    let holder = match declaration.contains_key("copies") {
-        true => edge.get_str("holder").unwrap_or(id),
-        false => id,
+    let holder = if declaration.contains_key("copies") {
+        edge.get_str("holder").unwrap_or(id)
+    } else {
+        id
     };
     let names: Vec<String> = copies
         .map(|(name, source)| format!("{holder}.{name} from {from}.{source}"))
         .collect();
-    match names.is_empty() {
-        true => vec![id.to_owned()],
-        false => names,
+    if names.is_empty() {
+        vec![id.to_owned()]
+    } else {
+        names
     }
 }
 

@@ -280,9 +280,10 @@ impl Resolve {
                     Body::Unit => Some(Box::default()),
                     Body::Struct(inner) => {
                         let is_tag = |field: &FieldMeta| field.name == tag || field.aliases.contains(&tag);
-                        match inner.fields.iter().any(is_tag) {
-                            true => None,
-                            false => self.fields(inner, level),
+                        if inner.fields.iter().any(is_tag) {
+                            None
+                        } else {
+                            self.fields(inner, level)
                         }
                     }
                     _ => None,

@@ -85,12 +85,15 @@ pub(super) fn holds_enum(field: &FieldMeta) -> bool {
 
 /// Whether a struct, or one that is flattened into it, has a field of this name.
 pub(super) fn claims(shape: &StructShape, name: &str, depth: u32) -> bool {
-    shape.fields.iter().any(|field| match field.flatten {
-        false => field.name == name || field.aliases.contains(&name),
-        true => match inner((field.shape)()) {
-            Shape::Struct(inner) => depth < MAX_WRAPPERS && claims(inner, name, depth + 1),
-            _ => false,
-        },
+    shape.fields.iter().any(|field| {
+        if !field.flatten {
+            field.name == name || field.aliases.contains(&name)
+        } else {
+            match inner((field.shape)()) {
+                Shape::Struct(inner) => depth < MAX_WRAPPERS && claims(inner, name, depth + 1),
+                _ => false,
+            }
+        }
     })
 }
 

@@ -24,9 +24,10 @@ pub(crate) struct Declaration {
 impl Declaration {
     /// The collection whose documents a backfill goes through.
     pub(crate) fn through(&self) -> &'static str {
-        match is_two_way(&self.is) {
-            true => self.from,
-            false => self.holder,
+        if is_two_way(&self.is) {
+            self.from
+        } else {
+            self.holder
         }
     }
 }
@@ -71,9 +72,10 @@ pub(crate) fn ruled<'g>(graph: &'g Graph, edge: &'g Edge) -> impl Iterator<Item 
     targets.map(|target| {
         let name = format!("{}.{}", edge.holder.collection, edge.path);
         Declaration {
-            id: match edge.reference.union {
-                true => format!("{name}: {}", target.collection),
-                false => name,
+            id: if edge.reference.union {
+                format!("{name}: {}", target.collection)
+            } else {
+                name
             },
             from: target.collection,
             holder: edge.holder.collection,

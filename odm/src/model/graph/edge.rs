@@ -168,9 +168,10 @@ impl Edge {
 
     /// The bound of the array that it is in, or that of the items in which it stands with copies.
     pub(crate) fn bound(&self) -> Option<u64> {
-        match self.list {
-            true => self.max,
-            false => self.max_items.filter(|_| self.is_entry()),
+        if self.list {
+            self.max
+        } else {
+            self.max_items.filter(|_| self.is_entry())
         }
     }
 
@@ -282,17 +283,19 @@ impl Edge {
     /// Whether this side of a link is believed where the two differ: the document `holder` says whether it is linked to
     /// `target`. Of a field that is its own other side, the document with the lesser id is.
     pub(crate) fn is_authority(&self, holder: &Key, target: &Key) -> bool {
-        match self.inverse == Some(self.at) {
-            true => holder <= target,
-            false => self.owner,
+        if self.inverse == Some(self.at) {
+            holder <= target
+        } else {
+            self.owner
         }
     }
 
     /// The update that makes a single reference empty: a field that can't be missing is `null` then.
     pub(crate) fn cleared(&self) -> Document {
-        match self.field.required {
-            true => doc! { "$set": { &self.path: null } },
-            false => doc! { "$unset": { &self.path: "" } },
+        if self.field.required {
+            doc! { "$set": { &self.path: null } }
+        } else {
+            doc! { "$unset": { &self.path: "" } }
         }
     }
 }

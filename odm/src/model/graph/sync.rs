@@ -22,9 +22,10 @@ impl Edge {
 
     /// The path of the key itself: in a union it stands beside a type.
     pub(crate) fn key_path(&self) -> String {
-        match self.reference.union {
-            true => format!("{}.id", self.path),
-            false => self.path.clone(),
+        if self.reference.union {
+            format!("{}.id", self.path)
+        } else {
+            self.path.clone()
         }
     }
 

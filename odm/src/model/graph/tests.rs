@@ -536,9 +536,10 @@ fn the_field_says_more_of_the_reference_in_its_struct_of_copies() {
     ] {
         let edge = at(&graph, &SAYING, path);
         let reference = edge.reference;
-        let expected = match is_parent {
-            true => (ReferenceKind::Parent, true, OnDelete::Cascade),
-            false => (ReferenceKind::One, false, OnDelete::Restrict),
+        let expected = if is_parent {
+            (ReferenceKind::Parent, true, OnDelete::Cascade)
+        } else {
+            (ReferenceKind::One, false, OnDelete::Restrict)
         };
         assert_eq!(
             (reference.kind, reference.one, reference.on_delete),

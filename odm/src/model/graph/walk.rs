@@ -207,9 +207,10 @@ impl Walk {
 
     fn fields(&mut self, shape: &StructShape, place: &Place) {
         for field in shape.fields {
-            match field.flatten {
-                true => self.value(field, place),
-                false => self.value(field, &place.below(field.name)),
+            if field.flatten {
+                self.value(field, place)
+            } else {
+                self.value(field, &place.below(field.name))
             }
             if field.volatile {
                 self.volatile.push(place.below(field.name).path());

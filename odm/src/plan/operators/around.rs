@@ -100,10 +100,10 @@ fn is_whole(shape: Shape, name: &str, written: &[&str]) -> bool {
                 .is_some_and(|rest| rest.starts_with('.'))
         };
         written.contains(&name.as_str())
-            || match written.iter().any(below) {
-                true => is_whole(within.shape, &name, written),
-                // The library writes a copy itself.
-                false => within.may_miss || field.copied.is_some(),
+            || if written.iter().any(below) {
+                is_whole(within.shape, &name, written)
+            } else {
+                within.may_miss || field.copied.is_some()
             }
     })
 }

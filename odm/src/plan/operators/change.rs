@@ -271,13 +271,12 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
-        match A::SET {
-            true => changes.add_items(P::PATH, P::FIELD, values),
-            false => {
-                changes.room(P::PATH, P::FIELD, &values, false);
-                changes.needs_value(P::PATH, P::FIELD);
-                changes.each("$push", P::PATH, values);
-            }
+        if A::SET {
+            changes.add_items(P::PATH, P::FIELD, values)
+        } else {
+            changes.room(P::PATH, P::FIELD, &values, false);
+            changes.needs_value(P::PATH, P::FIELD);
+            changes.each("$push", P::PATH, values);
         }
         self
     }

@@ -36,9 +36,10 @@ pub(crate) fn all(shape: Shape, operators: &Document, upsert: bool) -> Vec<Fill>
             for step in steps(shape, name) {
                 let default = default::of(step.field).filter(|_| upsert || !step.field.stored);
                 let Some(default) = default else { continue };
-                let is_needed = match step.is_last {
-                    true => depends(operator, value, default),
-                    false => !is_empty(default),
+                let is_needed = if step.is_last {
+                    depends(operator, value, default)
+                } else {
+                    !is_empty(default)
                 };
                 let known = |fill: &Fill| fill.array == step.array && fill.name == step.name;
                 if is_needed && !found.iter().any(known) {
@@ -85,12 +86,13 @@ struct StepOf {
 fn meets_default(shape: Shape, name: &str, upsert: bool) -> bool {
     let mut shape = shape;
     for part in name.split('.') {
-        let within = match part.starts_with("$[") {
-            true => shape::items(shape),
-            false => match default::named(shape, part) {
+        let within = if part.starts_with("$[") {
+            shape::items(shape)
+        } else {
+            match default::named(shape, part) {
                 Some(field) if field.default.is_some() && (upsert || !field.stored) => return true,
                 field => field.map(shape::of_field),
-            },
+            }
         };
         match within {
             Some(within) => shape = within,
@@ -220,9 +222,10 @@ fn collect(
         Shape::Struct(of) if !seen.contains(&std::ptr::from_ref(of)) => {
             seen.push(of);
             for field in of.fields {
-                let name = match field.flatten {
-                    true => above.to_owned(),
-                    false => crate::plan::operators::joined_names(above, field.name),
+                let name = if field.flatten {
+                    above.to_owned()
+                } else {
+                    crate::plan::operators::joined_names(above, field.name)
                 };
                 // A field that serde skips by itself need not be there.
                 // A derived field is filled from its source.

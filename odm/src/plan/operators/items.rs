@@ -114,14 +114,13 @@ fn some(array: &str) -> Document {
 
 /// That one of these values is an item of the array.
 fn one_of(array: &str, values: &[Bson]) -> Document {
-    match values.iter().any(is_carried_out) {
-        false => doc! { array: { "$elemMatch": { "$in": values } } },
-        true => {
-            let each = values
-                .iter()
-                .map(|value| doc! { array: { "$elemMatch": { "$eq": value } } });
-            doc! { "$or": each.collect::<Vec<_>>() }
-        }
+    if !values.iter().any(is_carried_out) {
+        doc! { array: { "$elemMatch": { "$in": values } } }
+    } else {
+        let each = values
+            .iter()
+            .map(|value| doc! { array: { "$elemMatch": { "$eq": value } } });
+        doc! { "$or": each.collect::<Vec<_>>() }
     }
 }
 

@@ -219,9 +219,10 @@ impl Built {
         }
         left.guards
             .retain(|guard| !matches!(guard, Guard::Room { more: 0, .. }));
-        Some(match left.only_adds && left.added_by_value() == 0 {
-            true => Known::All,
-            false => Known::Some(Box::new(left)),
+        Some(if left.only_adds && left.added_by_value() == 0 {
+            Known::All
+        } else {
+            Known::Some(Box::new(left))
         })
     }
 
@@ -1168,9 +1169,10 @@ impl Changes<()> {
             }
         }
         let only_adds = self.only_adds();
-        let met = match upsert || !self.raw.is_empty() {
-            true => None,
-            false => items::met(&self.operators, &self.array_filters),
+        let met = if upsert || !self.raw.is_empty() {
+            None
+        } else {
+            items::met(&self.operators, &self.array_filters)
         };
         // An update without changes leaves the version and the timestamps of an existing document.
         let changes = self.operators.keys().any(|operator| operator != "$setOnInsert");
@@ -1202,17 +1204,15 @@ impl Changes<()> {
                 {
                     continue;
                 }
-                match fills.is_empty() {
-                    true => {
-                        self.put("$setOnInsert", field.name, value.clone(), replace);
-                        inserted.push(field.name);
-                    }
-                    // A pipeline fills an existing document with the values that a reader sees.
-                    false => fills.push(fill::Fill {
+                if fills.is_empty() {
+                    self.put("$setOnInsert", field.name, value.clone(), replace);
+                    inserted.push(field.name);
+                } else {
+                    fills.push(fill::Fill {
                         array: None,
                         name: field.name.to_owned(),
                         value,
-                    }),
+                    })
                 }
             }
         }
@@ -1241,14 +1241,14 @@ impl Changes<()> {
             let has_value = field.required && !field.flatten && field.aliases.is_empty();
             field.name != "_id" && has_value && !shape::may_be_null((field.shape)())
         };
-        let always = match upsert && !fills.is_empty() {
-            true => meta
-                .fields()
+        let always = if upsert && !fills.is_empty() {
+            meta.fields()
                 .iter()
                 .filter(is_always)
                 .map(|field| field.name)
-                .collect(),
-            false => Vec::new(),
+                .collect()
+        } else {
+            Vec::new()
         };
         let stores = !fills.is_empty() || !inserted.is_empty();
         Ok(Built {

@@ -237,9 +237,10 @@ impl Limit {
 
     /// The condition on a stored number that may be missing.
     pub(crate) fn condition(&self) -> Document {
-        match self.missing {
-            true => doc! { "$exists": true, "$not": self.beyond() },
-            false => doc! { "$not": self.beyond() },
+        if self.missing {
+            doc! { "$exists": true, "$not": self.beyond() }
+        } else {
+            doc! { "$not": self.beyond() }
         }
     }
 
@@ -337,9 +338,12 @@ fn minus(bound: Number, by: &Bson) -> Option<Bson> {
 
 /// The last double to which `by` can be added without passing the bound.
 fn float_difference(bound: f64, by: f64) -> f64 {
-    let kept = |n: f64| match by > 0.0 {
-        true => n + by <= bound,
-        false => n + by >= bound,
+    let kept = |n: f64| {
+        if by > 0.0 {
+            n + by <= bound
+        } else {
+            n + by >= bound
+        }
     };
     // The difference is rounded, and so is the sum.
     last_kept(bound - by, by > 0.0, kept)
@@ -347,10 +351,7 @@ fn float_difference(bound: f64, by: f64) -> f64 {
 
 /// The last double whose product with `by` keeps the bound.
 fn float_quotient(bound: f64, is_max: bool, by: f64, above: bool) -> f64 {
-    let kept = |n: f64| match is_max {
-        true => n * by <= bound,
-        false => n * by >= bound,
-    };
+    let kept = |n: f64| if is_max { n * by <= bound } else { n * by >= bound };
     last_kept(bound / by, above, kept)
 }
 
@@ -391,10 +392,10 @@ fn quotient(bound: Number, is_max: bool, by: Number, above: bool) -> Option<i64>
     };
     let (bound, by) = (i128::from(bound), i128::from(by));
     let floor = bound.div_euclid(by);
-    let floor = match by < 0 && bound.rem_euclid(by) != 0 {
-        // Euclid's quotient by a negative number is rounded up.
-        true => floor - 1,
-        false => floor,
+    let floor = if by < 0 && bound.rem_euclid(by) != 0 {
+        floor - 1
+    } else {
+        floor
     };
     let is_whole = bound % by == 0;
     i64::try_from(if above || is_whole { floor } else { floor + 1 }).ok()
@@ -402,10 +403,7 @@ fn quotient(bound: Number, is_max: bool, by: Number, above: bool) -> Option<i64>
 
 /// Whether the type has numbers beyond the last one.
 fn is_reached(last: i64, (min, max): (i64, i64), above: bool) -> bool {
-    match above {
-        true => last < max,
-        false => last > min,
-    }
+    if above { last < max } else { last > min }
 }
 
 #[cfg(test)]

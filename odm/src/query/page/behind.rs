@@ -69,10 +69,10 @@ pub(super) fn behind(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
             alternatives.push(Bson::Document(doc! { "$and": conditions }));
         }
     }
-    match alternatives.is_empty() {
-        // Behind the last value that there is: the server takes no empty `$or`.
-        true => doc! { "$nor": [{}] },
-        false => doc! { "$or": alternatives },
+    if alternatives.is_empty() {
+        doc! { "$nor": [{}] }
+    } else {
+        doc! { "$or": alternatives }
     }
 }
 

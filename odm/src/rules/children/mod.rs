@@ -274,9 +274,10 @@ fn one(
                     };
                     let change = change(parents, edge, derived, key.clone());
                     let twice = matches!(change.update.get_document(operator), Ok(fields) if fields.contains_key(name));
-                    match twice {
-                        true => drop(change.anew.insert(derived.at)),
-                        false => put(&mut change.update, operator, name, value),
+                    if twice {
+                        change.anew.insert(derived.at);
+                    } else {
+                        put(&mut change.update, operator, name, value)
                     }
                 }
                 _ => both(parents),

@@ -75,9 +75,10 @@ pub(crate) async fn newest(
     let together = parents.len() > 1
         && matches(&first.condition)
         && scope.odm.joins_children(scope.session.is_some()).await?;
-    let mut found = match together {
-        true => first.of_many(scope, subset, parents).await?,
-        false => first.one_by_one(scope, subset, parents).await?,
+    let mut found = if together {
+        first.of_many(scope, subset, parents).await?
+    } else {
+        first.one_by_one(scope, subset, parents).await?
     };
     if subset.last {
         found.values_mut().for_each(|elements| elements.reverse());

@@ -93,9 +93,10 @@ impl DerivedValue for OfChildren<'_> {
     }
 
     fn reads(&self, graph: &Graph, is_read: &dyn Fn(&str) -> bool) -> Vec<String> {
-        match is_read(self.derived.field.name) {
-            true => self.derived.reads(graph),
-            false => Vec::new(),
+        if is_read(self.derived.field.name) {
+            self.derived.reads(graph)
+        } else {
+            Vec::new()
         }
     }
 

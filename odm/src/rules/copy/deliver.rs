@@ -405,9 +405,10 @@ async fn fan_out(
             .map(|end| {
                 // All in one batch are found without their ids.
                 let but_itself = (holds_itself && !alone).then(|| doc! { "$nor": [{ "_id": &own }] });
-                let restriction = match alone {
-                    true => Document::new(),
-                    false => batch::between(edge.holder, from.as_ref(), end),
+                let restriction = if alone {
+                    Document::new()
+                } else {
+                    batch::between(edge.holder, from.as_ref(), end)
                 };
                 let restriction = batch::all(but_itself.into_iter().chain([restriction]));
                 from = Some(end.clone());
@@ -634,9 +635,10 @@ pub(crate) async fn empty_copies(
     let mut update = doc! { "$unset": { format!("{version_prefix}{COPIED}.{}", edge.name()): "" } };
     for copy in copies() {
         let name = format!("{prefix}{}", copy.name);
-        match copy.required {
-            true => put(&mut update, "$set", &name, Bson::Null),
-            false => put(&mut update, "$unset", &name, "".into()),
+        if copy.required {
+            put(&mut update, "$set", &name, Bson::Null)
+        } else {
+            put(&mut update, "$unset", &name, "".into())
         }
         let path = edge.copy_path(copy);
         scope

@@ -267,9 +267,10 @@ pub(crate) async fn fill_insert(
     }
     let transactions = transactions(scope, meta).await?;
     let affected = Affected::by_insert(graph, meta);
-    let mut pending = match affected.leaves_work(transactions) {
-        true => all_fields(),
-        false => Document::new(),
+    let mut pending = if affected.leaves_work(transactions) {
+        all_fields()
+    } else {
+        Document::new()
     };
     if graph.may_have_children(meta) {
         // After a commit too: within a transaction those that come at the same time can't be seen.

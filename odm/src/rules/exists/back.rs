@@ -53,9 +53,10 @@ pub(crate) fn put_back(
                     continue;
                 }
                 let was_one = matches!(previous, Some(Bson::Array(_)));
-                match merged.is_empty() && !was_one {
-                    true => previous,
-                    false => Some(Bson::Array(merged)),
+                if merged.is_empty() && !was_one {
+                    previous
+                } else {
+                    Some(Bson::Array(merged))
                 }
             }
             _ if is_own(before, now, &spot.edges, own) => previous,
@@ -99,17 +100,18 @@ fn spots<'e>(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&'e Edge]) 
         let depth = edge.array().unwrap_or(edge.segments.len());
         let path = edge::path(edge.segments.get(..depth).unwrap_or_default());
         let is_there = |document| value(document, &path).is_some();
-        let spot = match depth <= 1 || is_there(before) && is_there(now) {
-            true => Spot {
+        let spot = if depth <= 1 || is_there(before) && is_there(now) {
+            Spot {
                 path,
                 array: edge.array().is_some(),
                 edges: vec![edge],
-            },
-            false => Spot {
+            }
+        } else {
+            Spot {
                 path: edge.root().to_owned(),
                 array: false,
                 edges: vec![edge],
-            },
+            }
         };
         spots.push(spot);
     }
@@ -225,9 +227,12 @@ fn unedited(previous: &[Bson], present: &[Bson], named: &[bool]) -> Vec<Bson> {
         }
     }
     let places = present.iter().enumerate();
-    let items = places.filter_map(|(at, item)| match undone.contains(&at) {
-        true => back.get(&at).copied(),
-        false => Some(item),
+    let items = places.filter_map(|(at, item)| {
+        if undone.contains(&at) {
+            back.get(&at).copied()
+        } else {
+            Some(item)
+        }
     });
     items.cloned().collect()
 }

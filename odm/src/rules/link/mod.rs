@@ -167,21 +167,18 @@ pub(crate) fn statements(graph: &Graph, effects: &[&Effect], only_changed: bool)
     for edge in &edges {
         let of = effects.iter().filter(|effect| effect.edge == edge.at).copied();
         let lost = of.clone().filter(|effect| effect.act == Act::Lose);
-        match edge.list {
-            true => {
-                for (holders, targets) in by_targets(lost) {
-                    let filter = doc! { &edge.path: { "$in": targets.clone() } };
-                    let update = doc! { "$pullAll": { &edge.path: targets.clone() } };
-                    prepared.add(&holders, &filter, &update);
-                    prepared.leave(&holders, doc! { &edge.path: { "$nin": targets } });
-                }
+        if edge.list {
+            for (holders, targets) in by_targets(lost) {
+                let filter = doc! { &edge.path: { "$in": targets.clone() } };
+                let update = doc! { "$pullAll": { &edge.path: targets.clone() } };
+                prepared.add(&holders, &filter, &update);
+                prepared.leave(&holders, doc! { &edge.path: { "$nin": targets } });
             }
-            false => {
-                for (target, holders) in by_target(lost.map(|effect| (&effect.target, &effect.holder))) {
-                    let filter = doc! { &edge.path: target.id.clone() };
-                    prepared.add(&holders, &filter, &edge.cleared());
-                    prepared.leave(&holders, doc! { &edge.path: { "$ne": target.id } });
-                }
+        } else {
+            for (target, holders) in by_target(lost.map(|effect| (&effect.target, &effect.holder))) {
+                let filter = doc! { &edge.path: target.id.clone() };
+                prepared.add(&holders, &filter, &edge.cleared());
+                prepared.leave(&holders, doc! { &edge.path: { "$ne": target.id } });
             }
         }
         let right = of.filter(|effect| effect.act == Act::Stay);

@@ -51,9 +51,10 @@ impl<'g> Rule<'g> {
     }
 
     pub(crate) fn counts_as(&self) -> Detached {
-        match self.edge.pulls() {
-            true => Detached::Pulled,
-            false => Detached::Nullified,
+        if self.edge.pulls() {
+            Detached::Pulled
+        } else {
+            Detached::Nullified
         }
     }
 
@@ -210,10 +211,7 @@ impl Edge {
         use crate::own_fields::COPIED;
         use crate::store::fields::put;
         let (null, gone) = (("$set", Bson::Null), ("$unset", Bson::from("")));
-        let how = |required: bool| match required {
-            true => null.clone(),
-            false => gone.clone(),
-        };
+        let how = |required: bool| if required { null.clone() } else { gone.clone() };
         let (operator, value) = how(self.field.required);
         let before = if self.field.required { "$unset" } else { "$set" };
         let mut update = doc! { before: {}, operator: {} };

@@ -26,9 +26,10 @@ pub(super) fn of(doc: &RawDocument, fails: Fails) -> Vec<String> {
     let mut path = Vec::new();
     let mut at = RawBsonRef::Document(doc);
     while let Some(step) = search.step(at) {
-        path.push(match step.array {
-            true => step.position.to_string(),
-            false => step.key.as_str().to_owned(),
+        path.push(if step.array {
+            step.position.to_string()
+        } else {
+            step.key.as_str().to_owned()
         });
         at = step.value;
         search.around.push(step);
@@ -64,9 +65,10 @@ impl<'a> Search<'a> {
         let (mut low, mut high) = (0, elements.len());
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            match fails(&elements[..middle]) {
-                true => high = middle,
-                false => low = middle,
+            if fails(&elements[..middle]) {
+                high = middle
+            } else {
+                low = middle
             }
         }
         let step = |position: usize, before: Vec<Element<'a>>| {
@@ -145,16 +147,13 @@ fn elements(of: RawBsonRef<'_>) -> Option<(bool, Vec<Element<'_>>)> {
 }
 
 fn container<'a>(array: bool, elements: impl Iterator<Item = Element<'a>>) -> RawBson {
-    match array {
-        true => {
-            let mut items = RawArrayBuf::new();
-            elements.for_each(|(_, value)| items.push(value));
-            RawBson::Array(items)
-        }
-        false => {
-            let mut doc = RawDocumentBuf::new();
-            elements.for_each(|(key, value)| doc.append(key, value));
-            RawBson::Document(doc)
-        }
+    if array {
+        let mut items = RawArrayBuf::new();
+        elements.for_each(|(_, value)| items.push(value));
+        RawBson::Array(items)
+    } else {
+        let mut doc = RawDocumentBuf::new();
+        elements.for_each(|(key, value)| doc.append(key, value));
+        RawBson::Document(doc)
     }
 }

@@ -43,9 +43,10 @@ pub(super) fn duplicate(message: &str) -> Duplicate<'_> {
     if let Some((pairs, rest)) = pairs(value, true, &budget)
         && rest.trim().is_empty()
     {
-        match pairs.iter().all(|(name, _)| name.is_empty()) {
-            true => found.bare = Some(pairs.into_iter().map(|(_, value)| value).collect()),
-            false => found.value = Some(pairs.into_iter().collect()),
+        if pairs.iter().all(|(name, _)| name.is_empty()) {
+            found.bare = Some(pairs.into_iter().map(|(_, value)| value).collect())
+        } else {
+            found.value = Some(pairs.into_iter().collect())
         }
     }
     found
@@ -254,10 +255,7 @@ pub(super) fn fields_of_default_name(index: &str) -> Vec<String> {
             name.push_str(part);
         }
     }
-    match name.is_empty() {
-        true => fields,
-        false => Vec::new(), // not a default name
-    }
+    if name.is_empty() { fields } else { Vec::new() }
 }
 
 /// The size of a document that is too large, where the message tells it.

@@ -772,13 +772,13 @@ fn failed(code: i32, labels: &[&str]) -> mongodb::error::Error {
     let command: mongodb::error::CommandError = deserialize_from_document(reply).expect("an error");
     let mut concern = doc! { "code": code, "codeName": "Name", "errmsg": "words" };
     concern.insert("errorLabels", labels.to_vec());
-    match labels.is_empty() {
-        true => ErrorKind::Command(command).into(),
-        // The driver takes the labels of this one from what is read.
-        false => ErrorKind::Write(WriteFailure::WriteConcernError(
+    if labels.is_empty() {
+        ErrorKind::Command(command).into()
+    } else {
+        ErrorKind::Write(WriteFailure::WriteConcernError(
             deserialize_from_document(concern).expect("an error"),
         ))
-        .into(),
+        .into()
     }
 }
 

@@ -277,9 +277,10 @@ fn meant(rules: &[Bson]) -> Meant {
             "properties" => {
                 let mut details =
                     documents(rule, "propertiesNotSatisfied").flat_map(|p| documents(p, "details"));
-                match details.any(|rule| operator(rule) == "enum") {
-                    true => Meant::No,
-                    false => Meant::Yes,
+                if details.any(|rule| operator(rule) == "enum") {
+                    Meant::No
+                } else {
+                    Meant::Yes
                 }
             }
             _ => Meant::Yes,
