@@ -14,7 +14,7 @@ use crate::model::reference::{
 use crate::model::shape::{FieldMeta, Shape};
 use crate::model::value::Value;
 use crate::query::join::{Hop, Slot};
-use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf};
+use mongodb::bson::{self, Bson, RawBsonRef, RawDocumentBuf};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -108,6 +108,19 @@ pub struct Subset {
     pub filter: Option<fn() -> crate::Result<RawDocumentBuf>>,
     /// When it follows.
     pub sync: SyncMode,
+}
+
+impl Subset {
+    /// The child's fields that it depends on: dotted names.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = &'static str> {
+        let kept = (self.fields)().iter().map(|field| field.source);
+        kept.chain(self.order.iter().map(|key| (key.path)()))
+    }
+
+    /// The value of the field with these elements, in their order.
+    pub(crate) fn value(&self, elements: Vec<bson::Document>) -> Option<Bson> {
+        Some(Bson::Array(elements.into_iter().map(Bson::from).collect()))
+    }
 }
 
 /// A number of the children: `#[computed(avg = Review.stars)]`.
