@@ -51,7 +51,7 @@ impl std::fmt::Display for SyncMode {
 pub enum Copied {
     /// A field of the document that another field of the same struct refers to.
     Field(FieldCopy),
-    /// The first or last of the children.
+    /// The first or last of the children, or a field of one of them.
     Subset(Subset),
     /// A number of the children.
     Computed(Computed),
@@ -89,7 +89,8 @@ pub trait CopyOf<T>: 'static {
     const COPIED: &'static [CopiedField];
 }
 
-/// An array of copies of some of a document's children: `#[subset(of = Review, limit = 10, order(-published_date))]`.
+/// Copies of some of a document's children in an order: an array of them, `#[subset(of = Review, limit = 10,
+/// order(-published_date))]`, or a field of the first one, `#[computed(first = Review.text, order(-published_date))]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Subset {
     /// The children.
@@ -104,6 +105,8 @@ pub struct Subset {
     pub last: bool,
     /// The fields of a child that an element holds; a function, since a document may be its own child.
     pub fields: fn() -> &'static [CopiedField],
+    /// Whether the field holds the value of the one field of the one child that is kept, and not an array of elements.
+    pub single: bool,
     /// Which children count: a condition on the child.
     pub filter: Option<fn() -> crate::Result<RawDocumentBuf>>,
     /// When it follows.
@@ -117,9 +120,14 @@ impl Subset {
         kept.chain(self.order.iter().map(|key| (key.path)()))
     }
 
-    /// The value of the field with these elements, in their order.
+    /// The value of the field with these elements, in their order: `None` where it is that of a child which lacks it, or of no
+    /// child.
     pub(crate) fn value(&self, elements: Vec<bson::Document>) -> Option<Bson> {
-        Some(Bson::Array(elements.into_iter().map(Bson::from).collect()))
+        if !self.single {
+            return Some(Bson::Array(elements.into_iter().map(Bson::from).collect()));
+        }
+        let values = elements.into_iter().next()?.into_iter();
+        values.map(|(_, value)| value).find(|value| *value != Bson::Null)
     }
 }
 

@@ -385,9 +385,12 @@ pub(crate) fn element(subset: &Subset, child: &RawDocument) -> Document {
     element
 }
 
-/// The order of a subset's elements, if all of it can be told from them, and if the parent's collection sorts them as the
+/// The order of a subset's elements, if there are any to push to, if all of it can be told from them, and if the parent's collection sorts them as the
 /// children's does: strings go by the collation of each, and of an array a query takes the least or the greatest item.
 fn push_order(derived: &Derived, subset: &Subset) -> Option<Document> {
+    if subset.single {
+        return None;
+    }
     let name = |source: &str| {
         if source != "_id" && !is_compared_alike((derived.child.shape)(), source) {
             return None;
