@@ -381,7 +381,8 @@ impl Operation {
         ("last", Operation::Last),
     ];
 
-    fn is_ordered(self) -> bool {
+    /// Whether the value is that of one child, which an order finds.
+    pub fn is_ordered(self) -> bool {
         matches!(self, Operation::First | Operation::Last)
     }
 }

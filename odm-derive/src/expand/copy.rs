@@ -328,9 +328,10 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 return typed(quote_spanned!(ty.span()=> #odm::check::count::<#ty>(); #by));
             };
             let name = source.unraw().to_string();
+            let within = super::reference::holds_volatile(target, field);
             let worth = constant(
                 source.span(),
-                quote_spanned!(source.span()=> #odm::check::derivable::<#of>(#name, #owner, #rust, #text)),
+                quote_spanned!(source.span()=> #odm::check::derivable::<#of>(#name, #owner, #rust, #text, #within)),
             );
             let paths = paths(target, &of, source.span());
             let source = quote_spanned!(source.span()=> #paths.#source);

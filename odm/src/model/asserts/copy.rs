@@ -101,11 +101,18 @@ const fn find(fields: &'static [FieldMeta], rust: &str) -> Option<&'static Field
 }
 
 /// Rule five: what changes often is not computed with at every change.
-pub const fn derivable<T: Document>(source: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+pub const fn derivable<T: Document>(
+    source: &str,
+    owner: &str,
+    field: &str,
+    ty: &str,
+    holds_volatile: bool,
+) -> Option<Message> {
     let Some(found) = find(<T as Fielded>::FIELDS, source) else {
         return None;
     };
-    if !found.volatile && !matches!(found.managed, Managed::Version | Managed::UpdatedAt) {
+    let changes = matches!(found.managed, Managed::Version | Managed::UpdatedAt);
+    if !found.volatile && !holds_volatile && !changes {
         return None;
     }
     let message = about(owner, field, ty)
@@ -115,6 +122,8 @@ pub const fn derivable<T: Document>(source: &str, owner: &str, field: &str, ty: 
         .text(source)
         .text(if found.volatile {
             "`, which is `#[volatile]`: every change of it would be a write of the parent. "
+        } else if holds_volatile {
+            "`, in which a field is `#[volatile]`: every change of it would be a write of the parent. "
         } else {
             "`, which every write of the document changes, and would be a write of the parent. "
         })
