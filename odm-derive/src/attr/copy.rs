@@ -381,6 +381,11 @@ impl Operation {
         ("last", Operation::Last),
     ];
 
+    fn name(self) -> &'static str {
+        let named = Operation::NAMES.iter().find(|(_, operation)| *operation == self);
+        named.map_or("", |(name, _)| name)
+    }
+
     /// Whether the value is that of one child, which an order finds.
     pub fn is_ordered(self) -> bool {
         matches!(self, Operation::First | Operation::Last)
@@ -461,10 +466,14 @@ impl Computed {
         };
         match &keys {
             None if operation.is_ordered() => {
+                let (name, of) = (operation.name(), crate::ty::text(&of));
+                let field = field.as_ref().map_or_else(String::new, Ident::to_string);
                 return Err(syn::Error::new(
                     span,
-                    "Which child is the first, an order says. Write `#[computed(first = Review.text, order(-published_date))]`: \
-                     with a minus the greatest is the first, without one the least",
+                    format!(
+                        "`{name}` takes the value of one child, and needs the order that finds it. Write `#[computed({name} = \
+                         {of}.{field}, order(-published_date))]`: with a minus the greatest is the first, without one the least",
+                    ),
                 ));
             }
             Some(keys) if !operation.is_ordered() => {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) const COPIES: [(&str, &str); 43] = [
+pub(super) const COPIES: [(&str, &str); 45] = [
     ("logs", "host_name"),
     ("logs", "host_ip"),
     ("logs", "host_load"),
