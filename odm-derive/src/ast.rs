@@ -3,6 +3,7 @@
 use crate::attr;
 use crate::attr::Count;
 use crate::attr::copy::{self, Copy};
+use crate::attr::document::Document;
 use crate::attr::index::Index;
 use crate::attr::reference::Reference;
 use crate::case::Case;
@@ -23,6 +24,8 @@ pub struct Container<'a> {
     /// The name in messages, where the application knows the type by an alias.
     pub alias: Option<String>,
     pub data: Data<'a>,
+    /// The roles of a document's fields. In another type no field has one.
+    pub roles: Roles,
 }
 
 pub enum Data<'a> {
@@ -96,7 +99,15 @@ impl<'a> Container<'a> {
             copies,
             alias: None,
             data,
+            roles: Roles::default(),
         }
+    }
+
+    /// A document, whose attributes give its fields their roles.
+    pub fn document(cx: &Ctxt, input: &'a DeriveInput, document: &Document) -> Container<'a> {
+        let mut container = Container::read(cx, input);
+        container.roles = Roles::find(container.fields(), document);
+        container
     }
 
     /// The name by which the application knows it, without `r#`.
@@ -252,6 +263,68 @@ impl<'a> Field<'a> {
     /// "`name: Type`", as messages name a field.
     pub fn label(&self) -> String {
         format!("{}: {}", self.rust, ty::text(self.ty))
+    }
+}
+
+/// The roles of a document's fields, by their names in Rust.
+#[derive(Default)]
+pub struct Roles {
+    pub id: Option<String>,
+    /// The library makes the id.
+    pub managed_id: bool,
+    pub created: Option<String>,
+    pub updated: Option<String>,
+    pub version: Option<String>,
+}
+
+impl Roles {
+    fn find(fields: &[Field], document: &Document) -> Roles {
+        let id = fields
+            .iter()
+            .find(|field| field.name == "_id" && !field.skipped());
+        let existing = |given: Option<&Ident>, default: &str| {
+            let wanted = given.map_or_else(|| default.to_owned(), |ident| ident.unraw().to_string());
+            fields.iter().any(|field| field.rust == wanted).then_some(wanted)
+        };
+        let mut roles = Roles {
+            id: id.map(|field| field.rust.clone()),
+            managed_id: id.is_some_and(|field| ty::exactly(field.ty, "ObjectId")),
+            ..Roles::default()
+        };
+        if let Some(timestamps) = &document.timestamps {
+            let (created, updated) = (timestamps.created.as_ref(), timestamps.updated.as_ref());
+            if !timestamps.named || created.is_some() {
+                roles.created = existing(created, "created_at");
+            }
+            if !timestamps.named || updated.is_some() {
+                roles.updated = existing(updated, "updated_at");
+            }
+        }
+        if let Some(version) = &document.version {
+            roles.version = existing(version.value.as_ref(), "version");
+        }
+        roles
+    }
+
+    pub fn is_id(&self, field: &Field) -> bool {
+        self.id.as_ref() == Some(&field.rust)
+    }
+    pub fn is_created(&self, field: &Field) -> bool {
+        self.created.as_ref() == Some(&field.rust)
+    }
+    pub fn is_updated(&self, field: &Field) -> bool {
+        self.updated.as_ref() == Some(&field.rust)
+    }
+    pub fn is_version(&self, field: &Field) -> bool {
+        self.version.as_ref() == Some(&field.rust)
+    }
+
+    /// The library makes the value, so the application does not supply it.
+    pub fn made(&self, field: &Field) -> bool {
+        self.is_id(field) && self.managed_id
+            || self.is_created(field)
+            || self.is_updated(field)
+            || self.is_version(field)
     }
 }
 

@@ -4,8 +4,7 @@
 use crate::ast::Container;
 use crate::attr::projection::Projection;
 use crate::ctxt::Ctxt;
-use crate::expand::document::{self, Roles};
-use crate::expand::{Target, copy, default_crate, reference, union};
+use crate::expand::{Target, copy, default_crate, reference, targets, union};
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -76,7 +75,7 @@ fn references(input: &DeriveInput, krate: &Path, document: bool) -> TokenStream 
 /// wrong.
 fn id(input: &DeriveInput, krate: &Path) -> (TokenStream, TokenStream) {
     let cx = Ctxt::new();
-    let container = Container::read(&cx, input);
+    let mut container = Container::read(&cx, input);
     let _ = cx.check(); // the errors have been said
     let stored = || container.fields().iter().filter(|field| !field.skipped());
     let id = stored()
@@ -87,13 +86,10 @@ fn id(input: &DeriveInput, krate: &Path) -> (TokenStream, TokenStream) {
     let Some(field) = id else {
         return (quote!(#krate::__private::ObjectId), TokenStream::new());
     };
-    let roles = Roles {
-        id: Some(field.rust.clone()),
-        ..Roles::default()
-    };
+    let ty = field.ty;
+    container.roles.id = Some(field.rust.clone());
     let target = Target::new(&container, Some(krate.clone()));
-    let (ty, targets) = (field.ty, document::targets(&target, &roles, &input.generics));
-    (quote!(#ty), targets)
+    (quote!(#ty), targets::targets(&target, &input.generics))
 }
 
 fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {

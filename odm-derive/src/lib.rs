@@ -146,7 +146,8 @@ mod tests;
 ///
 /// All of them take `sync`, the consistency mode: `atomic`, always updated in one transaction with the source; `eventual`,
 /// updated after it; `snapshot`, never updated (not for a subset or a computed field). By default they are updated in one
-/// transaction if the deployment has transactions and the write touches few documents, else after it.
+/// transaction if the deployment has transactions and the write touches few documents, else after it. Copies are also updated
+/// after it where its transaction has met those of other processes three times.
 ///
 /// # Indexes
 ///

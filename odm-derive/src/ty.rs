@@ -3,6 +3,7 @@
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::ext::IdentExt;
 use syn::{GenericArgument, PathArguments, PathSegment, Type};
 
 /// Without parentheses and the invisible groups that `macro_rules` leaves.
@@ -300,4 +301,15 @@ fn write(tokens: TokenStream, out: &mut String) {
             }
         }
     }
+}
+
+/// The name of the enum that `any(Photo, Video)` makes: the type of the field, or of its items, whose name ends in `Ref` and has
+/// no parameters.
+pub fn union(ty: &Type) -> Option<&Ident> {
+    let Type::Path(path) = plain(single(ty)) else {
+        return None;
+    };
+    let ident = path.path.get_ident()?;
+    let text = ident.unraw().to_string();
+    (text.ends_with("Ref") && text != "Ref" && path.qself.is_none()).then_some(ident)
 }

@@ -1,13 +1,14 @@
 //! Mixed writes over several collections.
 
+use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, Operation, Sent, UpdateMany, What, Write, Writes};
+use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
-use crate::plan::operators::{Changes, never_changed};
+use crate::plan::operators::Changes;
+use crate::plan::operators::never_changed;
 use crate::session::Shared;
-use crate::store::results::BulkDone;
 use crate::store::trace::Trace;
-use crate::write::encode;
-use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, query::operand};
+use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::Collation;
 use std::future::IntoFuture;
@@ -140,7 +141,7 @@ impl Bulk {
     /// # Ok(()) }
     /// ```
     pub fn insert<T: Document>(self, document: impl Insertable<T>) -> Bulk {
-        let encoded = crate::write::encoded(document.fresh(crate::now()));
+        let encoded = encoded(document.fresh(crate::now()));
         self.add(T::META, encoded.map(|(_, raw)| What::Insert(raw)))
     }
 
@@ -279,7 +280,7 @@ impl Bulk {
         if let Some(seen) = seen {
             document.set_version(seen.saturating_add(1));
         }
-        let what = operand::id(document.id()).and_then(|id| {
+        let what = id(document.id()).and_then(|id| {
             never_changed(T::META)?;
             let raw = encode(&document)?;
             let replace = engine::Replace::new(T::META, One { id, seen }, raw, exact);

@@ -1,9 +1,9 @@
 //! The typed collection: where queries and writes begin.
 
-use crate::query::join::{Join, ReadFrom as _, Via, Work};
-use crate::session::Shared;
+use crate::query::join::{Join, ReadFrom, Source, Via, Work};
 use crate::store::action::Action;
 use crate::store::core::Core;
+use crate::store::session::Shared;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
     Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, store::decode,
@@ -45,6 +45,12 @@ impl<T: Document> std::fmt::Debug for Collection<T> {
             .field("of", &T::META.name)
             .field("name", &T::META.collection)
             .finish()
+    }
+}
+
+impl<T: Document> ReadFrom for Collection<T> {
+    fn source(&self) -> Source {
+        self.core().source()
     }
 }
 
@@ -144,7 +150,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn insert(&self, document: impl Insertable<T>) -> Insert<T> {
-        Insert::new(self, document.fresh(crate::now()))
+        Insert::new(self.core().clone(), document.fresh(crate::now()))
     }
 
     /// Inserts many documents, in as few commands as the [server's
@@ -181,7 +187,7 @@ impl<T: Document> Collection<T> {
     pub fn insert_many<D: Insertable<T>>(&self, documents: impl IntoIterator<Item = D>) -> InsertMany<T> {
         let now = crate::now();
         InsertMany::new(
-            self,
+            self.core().clone(),
             documents
                 .into_iter()
                 .map(|document| document.fresh(now))
@@ -267,7 +273,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn find(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Find<T> {
-        Find::new(self, filter(T::paths()))
+        Find::new(self.core().clone(), filter(T::paths()))
     }
 
     /// All documents.
@@ -279,7 +285,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn find_all(&self) -> Find<T> {
-        Find::new(self, Filter::all())
+        Find::new(self.core().clone(), Filter::all())
     }
 
     /// The documents that name this one as their parent by `#[parent_ref]`, in the order that it declares. The parent is given
@@ -310,7 +316,7 @@ impl<T: Document> Collection<T> {
             Bson::Null => doc! { "_id": { "$in": [] } },
             key => via.filter(vec![key]),
         });
-        let mut find = Find::new(self, Filter::of(filter));
+        let mut find = Find::new(self.core().clone(), Filter::of(filter));
         let order = via.order.into_iter();
         let order = order.map(|(name, direction)| Order::new(name, direction < 0));
         find.query.sort = order.collect();
@@ -376,7 +382,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn update(&self, target: impl Target<T>) -> Update<T> {
-        Update::new(self, target.target_id(), target.seen_version())
+        Update::new(self.core().clone(), target.target_id(), target.seen_version())
     }
 
     /// Changes every document that matches the condition.
@@ -403,7 +409,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn update_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateMany<T> {
-        UpdateMany::new(self, filter(T::paths()))
+        UpdateMany::new(self.core().clone(), filter(T::paths()))
     }
 
     /// Replaces the document with the same id, and returns the document as it is stored.
@@ -437,7 +443,7 @@ impl<T: Document> Collection<T> {
     where
         T: Replaceable,
     {
-        Replace::new(self, document)
+        Replace::new(self.core().clone(), document)
     }
 
     /// Deletes the document with this id, or this document; given a document of a type with `#[document(version)]`, only
@@ -462,7 +468,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn delete(&self, target: impl Target<T>) -> Delete<T> {
-        Delete::one(self, target.target_id(), target.seen_version())
+        Delete::one(self.core().clone(), target.target_id(), target.seen_version())
     }
 
     /// Deletes every document that matches the condition.
@@ -486,7 +492,7 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T> {
-        Delete::many(self, filter(T::paths()))
+        Delete::many(self.core().clone(), filter(T::paths()))
     }
 
     /// A pipeline over the collection: typed stages first, then any. [`all`](Aggregate::all), [`one`](Aggregate::one) or
@@ -510,6 +516,6 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn aggregate(&self) -> Aggregate<T> {
-        Aggregate::new(self)
+        Aggregate::new(self.core().clone())
     }
 }

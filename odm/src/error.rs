@@ -1,7 +1,18 @@
 //! Errors, in the terms of the application: collection, field, value, and what to do.
 
+mod display;
+pub(crate) mod driver;
+pub(crate) mod results;
+pub(crate) mod violation;
+
+pub use violation::{Rule, Violation};
+
+use display::{
+    At, Bytes, First, Ids, Last, List, Maybe, OfId, Pairs, Reason, Samples, SharedNull, Sizes, Unfit, Unknown,
+};
+use driver::DriverText;
 use mongodb::bson::{Bson, Document};
-use std::fmt;
+use results::BulkDone;
 
 /// The result of an operation.
 ///
@@ -263,7 +274,7 @@ pub enum Error {
         /// ordered bulk stops at the first write that the server refuses.
         errors: Vec<(usize, Error)>,
         /// The result of the other writes.
-        done: Box<crate::store::results::BulkDone>,
+        done: Box<BulkDone>,
     },
 
     /// The models are inconsistent. `Odm::new` reports this, before anything runs.
@@ -360,7 +371,7 @@ pub enum Error {
     ///
     /// Repeat the operation where [`Error::is_transient`] is `true`. Where [`Error::outcome_unknown`] is `true`, a write may
     /// have been made: read what is stored before you repeat it.
-    #[error("{}{}", Told(.source), Unknown(.outcome_unknown))]
+    #[error("{}{}", DriverText(.source), Unknown(.outcome_unknown))]
     Unavailable {
         /// Whether a write may have been made although no reply came.
         outcome_unknown: bool,
@@ -491,7 +502,7 @@ pub enum Error {
 
     /// Anything else that the driver or the server reported: authentication, a time limit, a write that was made and not
     /// acknowledged as its write concern demands.
-    #[error("{}", Told(.0))]
+    #[error("{}", DriverText(.0))]
     Driver(#[source] Box<mongodb::error::Error>),
 }
 
@@ -546,9 +557,7 @@ impl Error {
         match self {
             Error::Contention { .. } | Error::Unavailable { .. } | Error::CursorLost { .. } => true,
             Error::InsertMany { inserted, errors, .. } => *inserted == 0 && nothing(errors),
-            Error::Bulk { errors, done } => {
-                **done == crate::store::results::BulkDone::default() && nothing(errors)
-            }
+            Error::Bulk { errors, done } => **done == BulkDone::default() && nothing(errors),
             Error::Unfinished { .. } => false,
             _ => self.is_transient_transaction_error(),
         }
@@ -645,401 +654,12 @@ impl Error {
 
 impl From<mongodb::error::Error> for Error {
     fn from(e: mongodb::error::Error) -> Error {
-        match crate::store::map::unavailable(&e) {
+        match driver::unavailable(&e) {
             Some(outcome_unknown) => Error::Unavailable {
                 outcome_unknown,
                 source: Box::new(e),
             },
             None => Error::Driver(Box::new(e)),
-        }
-    }
-}
-
-/// A broken rule.
-///
-/// ```
-/// use odm::bson::Bson;
-/// use odm::error::{Rule, Violation};
-/// use odm::types::Number;
-///
-/// let violation = Violation::new("age", Rule::Max(Number::Int(150)), Some(Bson::Int32(200)));
-/// assert_eq!(violation.to_string(), "`age` must be at most 150 (it is 200)");
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Violation {
-    /// The dotted path of the field, with the positions of array items (`addresses.2.city`); empty for the document.
-    pub path: String,
-    /// The rule that was broken.
-    pub rule: Rule,
-    /// The value that broke it, if it is small enough to show; `None` for a missing field.
-    pub value: Option<Bson>,
-    /// The id of the stored document whose value prevents a change (`inc` past a bound, for instance); `None` where the value
-    /// is part of the operation itself.
-    pub id: Option<Box<Bson>>,
-}
-
-impl Violation {
-    /// A violation of `rule` by `value`. A large value is left out: an array, a document, binary data, code, or a string
-    /// of more than 200 bytes.
-    ///
-    /// ```
-    /// use odm::bson::Bson;
-    /// use odm::error::{Rule, Violation};
-    ///
-    /// let long = Violation::new("name", Rule::MaxLength(100), Some(Bson::String("x".repeat(300))));
-    /// assert_eq!(long.value, None);
-    /// ```
-    pub fn new(path: impl Into<String>, rule: Rule, value: Option<Bson>) -> Violation {
-        let shown = |v: &Bson| match v {
-            Bson::String(s) => s.len() <= 200,
-            Bson::Array(_) | Bson::Document(_) | Bson::Binary(_) | Bson::JavaScriptCode(_) => false,
-            _ => true,
-        };
-        Violation {
-            path: path.into(),
-            rule,
-            value: value.filter(shown),
-            id: None,
-        }
-    }
-
-    /// The same for the value of a stored document that prevents a change.
-    pub(crate) fn stored_in(mut self, id: &Bson) -> Violation {
-        self.id = Some(Box::new(id.clone()));
-        self
-    }
-}
-
-/// The rules that a declared field can break.
-///
-/// ```
-/// use odm::error::Rule;
-///
-/// assert_eq!(Rule::MaxItems(10).to_string(), "may hold at most 10 items");
-/// assert_eq!(Rule::Required.to_string(), "is missing");
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Rule {
-    /// `#[embed(max = N)]`: at most N items.
-    MaxItems(u64),
-    /// A fixed array or tuple: exactly this number of items.
-    Items(u64),
-    /// `#[field(max_len = N)]`: at most N code points or bytes.
-    MaxLength(u64),
-    /// `#[field(min_len = N)]`: at least N code points or bytes.
-    MinLength(u64),
-    /// `#[embed(key_len = N)]`: a map's key of at most N code points.
-    KeyLength(u64),
-    /// `#[field(min = N)]`, or the least value of the Rust type.
-    Min(crate::model::shape::Number),
-    /// `#[field(max = N)]`, or the greatest value of the Rust type.
-    Max(crate::model::shape::Number),
-    /// `#[embed(depth = N)]`: at most N levels.
-    Depth(u32),
-    /// The BSON types that the field may have.
-    Type(Vec<String>),
-    /// One of these values.
-    OneOf(Vec<Bson>),
-    /// The field must be there.
-    Required,
-    /// The field is not declared, and the struct refuses others.
-    Unknown,
-    /// A map's key can't be stored: it is empty, starts with `$`, or has a `.` or a zero byte in it.
-    Key(String),
-    /// MongoDB's own rule for `_id`, or a rule of a validator that this library did not create: its operator and reason, as the
-    /// server reported them.
-    Other(String),
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Rule::MaxItems(n) => write!(f, "may hold at most {n} items"),
-            Rule::Items(n) => write!(f, "must hold exactly {n} items"),
-            Rule::MaxLength(n) => write!(f, "may be at most {n} long"),
-            Rule::MinLength(n) => write!(f, "must be at least {n} long"),
-            Rule::KeyLength(n) => write!(f, "may have keys of at most {n} characters"),
-            Rule::Min(n) => write!(f, "must be at least {n}"),
-            Rule::Max(n) => write!(f, "must be at most {n}"),
-            Rule::Depth(n) => write!(f, "may be nested at most {n} levels deep"),
-            Rule::Type(types) => write!(f, "must be of type {}", types.join(" or ")),
-            Rule::OneOf(values) => {
-                f.write_str("must be one of ")?;
-                for (i, value) in values.iter().enumerate() {
-                    write!(f, "{}{value}", if i == 0 { "" } else { ", " })?;
-                }
-                Ok(())
-            }
-            Rule::Required => f.write_str("is missing"),
-            Rule::Unknown => f.write_str("is not a declared field"),
-            Rule::Key(key) => write!(
-                f,
-                "has the key {key:?}, which can't be stored: a key is not empty, does not start with `$` and has neither `.` nor a zero byte in it"
-            ),
-            Rule::Other(text) => write!(f, "breaks the rule {text}"),
-        }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.as_str() {
-            "" => f.write_str("the document ")?,
-            path => write!(f, "`{path}` ")?,
-        }
-        match (&self.id, &self.value) {
-            (None, None) => self.rule.fmt(f),
-            (None, Some(value)) => write!(f, "{} (it is {value})", self.rule),
-            (Some(id), None) => write!(f, "of the document with _id {id} {}", self.rule),
-            (Some(id), Some(value)) => {
-                write!(
-                    f,
-                    "of the document with _id {id} {} ({value} is stored)",
-                    self.rule
-                )
-            }
-        }
-    }
-}
-
-/// The text of a driver's error: its own `Display` prints the bytes of the server's reply.
-pub(crate) struct Told<'a>(pub(crate) &'a mongodb::error::Error);
-impl fmt::Display for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use mongodb::error::{ErrorKind, WriteFailure};
-        match &*self.0.kind {
-            ErrorKind::Command(e) => coded(f, &e.message, e.code, Some(&e.code_name))?,
-            ErrorKind::Write(WriteFailure::WriteError(e)) => {
-                coded(f, &e.message, e.code, e.code_name.as_deref())?;
-            }
-            ErrorKind::Write(WriteFailure::WriteConcernError(e)) => unacknowledged(f, e)?,
-            ErrorKind::InsertMany(many) => {
-                let errors = many.write_errors.as_deref().unwrap_or_default();
-                match (errors, &many.write_concern_error) {
-                    ([], Some(e)) => unacknowledged(f, e)?,
-                    ([], None) => f.write_str("the documents were not inserted")?,
-                    ([e, ..], _) => {
-                        write!(
-                            f,
-                            "{} documents were refused, the first at position {}: ",
-                            errors.len(),
-                            e.index
-                        )?;
-                        coded(f, &e.message, e.code, e.code_name.as_deref())?;
-                    }
-                }
-            }
-            ErrorKind::BulkWrite(bulk) => {
-                match (
-                    bulk.write_errors.iter().min_by_key(|(at, _)| **at),
-                    &*bulk.write_concern_errors,
-                ) {
-                    (Some((at, e)), _) => {
-                        write!(
-                            f,
-                            "{} writes were refused, the first at position {at}: ",
-                            bulk.write_errors.len()
-                        )?;
-                        coded(f, &e.message, e.code, e.code_name.as_deref())?;
-                    }
-                    (None, [e, ..]) => unacknowledged(f, e)?,
-                    (None, []) => f.write_str("the bulk write failed")?,
-                }
-                if let Some(source) = std::error::Error::source(self.0).and_then(|e| e.downcast_ref()) {
-                    write!(f, ": {}", Told(source))?;
-                }
-            }
-            kind => kind.fmt(f)?,
-        }
-        let mut labels: Vec<&str> = self.0.labels().iter().map(String::as_str).collect();
-        labels.sort_unstable();
-        match labels.is_empty() {
-            true => Ok(()),
-            false => write!(f, " [{}]", labels.join(", ")),
-        }
-    }
-}
-
-fn coded(f: &mut fmt::Formatter<'_>, message: &str, code: i32, name: Option<&str>) -> fmt::Result {
-    match name.filter(|name| !name.is_empty()) {
-        Some(name) => write!(f, "{message} (code {code}, {name})"),
-        None => write!(f, "{message} (code {code})"),
-    }
-}
-
-fn unacknowledged(f: &mut fmt::Formatter<'_>, e: &mongodb::error::WriteConcernError) -> fmt::Result {
-    f.write_str("the write was made, but not acknowledged as its write concern requires: ")?;
-    coded(f, &e.message, e.code, Some(&e.code_name))
-}
-
-struct Unknown<'a>(&'a bool);
-impl fmt::Display for Unknown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            true => f.write_str(
-                "; the outcome of the operation is unknown: read what is stored before repeating it",
-            ),
-            false => Ok(()),
-        }
-    }
-}
-
-struct Last<'a>(&'a Option<Box<Document>>);
-impl fmt::Display for Last<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(last) => write!(f, " after the document with {}", Pairs(last)),
-            None => Ok(()),
-        }
-    }
-}
-
-struct OfId<'a>(&'a Option<String>);
-impl fmt::Display for OfId<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(id) => write!(f, " of the document with _id {id}"),
-            None => Ok(()),
-        }
-    }
-}
-
-struct List<'a>(&'a [Violation]);
-impl fmt::Display for List<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, violation) in self.0.iter().enumerate() {
-            write!(f, "{}{violation}", if i == 0 { "" } else { "; " })?;
-        }
-        Ok(())
-    }
-}
-
-struct Pairs<'a>(&'a Document);
-impl fmt::Display for Pairs<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (name, value)) in self.0.iter().enumerate() {
-            write!(f, "{}`{name}` {value}", if i == 0 { "" } else { " and " })?;
-        }
-        Ok(())
-    }
-}
-
-/// What to do where a document without the field counts as one with `null`.
-struct SharedNull<'a>(&'a Document);
-impl fmt::Display for SharedNull<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.iter().find(|(_, value)| **value == Bson::Null) {
-            Some((name, _)) => write!(
-                f,
-                "; `null` is also the value of a document that lacks the field: leave such documents out of the index by `sparse` or \
-                 `partial = |p| p.{name}.exists(true)`, and store nothing for `None`"
-            ),
-            None => Ok(()),
-        }
-    }
-}
-
-struct Unfit<'a>(&'a Option<Box<Bson>>);
-impl fmt::Display for Unfit<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(id) => write!(
-                f,
-                ": the document with _id {id}, which does not match the rest of the upsert's condition"
-            ),
-            None => Ok(()),
-        }
-    }
-}
-
-struct Reason<'a>(&'a Option<String>);
-impl fmt::Display for Reason<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(reason) => write!(f, ": {reason}"),
-            None => Ok(()),
-        }
-    }
-}
-
-struct Ids<'a>(&'a [Bson]);
-impl fmt::Display for Ids<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 10;
-        for (i, id) in self.0.iter().take(SHOWN).enumerate() {
-            write!(f, "{}{id}", if i == 0 { "" } else { ", " })?;
-        }
-        match self.0.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
-        }
-    }
-}
-
-/// The path of a field before what is wrong there; nothing for the document itself.
-struct At<'a>(&'a str);
-impl fmt::Display for At<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            "" => Ok(()),
-            path => write!(f, "`{path}`: "),
-        }
-    }
-}
-
-struct Maybe<'a, T>(&'a Option<T>);
-impl<T: fmt::Display> fmt::Display for Maybe<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(value) => value.fmt(f),
-            None => f.write_str("none"),
-        }
-    }
-}
-
-struct Bytes<'a>(&'a Option<u64>);
-impl fmt::Display for Bytes<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(size) => write!(f, "{size} bytes, "),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Fields with their sizes, and what is said of them before.
-struct Sizes<'a>(&'static str, &'a [(String, u64)]);
-impl fmt::Display for Sizes<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (name, size)) in self.1.iter().enumerate() {
-            match i {
-                0 => write!(f, "; {}", self.0)?,
-                _ => f.write_str(", ")?,
-            }
-            write!(f, "`{name}` {size} bytes")?;
-        }
-        Ok(())
-    }
-}
-
-struct Samples<'a>(&'a [Bson]);
-impl fmt::Display for Samples<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, id) in self.0.iter().enumerate() {
-            write!(f, "{}{id}", if i == 0 { ", among them _id " } else { ", " })?;
-        }
-        Ok(())
-    }
-}
-
-struct First<'a>(&'a [(usize, Error)]);
-impl fmt::Display for First<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.first() {
-            Some((at, error)) => write!(f, "position {at}: {error}"),
-            None => f.write_str("none"),
         }
     }
 }

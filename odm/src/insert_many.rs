@@ -1,11 +1,11 @@
 //! Many documents, inserted at once.
 
+use crate::encoded::encode_behind;
 use crate::engine::{self, Operation, Sent, Writes};
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::store::core::Core;
 use crate::store::packed::{Packed, Part};
-use crate::write::encode_behind;
-use crate::{Collection, Document, Error, Result, store::decode};
+use crate::{Document, Error, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::RawDocumentBuf;
 use std::future::IntoFuture;
@@ -204,15 +204,15 @@ async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct InsertMany<T: Document> {
-    collection: Collection<T>,
+    core: Core,
     documents: Vec<Fresh<T>>,
     ordered: bool,
 }
 
 impl<T: Document> InsertMany<T> {
-    pub(crate) fn new(collection: &Collection<T>, documents: Vec<Fresh<T>>) -> Self {
+    pub(crate) fn new(core: Core, documents: Vec<Fresh<T>>) -> Self {
         InsertMany {
-            collection: collection.clone(),
+            core,
             documents,
             ordered: true,
         }
@@ -240,14 +240,14 @@ impl<T: Document> IntoFuture for InsertMany<T> {
     fn into_future(self) -> Self::IntoFuture {
         Box::into_pin(Box::new(async move {
             let InsertMany {
-                collection,
+                core,
                 documents,
                 ordered,
             } = self;
             let all = documents.len();
             let (whole, parts) = encoded_all(documents).await;
             let is_whole = whole.len() == all;
-            let stored = insert_encoded(collection.core(), parts, is_whole, ordered).await?;
+            let stored = insert_encoded(&core, parts, is_whole, ordered).await?;
             match stored {
                 None => Ok(whole),
                 Some(stored) => stored

@@ -125,6 +125,7 @@ mod bulk;
 pub mod cli;
 mod collection;
 pub mod edges;
+mod encoded;
 mod engine;
 pub mod error;
 mod insert_many;
@@ -139,6 +140,7 @@ pub mod schema;
 mod session;
 mod store;
 mod switches;
+mod tx;
 pub mod upkeep;
 pub mod write;
 
@@ -402,8 +404,8 @@ pub use odm_derive::Embed;
 /// ```
 pub use odm_derive::Projection;
 pub use query::filter::Filter;
-pub use session::{Handle, Tx};
 pub use store::{action, server};
+pub use tx::{Handle, Tx};
 
 /// Updates documents: the builders that send an update, and the operators.
 ///
@@ -442,11 +444,13 @@ pub mod types {
     pub use crate::query::operand::Operand;
 }
 
+pub(crate) use model::encode::now;
 // Within the crate, and in the links of its documentation, these need no module.
 #[allow(unused_imports)]
 pub(crate) use {
     bucket::{Bucketed, Buckets},
     bulk::Bulk,
+    error::results::{BulkDone, Deleted},
     error::{Rule, Violation},
     insert_many::InsertMany,
     model::copy::{CopyOf, SyncMode},
@@ -473,7 +477,6 @@ pub(crate) use {
     schema::{Applied, Plan, Violations},
     store::action::Action,
     store::fan_out::{FanOut, Progress},
-    store::results::{BulkDone, Deleted},
     store::server::{Server, Topology},
     upkeep::{
         Audit, AuditedCopies, AuditedReference, Auditing, Backfilled, Backfilling, FieldOf, Findings,
@@ -481,11 +484,6 @@ pub(crate) use {
     },
     write::{Delete, Insert, Replace},
 };
-
-/// The time that a write bears, in the milliseconds that BSON keeps.
-pub(crate) fn now() -> bson::DateTime {
-    bson::DateTime::now()
-}
 
 /// The imports of a typical program: `use odm::prelude::*;`.
 ///
@@ -514,7 +512,7 @@ pub mod __private {
     }
     pub use crate::bucket::{Bucketed, ByCount, ByTime, PushInsteadOfInsert, Timed};
     pub use crate::error::{Error, Result};
-    pub use crate::model::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per, Summable};
+    pub use crate::model::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
@@ -523,19 +521,21 @@ pub mod __private {
         Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta,
         Insertable, Level, Replaceable, Target, Validation, partial,
     };
+    pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{
         At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
         Single, Step, StoredAs, Varied, Writable, written,
     };
     pub use crate::model::reference::{
-        ChildOf, Load, LoadById, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref,
-        Reference, ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
+        ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref, Reference,
+        ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
     pub use crate::model::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
         VariantMeta,
     };
     pub use crate::model::size::{Message, Size};
+    pub use crate::model::sum::Summable;
     pub use crate::model::value::{
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
         Numeric, Only, Opaque, Removable, Text, Unsure, Value,
@@ -543,8 +543,12 @@ pub mod __private {
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;
     pub use crate::query::filter::{Element, Filter, children_filter, partial_filter};
-    pub use crate::query::join::{Hop, Paths, Slot, Tree};
-    pub use crate::query::operand::{id, stored as to_bson, text_id};
+    pub use crate::query::join::Hop;
+    pub use crate::query::join::Load;
+    pub use crate::query::join::LoadById;
+    pub use crate::query::join::Paths;
+    pub use crate::query::join::Slot;
+    pub use crate::query::join::Tree;
     pub use crate::rules::others::backfill_at_once;
     pub use crate::switches::{SwitchBulk, SwitchOdm, in_database};
     pub use mongodb::bson::{

@@ -1,11 +1,18 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
+use crate::Document;
+use crate::Error;
+use crate::Filter;
+use crate::Insertable;
+use crate::Result;
 use crate::engine::{self, One, Operation, Outcome, Reply, What};
 use crate::plan::operators::Changes;
 use crate::plan::operators::change::Change;
 use crate::store::core::Core;
-use crate::{Collection, Document, Error, Filter, Insertable, Result, store::decode};
-use futures::future::{BoxFuture, FutureExt, TryFutureExt};
+use crate::store::decode;
+use futures::future::BoxFuture;
+use futures::future::FutureExt;
+use futures::future::TryFutureExt;
 use mongodb::bson::{Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
@@ -76,7 +83,7 @@ pub struct Updated {
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Update<T: Document> {
-    collection: Collection<T>,
+    core: Core,
     id: Result<Bson>,
     seen: Option<i64>,
     changes: Changes<T>,
@@ -91,9 +98,9 @@ impl<T: Document> Change<T> for Update<T> {
 }
 
 impl<T: Document> Update<T> {
-    pub(crate) fn new(collection: &Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
+    pub(crate) fn new(core: Core, id: Result<Bson>, seen: Option<i64>) -> Self {
         Update {
-            collection: collection.clone(),
+            core,
             id,
             seen,
             changes: Changes::new(),
@@ -181,7 +188,7 @@ impl<T: Document> Update<T> {
     /// The same, without its type.
     fn untyped(self, reply: Reply) -> Untyped {
         Untyped {
-            core: self.collection.core().clone(),
+            core: self.core,
             id: self.id,
             seen: self.seen,
             changes: self.changes.untyped(),
@@ -319,7 +326,7 @@ impl<T: Document> IntoFuture for Returning<T> {
             match (seen, document.version()) {
                 (Some(seen), Some(found)) if found != seen => Err(Error::Conflict {
                     collection: T::META.collection,
-                    id: Box::new(crate::query::operand::id(document.id())?),
+                    id: Box::new(crate::model::encode::id(document.id())?),
                     seen,
                     found: Some(found),
                 }),
@@ -362,7 +369,7 @@ impl<T: Document> IntoFuture for Returning<T> {
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct UpdateMany<T: Document> {
-    collection: Collection<T>,
+    core: Core,
     filter: Filter<T>,
     changes: Changes<T>,
     upsert: bool,
@@ -377,9 +384,9 @@ impl<T: Document> Change<T> for UpdateMany<T> {
 }
 
 impl<T: Document> UpdateMany<T> {
-    pub(crate) fn new(collection: &Collection<T>, filter: Filter<T>) -> Self {
+    pub(crate) fn new(core: Core, filter: Filter<T>) -> Self {
         UpdateMany {
-            collection: collection.clone(),
+            core,
             filter,
             changes: Changes::new(),
             upsert: false,
@@ -462,7 +469,7 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         update_where(UntypedMany {
-            core: self.collection.core().clone(),
+            core: self.core,
             filter: self.filter.untyped(),
             changes: self.changes.untyped(),
             upsert: self.upsert,

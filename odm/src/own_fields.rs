@@ -41,6 +41,11 @@ pub(crate) const PROGRESS: &str = "_odm.pending.progress";
 /// Which worker does the pending work, and until when the others leave it alone.
 pub(crate) const LEASE: &str = "_odm.pending.lease";
 
+/// Whether a field of a document, or of what a query joins to it, is the library's own.
+pub(crate) fn is_own(name: &str) -> bool {
+    name == OWN || name == COPIED || name.starts_with("__odm_")
+}
+
 /// The last part of a path.
 pub(crate) fn name_of(path: &'static str) -> &'static str {
     path.rsplit_once('.').map_or(path, |(_, name)| name)

@@ -1,61 +1,23 @@
 //! Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
 
 pub use crate::bulk::Bulk;
+pub use crate::error::results::{BulkDone, Deleted};
 pub use crate::insert_many::InsertMany;
 pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
-pub use crate::store::results::{BulkDone, Deleted};
 
 #[cfg(doc)]
 use crate::Error;
+use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, Operation, What};
 use crate::model::document::DocumentMeta;
-use crate::plan::keep::refuse_own;
 use crate::plan::operators::never_changed;
 use crate::store::core::Core;
-use crate::store::decode::not_encoded;
 use crate::store::trace::Trace;
-use crate::{Collection, Document, Filter, Result, model::check, query::operand, store::decode};
+use crate::{Document, Filter, Result, model::encode::id, store::decode};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf};
+use mongodb::bson::{Bson, RawDocumentBuf};
 use mongodb::options::Collation;
 use std::future::IntoFuture;
-
-/// The document as serde stores it, within its bounds.
-pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
-    // A buffer that grows from nothing is moved seven times on its way to 1 kB.
-    let mut bytes = Vec::with_capacity(512);
-    encode_behind(document, &mut bytes)?;
-    RawDocumentBuf::from_bytes(bytes).map_err(|source| not_encoded(T::META, source))
-}
-
-/// Writes the document as serde stores it behind what is there, if it is within its bounds.
-pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
-    let start = bytes.len();
-    let written = bson::serialize_to_buffer(document, &mut *bytes);
-    checked(T::META, written, bytes.get(start..).unwrap_or_default())
-}
-
-/// Checks a document that was written to a buffer.
-fn checked(meta: &'static DocumentMeta, written: bson::error::Result<()>, bytes: &[u8]) -> Result<()> {
-    let raw = written.and_then(|()| RawDocument::from_bytes(bytes));
-    let raw = raw.map_err(|source| not_encoded(meta, source))?;
-    if (meta.extra)() {
-        refuse_own(meta, raw)?;
-    }
-    check::document(meta, raw)
-}
-
-/// The document, where it is whole before others are asked, and how it is stored.
-pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, RawDocumentBuf)> {
-    match document {
-        Fresh::Whole(document) => {
-            let raw = encode(&document)?;
-            Ok((Some(document), raw))
-        }
-        // Derived fields are still missing, so the bounds are checked when they are filled in.
-        Fresh::Partial(raw) => Ok((None, raw?)),
-    }
-}
 
 /// One document to insert. `.await` executes the insert and returns the document as it is stored.
 ///
@@ -85,14 +47,13 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Insert<T: Document> {
-    collection: Collection<T>,
+    core: Core,
     document: Fresh<T>,
 }
 
 impl<T: Document> Insert<T> {
-    pub(crate) fn new(collection: &Collection<T>, document: Fresh<T>) -> Self {
-        let collection = collection.clone();
-        Insert { collection, document }
+    pub(crate) fn new(core: Core, document: Fresh<T>) -> Self {
+        Insert { core, document }
     }
 }
 
@@ -102,9 +63,9 @@ impl<T: Document> IntoFuture for Insert<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::into_pin(Box::new(async move {
-            let Insert { collection, document } = self;
+            let Insert { core, document } = self;
             let (document, raw) = encoded(document)?;
-            insert(collection.core().clone(), raw).await?.read(document)
+            insert(core, raw).await?.read(document)
         }))
     }
 }
@@ -158,10 +119,10 @@ fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stored>>
 /// below twelve nested structs. A tagged enum of the same variant keeps fields that it does not declare.
 ///
 /// # Errors
-/// As [`Collection::replace`] says.
+/// As [`Collection::replace`](crate::Collection::replace) says.
 ///
 /// # Cost
-/// As [`Collection::replace`] says.
+/// As [`Collection::replace`](crate::Collection::replace) says.
 ///
 /// # Example
 /// ```no_run
@@ -174,15 +135,15 @@ fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stored>>
 #[must_use = "a replacement does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Replace<T: Document> {
-    collection: Collection<T>,
+    core: Core,
     document: T,
     exact: bool,
 }
 
 impl<T: Document> Replace<T> {
-    pub(crate) fn new(collection: &Collection<T>, document: T) -> Self {
+    pub(crate) fn new(core: Core, document: T) -> Self {
         Replace {
-            collection: collection.clone(),
+            core,
             document,
             exact: false,
         }
@@ -210,7 +171,7 @@ impl<T: Document> IntoFuture for Replace<T> {
     fn into_future(self) -> Self::IntoFuture {
         Box::into_pin(Box::new(async move {
             let Replace {
-                collection,
+                core,
                 mut document,
                 exact,
             } = self;
@@ -221,9 +182,9 @@ impl<T: Document> IntoFuture for Replace<T> {
                 document.set_version(seen.saturating_add(1));
             }
             let raw = encode(&document)?;
-            let id = operand::id(document.id())?;
+            let id = id(document.id())?;
             let of = engine::Replace::new(T::META, One { id, seen }, raw, exact);
-            match replace(collection.core().clone(), of).await? {
+            match replace(core, of).await? {
                 Some(stored) => stored.read(None),
                 None => Ok(document),
             }
@@ -256,7 +217,7 @@ fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static, Result<Op
 /// it as it is. The version and the timestamps of the referring documents don't change, except that removing a two-way
 /// reference raises the version.
 ///
-/// A document that refers to itself does not restrict its own deletion, and with [`delete_where`](Collection::delete_where) no
+/// A document that refers to itself does not restrict its own deletion, and with [`delete_where`](crate::Collection::delete_where) no
 /// document restricts another one that the same condition deletes. A document that a cascade deletes elsewhere does restrict:
 /// its deletion could not be undone.
 ///
@@ -289,7 +250,7 @@ fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static, Result<Op
 #[must_use = "a delete does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Delete<T: Document> {
-    collection: Collection<T>,
+    core: Core,
     which: Which<T>,
     collation: Option<Collation>,
 }
@@ -301,17 +262,17 @@ enum Which<T> {
 }
 
 impl<T: Document> Delete<T> {
-    pub(crate) fn one(collection: &Collection<T>, id: Result<Bson>, seen: Option<i64>) -> Self {
+    pub(crate) fn one(core: Core, id: Result<Bson>, seen: Option<i64>) -> Self {
         Delete {
-            collection: collection.clone(),
+            core,
             which: Which::One(id, seen),
             collation: None,
         }
     }
 
-    pub(crate) fn many(collection: &Collection<T>, filter: Filter<T>) -> Self {
+    pub(crate) fn many(core: Core, filter: Filter<T>) -> Self {
         Delete {
-            collection: collection.clone(),
+            core,
             which: Which::Many(filter),
             collation: None,
         }
@@ -321,7 +282,7 @@ impl<T: Document> Delete<T> {
     ///
     /// For documents that others refer to or derive fields from, the ids of those that match are read first, and these are
     /// deleted: one round trip more, and [`Error::Query`] where there are more than 100,000. The same applies to
-    /// [`delete`](Collection::delete), which fails with [`Error::Query`] where the id matches several documents by the
+    /// [`delete`](crate::Collection::delete), which fails with [`Error::Query`] where the id matches several documents by the
     /// collation.
     ///
     /// ```no_run
@@ -360,7 +321,6 @@ impl<T: Document> IntoFuture for Delete<T> {
     type IntoFuture = BoxFuture<'static, Result<Deleted>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let core = self.collection.core().clone();
         let (operation, made) = match self.which {
             Which::One(id, seen) => {
                 let one = |id| engine::Delete::one(T::META, One { id, seen });
@@ -372,6 +332,6 @@ impl<T: Document> IntoFuture for Delete<T> {
             collation: self.collation,
             ..made
         });
-        delete(core, operation, made)
+        delete(self.core, operation, made)
     }
 }

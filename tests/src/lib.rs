@@ -132,6 +132,11 @@ impl Commands {
         std::mem::take(&mut sent.names)
     }
 
+    /// How often this command was sent since the last `clear` or `take`.
+    pub fn times(&self, name: &str) -> usize {
+        self.sent().names.iter().filter(|sent| *sent == name).count()
+    }
+
     /// How many were on their way at the same time, since the last `clear` or `take`.
     pub fn most_together(&self) -> usize {
         self.sent().most_together

@@ -1,8 +1,8 @@
 //! The rules of what is derived from other documents. What needs the other document's types is asserted by
 //! [`crate::expand::copy`].
 
-use super::reference::{Rules, thousands};
-use super::{error, label, place::Place};
+use super::message::{error, item_text, label, thousands};
+use super::rules::{Place, Rules};
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Source, Subset, Sync};
 use crate::attr::reference::{DEFAULT_MAX, GREATEST_MAX, OnDelete};
@@ -498,7 +498,7 @@ fn of_subset(cx: &Ctxt, container: &Container, field: &Field, subset: &Subset) {
             field.ty,
             format!(
                 "`{label}` is a subset, which is always there and has an order: it is a `Vec`. Write `Vec<{}>`",
-                super::item_text(field)
+                item_text(field)
             ),
         ),
         // An alias: the types decide.

@@ -1,10 +1,9 @@
 //! The rules of a whole document: its collection, its id and the fields that the library writes.
 
-use super::{error, label, type_span};
+use super::message::{error, label, type_span};
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::document::Document;
 use crate::ctxt::Ctxt;
-use crate::expand::document::Roles;
 use crate::ty;
 use proc_macro2::Span;
 use syn::Ident;
@@ -76,8 +75,12 @@ pub fn collection_is_named(cx: &Ctxt, container: &Container, document: &Document
 }
 
 /// Every document has one field that is stored as `_id`, and that is always there.
-pub fn id_is_there(cx: &Ctxt, container: &Container, roles: &Roles) {
-    let Some(field) = container.fields().iter().find(|field| roles.is_id(field)) else {
+pub fn id_is_there(cx: &Ctxt, container: &Container) {
+    let Some(field) = container
+        .fields()
+        .iter()
+        .find(|field| container.roles.is_id(field))
+    else {
         let like = container
             .fields()
             .iter()
@@ -211,7 +214,7 @@ fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str,
 }
 
 /// `timestamps` needs the fields that it writes.
-pub fn timestamps_are_there(cx: &Ctxt, container: &Container, document: &Document, roles: &Roles) {
+pub fn timestamps_are_there(cx: &Ctxt, container: &Container, document: &Document) {
     let Some(timestamps) = &document.timestamps else {
         return;
     };
@@ -224,8 +227,8 @@ pub fn timestamps_are_there(cx: &Ctxt, container: &Container, document: &Documen
         }
     }
     let (created, updated) = (
-        find(container, roles.created.as_ref()),
-        find(container, roles.updated.as_ref()),
+        find(container, container.roles.created.as_ref()),
+        find(container, container.roles.updated.as_ref()),
     );
     if created.is_none() && updated.is_none() && timestamps.created.is_none() && timestamps.updated.is_none()
     {
@@ -274,12 +277,12 @@ pub fn expires_by_a_field(cx: &Ctxt, container: &Container, document: &Document)
 }
 
 /// `version` needs the field that it counts in.
-pub fn version_is_there(cx: &Ctxt, container: &Container, document: &Document, roles: &Roles) {
+pub fn version_is_there(cx: &Ctxt, container: &Container, document: &Document) {
     let Some(version) = &document.version else { return };
     if let Some(given) = &version.value {
         field_exists(cx, container, given, "the version", "i64");
     }
-    match find(container, roles.version.as_ref()) {
+    match find(container, container.roles.version.as_ref()) {
         Some(field) => is_managed_field(cx, container, field, "the version", "i64"),
         None if version.value.is_none() => missing(
             cx,
@@ -325,7 +328,7 @@ pub fn never_changes(cx: &Ctxt, container: &Container, document: &Document, fiel
             format!(
                 "`{}` is written by writes of the other side too, and the document is `append_only`: it never changes. Leave out \
                  `inverse`, or `append_only`",
-                super::label(container, field)
+                label(container, field)
             ),
         );
     }
@@ -341,7 +344,7 @@ pub fn never_changes(cx: &Ctxt, container: &Container, document: &Document, fiel
             format!(
                 "`{}` would be changed by a deletion of the other document, and this one is `append_only`: it never changes. Write \
                  `on_delete = cascade`, `restrict` or `keep`",
-                super::label(container, field)
+                label(container, field)
             ),
         );
     }

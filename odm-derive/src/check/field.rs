@@ -1,6 +1,6 @@
 //! The rules of one field, of a document or an embedded type.
 
-use super::{error, is_declared, item_text, label};
+use super::message::{error, item_text, label};
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
@@ -548,4 +548,20 @@ fn array_is_bounded(cx: &Ctxt, container: &Container, field: &Field) -> bool {
     };
     cx.error(field.ty, message);
     false
+}
+
+/// Whether the array that a field visibly is has a bound, or the field is not looked into.
+fn is_declared(field: &Field) -> bool {
+    // Errors of the declaration have been reported.
+    let derived = ["denormalize", "subset", "computed"];
+    let wrong = field.copy.is_none()
+        && derived
+            .iter()
+            .any(|name| crate::attr::find(&field.original.attrs, name).is_some());
+    wrong
+        || field.is_array()
+        || field.reference.is_some()
+        || field.entry().is_some()
+        || field.field.opaque
+        || field.field.stored.is_some()
 }

@@ -1,6 +1,6 @@
 //! The rules of indexes: what MongoDB refuses, said before it does.
 
-use super::{error, label};
+use super::message::{error, label};
 use crate::ast::{Container, Field};
 use crate::attr::document::Document;
 use crate::attr::index::{Index, Kind};

@@ -6,8 +6,10 @@ mod copy;
 mod document;
 mod field;
 mod index;
+mod message;
 mod place;
 mod reference;
+mod rules;
 mod union;
 
 use crate::ast::{Container, Data, Field, Style};
@@ -17,28 +19,27 @@ use crate::attr::embed::Container as Embed;
 use crate::attr::projection::Projection;
 use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
-use crate::expand::document::Roles;
 use crate::ty;
-use place::Place;
-use proc_macro2::Span;
-use syn::spanned::Spanned;
+use message::{error, label};
+use rules::Place;
 
 /// The rules of `#[derive(Document)]`.
-pub fn document(cx: &Ctxt, container: &Container, document: &Document, roles: &Roles) {
+pub fn document(cx: &Ctxt, container: &Container, document: &Document) {
     owns_its_values(cx, container);
     bucket::not_on_document(cx, container);
     if !document::is_struct_with_names(cx, container) {
         return;
     }
     document::collection_is_named(cx, container, document);
-    document::id_is_there(cx, container, roles);
-    document::timestamps_are_there(cx, container, document, roles);
-    document::version_is_there(cx, container, document, roles);
+    document::id_is_there(cx, container);
+    document::timestamps_are_there(cx, container, document);
+    document::version_is_there(cx, container, document);
     document::expires_by_a_field(cx, container, document);
     document::is_no_copy(cx, container);
     not_transparent(cx, container);
     stored_names_differ(cx, container);
     no_tag_on_struct(cx, container);
+    let roles = &container.roles;
     for field in container.fields() {
         match roles.is_id(field) {
             true => field::of_id(cx, container, field),
@@ -167,15 +168,6 @@ fn reads_more_than_its_fields(cx: &Ctxt, container: &Container) {
             ),
         );
     }
-}
-
-/// `Person.addresses: Vec<Address>`, as every message names a field.
-fn label(container: &Container, field: &Field) -> String {
-    format!("{}.{}", container.ident, field.label())
-}
-
-fn error(cx: &Ctxt, span: Span, message: impl std::fmt::Display) {
-    cx.push(syn::Error::new(span, message));
 }
 
 /// A stored type has no lifetime: it outlives the answer of the server that it was read from.
@@ -445,34 +437,5 @@ fn positions_stay(cx: &Ctxt, container: &Container, field: &Field) {
                 label(container, field)
             ),
         );
-    }
-}
-
-/// The span of the type as it was written.
-fn type_span(field: &Field) -> Span {
-    field.ty.span()
-}
-
-/// Whether the array that a field visibly is has a bound, or the field is not looked into.
-fn is_declared(field: &Field) -> bool {
-    // Errors of the declaration have been reported.
-    let derived = ["denormalize", "subset", "computed"];
-    let wrong = field.copy.is_none()
-        && derived
-            .iter()
-            .any(|name| crate::attr::find(&field.original.attrs, name).is_some());
-    wrong
-        || field.is_array()
-        || field.reference.is_some()
-        || field.entry().is_some()
-        || field.field.opaque
-        || field.field.stored.is_some()
-}
-
-/// The item of a list as it was written, for advice.
-fn item_text(field: &Field) -> String {
-    match ty::many(field.ty) {
-        Some(ty::Many::List { item: Some(item), .. }) => ty::text(item),
-        _ => "T".into(),
     }
 }

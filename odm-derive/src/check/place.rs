@@ -1,35 +1,10 @@
 //! Where a reference may stand: where a path names it, by which joins, checks and indexes find it.
 
-use super::label;
-use super::reference::Rules;
+use super::message::label;
+use super::rules::{Place, Rules};
 use crate::ast::{Container, Data, Field, Style};
 use crate::ctxt::Ctxt;
-use crate::expand::document::Roles;
 use crate::ty::{self, Many};
-
-/// Where a field stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In a document.
-    Document,
-    /// In the `_id` of a document.
-    Id,
-    /// In an embedded type.
-    Embed {
-        /// `#[embed(id)]`: the type may stand in `_id`.
-        id: bool,
-    },
-}
-
-impl Place {
-    pub fn in_document(field: &Field, roles: &Roles) -> Place {
-        if roles.is_id(field) {
-            Place::Id
-        } else {
-            Place::Document
-        }
-    }
-}
 
 /// `(Ref<Person>, i32)` and `[Ref<Person>; 2]` without an attribute.
 pub fn tuple_hides_reference(cx: &Ctxt, container: &Container, field: &Field) {

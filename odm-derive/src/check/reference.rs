@@ -1,13 +1,13 @@
 //! The rules of references: which relationships there are. Where one may stand is the matter of [`super::place`], and a list of
 //! documents that of [`super::union`].
 
-use super::place::{Place, tuple_hides_reference};
-use super::{error, label};
+use super::message::{thousands, type_span};
+use super::place::tuple_hides_reference;
+use super::rules::{Place, Rules};
 use crate::ast::{Container, Field};
-use crate::attr::reference::{DEFAULT_MAX, GREATEST_MAX, OnDelete, Reference};
+use crate::attr::reference::{DEFAULT_MAX, GREATEST_MAX, OnDelete};
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
-use proc_macro2::Span;
 
 /// The rules of one field.
 pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place) {
@@ -34,36 +34,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place) {
     rules.in_id();
 }
 
-/// A field with its reference.
-pub struct Rules<'a> {
-    pub cx: &'a Ctxt,
-    pub container: &'a Container<'a>,
-    pub field: &'a Field<'a>,
-    pub reference: &'a Reference,
-    pub place: Place,
-}
-
 impl Rules<'_> {
-    pub fn error(&self, span: Span, message: impl std::fmt::Display) {
-        error(self.cx, span, message);
-    }
-
-    pub fn label(&self) -> String {
-        label(self.container, self.field)
-    }
-
-    pub fn attribute(&self) -> &'static str {
-        self.reference.attribute()
-    }
-
-    /// The document on the other side, as the type names it.
-    fn target(&self) -> String {
-        match self.field.entry() {
-            Some(entry) => ty::text(&entry.of),
-            None => ty::referred(self.field.ty).map_or_else(|| "T".to_owned(), ty::text),
-        }
-    }
-
     /// A reference is stored as the id of the other document, and in no other form: no `#[embed]`, no bound, no codec.
     fn stored_as_the_id_alone(&self) {
         if self.place == Place::Id {
@@ -101,7 +72,7 @@ impl Rules<'_> {
         }
         let unusual = [
             (
-                field.field.opaque.then(|| ty_span(field)),
+                field.field.opaque.then(|| type_span(field)),
                 "#[field(opaque)]",
                 "odm does not look into an opaque field, and a reference is checked and followed",
             ),
@@ -386,21 +357,4 @@ impl Rules<'_> {
             );
         }
     }
-}
-
-/// A number as people read it: `50,000`.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-fn ty_span(field: &Field) -> Span {
-    super::type_span(field)
 }

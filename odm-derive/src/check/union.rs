@@ -1,10 +1,9 @@
 //! The rules of `any(Photo, Video)`, of which the type of the field is made.
 
-use super::label;
-use super::reference::Rules;
+use super::message::label;
+use super::rules::Rules;
 use crate::ast::Field;
 use crate::case::Case;
-use crate::expand::union;
 use crate::ty;
 use syn::ext::IdentExt;
 
@@ -44,7 +43,7 @@ impl Rules<'_> {
                 );
             }
         }
-        let Some(own) = union::name(field.ty) else {
+        let Some(own) = ty::union(field.ty) else {
             let documents: Vec<_> = any.documents.iter().map(ty::text).collect();
             self.cx.error(
                 field.ty,
@@ -83,7 +82,7 @@ impl Rules<'_> {
             .into_iter()
             .take_while(|other| !std::ptr::eq(*other, field))
             .find(|other| {
-                union::name(other.ty) == Some(own)
+                ty::union(other.ty) == Some(own)
                     && lists(other).is_some_and(|documents| {
                         let texts =
                             |documents: &[syn::Path]| documents.iter().map(ty::text).collect::<Vec<_>>();

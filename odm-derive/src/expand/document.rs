@@ -1,93 +1,28 @@
 //! `#[derive(Document)]`: everything that one generates.
 
-use super::{Target, codec, copy, fielded, generics, index, names, new, paths, reference, union};
-use crate::ast::{Container, Field};
+use super::{Target, codec, copy, fielded, generics, index, names, new, paths, reference, targets, union};
+use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Validation};
 use crate::ctxt::Ctxt;
-use crate::{check, fallback, receiver, ty};
+use crate::{check, fallback, receiver};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Ident};
 
-/// The roles of a document's fields, by their names in Rust.
-#[derive(Default)]
-pub struct Roles {
-    pub id: Option<String>,
-    /// The library makes the id.
-    pub managed_id: bool,
-    pub created: Option<String>,
-    pub updated: Option<String>,
-    pub version: Option<String>,
-}
-
-impl Roles {
-    pub fn find(container: &Container, document: &Document) -> Roles {
-        let fields = container.fields();
-        let id = fields
-            .iter()
-            .find(|field| field.name == "_id" && !field.skipped());
-        let existing = |given: Option<&Ident>, default: &str| {
-            let wanted = given.map_or_else(
-                || default.to_owned(),
-                |ident| syn::ext::IdentExt::unraw(ident).to_string(),
-            );
-            fields.iter().any(|field| field.rust == wanted).then_some(wanted)
-        };
-        let mut roles = Roles {
-            id: id.map(|field| field.rust.clone()),
-            managed_id: id.is_some_and(|field| ty::exactly(field.ty, "ObjectId")),
-            ..Roles::default()
-        };
-        if let Some(timestamps) = &document.timestamps {
-            let (created, updated) = (timestamps.created.as_ref(), timestamps.updated.as_ref());
-            if !timestamps.named || created.is_some() {
-                roles.created = existing(created, "created_at");
-            }
-            if !timestamps.named || updated.is_some() {
-                roles.updated = existing(updated, "updated_at");
-            }
-        }
-        if let Some(version) = &document.version {
-            roles.version = existing(version.value.as_ref(), "version");
-        }
-        roles
-    }
-
-    pub fn is_id(&self, field: &Field) -> bool {
-        self.id.as_ref() == Some(&field.rust)
-    }
-    pub fn is_created(&self, field: &Field) -> bool {
-        self.created.as_ref() == Some(&field.rust)
-    }
-    pub fn is_updated(&self, field: &Field) -> bool {
-        self.updated.as_ref() == Some(&field.rust)
-    }
-    pub fn is_version(&self, field: &Field) -> bool {
-        self.version.as_ref() == Some(&field.rust)
-    }
-
-    /// The library makes the value, so the application does not supply it.
-    pub fn made(&self, field: &Field) -> bool {
-        self.is_id(field) && self.managed_id
-            || self.is_created(field)
-            || self.is_updated(field)
-            || self.is_version(field)
-    }
-
-    fn managed(&self, field: &Field) -> TokenStream {
-        if self.is_id(field) {
-            quote!(Id)
-        } else if self.is_created(field) {
-            quote!(CreatedAt)
-        } else if self.is_updated(field) {
-            quote!(UpdatedAt)
-        } else if self.is_version(field) {
-            quote!(Version)
-        } else {
-            TokenStream::new()
-        }
+/// The `Managed` of a field that the library writes.
+fn managed(roles: &Roles, field: &Field) -> TokenStream {
+    if roles.is_id(field) {
+        quote!(Id)
+    } else if roles.is_created(field) {
+        quote!(CreatedAt)
+    } else if roles.is_updated(field) {
+        quote!(UpdatedAt)
+    } else if roles.is_version(field) {
+        quote!(Version)
+    } else {
+        TokenStream::new()
     }
 }
 
@@ -95,41 +30,41 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     let input = &receiver::named(input);
     let cx = Ctxt::new();
     let document = Document::parse(&cx, &input.attrs);
-    let container = Container::read(&cx, input);
-    let roles = Roles::find(&container, &document);
-    check::document(&cx, &container, &document, &roles);
+    let container = Container::document(&cx, input, &document);
+    check::document(&cx, &container, &document);
     let krate = document.krate.clone();
     match cx.check() {
-        Ok(()) => expand(&container, &document, &roles),
+        Ok(()) => expand(&container, &document),
         Err(error) => fallback::document(input, krate, &error),
     }
 }
 
-fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStream {
+fn expand(container: &Container, document: &Document) -> TokenStream {
     let mut target = Target::new(container, document.krate.clone());
-    target.unique = unique(container, document, roles);
+    target.unique = unique(container, document);
     target.is_bucket = document.items.is_some();
+    let managed = |field: &Field| managed(&container.roles, field);
     let paths = paths::define(&target, |field| {
-        !roles.managed(field).is_empty()
+        !managed(field).is_empty()
             || field.is_derived()
             || document.append_only.is_some()
             || document.items.is_some()
     });
     let codecs = codec::define(&target);
-    let new = new::define(&target, roles, document);
-    let fielded = fielded::implement(&target, |field| roles.managed(field));
+    let new = new::define(&target, document);
+    let fielded = fielded::implement(&target, managed);
     let value = never_embedded(&target);
     let generics = generics::document(&target);
-    let implementation = implement(&target, document, roles, &generics);
+    let implementation = implement(&target, document, &generics);
     let insertable = new::insertable(&target, document, &generics);
-    let targets = targets(&target, roles, &generics);
+    let targets = targets::targets(&target, &generics);
     let children = reference::children(&target, &generics);
     let checks = reference::checks(&target, &target.fields);
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::checks(&target);
     let entries = copy::define(container, container.vis, &target.krate, &document.derives);
     let size = (!target.is_generic()).then(|| too_large(&target));
-    let order = id_order(&target, document, roles);
+    let order = id_order(&target, document);
     quote! {
         #paths
         #codecs
@@ -150,7 +85,7 @@ fn expand(container: &Container, document: &Document, roles: &Roles) -> TokenStr
 }
 
 /// Where no validator demands the order of the fields of an `_id`, somebody has to say that it is kept.
-fn id_order(target: &Target, document: &Document, roles: &Roles) -> Option<TokenStream> {
+fn id_order(target: &Target, document: &Document) -> Option<TokenStream> {
     let is = |ident: &Option<Ident>, text: &str| ident.as_ref().is_some_and(|ident| ident == text);
     let validation = document.validation.as_ref()?;
     let is_kept = !is(&validation.level, "off") && !is(&validation.action, "warn");
@@ -158,13 +93,16 @@ fn id_order(target: &Target, document: &Document, roles: &Roles) -> Option<Token
         return None;
     }
     let odm = &target.odm;
-    let id = target.fields.iter().find(|field| roles.is_id(field))?;
+    let id = target
+        .fields
+        .iter()
+        .find(|field| target.container.roles.is_id(field))?;
     let (ty, span) = (id.ty, id.ty.span());
     Some(quote_spanned!(span=> const _: () = #odm::check::id_is_plain::<#ty>();))
 }
 
 /// The fields that have a unique index of their own: one that holds for all documents, and tells all values apart.
-fn unique(container: &Container, document: &Document, roles: &Roles) -> Vec<String> {
+fn unique(container: &Container, document: &Document) -> Vec<String> {
     let on_fields = container.fields().iter().flat_map(|field| &field.indexes);
     let alone = on_fields.chain(&document.indexes).filter_map(|index| {
         let [key] = index.keys.as_slice() else { return None };
@@ -172,7 +110,7 @@ fn unique(container: &Container, document: &Document, roles: &Roles) -> Vec<Stri
         let all = index.unique.is_some() && index.partial.is_none() && index.collation.is_none();
         (all && key.kind.is_sorted()).then(|| field.unraw().to_string())
     });
-    alone.chain(roles.id.clone()).collect()
+    alone.chain(container.roles.id.clone()).collect()
 }
 
 /// A bound that never holds, with the message of rule two where the document is embedded.
@@ -213,17 +151,18 @@ fn too_large(target: &Target) -> TokenStream {
     }
 }
 
-fn implement(target: &Target, document: &Document, roles: &Roles, generics: &syn::Generics) -> TokenStream {
+fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> TokenStream {
+    let roles = &target.container.roles;
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
     let id = target.fields.iter().find(|field| roles.is_id(field));
     let (id_name, id_ty) = (id.map(|field| field.ident()), id.map(|field| field.ty));
-    let new = new::ident(target);
+    let new = target.new_ident();
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
     let paths_value = paths::value(target);
-    let fresh = new::fresh(target, roles, generics);
-    let from_new = new::from_new(target, roles, generics);
+    let fresh = new::fresh(target);
+    let from_new = new::from_new(target, generics);
     let meta = meta(target, document);
     let names_differ = names::checks_of_struct(target);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
@@ -365,34 +304,4 @@ fn validation(odm: &TokenStream, declared: Option<&Validation>) -> TokenStream {
         _ => quote!(Error),
     };
     quote!(#odm::Validation { level: #odm::Level::#level, action: #odm::Action::#action })
-}
-
-/// An id names its document. An id whose type is made of parameters would be one for every document.
-pub fn targets(target: &Target, roles: &Roles, generics: &syn::Generics) -> TokenStream {
-    let (krate, this) = (&target.krate, &target.this);
-    let Some(id) = target.fields.iter().find(|field| roles.is_id(field)) else {
-        return TokenStream::new();
-    };
-    if ty::mentions(id.ty, &generics::parameters(target.container.generics)) {
-        return TokenStream::new();
-    }
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let (ty, odm) = (id.ty, &target.odm);
-    // A `String` is looked for by any text.
-    let text = ty::exactly(ty, "String").then(|| (quote!(&str), quote!(#odm::text_id(self))));
-    let names = [
-        (quote!(#ty), quote!(#odm::id(self))),
-        (quote!(&#ty), quote!(#odm::id(*self))),
-    ];
-    let targets = names.into_iter().chain(text).map(|(name, id)| {
-        quote! {
-            #[automatically_derived]
-            impl #impl_generics #krate::__private::Target<#this> for #name #where_clause {
-                fn target_id(&self) -> #odm::Result<#odm::Bson> {
-                    #id
-                }
-            }
-        }
-    });
-    quote!(#(#targets)*)
 }

@@ -1,7 +1,8 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
+use super::value::null_of;
 use super::{Target, asserts, bucket, codec, copy, enums, fielded, generics, names, paths, reference, union};
-use crate::ast::{Container, Data, Field, Style};
+use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
 use crate::{attr, check, fallback, receiver};
@@ -108,7 +109,7 @@ fn value(
     let null = null(target).map(|null| quote!(const NULL: bool = #null;));
     let names_differ = names::checks_of_struct(target);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
-    let compared = super::compared(target, compared);
+    let compared = super::value::compared(target, compared);
     quote! {
         #compared
         #[automatically_derived]
@@ -140,19 +141,6 @@ fn null(target: &Target) -> Option<TokenStream> {
         None => is_single.then(|| quote!(true)),
         Some(field) => null_of(target, field).filter(|_| is_single),
     }
-}
-
-/// The same of what is stored in a field.
-pub fn null_of(target: &Target, field: &Field) -> Option<TokenStream> {
-    let (odm, stored) = (&target.odm, field.stored());
-    // A type inside itself is asked for what else it is.
-    if field.field.opaque || field.reference.is_some() || field.embed.depth.is_some() {
-        return None;
-    }
-    Some(match field.is_array() {
-        true => quote!(<#stored as #odm::Array>::NULL),
-        false => quote!(<#stored as #odm::Value>::NULL),
-    })
 }
 
 /// `impl Fielded`, which `cargo check` computes.

@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of an enum.
 
-use super::{Target, asserts, embed, fielded, generics, names, reference};
+use super::{Target, asserts, fielded, generics, names, reference, value};
 use crate::ast::{Field, Style, Variant};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -38,13 +38,13 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         true => quote!(#odm::ByValue),
         false => quote!(#odm::ByParts),
     };
-    let compared = super::compared(target, compared);
+    let compared = value::compared(target, compared);
     let holds = reference::holds(target, &fields);
     // Without a mark, a variant is stored as what it carries, and `null` is what carries nothing.
     let nulls = variants.iter().filter(|_| serde.untagged).filter_map(|variant| {
         match (variant.style, variant.fields.first()) {
             (Style::Unit, _) => Some(quote!(true)),
-            (Style::Newtype, Some(field)) => embed::null_of(target, field),
+            (Style::Newtype, Some(field)) => value::null_of(target, field),
             _ => None,
         }
     });

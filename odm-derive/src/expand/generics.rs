@@ -67,7 +67,7 @@ pub fn document(target: &Target) -> Generics {
     let mut generics = stored(target, &target.fields);
     if target.is_generic() {
         let (odm, this) = (&target.odm, &target.this);
-        let new = super::new::ident(target);
+        let new = target.new_ident();
         let (_, arguments, _) = target.container.generics.split_for_impl();
         let predicates = &mut generics.make_where_clause().predicates;
         predicates.push(parse_quote!(#new #arguments: ::core::marker::Send));

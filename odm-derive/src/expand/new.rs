@@ -1,7 +1,6 @@
 //! `NewX`: the fields that the application supplies, and how a whole document is made of them.
 
 use super::Target;
-use super::document::Roles;
 use crate::ast::Field;
 use crate::attr::document::Document;
 use crate::attr::serde::Default_;
@@ -11,16 +10,12 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Ident, Meta, Token};
 
-pub fn ident(target: &Target) -> Ident {
-    target.name(|name| format!("New{name}"))
-}
-
-fn supplied<'a>(target: &'a Target, roles: &'a Roles) -> impl Iterator<Item = &'a Field<'a>> {
+fn supplied<'a>(target: &'a Target) -> impl Iterator<Item = &'a Field<'a>> {
     target
         .fields
         .iter()
         .copied()
-        .filter(|field| !roles.made(field) && !field.is_derived() && !field.field.extra)
+        .filter(|field| !target.container.roles.made(field) && !field.is_derived() && !field.field.extra)
 }
 
 /// Of a reference with copies, the application supplies the reference.
@@ -65,13 +60,13 @@ fn uses_serde(document: &Document) -> bool {
 }
 
 /// The struct.
-pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStream {
-    let ident = ident(target);
+pub fn define(target: &Target, document: &Document) -> TokenStream {
+    let ident = target.new_ident();
     let (vis, generics) = (target.container.vis, target.container.generics);
     let (params, where_clause) = (&generics.params, &generics.where_clause);
     let params = (!params.is_empty()).then(|| quote!(<#params>));
     let serde = uses_serde(document);
-    let fields = supplied(target, roles).map(|field| {
+    let fields = supplied(target).map(|field| {
         let (vis, name, ty) = (field.vis, field.ident(), supplied_type(target, field));
         let attrs = field
             .original
@@ -82,7 +77,7 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
         quote!(#(#attrs)* #vis #name: #ty,)
     });
     // A parameter that only made or skipped fields use still has to be used.
-    let unused = unused(target, roles);
+    let unused = unused(target);
     let marker = (!unused.is_empty()).then(|| {
         let skip = serde.then(|| quote!(#[serde(skip)]));
         quote! {
@@ -98,7 +93,7 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
         "A new [`{}`]: the fields that the application supplies to insert one.",
         target.container.name()
     );
-    let with_defaults = with_defaults(target, roles);
+    let with_defaults = with_defaults(target);
     quote! {
         #with_defaults
         #[doc = #doc]
@@ -113,17 +108,17 @@ pub fn define(target: &Target, roles: &Roles, document: &Document) -> TokenStrea
 }
 
 /// `New…::new`, of the fields without `#[field(default = …)]`, if any has it: what a new document begins with.
-fn with_defaults(target: &Target, roles: &Roles) -> Option<TokenStream> {
+fn with_defaults(target: &Target) -> Option<TokenStream> {
     let is_given = |field: &&Field| field.field.default.is_none();
-    if supplied(target, roles).all(|field| is_given(&field)) {
+    if supplied(target).all(|field| is_given(&field)) {
         return None;
     }
-    let (new, this, vis) = (ident(target), target.container.ident, target.container.vis);
-    let given = supplied(target, roles).filter(is_given).map(|field| {
+    let (new, this, vis) = (target.new_ident(), target.container.ident, target.container.vis);
+    let given = supplied(target).filter(is_given).map(|field| {
         let (name, ty) = (field.ident(), supplied_type(target, field));
         quote!(#name: #ty)
     });
-    let values = supplied(target, roles).map(|field| {
+    let values = supplied(target).map(|field| {
         let name = field.ident();
         match &field.field.default {
             None => quote!(#name,),
@@ -170,24 +165,24 @@ fn container(target: &Target, names: &[&str]) -> TokenStream {
         .collect()
 }
 
-fn unused<'a>(target: &'a Target, roles: &Roles) -> Vec<&'a Ident> {
+fn unused<'a>(target: &'a Target) -> Vec<&'a Ident> {
     target
         .container
         .generics
         .type_params()
         .map(|param| &param.ident)
-        .filter(|param| !supplied(target, roles).any(|field| crate::ty::mentions(field.ty, &[param])))
+        .filter(|param| !supplied(target).any(|field| crate::ty::mentions(field.ty, &[param])))
         .collect()
 }
 
 /// `FromNew`, of a document that is whole with what the application supplies.
-pub fn from_new(target: &Target, roles: &Roles, generics: &syn::Generics) -> TokenStream {
+pub fn from_new(target: &Target, generics: &syn::Generics) -> TokenStream {
     if is_partial(target) {
         return TokenStream::new();
     }
     let (odm, this) = (&target.odm, &target.this);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let convert = convert(target, roles);
+    let convert = convert(target);
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::FromNew for #this #where_clause {
@@ -199,7 +194,7 @@ pub fn from_new(target: &Target, roles: &Roles, generics: &syn::Generics) -> Tok
 }
 
 /// The body of `fresh`.
-pub fn fresh(target: &Target, roles: &Roles, _: &syn::Generics) -> TokenStream {
+pub fn fresh(target: &Target) -> TokenStream {
     let odm = &target.odm;
     if !is_partial(target) {
         return quote!(#odm::Fresh::Whole(<Self as #odm::FromNew>::from_new(new, now)));
@@ -237,7 +232,7 @@ pub fn fresh(target: &Target, roles: &Roles, _: &syn::Generics) -> TokenStream {
         let bare = |one: TokenStream| quote!(#odm::Bare::new(&<Self as #odm::Fielded>::FIELDS[#i], #one));
         let each = bare(quote!(one));
         let value = match field.entry() {
-            None => supply(target, roles, field),
+            None => supply(target, field),
             Some(entry) if entry.reference.many.is_some() => {
                 quote!(new.#name.into_iter().map(|one| #each).collect())
             }
@@ -260,11 +255,11 @@ pub fn fresh(target: &Target, roles: &Roles, _: &syn::Generics) -> TokenStream {
 }
 
 /// The body of `from_new`.
-fn convert(target: &Target, roles: &Roles) -> TokenStream {
+fn convert(target: &Target) -> TokenStream {
     let ident = target.container.ident;
     let fields = target.container.fields().iter().map(|field| {
         let name = field.ident();
-        let value = supply(target, roles, field);
+        let value = supply(target, field);
         quote!(#name: #value,)
     });
     quote! {
@@ -274,8 +269,8 @@ fn convert(target: &Target, roles: &Roles) -> TokenStream {
 }
 
 /// The value of a field in a new document.
-fn supply(target: &Target, roles: &Roles, field: &Field) -> TokenStream {
-    let odm = &target.odm;
+fn supply(target: &Target, field: &Field) -> TokenStream {
+    let (odm, roles) = (&target.odm, &target.container.roles);
     let (name, span) = (field.ident(), field.ty.span());
     if field.skipped() || field.field.extra {
         default(target, field)
@@ -309,7 +304,7 @@ fn default(target: &Target, field: &Field) -> TokenStream {
 /// bucket have a bound that never holds, so that the compiler names the right method where one is inserted or replaced.
 pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
-    let ident = ident(target);
+    let ident = target.new_ident();
     let mut generics = generics.clone();
     if let Some(items) = &document.items {
         generics.params.insert(0, syn::parse_quote!('odm));

@@ -21,7 +21,7 @@ impl<'a> Union<'a> {
     /// The union that a field's attribute lists, if its type can be named by it.
     pub fn of(ty: &'a Type, declared: &'a Reference) -> Option<Union<'a>> {
         let any = declared.any.as_ref().filter(|any| !any.documents.is_empty())?;
-        let ident = name(ty)?;
+        let ident = ty::union(ty)?;
         let text = ident.unraw().to_string();
         let mut documents: Vec<(&Ident, &Path)> = Vec::new();
         for path in &any.documents {
@@ -252,16 +252,6 @@ impl<'a> Union<'a> {
             impl #odm::LoadById for #ident {}
         }
     }
-}
-
-/// The name of the enum: the type of the field, or of its items, whose name ends in `Ref` and has no parameters.
-pub fn name(ty: &Type) -> Option<&Ident> {
-    let Type::Path(path) = ty::plain(ty::single(ty)) else {
-        return None;
-    };
-    let ident = path.path.get_ident()?;
-    let text = ident.unraw().to_string();
-    (text.ends_with("Ref") && text != "Ref" && path.qself.is_none()).then_some(ident)
 }
 
 /// The unions of several fields, each once.

@@ -12,6 +12,7 @@
 //! with the change if the version is still the same.
 
 use crate::Document as _;
+use crate::encoded::encode_behind;
 use crate::engine::bucket::{BucketWriter, ChangeAll, Fate, Items, Row, Rows, of_parent, start_of};
 use crate::plan::operators::{Built, Changes, Rooted};
 use crate::query::aggregate;
@@ -19,7 +20,6 @@ use crate::query::filter::Element;
 use crate::rules::bucket::touching;
 use crate::store::action::Action;
 use crate::store::decode::not_encoded;
-use crate::write::encode_behind;
 use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc};
@@ -295,7 +295,7 @@ impl BucketWriter {
 }
 
 fn encode_item<I: Bucketed>(item: &I) -> Result<Document> {
-    crate::query::operand::stored_document(item).map_err(|source| Error::Encode {
+    crate::model::encode::stored_document(item).map_err(|source| Error::Encode {
         field: I::BUCKET.items.to_owned(),
         source: Box::new(source),
     })
@@ -306,7 +306,7 @@ impl<I: Bucketed> Buckets<I> {
     fn of(&self, parent: Result<Bson>) -> Find<I::Bucket> {
         let meta = I::BUCKET;
         let filter = parent.map(|parent| of_parent(meta, &parent));
-        let mut find = Find::new(&self.collection, Filter::of(filter));
+        let mut find = Find::new(self.collection.core().clone(), Filter::of(filter));
         let start = meta.period.as_ref().map(|period| period.start);
         let order = start.into_iter().chain([meta.page]);
         find.query.sort = order.map(|name| crate::Order::new(name, false)).collect();

@@ -1,6 +1,6 @@
 //! The arguments of the command line.
 
-use super::Failure;
+use super::failure::Failure;
 use crate::edges::CopyKind;
 use crate::{Odm, SyncMode};
 use clap::{Args, Parser, Subcommand, ValueEnum};

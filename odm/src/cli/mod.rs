@@ -73,25 +73,20 @@
 //! documents it has read. Results go to standard output.
 
 mod args;
+mod failure;
 mod json;
 mod progress;
 
 use crate::schema::{Applied, plural};
-use crate::{Audit, Backfilled, Error, Odm, Recovered, Repaired};
+use crate::{Audit, Backfilled, Odm, Recovered, Repaired};
 use args::{Chosen, Cli, Command, Format};
 use clap::Parser;
+use failure::{CLEAN, FAILED, Failure, WRONG};
 use progress::watched;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::process::ExitCode;
-
-/// Done, and nothing is wrong.
-const CLEAN: u8 = 0;
-/// Something is wrong with the data.
-const WRONG: u8 = 1;
-/// The command failed.
-const FAILED: u8 = 2;
 
 /// Executes the command that the program was started with, and returns its [exit code](self#exit-codes).
 ///
@@ -267,34 +262,6 @@ impl Done {
         streams.out.flush()?;
         streams.err.flush()?;
         Ok(self.code)
-    }
-}
-
-/// Why a command failed.
-struct Failure {
-    code: u8,
-    message: String,
-}
-
-impl Failure {
-    fn new(message: impl ToString) -> Failure {
-        Failure {
-            code: FAILED,
-            message: message.to_string(),
-        }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure {
-            code: match error {
-                // The data is at fault, not the command.
-                Error::ExistingDocuments { .. } | Error::SchemaConflict { .. } => WRONG,
-                _ => FAILED,
-            },
-            message: error.to_string(),
-        }
     }
 }
 

@@ -798,9 +798,21 @@ pub(crate) fn drain<'s>(
     meta: &'static DocumentMeta,
     token: Token,
 ) -> BoxFuture<'s, Result<u64>> {
+    drain_any(scope, meta, token.into())
+}
+
+/// The same of all operations whose tokens match this condition.
+///
+/// # Errors
+/// The first failure, when everything else is applied.
+pub(crate) fn drain_any<'s>(
+    scope: Scope<'s>,
+    meta: &'static DocumentMeta,
+    tokens: Bson,
+) -> BoxFuture<'s, Result<u64>> {
     async move {
         let fields = needed(scope.odm.graph(), meta);
-        let pending = doc! { OPERATION: token };
+        let pending = doc! { OPERATION: tokens };
         let mut applied = Written::default();
         let mut before: HashSet<Key> = HashSet::new();
         loop {

@@ -46,14 +46,19 @@ pub(super) async fn complete(execution: Execution<'_>, mut write: Write) -> Resu
 
 /// Sends a write until it is made, or what prevents it is known.
 pub(super) async fn run(
-    execution: Execution<'_>,
+    mut execution: Execution<'_>,
     write: &mut Write,
-    pending: Pending,
+    mut pending: Pending,
     in_parts: bool,
 ) -> Result<Outcome> {
     let mut attempt = 0;
     loop {
         let made = match once(execution, std::slice::from_mut(write), pending, in_parts).await {
+            Ok(outcome) if outcome.contended => {
+                execution.eventual = true;
+                prepare::record_all(write, &mut pending)?;
+                continue;
+            }
             Ok(outcome) if !outcome.unmatched => return Ok(outcome),
             Ok(outcome) => Ok(outcome),
             Err(Failure {

@@ -6,7 +6,7 @@ use crate::plan::operators::{Built, Changes};
 use crate::plan::prepare::prepare;
 use crate::plan::touches::Touches;
 use crate::query::aggregate;
-use crate::query::filter::below;
+use crate::query::condition::below;
 use crate::rules::bucket::{self as summary, count};
 use crate::store::core::{Core, act};
 use crate::store::packed::{Packed, Part};

@@ -2,15 +2,22 @@
 //! run of writes of one kind to one collection.
 
 use super::{Execution, Outcome, UpdateMany, What, Write};
+use crate::Error;
+use crate::Odm;
+use crate::Result;
+use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
+use crate::model::encode;
 use crate::model::graph;
-use crate::plan::operators::{Built, growth};
-use crate::query::operand;
+use crate::plan::operators::Built;
+use crate::plan::operators::growth;
 use crate::session::Shared;
-use crate::store::core::{Core, act};
-use crate::store::map::{Context, Refusal, unacknowledged, write_error};
-use crate::store::results::BulkDone;
-use crate::{Error, Odm, Result};
+use crate::store::core::Core;
+use crate::store::core::act;
+use crate::store::map::Context;
+use crate::store::map::Refusal;
+use crate::store::map::unacknowledged;
+use crate::store::map::write_error;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{
     Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateModifications,
@@ -233,7 +240,7 @@ fn counting(filter: &Document, many: bool) -> Stated<'_> {
 }
 
 fn stored(collation: Option<&Collation>) -> Result<Option<Document>> {
-    Ok(match collation.map(operand::id).transpose()? {
+    Ok(match collation.map(encode::id).transpose()? {
         Some(Bson::Document(collation)) => Some(collation),
         _ => None,
     })

@@ -2,10 +2,10 @@
 
 use super::{Execution, Outcome, Sent, What, Write};
 use crate::engine::remove;
+use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
 use crate::plan::condition;
 use crate::plan::write::refers_to_its_kind;
-use crate::store::results::Deleted;
 use crate::store::scope;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};

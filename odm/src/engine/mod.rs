@@ -54,6 +54,8 @@ struct Execution<'a> {
     trace: &'a Trace,
     ordered: bool,
     sent: Sent,
+    /// Whether the copies follow the write, since its documents are contended.
+    eventual: bool,
 }
 
 impl Execution<'_> {
@@ -125,6 +127,7 @@ pub(crate) fn execute<'a>(
         trace,
         ordered: operation.ordered,
         sent: operation.sent,
+        eventual: false,
     };
     let writes = operation.writes;
     async move {
@@ -296,6 +299,10 @@ async fn once(
     };
     let obligations = match in_parts {
         true => obligations.in_parts(),
+        false => obligations,
+    };
+    let obligations = match execution.eventual {
+        true => obligations.eventual(),
         false => obligations,
     };
     related(execution, writes, obligations).boxed().await

@@ -18,7 +18,7 @@ use crate::model::key::Key;
 use crate::plan::affected::Affected;
 use crate::plan::links;
 use crate::plan::links::{Diff, Effect, Node};
-use crate::plan::operation::Write;
+use crate::plan::operation::{What, Write};
 use crate::plan::write::refers_to_its_kind;
 use crate::rules::copy::fill;
 use crate::rules::exists;
@@ -26,7 +26,8 @@ use crate::rules::exists::{AddedRefs, Missing, Recheck, Written, roots};
 use crate::rules::link;
 use crate::rules::link::{by_ids, id};
 use crate::rules::pending::Token;
-use crate::session::{Shared, Turn};
+use crate::session::{self, Shared, Turn};
+use crate::store::queue::QueueKey;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::{Odm, Result};
@@ -55,6 +56,8 @@ pub(crate) struct Obligations<'a> {
     token: Option<Token>,
     /// Whether it can be executed in parts, where it is for more documents than [one transaction](MAX_DOCS_PER_TX) takes.
     parts: bool,
+    /// Whether its effects follow the write, also those that could be applied in its transaction.
+    eventual: bool,
 }
 
 /// Maximum number of documents of one operation whose previous references are kept in memory, so that they can be restored.
@@ -138,6 +141,7 @@ impl<'a> Obligations<'a> {
             affected,
             token,
             parts: false,
+            eventual: false,
         }))
     }
 
@@ -148,7 +152,31 @@ impl<'a> Obligations<'a> {
 
     /// Whether it is a transaction where the deployment has them.
     fn wants_transaction(&self) -> bool {
-        self.is_linked() || self.affected.atomic || self.moves_children()
+        !self.eventual && (self.is_linked() || self.affected.atomic || self.moves_children())
+    }
+
+    /// Whether it may be [eventual](Obligations::eventual): it changes one document by its id, or inserts one, and nothing but copies
+    /// depends on that, none of them declared `sync = atomic`. A value that is computed from children is left out: deriving it again
+    /// costs more than a transaction.
+    fn may_be_eventual(&self) -> bool {
+        let [write] = self.writes else {
+            return false;
+        };
+        let of_one = match &write.what {
+            What::Insert(_) => true,
+            What::Update(update) => update.one.is_some() && !update.upsert,
+            What::UpdateMany(_) | What::Replace(_) | What::Delete(_) => false,
+        };
+        let graph = self.graph();
+        let is_child =
+            || graph.derived_from(write.meta).next().is_some() || graph.is_child_of_others(write.meta);
+        of_one && !self.is_linked() && !is_child() && !graph.leads_to_atomic(write.meta)
+    }
+
+    /// The same with nothing in its transaction: the write is sent with its pending work, and that is applied after it.
+    pub(crate) fn eventual(mut self) -> Self {
+        self.eventual = true;
+        self
     }
 
     /// Whether it may take children away from parents in which something is derived of them: their documents before the write
@@ -225,12 +253,34 @@ impl<'a> Obligations<'a> {
                 .into_iter()
                 .for_each(|(meta, token)| session.add_pending(meta, token)),
             None => {
-                let drained = apply::drain_all(scope, pending).await;
+                let drained = match self.eventual {
+                    true => self.drained_together(scope, token).await,
+                    false => apply::drain_all(scope, pending).await,
+                };
                 let collection = self.writes.first().map_or("", |write| write.meta.collection);
                 done.copies += drained.map_err(|error| error.after_a_part(collection))?;
             }
         }
         Ok(done)
+    }
+
+    /// Applies the pending work of a contended write, together with that of the other writes of this process at the same document.
+    /// The first of them applies all that is there by then, and the others find nothing left to do.
+    async fn drained_together(&self, scope: &Scope<'_>, token: Token) -> Result<u64> {
+        let (Some(write), documents) = (self.writes.first(), self.documents()) else {
+            return Ok(0);
+        };
+        let Some(document) = documents.first() else {
+            return apply::drain(*scope, write.meta, token).await;
+        };
+        let left = scope.odm.queue().leave(document, token);
+        let (_turn, tokens) = left.turn().await;
+        if tokens.is_empty() {
+            return Ok(0);
+        }
+        let drained = apply::drain_any(*scope, write.meta, doc! { "$in": &tokens }.into()).await?;
+        left.applied(&tokens);
+        Ok(drained)
     }
 
     /// The collections in whose documents the writes may record pending work.
@@ -424,14 +474,50 @@ impl<'a> Obligations<'a> {
         Ok(images)
     }
 
+    /// The documents that its transaction will write, as far as they are known before: those that it names by their ids, and those
+    /// on the other end of its references, which are locked or changed. A replacement may have had its references before.
+    fn documents(&self) -> Vec<QueueKey> {
+        let graph = self.graph();
+        let mut documents = Vec::new();
+        for write in self.writes {
+            let one = write.changed().and_then(|(_, id)| id);
+            documents.extend(one.or_else(|| write.upserted_id()).map(|id| QueueKey {
+                collection: write.meta.collection,
+                by: "_id",
+                key: Key::of_bson(id),
+            }));
+            if matches!(write.what, What::Replace(_) | What::Delete(_)) {
+                continue;
+            }
+            let written = |edge: &&Edge| edge.is_two_way() || sync::is_held(graph, edge);
+            for edge in graph.outgoing(write.meta).filter(written) {
+                write.each_added(edge, &mut |target, key, value| {
+                    if let (Some(target), false) = (edge.targets.get(target), *value == Bson::Null) {
+                        documents.push(QueueKey {
+                            collection: target.collection,
+                            by: edge.by(),
+                            key: key.clone(),
+                        });
+                    }
+                });
+            }
+        }
+        documents
+    }
+
     async fn in_transaction(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
-        let made = self
-            .odm
-            .transaction(|tx| async move {
-                let scope = scope.within(tx.shared());
-                self.linked_within(&scope, send, self.most()).await
-            })
-            .await?;
+        let work = |session: Shared| async move {
+            let scope = scope.within(&session);
+            self.linked_within(&scope, send, self.most()).await
+        };
+        let documents = self.documents();
+        let made = match self.may_be_eventual() {
+            true => match session::unless_contended(self.odm, documents, work).await? {
+                Some(made) => made,
+                None => return Ok(Outcome::contended()),
+            },
+            false => session::take_turns(self.odm, documents, work).await?,
+        };
         scope.trip();
         made.end(scope).await
     }
@@ -544,6 +630,8 @@ impl<'a> Obligations<'a> {
         let mut within = apply::Propagation::new(scope);
         let mut other = apply::Beside::default();
         if self.is_linked() {
+            // It may be on the other side of its own links.
+            done.after = None;
             other = self
                 .other_side(scope, before, images.as_ref(), done, &mut within)
                 .await?;
@@ -802,10 +890,10 @@ pub(crate) fn remove<'s>(
     async move {
         let left = match scope.odm.graph().is_linked(meta) && scope.odm.has_transactions().await? {
             true => {
-                scope
-                    .odm
-                    .transaction(|tx| async move { unlink(&scope.within(tx.shared()), meta, ids).await })
-                    .await?
+                session::take_turns(scope.odm, Vec::new(), |session| async move {
+                    unlink(&scope.within(&session), meta, ids).await
+                })
+                .await?
             }
             false => unlink(scope, meta, ids).await?,
         };

@@ -1,7 +1,7 @@
 //! The result of an operation, as plain data: front ends map it to their types.
 
 use crate::Error;
-use crate::store::results::{BulkDone, Deleted};
+use crate::error::results::{BulkDone, Deleted};
 use mongodb::bson::{Bson, RawDocumentBuf};
 
 /// The result of the writes of an operation.
@@ -27,6 +27,8 @@ pub(crate) struct Outcome {
     pub(crate) copies: u64,
     /// The stored document, where the operation asks for it, or it is not as the application gave it.
     pub(crate) document: Option<RawDocumentBuf>,
+    /// The one document as the write has left it, in its transaction: the fields from which others derive something.
+    pub(crate) after: Option<RawDocumentBuf>,
     /// The inserted documents as they are stored, where the application needs them.
     pub(crate) stored: Vec<RawDocumentBuf>,
     /// Whether the library has put something into inserted documents, so that they are not as the application gave them.
@@ -39,6 +41,8 @@ pub(crate) struct Outcome {
     pub(crate) unmatched: bool,
     /// Nothing was written: the operation is for more documents than one transaction takes, and can be executed in parts.
     pub(crate) too_many: bool,
+    /// Nothing was written: the one write met transactions of other processes again and again, and need not be a transaction.
+    pub(crate) contended: bool,
 }
 
 impl Outcome {
@@ -57,6 +61,13 @@ impl Outcome {
         }
     }
 
+    pub(crate) fn contended() -> Outcome {
+        Outcome {
+            contended: true,
+            ..Outcome::default()
+        }
+    }
+
     pub(crate) fn unmatched() -> Outcome {
         Outcome {
             unmatched: true,
@@ -66,7 +77,7 @@ impl Outcome {
 
     /// Whether nothing was written, so that nothing follows from it.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.unmatched || self.too_many
+        self.unmatched || self.too_many || self.contended
     }
 
     /// Whether the write at this position was sent and not refused; of an ordered operation none after the first refused one was.

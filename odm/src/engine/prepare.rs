@@ -8,8 +8,9 @@ use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::plan::keep::Replacement;
 use crate::plan::operation::Pending;
-use crate::rules::copy::fill::Inserts;
+use crate::rules::copy::fill::{self, Inserts};
 use crate::rules::on_delete;
+use crate::rules::pending::{self as marks, Token};
 use crate::{Error, Result};
 use futures::future::FutureExt;
 use mongodb::bson::RawDocumentBuf;
@@ -67,6 +68,17 @@ pub(super) async fn complete_one(
         }
     }
     state_replacement(write)
+}
+
+/// Records in a completed write that everything that is derived from its document, and in it, is pending.
+pub(super) fn record_all(write: &mut Write, pending: &mut Pending) -> Result<()> {
+    let token = *pending.get_or_insert_with(Token::new);
+    match &mut write.what {
+        What::Insert(document) => *document = fill::with_all_pending(document, token)?,
+        What::Update(update) => marks::record(&mut update.built.update, token),
+        What::UpdateMany(_) | What::Replace(_) | What::Delete(_) => {}
+    }
+    Ok(())
 }
 
 /// Makes the statement of a replacement in which the library has nothing of its own.

@@ -9,19 +9,29 @@
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
 //! collection.
 
+use super::graph::is;
 use crate::engine::apply;
-use crate::engine::documents::{empties_itself, found, is_asked_once, rest};
+use crate::engine::documents::empties_itself;
+use crate::engine::documents::found;
+use crate::engine::documents::is_asked_once;
+use crate::engine::documents::rest;
+use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::is;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::rules::copy::fill;
 use crate::rules::link::count;
 use crate::rules::on_delete::{Detached, Rule, Rules};
 use crate::rules::pending;
+use crate::session;
 use crate::session::Turn;
-use crate::store::batch::{Batch, Change, all, behind, document, document_id as id, ids};
-use crate::store::results::Deleted;
+use crate::store::batch::Batch;
+use crate::store::batch::Change;
+use crate::store::batch::all;
+use crate::store::batch::behind;
+use crate::store::batch::document;
+use crate::store::batch::document_id as id;
+use crate::store::batch::ids;
 use crate::store::scope::Scope;
 use crate::upkeep::recover;
 use crate::{Error, Result};
@@ -649,13 +659,11 @@ impl<'a, 'd> Removal<'a, 'd> {
                 true => {
                     let (scope, level, part) = (self.scope, &*level, &part);
                     let unlinks = (unlinks.as_slice(), &self.on_the_way);
-                    scope
-                        .odm
-                        .transaction(async |tx| {
-                            scope.trip(); // its commit
-                            erase(scope.within(tx.shared()), level, part, unlinks, true).await
-                        })
-                        .await?
+                    session::take_turns(scope.odm, Vec::new(), async |session| {
+                        scope.trip(); // its commit
+                        erase(scope.within(&session), level, part, unlinks, true).await
+                    })
+                    .await?
                 }
             };
             match level.root {

@@ -3,16 +3,19 @@
 
 use super::attempts::count;
 use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
+use crate::error::results::BulkDone;
 use crate::model::check;
 use crate::model::document::DocumentMeta;
-use crate::own_fields::OWN;
+use crate::model::names::read_too;
+use crate::own_fields::{OWN, VERSION};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
+use crate::rules::copy::fill::needed;
 use crate::session::Shared;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;
 use crate::store::packed::Packed;
-use crate::store::results::BulkDone;
+use crate::store::server::Topology;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -184,6 +187,12 @@ async fn insert_many<D: Serialize + Send + Sync>(
 
 async fn update(execution: Execution<'_>, core: Core, update: &Update, filter: Document) -> Result<Outcome> {
     fill_one(execution, &core, update).await?;
+    if core.session().is_some()
+        && raises_version(update)
+        && let Some(done) = update_and_read(execution, &core, update, &filter).boxed().await?
+    {
+        return Ok(done);
+    }
     execution.trace.more(1);
     let action = || update_one(&core, update, filter);
     let result = act!(core.session(), action()).map_err(|error| core.error(error))?;
@@ -196,6 +205,48 @@ async fn update(execution: Execution<'_>, core: Core, update: &Update, filter: D
         },
         false => Outcome::unmatched(),
     })
+}
+
+/// Whether others copy what an update of one document changes.
+fn raises_version(update: &Update) -> bool {
+    let raised = update.built.update.get_document("$inc");
+    let is_source = raised.is_ok_and(|fields| fields.contains_key(VERSION));
+    is_source && update.one.is_some() && !update.upsert
+}
+
+/// Updates a document that others copy from, in its transaction, and reads it: the rules ask for it right after the update. `None` for a
+/// sharded collection, which takes this command only with a shard key.
+async fn update_and_read(
+    execution: Execution<'_>,
+    core: &Core,
+    update: &Update,
+    filter: &Document,
+) -> Result<Option<Outcome>> {
+    if core.odm().server().await?.topology() == Topology::Sharded {
+        return Ok(None);
+    }
+    let mut fields = doc! { "_id": 1 };
+    let needed = needed(core.odm().graph(), core.meta());
+    needed.keys().for_each(|name| read_too(&mut fields, name));
+    let mut action = core
+        .raw()
+        .find_one_and_update(filter.clone(), update.built.modifications())
+        .return_document(ReturnDocument::After)
+        .projection(fields);
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    execution.trace.more(1);
+    let found = act!(core.session(), action).map_err(|error| core.error(error))?;
+    Ok(Some(match found {
+        Some(document) => Outcome {
+            matched: 1,
+            modified: 1,
+            after: Some(document),
+            ..Outcome::default()
+        },
+        None => Outcome::unmatched(),
+    }))
 }
 
 fn update_one<'a>(core: &'a Core, update: &Update, filter: Document) -> mongodb::action::Update<'a> {

@@ -1,16 +1,19 @@
 //! Assertions of generated code about types that syntax can't see: each is a bound with a message of its own, or a sentence for a
 //! constant that panics.
 
-use crate::model::path::{Fielded, Needed, Nested, Path, Plain, ReadOnly, Step};
+use crate::model::path::{Fielded, Nested, Path, Step};
 use crate::model::shape::{FieldMeta, Names, same};
 use crate::model::size::Message;
 use crate::model::value::{Array, Compared, IdValue, Numeric, Ordered, Value};
 
 mod copy;
 mod count;
+mod message;
 mod reference;
+pub(crate) use crate::model::path::PlainlyStored;
 pub use copy::*;
 pub use count::*;
+use message::about;
 pub use reference::{
     BackTo, ById, Differ, InverseOf, KeyOf, OneParent, ParentAmong, ParentIs, ReferenceById, Refers,
     RefersNot, Same, Several, Types, by_id, inverse, key, key_like_id, no_nested_reference,
@@ -85,7 +88,7 @@ pub fn dated_as<S: Dated, R, T, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C
 pub const fn moment<T: Moment>() {}
 
 /// `#[bucket(sum(field))]`.
-pub const fn summed<T: crate::model::bucket::Summable>() {}
+pub const fn summed<T: crate::model::sum::Summable>() {}
 
 /// A time that every item has.
 #[diagnostic::on_unimplemented(
@@ -147,43 +150,6 @@ impl<T, C> Projected<T, C> {
     pub fn with_codec<A: SameTypeAs<T>>(self) -> &'static str {
         self.0
     }
-}
-
-/// A field that is read as its type's own `Deserialize` says.
-#[diagnostic::on_unimplemented(
-    message = "the document's field has `#[serde(with)]` or `serialize_with`, so this one needs the same to read it",
-    note = "repeat the attribute on the field of the projection"
-)]
-pub trait PlainlyStored {}
-impl PlainlyStored for Plain {}
-impl PlainlyStored for ReadOnly {}
-impl PlainlyStored for Needed {}
-
-const fn about(owner: &str, field: &str, ty: &str) -> Message {
-    Message::new()
-        .text("`")
-        .text(owner)
-        .text(".")
-        .text(field)
-        .text(": ")
-        .text(ty)
-        .text("`")
-}
-
-/// An `Option` around a value that may be `null` itself: two of its values would be one in the database.
-const fn one_null(twice: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
-    if !twice {
-        return None;
-    }
-    Some(
-        about(owner, field, ty)
-            .text(
-                " holds an `Option` of a value that may be `null` itself: `Some(None)` and `None` are both stored as `null`, and \
-                 read as `None`. Write one `Option`, or an enum that names the cases: `#[derive(Embed)] enum Change { Unknown, \
-                 None, Some(",
-            )
-            .text("T) }`"),
-    )
 }
 
 /// Serde asks for values from its buffer in the form of a text format, while they were written in that of a binary one.

@@ -1,6 +1,5 @@
 //! The constants of `#[bucket(…)]`, and the calendar of its periods.
 
-use crate::model::value::Value;
 use mongodb::bson::DateTime;
 
 /// The declaration of a bucket, with stored names.
@@ -60,38 +59,6 @@ pub struct BucketSum {
     pub name: &'static str,
     /// It is an `f64`, and not an `i64`.
     pub float: bool,
-}
-
-/// A number whose sum a bucket keeps.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is no number that can be summed",
-    label = "no number",
-    note = "`sum(field)` adds up fields of the integer types, `f32` and `f64`, and `Option`s of them"
-)]
-pub trait Summable {
-    /// The type of the sum.
-    type Sum: Value;
-    /// It is an `f64`.
-    const FLOAT: bool;
-}
-
-macro_rules! summable {
-    ($($ty:ty)* => $sum:ty, $float:literal) => {$(
-        #[diagnostic::do_not_recommend]
-        impl Summable for $ty {
-            type Sum = $sum;
-            const FLOAT: bool = $float;
-        }
-    )*};
-}
-
-summable!(i8 u8 i16 u16 i32 u32 i64 u64 isize usize => i64, false);
-summable!(f32 f64 => f64, true);
-
-#[diagnostic::do_not_recommend]
-impl<T: Summable> Summable for Option<T> {
-    type Sum = T::Sum;
-    const FLOAT: bool = T::FLOAT;
 }
 
 /// The time that a bucket is for.

@@ -1,11 +1,17 @@
 //! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
-use crate::model::bucket::BucketMeta;
+pub use crate::model::meta::DocumentMeta;
+pub use crate::model::options::{
+    Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, Validation,
+};
 use crate::model::path::Fielded;
-use crate::model::shape::{FieldMeta, Shape};
 use crate::model::value::IdValue;
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 
 /// A struct that is stored as a document of a collection. Derived: `#[derive(Document)]`.
 ///
@@ -66,6 +72,116 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
     #[doc(hidden)]
     fn set_version(&mut self, version: i64) {
         let _ = version;
+    }
+}
+
+/// A reference to a document of type `T`: its id, stored as nothing but the id.
+///
+/// The field that holds it says what kind of relationship it is: `#[reference]`, `#[reference(many, max = N)]` for an array
+/// of them, or `#[parent_ref]`. A reference by another unique field than `_id` names the type of that field as `K`, and the
+/// field in the attribute: `#[reference(by = account_id)] account: Ref<Account, i32>`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::Ref;
+///
+/// let owner: Ref<Account> = Ref::new(7);
+/// assert_eq!(owner.key(), &7);
+/// assert_eq!(format!("{owner:?}"), "Ref<Account>(7)");
+/// ```
+pub struct Ref<T: Document, K = <T as Document>::Id> {
+    pub(super) key: K,
+    to: PhantomData<fn() -> T>,
+}
+
+impl<T: Document, K> Ref<T, K> {
+    /// A reference to the document with this id, or with this value in the field that the reference is by. Whether there
+    /// is one is checked where it is written.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let owner = odm::Ref::<Account>::new(7);
+    /// ```
+    pub const fn new(key: K) -> Ref<T, K> {
+        Ref { key, to: PhantomData }
+    }
+
+    /// The id, or the value of the field that the reference is by.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert_eq!(odm::Ref::<Account>::new(7).key(), &7);
+    /// ```
+    pub const fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The id itself.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// assert_eq!(odm::Ref::<Account>::new(7).into_key(), 7);
+    /// ```
+    pub fn into_key(self) -> K {
+        self.key
+    }
+}
+
+impl<T: Document, K: Clone> Clone for Ref<T, K> {
+    fn clone(&self) -> Self {
+        Ref::new(self.key.clone())
+    }
+}
+
+impl<T: Document, K: Copy> Copy for Ref<T, K> {}
+
+impl<T: Document, K: PartialEq> PartialEq for Ref<T, K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<T: Document, K: Eq> Eq for Ref<T, K> {}
+
+impl<T: Document, K: PartialOrd> PartialOrd for Ref<T, K> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        self.key.partial_cmp(&other.key)
+    }
+}
+
+impl<T: Document, K: Ord> Ord for Ref<T, K> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl<T: Document, K: Hash> Hash for Ref<T, K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+impl<T: Document, K: fmt::Debug> fmt::Debug for Ref<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ref<{}>({:?})", T::META.name, self.key)
+    }
+}
+
+impl<T: Document, K: fmt::Display> fmt::Display for Ref<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.fmt(f)
+    }
+}
+
+impl<T: Document, K: Serialize> Serialize for Ref<T, K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.key.serialize(serializer)
+    }
+}
+
+impl<'de, T: Document, K: Deserialize<'de>> Deserialize<'de> for Ref<T, K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        K::deserialize(deserializer).map(Ref::new)
     }
 }
 
@@ -217,255 +333,10 @@ pub trait Target<T: Document> {
 
 impl<T: Document> Target<T> for &T {
     fn target_id(&self) -> crate::Result<Bson> {
-        crate::query::operand::id(self.id())
+        crate::model::encode::id(self.id())
     }
     fn seen_version(&self) -> Option<i64> {
         self.version()
-    }
-}
-
-/// The constants of a document.
-#[derive(Clone, Copy, Debug)]
-pub struct DocumentMeta {
-    /// The struct's name in Rust.
-    pub name: &'static str,
-    /// The collection's name.
-    pub collection: &'static str,
-    /// The shape of the whole document.
-    pub shape: fn() -> Shape,
-    /// The declared indexes.
-    pub indexes: &'static [IndexMeta],
-    /// How its collection compares strings, where that is declared: `#[document(collation(…))]`. Its finds, updates, deletions,
-    /// counts and indexes inherit it.
-    pub collation: Option<CollationMeta>,
-    /// When the library deletes its documents, where that is declared: `#[document(expire = field)]`.
-    pub expiry: Option<Expiry>,
-    /// How strictly the server validates.
-    pub validation: Validation,
-    /// Whether its documents are inserted and deleted, but never changed: `#[document(append_only)]`.
-    pub append_only: bool,
-    /// Of a document that holds the items of a bucket: what `#[bucket(…)]` declares.
-    pub bucket: Option<&'static BucketMeta>,
-    /// Whether a struct in it shows the fields that it does not declare: `#[field(extra)]`.
-    pub extra: fn() -> bool,
-}
-
-/// When documents are deleted by [`Odm::delete_expired`](crate::Odm::delete_expired).
-#[derive(Clone, Copy, Debug)]
-pub struct Expiry {
-    /// Gives the stored name of the field with a time.
-    pub path: fn() -> &'static str,
-    /// How many seconds after that time.
-    pub after: u64,
-}
-
-impl DocumentMeta {
-    /// Its own field with this stored name.
-    pub(crate) fn field(&self, name: &str) -> Option<&'static FieldMeta> {
-        match (self.shape)() {
-            Shape::Struct(shape) => shape.fields.iter().find(|field| field.name == name),
-            _ => None,
-        }
-    }
-
-    /// Whether every update of a document writes its version or its time of the last update.
-    pub(crate) fn is_stamped(&self) -> bool {
-        use crate::model::shape::Managed;
-        match (self.shape)() {
-            Shape::Struct(shape) => {
-                let mut fields = shape.fields.iter();
-                fields.any(|field| matches!(field.managed, Managed::Version | Managed::UpdatedAt))
-            }
-            _ => false,
-        }
-    }
-
-    /// The declared fields.
-    pub(crate) fn fields(&self) -> &'static [FieldMeta] {
-        match (self.shape)() {
-            Shape::Struct(shape) => shape.fields,
-            _ => &[],
-        }
-    }
-
-    /// The stored name of the field of `#[document(version)]`.
-    pub(crate) fn version(&self) -> Option<&'static str> {
-        match (self.shape)() {
-            Shape::Struct(shape) => {
-                let mut fields = shape.fields.iter();
-                let version = fields.find(|field| field.managed == crate::model::shape::Managed::Version);
-                version.map(|field| field.name)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// `#[document(validation(level = …, action = …))]`.
-///
-/// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// assert_eq!(Person::META.validation, odm::schema::Validation::STRICT);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Validation {
-    /// Which documents the server validates.
-    pub level: Level,
-    /// The server's reaction to a document that violates it.
-    pub action: Action,
-}
-
-impl Validation {
-    /// All writes are validated, and refused if they violate the validator: MongoDB's default.
-    pub const STRICT: Validation = Validation {
-        level: Level::Strict,
-        action: Action::Error,
-    };
-}
-
-/// MongoDB's `validationLevel`.
-///
-/// ```
-/// use odm::schema::ValidationLevel;
-///
-/// assert!(ValidationLevel::Moderate < ValidationLevel::Strict);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Nothing is validated.
-    Off,
-    /// Inserts, and updates of documents that fitted before.
-    Moderate,
-    /// All inserts and updates.
-    Strict,
-}
-
-impl Level {
-    /// As MongoDB writes it.
-    ///
-    /// ```
-    /// assert_eq!(odm::schema::ValidationLevel::Moderate.as_str(), "moderate");
-    /// ```
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Level::Off => "off",
-            Level::Moderate => "moderate",
-            Level::Strict => "strict",
-        }
-    }
-}
-
-/// MongoDB's `validationAction`.
-///
-/// ```
-/// use odm::schema::ValidationAction;
-///
-/// assert!(ValidationAction::Warn < ValidationAction::Error);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Action {
-    /// The write succeeds, and the server logs it.
-    Warn,
-    /// The write fails.
-    Error,
-}
-
-impl Action {
-    /// As MongoDB writes it.
-    ///
-    /// ```
-    /// assert_eq!(odm::schema::ValidationAction::Warn.as_str(), "warn");
-    /// ```
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Action::Warn => "warn",
-            Action::Error => "error",
-        }
-    }
-}
-
-/// A declared index.
-#[derive(Clone, Copy, Debug)]
-pub struct IndexMeta {
-    /// Its name, if one was given; else MongoDB's default (`field_1_other_-1`).
-    pub name: Option<&'static str>,
-    /// The fields in order.
-    pub keys: &'static [IndexKey],
-    /// No two documents with the same values.
-    pub unique: bool,
-    /// Without the documents that lack the fields.
-    pub sparse: bool,
-    /// Documents are deleted this number of seconds after the time in the field.
-    pub expire_after: Option<u64>,
-    /// Only the documents that this filter matches.
-    pub partial: Option<fn() -> crate::Result<RawDocumentBuf>>,
-    /// The language and strength of comparisons between strings.
-    pub collation: Option<CollationMeta>,
-    /// Of a text index: the language of texts whose document names none; MongoDB's default is `english`.
-    pub default_language: Option<&'static str>,
-    /// Of a text index: the field in which a document names the language of its texts; MongoDB's default is `language`.
-    pub language_override: Option<&'static str>,
-}
-
-impl IndexMeta {
-    /// An index without options on `keys`.
-    pub const fn on(keys: &'static [IndexKey]) -> IndexMeta {
-        IndexMeta {
-            name: None,
-            keys,
-            unique: false,
-            sparse: false,
-            expire_after: None,
-            partial: None,
-            collation: None,
-            default_language: None,
-            language_override: None,
-        }
-    }
-}
-
-/// A field of an index.
-#[derive(Clone, Copy, Debug)]
-pub struct IndexKey {
-    /// Gives the dotted name.
-    pub path: fn() -> &'static str,
-    /// In which way it is indexed.
-    pub kind: IndexKind,
-}
-
-/// In which way a field is indexed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexKind {
-    /// Ascending: `1`.
-    Ascending,
-    /// Descending: `-1`.
-    Descending,
-    /// The words of a text, with their weight.
-    Text {
-        /// How much a match in this field counts; MongoDB's default is 1.
-        weight: u32,
-    },
-    /// Places on a sphere: `2dsphere`.
-    Geo,
-    /// By hash, for sharding.
-    Hashed,
-}
-
-/// A declared collation: `collation(locale = "en", strength = 2)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CollationMeta {
-    /// An ICU locale, such as `en`.
-    pub locale: &'static str,
-    /// 1 compares base letters only, 2 accents too, 3 (the default) case too.
-    pub strength: u8,
-    /// Digits compare as numbers: `"10"` after `"9"`.
-    pub numeric_ordering: bool,
-}
-
-impl CollationMeta {
-    /// Whether strings that people tell apart may be equal: `a` and `A`, `1` and `01`.
-    pub(crate) fn takes_texts_for_equal(&self) -> bool {
-        self.locale != "simple" && (self.strength < 3 || self.numeric_ordering)
     }
 }
 

@@ -5,11 +5,9 @@
 //! is joined by the compiler.
 
 use crate::Result;
-use crate::model::default::Way;
 use crate::model::shape::{EnumShape, FieldMeta};
+use crate::model::tree::Tree;
 use crate::model::value::Compared;
-use crate::query::filter::{Filter, Order};
-use crate::query::join::Tree;
 use mongodb::bson::{Bson, doc};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -24,6 +22,23 @@ pub trait Fielded: 'static {
 pub trait Varied: 'static {
     /// The variants and their tags.
     const SHAPE: &'static EnumShape;
+}
+
+/// A field on the way of a path, or the items of an array there.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// The part of the path before it.
+    pub above: Option<&'static Way>,
+    /// The field; `None` for the items of the array before it.
+    pub field: Option<&'static FieldMeta>,
+}
+
+impl Way {
+    /// Whether a field on it has a default.
+    pub(crate) fn has_default(&self) -> bool {
+        let own = self.field.is_some_and(|field| field.default.is_some());
+        own || self.above.is_some_and(Way::has_default)
+    }
 }
 
 /// How a path gets to its field.
@@ -393,40 +408,6 @@ impl<R, T: ?Sized, P> Flattened<R, T, P> {
 )]
 pub trait StandsAlone {}
 
-/// The traits of an own path, for the message that says why a flattened struct does not have them.
-macro_rules! not_of_flattened {
-    ($($name:ident($($value:ident)?) -> $of:ty = $none:expr;)*) => {
-        #[doc(hidden)]
-        #[allow(clippy::should_implement_trait)]
-        impl<R, T: ?Sized, P> Flattened<R, T, P> {
-            $(
-                pub fn $name<$($value)?>(self $(, _: $value)?) -> $of
-                where
-                    T: StandsAlone,
-                {
-                    $none
-                }
-            )*
-        }
-    };
-}
-
-not_of_flattened! {
-    eq(V) -> Filter<R> = Filter::all();
-    ne(V) -> Filter<R> = Filter::all();
-    gt(V) -> Filter<R> = Filter::all();
-    gte(V) -> Filter<R> = Filter::all();
-    lt(V) -> Filter<R> = Filter::all();
-    lte(V) -> Filter<R> = Filter::all();
-    in_(V) -> Filter<R> = Filter::all();
-    not_in(V) -> Filter<R> = Filter::all();
-    exists(V) -> Filter<R> = Filter::all();
-    asc() -> Order<R> = Order::new("", false);
-    desc() -> Order<R> = Order::new("", true);
-    name() -> &'static str = "";
-    indexed_name() -> &'static str = "";
-}
-
 impl<R, T: ?Sized, P> Clone for Flattened<R, T, P> {
     fn clone(&self) -> Self {
         *self
@@ -518,6 +499,16 @@ pub trait PlainItems {}
 impl PlainItems for Plain {}
 impl PlainItems for ReadOnly {}
 impl PlainItems for Needed {}
+
+/// A field that is read as its type's own `Deserialize` says.
+#[diagnostic::on_unimplemented(
+    message = "the document's field has `#[serde(with)]` or `serialize_with`, so this one needs the same to read it",
+    note = "repeat the attribute on the field of the projection"
+)]
+pub trait PlainlyStored {}
+impl PlainlyStored for Plain {}
+impl PlainlyStored for ReadOnly {}
+impl PlainlyStored for Needed {}
 
 /// One value, not the values of an array's items.
 #[diagnostic::on_unimplemented(

@@ -4,129 +4,17 @@
 //! (`#[reference]`, `#[parent_ref]`) is in a [`ReferenceMeta`] beside its bounds; joins, checks and the rules of deletion all
 //! read it there.
 
-use crate::model::document::{DocumentMeta, IndexKey};
-use crate::model::shape::Shape;
+pub use crate::model::document::Ref;
+use crate::model::encode::{id, stored_document};
+use crate::model::meta::{FieldMeta, Shape};
+pub use crate::model::meta::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
 use crate::model::size::Size;
+use crate::model::tree::{Slot, Tree};
 use crate::model::value::{IdValue, Value};
-use crate::query::join::{Hop, Slot, Tree};
 use crate::{Document, Error, Result, Target};
 use mongodb::bson::{Bson, RawBsonRef};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Serialize;
 use std::borrow::Cow;
-use std::cmp::Ordering;
-use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::marker::PhantomData;
-
-/// A reference to a document of type `T`: its id, stored as nothing but the id.
-///
-/// The field that holds it says what kind of relationship it is: `#[reference]`, `#[reference(many, max = N)]` for an array
-/// of them, or `#[parent_ref]`. A reference by another unique field than `_id` names the type of that field as `K`, and the
-/// field in the attribute: `#[reference(by = account_id)] account: Ref<Account, i32>`.
-///
-/// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// use odm::Ref;
-///
-/// let owner: Ref<Account> = Ref::new(7);
-/// assert_eq!(owner.key(), &7);
-/// assert_eq!(format!("{owner:?}"), "Ref<Account>(7)");
-/// ```
-pub struct Ref<T: Document, K = <T as Document>::Id> {
-    key: K,
-    to: PhantomData<fn() -> T>,
-}
-
-impl<T: Document, K> Ref<T, K> {
-    /// A reference to the document with this id, or with this value in the field that the reference is by. Whether there
-    /// is one is checked where it is written.
-    ///
-    /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// let owner = odm::Ref::<Account>::new(7);
-    /// ```
-    pub const fn new(key: K) -> Ref<T, K> {
-        Ref { key, to: PhantomData }
-    }
-
-    /// The id, or the value of the field that the reference is by.
-    ///
-    /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// assert_eq!(odm::Ref::<Account>::new(7).key(), &7);
-    /// ```
-    pub const fn key(&self) -> &K {
-        &self.key
-    }
-
-    /// The id itself.
-    ///
-    /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// assert_eq!(odm::Ref::<Account>::new(7).into_key(), 7);
-    /// ```
-    pub fn into_key(self) -> K {
-        self.key
-    }
-}
-
-impl<T: Document, K: Clone> Clone for Ref<T, K> {
-    fn clone(&self) -> Self {
-        Ref::new(self.key.clone())
-    }
-}
-
-impl<T: Document, K: Copy> Copy for Ref<T, K> {}
-
-impl<T: Document, K: PartialEq> PartialEq for Ref<T, K> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<T: Document, K: Eq> Eq for Ref<T, K> {}
-
-impl<T: Document, K: PartialOrd> PartialOrd for Ref<T, K> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        self.key.partial_cmp(&other.key)
-    }
-}
-
-impl<T: Document, K: Ord> Ord for Ref<T, K> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key)
-    }
-}
-
-impl<T: Document, K: Hash> Hash for Ref<T, K> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key.hash(state);
-    }
-}
-
-impl<T: Document, K: fmt::Debug> fmt::Debug for Ref<T, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ref<{}>({:?})", T::META.name, self.key)
-    }
-}
-
-impl<T: Document, K: fmt::Display> fmt::Display for Ref<T, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.key.fmt(f)
-    }
-}
-
-impl<T: Document, K: Serialize> Serialize for Ref<T, K> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.key.serialize(serializer)
-    }
-}
-
-impl<'de, T: Document, K: Deserialize<'de>> Deserialize<'de> for Ref<T, K> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        K::deserialize(deserializer).map(Ref::new)
-    }
-}
 
 impl<T: Document, K: IdValue> Value for Ref<T, K> {
     const SIZE: Size = K::SIZE;
@@ -146,13 +34,13 @@ impl<T: Document, K: IdValue> IdValue for Ref<T, K> {}
 
 impl<T: Document> Target<T> for Ref<T, T::Id> {
     fn target_id(&self) -> Result<Bson> {
-        crate::query::operand::id(&self.key)
+        id(&self.key)
     }
 }
 
 impl<T: Document> Target<T> for &Ref<T, T::Id> {
     fn target_id(&self) -> Result<Bson> {
-        crate::query::operand::id(&self.key)
+        id(&self.key)
     }
 }
 
@@ -180,43 +68,6 @@ impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
     }];
     const UNION: bool = false;
 }
-
-/// A pointer whose documents a join can give.
-#[diagnostic::on_unimplemented(
-    message = "the document that `{Self}` refers to can't be joined: it is not `Clone`",
-    note = "a document that several others refer to is given to each of them: derive `Clone` for it"
-)]
-pub trait Load: Pointer {
-    /// The result of a join: the document, or for a union an enum of documents.
-    type Loaded: Clone + Send + 'static;
-
-    /// Notes that the document of a stored reference is wanted; nothing of a value that is no such reference.
-    #[doc(hidden)]
-    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot>;
-    /// The document, if it was found.
-    #[doc(hidden)]
-    fn get(slot: Slot, hop: &mut Hop) -> Option<Self::Loaded>;
-}
-
-impl<T: Document + Clone, K: IdValue + Serialize> Load for Ref<T, K> {
-    type Loaded = T;
-
-    fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot> {
-        Some(hop.want::<T>(value, by))
-    }
-
-    fn get(slot: Slot, hop: &mut Hop) -> Option<T> {
-        hop.get(slot)
-    }
-}
-
-/// A pointer that holds an id, and no value of another field.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is a reference by another field than `_id`, and does not say by which",
-    note = "the field of the document does: `collection.load(&document, |d| d.field)`, or `.include(|d| d.field)` in a query"
-)]
-pub trait LoadById: Load {}
-impl<T: Document + Clone> LoadById for Ref<T, <T as Document>::Id> where T::Id: Serialize {}
 
 /// The two fields of a stored reference of a union: `{ type, id }`.
 #[doc(hidden)]
@@ -451,35 +302,6 @@ impl<T: Document, K: IdValue + Serialize> OneTarget for Ref<T, K> {
     type Key = K;
 }
 
-/// The declaration of a field with `#[reference(…)]` or `#[parent_ref(…)]`.
-#[derive(Clone, Copy, Debug)]
-pub struct ReferenceMeta {
-    /// One, many, or the parent.
-    pub kind: ReferenceKind,
-    /// The documents that it may refer to.
-    pub targets: &'static [TargetMeta],
-    /// Whether it is stored as `{ type, id }`.
-    pub union: bool,
-    /// Whether a document can do without it: an `Option`.
-    pub optional: bool,
-    /// The stored name of the target's field whose value it holds: `_id`, or that of `by = field`.
-    pub by: fn() -> &'static str,
-    /// The name in Rust of the field on the other side, which refers back: `inverse = field`.
-    pub inverse: Option<&'static str>,
-    /// How many references an array will come to hold, where that is said: `expected = N`.
-    pub expected: Option<u64>,
-    /// Whether each target is referred to by one document at most: `#[parent_ref(one)]`.
-    pub one: bool,
-    /// The further keys of the index behind the reference: `#[parent_ref(order(-time))]`.
-    pub order: &'static [IndexKey],
-    /// Whether writes check that the target exists: all but `check = false`.
-    pub check: bool,
-    /// Whether the index that the relationship needs is declared by it: all but `index = false`.
-    pub index: bool,
-    /// What happens to this document, or this field, when the target is deleted.
-    pub on_delete: OnDelete,
-}
-
 impl ReferenceMeta {
     /// The declaration of an attribute that has no option but `inverse`.
     pub const fn of<R: Reference>(kind: ReferenceKind, inverse: Option<&'static str>) -> ReferenceMeta {
@@ -518,59 +340,6 @@ fn present<R: Reference>() -> Shape {
         Shape::Array(<R::Pointer as Value>::shape)
     } else {
         <R::Pointer as Value>::shape()
-    }
-}
-
-/// The kind of a relationship, as its attribute says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReferenceKind {
-    /// `#[reference]`.
-    One,
-    /// `#[reference(many, max = N)]`.
-    Many,
-    /// `#[parent_ref]`.
-    Parent,
-}
-
-/// A document that a reference may refer to.
-#[derive(Clone, Copy, Debug)]
-pub struct TargetMeta {
-    /// Its `type` in a union; empty otherwise.
-    pub tag: &'static str,
-    /// Its constants; a function, since documents may refer to each other.
-    pub document: fn() -> &'static DocumentMeta,
-}
-
-/// What happens to a reference when its target is deleted: `on_delete = …`.
-///
-/// ```
-/// use odm::references::OnDelete;
-///
-/// assert_eq!(OnDelete::Cascade.to_string(), "cascade");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OnDelete {
-    /// The target is not deleted while something refers to it: the default, but of the two sides of a two-way reference.
-    Restrict,
-    /// The document that holds the reference is deleted too.
-    Cascade,
-    /// The reference is removed: for an `Option<Ref<T>>`.
-    Nullify,
-    /// The reference is pulled out of its array.
-    Pull,
-    /// The reference stays, and names a document that is not there any more.
-    Keep,
-}
-
-impl fmt::Display for OnDelete {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            OnDelete::Restrict => "restrict",
-            OnDelete::Cascade => "cascade",
-            OnDelete::Nullify => "nullify",
-            OnDelete::Pull => "pull",
-            OnDelete::Keep => "keep",
-        })
     }
 }
 
@@ -628,8 +397,8 @@ impl<P: ParentOf<C>, C> NamesParent<C> for &P {
 
     fn key(&self, by: &str) -> Result<Bson> {
         match by {
-            "_id" => crate::query::operand::id(self.id()),
-            by => crate::query::operand::stored_document(*self)
+            "_id" => id(self.id()),
+            by => stored_document(*self)
                 .map(|mut document| document.remove(by).unwrap_or(Bson::Null))
                 .map_err(|source| Error::Encode {
                     field: by.to_owned(),
@@ -644,7 +413,7 @@ impl<P: ParentOf<C>, C: Document> NamesParent<C> for Ref<P, P::Id> {
 
     fn key(&self, by: &str) -> Result<Bson> {
         match by {
-            "_id" => crate::query::operand::id(&self.key),
+            "_id" => id(&self.key),
             by => Err(Error::Query {
                 collection: C::META.collection,
                 message: format!(
@@ -664,21 +433,10 @@ impl<P: ParentOf<C>, C: Document> NamesParent<C> for &Ref<P, P::Id> {
     }
 }
 
-/// The field of a child that names its parent, with what is declared about it.
-#[derive(Clone, Copy, Debug)]
-pub struct ParentField {
-    /// Its stored name.
-    pub name: &'static str,
-    /// The stored name of the reference in it, where it stands there with copies beside it.
-    pub id: Option<&'static str>,
-    /// Its declaration.
-    pub reference: &'static ReferenceMeta,
-}
-
 impl ParentField {
     /// For the derive: the field of a `#[parent_ref]`.
     #[doc(hidden)]
-    pub const fn of(field: &'static crate::model::shape::FieldMeta) -> ParentField {
+    pub const fn of(field: &'static FieldMeta) -> ParentField {
         let id = match (field.reference, field.entry) {
             (None, Some(entry)) => Some(entry.id),
             _ => None,

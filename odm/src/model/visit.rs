@@ -1,20 +1,14 @@
 //! Goes through the values of a document whose shapes are declared.
 
-use crate::model::shape::{Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, Tagging, of_field};
-use crate::plan::keep::Level;
+use crate::model::level::Level;
+use crate::model::shape::Body;
+use crate::model::shape::EnumShape;
+use crate::model::shape::FieldMeta;
+use crate::model::shape::Shape;
+use crate::model::shape::Tagging;
+use crate::model::shape::inner;
+use crate::model::shape::of_field;
 use mongodb::bson::{Bson, Document};
-
-/// The shape within options and newtypes.
-pub(crate) fn inner(mut shape: Shape) -> Shape {
-    for _ in 0..MOST_WRAPPERS {
-        shape = match shape {
-            Shape::Optional(inner) => inner(),
-            Shape::Bounded(field) => of_field(field),
-            shape => return shape,
-        };
-    }
-    Shape::Any
-}
 
 /// Maximum depth of values within each other.
 const DEEPEST: u32 = 200;

@@ -6,11 +6,13 @@
 //! the names that are left out. Values of the application stand in `$literal` alone, so none of them is an expression.
 
 use crate::model::document::DocumentMeta;
+use crate::model::level::{Level, names};
 use crate::model::shape::{
-    Body, EnumShape, FieldMeta, MOST_WRAPPERS, Managed, Shape, StructShape, Tagging, of_field,
+    Body, EnumShape, FieldMeta, Managed, Shape, StructShape, Tagging, inner, of_field,
 };
-use crate::model::visit::inner;
-use crate::own_fields::{COPIED, OWN};
+use crate::own_fields::COPIED;
+use crate::own_fields::OWN;
+use crate::own_fields::is_own;
 use crate::rules::copy::fill::Filled;
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
@@ -85,11 +87,6 @@ pub(crate) fn refuse_own(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
     })
 }
 
-/// Whether a field of a document, or of what a query joins to it, is the library's own.
-pub(crate) fn is_own(name: &str) -> bool {
-    name == OWN || name == COPIED || name.starts_with("__odm_")
-}
-
 fn encoding(source: bson::error::Error) -> Error {
     Error::Encode {
         field: "document".to_owned(),
@@ -120,11 +117,6 @@ fn first_of(expressions: impl DoubleEndedIterator<Item = String>, last: Bson) ->
     expressions.rev().fold(last, |last, expression| {
         doc! { "$ifNull": [expression, last] }.into()
     })
-}
-
-/// The names that a field is read from.
-fn names(field: &'static FieldMeta) -> impl DoubleEndedIterator<Item = &'static str> {
-    std::iter::once(field.name).chain(field.aliases.iter().copied())
 }
 
 /// Nothing is kept but the id and what the library has in the document.
@@ -185,37 +177,6 @@ impl Stored {
 
     fn is_object(&self) -> Bson {
         doc! { "$eq": [{ "$type": self.value.as_str() }, "object"] }.into()
-    }
-}
-
-/// The declared fields of one document: those of a struct, with those of the structs that are flattened into it.
-#[derive(Default)]
-pub(crate) struct Level {
-    pub(crate) fields: Vec<&'static FieldMeta>,
-    /// The names that are removed where the new document leaves them out.
-    names: Vec<&'static str>,
-    /// Whether it shows the fields that it does not declare, which are not written back.
-    pub(crate) has_extra: bool,
-}
-
-impl Level {
-    pub(crate) fn of(fields: &'static [FieldMeta]) -> Level {
-        let mut level = Level::default();
-        level.add(fields, 0);
-        level
-    }
-
-    fn add(&mut self, fields: &'static [FieldMeta], depth: u32) {
-        for field in fields {
-            if field.is_extra() {
-                self.has_extra = true;
-            } else if !field.flatten {
-                self.names.extend(names(field));
-                self.fields.push(field);
-            } else if let (Shape::Struct(of), true) = (inner(of_field(field)), depth < MOST_WRAPPERS) {
-                self.add(of.fields, depth + 1);
-            }
-        }
     }
 }
 

@@ -4,12 +4,13 @@
 //! update of one, and is retried if it was refused because another client inserted a document with these values in between.
 //! Where that document does not match the rest of the condition, the refusal is returned, and names it.
 
+use crate::Error;
 use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
 use crate::model::graph::Graph;
+use crate::model::indexes;
 use crate::model::key::Key;
 use crate::model::names::meet;
 use crate::plan::condition;
-use crate::{Error, schema};
 use mongodb::bson::{Bson, Document, doc};
 
 /// How often an upsert that was refused for a document with the values of its condition is sent again.
@@ -61,7 +62,7 @@ impl UniqueKey {
                 let paths: Vec<String> = index.keys.iter().map(|key| (key.path)().to_owned()).collect();
                 of(&paths, index.collation.is_some())
             });
-        let implied = graph.outgoing(meta).filter_map(schema::referred_once);
+        let implied = graph.outgoing(meta).filter_map(indexes::referred_once);
         let implied = implied.filter_map(|paths| of(&paths, false));
         let id = of(&["_id".to_owned()], false);
         id.into_iter().chain(declared).chain(implied).collect()
@@ -90,7 +91,7 @@ impl UniqueKey {
         }
         let fields = self.fields.iter();
         let mut all: Vec<Bson> = fields
-            .map(|(path, value)| crate::query::filter::condition(path, "$eq", value.clone()).into())
+            .map(|(path, value)| crate::query::condition::condition(path, "$eq", value.clone()).into())
             .collect();
         all.push(doc! { "$nor": [condition.clone()] }.into());
         Some(doc! { "$and": all })

@@ -7,7 +7,7 @@ use crate::query::filter::IntoSort;
 use crate::store::action::Action;
 use crate::store::batches::Batch;
 use crate::store::core::{Core, batches};
-use crate::{Collection, Document, Filter, Result, store::decode};
+use crate::{Document, Filter, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{self, Bson, doc};
@@ -45,9 +45,10 @@ use std::task::{Context, Poll, ready};
 /// ```
 #[must_use = "a pipeline does nothing until its `all`, `one` or `stream` is awaited"]
 pub struct Aggregate<T> {
-    collection: Collection<T>,
+    core: Core,
     stages: Result<Vec<bson::Document>>,
     options: AggregateOptions,
+    of: PhantomData<fn() -> T>,
 }
 
 impl<T: Document> std::fmt::Debug for Aggregate<T> {
@@ -215,11 +216,12 @@ macro_rules! group_keys {
 group_keys!((A B)(A B C)(A B C D));
 
 impl<T: Document> Aggregate<T> {
-    pub(crate) fn new(collection: &Collection<T>) -> Self {
+    pub(crate) fn new(core: Core) -> Self {
         Aggregate {
-            collection: collection.clone(),
+            core,
             stages: Ok(Vec::new()),
             options: AggregateOptions::default(),
+            of: PhantomData,
         }
     }
 
@@ -478,7 +480,7 @@ impl<T: Document> Aggregate<T> {
     }
 
     fn batches(self) -> Batches {
-        send(self.collection.core().clone(), self.stages, self.options)
+        send(self.core, self.stages, self.options)
     }
 }
 

@@ -9,14 +9,17 @@
 //!
 //! A copy is not compared: it follows its source, and only the reference beside it says which document is meant.
 
+use crate::model::compare;
 use crate::model::default;
 use crate::model::key::Key;
 use crate::model::path::Step;
 use crate::model::shape::{
     Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging, items, of_field,
 };
-use crate::plan::operators::guard::at_most;
-use crate::query::filter::{self, condition, in_array};
+use crate::query::condition::at_most;
+use crate::query::condition::below;
+use crate::query::condition::condition;
+use crate::query::condition::in_array;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -114,7 +117,7 @@ pub(crate) fn has_parts(shape: Shape) -> bool {
 pub(crate) fn leaf(field: Option<&'static FieldMeta>, value: &Bson) -> Document {
     match field.and_then(default::unless_stored) {
         Some(_) if *value == Bson::Null => doc! { "$eq": value.clone(), "$exists": true },
-        Some(default) if default::same(default, value) => doc! { "$in": [value.clone(), Bson::Null] },
+        Some(default) if compare::same(default, value) => doc! { "$in": [value.clone(), Bson::Null] },
         _ => doc! { "$eq": value.clone() },
     }
 }
@@ -378,7 +381,7 @@ impl Place {
     /// The condition of `arrayFilters` on items that equal this one.
     pub(crate) fn replaced(&self, name: &str, value: &Bson) -> Result<Document> {
         let ask = self.ask(value)?;
-        filter::below(name, ask.document()).map_err(|message| Unlike::Nested(message).error(&self.path()))
+        below(name, ask.document()).map_err(|message| Unlike::Nested(message).error(&self.path()))
     }
 
     /// Whether two values are equal, as they are read.

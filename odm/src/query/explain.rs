@@ -1,7 +1,7 @@
 //! How the server executes a query: by an index, or by reading the whole collection.
 
-use crate::query::find::Query;
 use crate::query::join::{Asked, Join};
+use crate::query::untyped::Query;
 use crate::store::action::Action;
 use crate::store::core::act;
 use crate::{Document, Find};
@@ -223,7 +223,7 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
             find.insert("limit", limit);
         }
         if let Some(collation) = options.collation {
-            find.insert("collation", crate::query::operand::id(&collation)?);
+            find.insert("collation", crate::model::encode::id(&collation)?);
         }
         if let Some(mongodb::options::Hint::Name(hint)) = options.hint {
             find.insert("hint", hint);

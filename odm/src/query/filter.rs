@@ -2,13 +2,13 @@
 //!
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
-use crate::model::asserts::PlainlyStored;
-use crate::model::default::{Asked, Seen};
 use crate::model::geo::{Area, Point};
-use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, Root, Step};
+use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, PlainlyStored, Root, Step};
 use crate::model::value::{List, Ordered, Text, Value, Whole};
+use crate::query::condition::{condition, in_array, is_of_items};
 use crate::query::equal::Place;
 use crate::query::operand::{Operand, encode_bson};
+use crate::query::seen::{Asked, Seen};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::marker::PhantomData;
@@ -499,39 +499,6 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     }
 }
 
-/// The field's value under the operator. MongoDB looks into the list of `$in`, `$nin` and `$all`: a regular expression in it
-/// is a pattern, and a document that begins with `$elemMatch` a condition. Behind `$eq` each is a value, so a list with one
-/// of these is written as conditions on its values.
-pub(crate) fn condition(name: &str, operator: &str, value: Bson) -> Document {
-    let joined = match operator {
-        "$in" => "$or",
-        "$nin" => "$nor",
-        "$all" => "$and",
-        // The server takes no regular expression behind it.
-        "$ne" if is_carried_out(&value) => return doc! { "$nor": [{ name: { "$eq": value } }] },
-        _ => return doc! { name: { operator: value } },
-    };
-    match value {
-        Bson::Array(values) if values.iter().any(is_carried_out) => {
-            let each: Vec<Document> = values
-                .into_iter()
-                .map(|value| doc! { name: { "$eq": value } })
-                .collect();
-            doc! { joined: each }
-        }
-        values => doc! { name: { operator: values } },
-    }
-}
-
-/// Whether a value means something else than itself in a list.
-pub(crate) fn is_carried_out(value: &Bson) -> bool {
-    match value {
-        Bson::RegularExpression(_) => true,
-        Bson::Document(document) => document.keys().next().is_some_and(|key| key.starts_with('$')),
-        _ => false,
-    }
-}
-
 fn list<T, C: Codec<T>, V: Operand<T>>(name: &str, values: impl IntoIterator<Item = V>) -> Result<Bson> {
     values
         .into_iter()
@@ -665,7 +632,7 @@ impl<R, P: Step, C: PlainlyStored> Path<R, Point, P, C> {
     /// # Ok(()) }
     /// ```
     pub fn near(self, center: Point, meters: f64) -> Filter<R> {
-        let center = crate::query::operand::id(&center);
+        let center = crate::model::encode::id(&center);
         Filter::on(
             P::PATH,
             "$near",
@@ -803,102 +770,6 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
         });
     }
     Ok(condition)
-}
-
-/// Whether a condition is on an item itself, or a part of it is.
-fn is_of_items(condition: &Document) -> bool {
-    condition.iter().any(|(key, value)| match (key.as_str(), value) {
-        ("", _) => true,
-        ("$and" | "$or" | "$nor", Bson::Array(list)) => {
-            list.iter().filter_map(Bson::as_document).any(is_of_items)
-        }
-        _ => false,
-    })
-}
-
-/// See [`of_item`]. The error goes on from "the condition".
-pub(crate) fn in_array(condition: Document) -> Result<Document, String> {
-    if condition.is_empty() {
-        // Every item, whatever it is.
-        return Ok(doc! { "$exists": true });
-    }
-    if !is_of_items(&condition) {
-        return Ok(condition);
-    }
-    let mut operators = Document::new();
-    operators_of(condition, &mut operators)?;
-    Ok(operators)
-}
-
-fn operators_of(condition: Document, operators: &mut Document) -> Result<(), String> {
-    for (key, value) in condition {
-        match (key.as_str(), value) {
-            ("", Bson::Document(one)) if !one.keys().any(|operator| operators.contains_key(operator)) => {
-                operators.extend(one);
-            }
-            // The same operator for a second time.
-            ("", one @ Bson::Document(_)) if !operators.contains_key("$not") => {
-                operators.insert("$not", doc! { "$not": one });
-            }
-            ("$and", Bson::Array(list)) => {
-                for one in list {
-                    match one {
-                        Bson::Document(one) => operators_of(one, operators)?,
-                        other => return Err(format!("holds {other} where a condition is expected")),
-                    }
-                }
-            }
-            ("", _) => return Err("has one operator more than twice: join what it says".to_owned()),
-            ("$or" | "$nor", _) => {
-                return Err(
-                    "joins conditions on one plain value by `|` or `!`, which the server does not take there (nor a list of \
-                     regular expressions as values): join conditions on the array instead, or make two changes"
-                        .to_owned(),
-                );
-            }
-            (other, _) => {
-                return Err(format!(
-                    "is on the items themselves and on `{other}` of them: choose one"
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The names in a filter's document put below `prefix`: conditions on items become those of `arrayFilters`.
-pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> {
-    if filter.is_empty() {
-        // "Every item": the server takes no condition that does not name the item.
-        return Ok(doc! { prefix: { "$exists": true } });
-    }
-    let mut out = Document::new();
-    for (key, value) in filter {
-        match (key.as_str(), value) {
-            ("$and" | "$or" | "$nor", Bson::Array(list)) => {
-                let mut inner = Vec::with_capacity(list.len());
-                for item in list {
-                    match item {
-                        Bson::Document(item) => inner.push(Bson::Document(below(prefix, item)?)),
-                        other => return Err(format!("`{key}` takes documents, not {other}")),
-                    }
-                }
-                out.insert(key, inner);
-            }
-            (operator, _) if operator.starts_with('$') => {
-                return Err(format!(
-                    "`{operator}` can't stand in a condition on the items of an array"
-                ));
-            }
-            ("", value) => {
-                out.insert(prefix, value);
-            }
-            (_, value) => {
-                out.insert(format!("{prefix}.{key}"), value);
-            }
-        }
-    }
-    Ok(out)
 }
 
 /// The pattern that a string is matched against.
@@ -1110,6 +981,7 @@ mod tests {
     use super::*;
     use crate::Document as _;
     use crate::expansion_fixture::Person;
+    use crate::query::condition::below;
     use mongodb::bson::{self, bson};
 
     fn doc(filter: Filter<Person>) -> Document {

@@ -4,13 +4,17 @@
 //! a document ([`Path`]) make conditions ([`Filter`]) and orders ([`Order`]).
 
 pub(crate) mod aggregate;
+pub(crate) mod condition;
 pub(crate) mod equal;
 pub(crate) mod explain;
 pub(crate) mod filter;
 pub(crate) mod find;
+mod flattened;
 pub(crate) mod join;
 pub(crate) mod operand;
 pub(crate) mod page;
+pub(crate) mod seen;
+pub(crate) mod untyped;
 
 pub use crate::model::path::Path;
 pub use aggregate::{Aggregate, Group, GroupKey};

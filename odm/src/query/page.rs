@@ -1,22 +1,23 @@
 //! Keyset pages: each begins after the last document of the page before, found by the index instead of by counting.
 
 mod behind;
+mod order;
+mod place;
 mod resume;
 
-use crate::model::document::DocumentMeta;
-use crate::query::find::Query;
+pub(crate) use crate::model::types::{holds_text, is_compared_alike};
 use crate::query::join::{Join, Work};
+use crate::query::untyped::Query;
 use crate::store::batches::Take;
-use crate::store::core::Core;
-use crate::{Document, Error, Filter, Find, Order, Result, store::decode};
+use crate::{Document, Error, Filter, Find, Result, store::decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use behind::{Key, at, behind};
-pub(crate) use behind::{holds_text, is_compared_alike};
+use behind::{Key, behind};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, doc};
-use mongodb::options::{Collation, CollationAlternate, CollationStrength, FindOptions};
-pub(crate) use resume::Place;
+use order::{keep_keys, refuse_several, total_order, twins};
+pub(crate) use place::Place;
+use place::{is_compared_with, value_at};
 pub use resume::ResumableFind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -293,62 +294,6 @@ fn page(
     .boxed()
 }
 
-/// Refuses an order by what has several values in one document.
-fn refuse_several(meta: &'static DocumentMeta, sort: &[Order<()>]) -> Result<()> {
-    let shape = (meta.shape)();
-    let has_several = |order: &&Order<()>| order.multi || Key::of(shape, order.name, false).is_array();
-    match sort.iter().find(has_several) {
-        Some(order) => Err(Error::Query {
-            collection: meta.collection,
-            message: format!(
-                "pages can't be sorted by `{}`, which has several values in one document",
-                order.name
-            ),
-        }),
-        None => Ok(()),
-    }
-}
-
-/// The order of a query with the id behind it, in which every document has a place of its own.
-fn total_order(query: &Query) -> Result<Vec<Key>> {
-    let meta = query.meta();
-    let shape = (meta.shape)();
-    let mut keys: Vec<Key> = query
-        .sort
-        .iter()
-        .map(|o| Key::of(shape, o.name, o.descending))
-        .collect();
-    if !keys.iter().any(|key| key.name == "_id") {
-        keys.push(Key::of(
-            shape,
-            "_id",
-            keys.last().is_some_and(|key| key.descending),
-        ));
-    }
-    if query.options.collation.as_ref().is_some_and(takes_ids_for_equal) && holds_text(shape, "_id") {
-        return Err(Error::Query {
-            collection: meta.collection,
-            message: "pages go by the id where two documents are equal, and two ids that differ may be equal by this \
-                      collation: use one of strength 3 or more without `numeric_ordering` and `alternate`, or none"
-                .to_owned(),
-        });
-    }
-    Ok(keys)
-}
-
-/// Reads these with a projection, whether it has them or not. A field within a selected one is there.
-fn keep_keys(fields: &mut Vec<&'static str>, keys: &[Key]) {
-    for Key { name, .. } in keys {
-        let there = fields
-            .iter()
-            .any(|f| *name == *f || name.strip_prefix(f).is_some_and(|r| r.starts_with('.')));
-        if !there {
-            fields.retain(|f| f.strip_prefix(name).is_none_or(|rest| !rest.starts_with('.')));
-            fields.push(name);
-        }
-    }
-}
-
 /// Lets a server sort the page on disk where that is not its default: from MongoDB 6.0 on it is. Where the server is not known
 /// yet, the same query with that option is given back, for the case that the server refuses the first.
 async fn on_disk(query: &mut Query) -> Result<Option<Query>> {
@@ -377,54 +322,6 @@ async fn on_disk(query: &mut Query) -> Result<Option<Query>> {
 
 /// The wire version of MongoDB 6.0, whose sorts may use the disk by default.
 const SORTS_ON_DISK: i32 = 17;
-
-/// The ids of two documents that stand where a page ended, where the collation takes them for equal. It may, even where
-/// case counts: some characters have no weight, and some can be written in two ways.
-async fn twins(
-    core: &Core,
-    filter: &bson::Document,
-    options: &FindOptions,
-    keys: &[Key],
-    position: &[Bson],
-) -> Result<Option<(Bson, Bson)>> {
-    let Some(collation) = options.collation.as_ref().filter(|by| by.locale != "simple") else {
-        return Ok(None);
-    };
-    let id = keys.iter().position(|key| key.name == "_id");
-    let Some(known) = id.and_then(|at| position.get(at)) else {
-        return Ok(None);
-    };
-    // One of the two may be the document at which the page ended.
-    let at_mark = Filter::raw(doc! { "$and": [filter.clone(), at(keys, position)] });
-    let mut query = Query::new(core.clone(), at_mark);
-    query.options.collation = Some(collation.clone());
-    query.options.selection_criteria = options.selection_criteria.clone();
-    query.options.projection = Some(doc! { "_id": 1 });
-    query.options.limit = Some(2);
-    let mut twin = None;
-    let mut take = |document: &RawDocument| {
-        let other = value_at(document, "_id").filter(|id| id != known);
-        twin = twin.take().or(other);
-        Ok(())
-    };
-    query.each("page", &mut take).await?;
-    Ok(twin.map(|twin| (known.clone(), twin)))
-}
-
-/// Whether strings that differ may be equal by a collation, as `a` and `A` are where case does not count.
-fn takes_ids_for_equal(collation: &Collation) -> bool {
-    let weak = matches!(
-        collation.strength,
-        Some(CollationStrength::Primary | CollationStrength::Secondary)
-    );
-    // From the fourth strength on it counts what `shifted` leaves out of the others.
-    let shifted = matches!(collation.alternate, Some(CollationAlternate::Shifted))
-        && !matches!(
-            collation.strength,
-            Some(CollationStrength::Quaternary | CollationStrength::Identical)
-        );
-    collation.locale != "simple" && (weak || shifted || collation.numeric_ordering == Some(true))
-}
 
 fn write(position: Position) -> Result<PageToken, bson::error::Error> {
     Ok(PageToken(
@@ -457,14 +354,6 @@ fn read(token: &PageToken, order: &str) -> Result<Vec<Bson>, &'static str> {
     Ok(values)
 }
 
-/// Whether the server tells what lies behind this value.
-fn is_compared_with(value: &Bson) -> bool {
-    !matches!(
-        value,
-        Bson::Array(_) | Bson::RegularExpression(_) | Bson::Undefined
-    )
-}
-
 /// MongoDB's 100 levels, the token's own document and its array.
 const MOST_LEVELS: u32 = 102;
 
@@ -486,27 +375,12 @@ fn is_shallow(document: &RawDocument, levels: u32) -> bool {
         })
 }
 
-/// The value at a dotted name; `null` where it is missing, as it sorts. `None` where no page can end at it: at an array, and
-/// at what nothing is compared with.
-fn value_at(document: &RawDocument, name: &str) -> Option<Bson> {
-    let mut at = document;
-    let mut parts = name.split('.').peekable();
-    while let Some(part) = parts.next() {
-        match at.get(part).ok().flatten() {
-            None => return Some(Bson::Null),
-            Some(bson::RawBsonRef::Array(_)) => return None,
-            Some(bson::RawBsonRef::Document(inner)) if parts.peek().is_some() => at = inner,
-            Some(_) if parts.peek().is_some() => return Some(Bson::Null),
-            Some(value) => return Bson::try_from(value).ok().filter(is_compared_with),
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
+    use super::order::takes_ids_for_equal;
     use super::*;
     use crate::model::shape::Shape;
+    use mongodb::options::{Collation, CollationStrength};
 
     fn id() -> Key {
         let mut id = Key::of(Shape::ObjectId, "", false);

@@ -4,6 +4,7 @@ use crate::model::bucket::{BucketMeta, ROOM, VERSION};
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::declaration::Declaration;
+use crate::own_fields;
 use crate::rules::derived::Compared;
 use crate::rules::derived::DerivedValue;
 use crate::rules::derived::Rewritten;
@@ -475,8 +476,8 @@ impl DerivedValue for Summaries {
             // The fields that others derive from it are updated.
             if self.bucket.told().any(|name| graph.is_read(self.meta, name)) {
                 set.extend(recorded_in_pipeline(token));
-                let version = doc! { "$ifNull": [format!("${VERSION}"), 0_i64] };
-                set.insert(VERSION, doc! { "$add": [version, 1_i64] });
+                let version = doc! { "$ifNull": [format!("${}", own_fields::VERSION), 0_i64] };
+                set.insert(own_fields::VERSION, doc! { "$add": [version, 1_i64] });
                 rewritten.pending.push(self.meta);
             }
             let filter = doc! { "_id": { "$in": ids } };

@@ -399,7 +399,7 @@ async fn set_validator(
 }
 
 async fn change_ttl(db: &Database, collection: &'static str, index: &str, to: i64) -> Result<bool, Failure> {
-    let ttl = doc! { "name": index, "expireAfterSeconds": super::whole(to) };
+    let ttl = doc! { "name": index, "expireAfterSeconds": super::values::whole(to) };
     run(db, collection, doc! { "collMod": collection, "index": ttl }).await?;
     Ok(true)
 }
@@ -419,7 +419,7 @@ async fn create_indexes(
     .await
     {
         Ok(reply) => {
-            let number = |name| reply.get(name).and_then(super::integer);
+            let number = |name| reply.get(name).and_then(super::values::integer);
             Ok(match (number("numIndexesBefore"), number("numIndexesAfter")) {
                 (Some(before), Some(after)) => before != after,
                 _ => true, // a sharded cluster answers for each shard
@@ -460,13 +460,13 @@ async fn run(db: &Database, collection: &'static str, mut command: Document) -> 
                 // IndexOptionsConflict, IndexKeySpecsConflict
                 Some(85 | 86) => Failure::Index {
                     collection,
-                    what: crate::error::Told(&e).to_string(),
+                    what: crate::error::driver::DriverText(&e).to_string(),
                 },
                 // NamespaceNotFound, IndexNotFound, LockBusy, NamespaceExists, WriteConflict,
                 // ConflictingOperationInProgress, IndexBuildAborted, BackgroundOperationInProgress…
                 Some(26 | 27 | 46 | 48 | 112 | 117 | 276 | 12586 | 12587) => Failure::Stale {
                     collection,
-                    what: crate::error::Told(&e).to_string(),
+                    what: crate::error::driver::DriverText(&e).to_string(),
                 },
                 // Which documents are in the way is asked for.
                 Some(11000) => Failure::Final(Error::Driver(Box::new(e))),

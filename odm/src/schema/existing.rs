@@ -1,8 +1,8 @@
 //! The state of the database: collections, indexes, and the documents that violate a change.
 
 use super::index::Index;
-use super::integer;
 use super::validator::Current;
+use super::values::{integer, plural};
 use crate::Result;
 use futures::TryStreamExt;
 use mongodb::Database;
@@ -27,7 +27,7 @@ pub struct Violations {
 
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&super::plural(self.count, "existing document"))?;
+        f.write_str(&plural(self.count, "existing document"))?;
         for (i, id) in self.sample.iter().enumerate() {
             write!(f, "{}{id}", if i == 0 { ", among them _id " } else { ", " })?;
         }

@@ -1,12 +1,21 @@
 //! Declared indexes in MongoDB's terms, and whether an existing index is the declared one.
 
-use super::{integer, language, partial, same, same_document, whole};
+use super::values::{integer, same, same_document, whole};
+use super::{language, partial};
 use crate::Result;
+use crate::model::compare::least;
 use crate::model::copy::Subset;
 use crate::model::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
 use crate::model::graph::edge::Edge;
-use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape, Tagging};
-use mongodb::bson::{self, Bson, Document, doc};
+use crate::model::indexes::begins_with;
+use crate::model::indexes::is_indexed;
+use crate::model::indexes::looked_up;
+use crate::model::shape::FieldMeta;
+use crate::model::shape::MOST_WRAPPERS;
+use crate::model::shape::Shape;
+use mongodb::bson::Bson;
+use mongodb::bson::Document;
+use mongodb::bson::doc;
 
 /// A declared index.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,12 +127,6 @@ fn field(shape: Shape, name: &str, left: u32) -> Option<Shape> {
     })
 }
 
-/// The fields of the unique index of a reference by which each document is referred to once.
-pub(crate) fn referred_once(edge: &Edge) -> Option<Vec<String>> {
-    let index = Index::implied(edge)?;
-    index.unique.then_some(index.paths)
-}
-
 impl Index {
     /// # Errors
     /// Whatever the filter of a partial index fails with.
@@ -153,12 +156,10 @@ impl Index {
         })
     }
 
-    /// The index by which the holders of a reference are found, in the order that it declares. `None` where none is wanted,
-    /// for `_id`, and for a two-way reference, whose other side names its holders.
+    /// The index by which the holders of a reference are found, in the order that it declares.
     pub fn implied(edge: &Edge) -> Option<Index> {
         let reference = edge.reference;
-        // `_id` has its index, which is unique, by itself.
-        if !reference.index || edge.is_two_way() || edge.path == "_id" {
+        if !is_indexed(edge) {
             return None;
         }
         if reference.order.is_empty()
@@ -229,11 +230,7 @@ impl Index {
 
     /// An index by which the holders of a reference are found, in an order.
     fn of_holders(edge: &Edge, order: impl Iterator<Item = (String, IndexKind)>) -> Index {
-        // Its value, or the type and the id in it.
-        let own = match edge.reference.union {
-            true => vec![format!("{}.type", edge.path), format!("{}.id", edge.path)],
-            false => vec![edge.path.clone()],
-        };
+        let own = looked_up(edge);
         let looked_up = own.len();
         let own = own.into_iter().map(|path| (path, IndexKind::Ascending));
         Index {
@@ -286,16 +283,6 @@ impl Index {
             })
         };
         whole && begins && looked_up && (in_order(1) || in_order(-1))
-    }
-
-    /// Whether its first field is this one, or the first two are the parts of a reference of a union at its place.
-    pub fn begins_with(&self, field: &str) -> bool {
-        let mut names = self.key.keys();
-        let first = names.next();
-        let second = names.next();
-        first.is_some_and(|first| first == field)
-            || second.is_some_and(|second| second == field)
-                && first.is_some_and(|first| first.ends_with(".type"))
     }
 
     /// Whether both are on the same fields in the same order, or have one name.
@@ -532,7 +519,7 @@ impl Index {
             words.push_str(&format!(", collation {collation}"));
         }
         if self.implied {
-            let what = match self.begins_with(crate::own_fields::OPERATION) {
+            let what = match begins_with(self.key.keys().map(String::as_str), crate::own_fields::OPERATION) {
                 true => "pending work",
                 false => "the reference",
             };
@@ -540,47 +527,6 @@ impl Index {
         }
         words
     }
-}
-
-/// The least value of a type, below which nothing is that a reference could hold.
-pub(crate) fn least(mut shape: Shape) -> Option<Bson> {
-    for _ in 0..32 {
-        return Some(match shape {
-            Shape::Optional(inner) => {
-                shape = inner();
-                continue;
-            }
-            Shape::Bounded(field) => {
-                shape = (field.shape)();
-                continue;
-            }
-            Shape::Bool => Bson::Boolean(false),
-            Shape::Int { .. } | Shape::Long { .. } | Shape::Double | Shape::Decimal => {
-                Bson::Double(f64::NEG_INFINITY)
-            }
-            Shape::String | Shape::Char => Bson::String(String::new()),
-            Shape::ObjectId => Bson::ObjectId(bson::oid::ObjectId::from_bytes([0; 12])),
-            Shape::Date => Bson::DateTime(bson::DateTime::MIN),
-            Shape::Timestamp => Bson::Timestamp(bson::Timestamp {
-                time: 0,
-                increment: 0,
-            }),
-            Shape::Struct(_) => Bson::Document(Document::new()),
-            // By length first.
-            Shape::Binary | Shape::Uuid => Bson::Binary(bson::Binary {
-                subtype: bson::spec::BinarySubtype::Generic,
-                bytes: Vec::new(),
-            }),
-            Shape::Enum(of)
-                if of.tagging == Tagging::External
-                    && of.variants.iter().all(|one| matches!(one.body, Body::Unit)) =>
-            {
-                Bson::String(String::new())
-            }
-            _ => return None,
-        });
-    }
-    None
 }
 
 fn text<'d>(existing: &'d Document, option: &str, otherwise: &'d str) -> &'d str {

@@ -4,7 +4,7 @@
 //! values and of a map's keys. `$ref` is not supported by MongoDB, so a recursive type is written out to its declared depth; a
 //! variant of an enum carries its name as `title`, which the server repeats where it refuses.
 
-use super::{count, whole};
+use super::values::{count, whole};
 use crate::model::document::DocumentMeta;
 use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Number, Shape, StructShape, Tagging, VariantMeta,

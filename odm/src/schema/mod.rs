@@ -24,6 +24,7 @@ mod plan;
 mod rust_names;
 mod uuids;
 mod validator;
+mod values;
 mod words;
 
 pub use crate::model::document::{Action as ValidationAction, Level as ValidationLevel, Validation};
@@ -31,66 +32,9 @@ pub use apply::Applied;
 pub(crate) use declared::problems;
 pub use existing::Violations;
 pub(crate) use existing::indexes;
-pub(crate) use index::{least, parallel, referred_once};
+pub(crate) use index::parallel;
 pub use plan::{Change, Lacking, Plan};
-
-use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use mongodb::bson::{Bson, Document};
-
-/// Whether a declared index finds the documents by the value of this field: one of the document's own, or of its
-/// references.
-pub(crate) fn has_index_on(meta: &DocumentMeta, graph: &Graph, field: &str) -> bool {
-    let own = meta
-        .indexes
-        .iter()
-        .filter_map(|index| index::Index::of(index).ok());
-    let implied = graph.outgoing(meta).filter_map(index::Index::implied);
-    field == "_id" || own.chain(implied).any(|index| index.begins_with(field))
-}
-
-/// Whether two values mean the same to the server: numbers by value, documents without regard to the order of fields.
-fn same(a: &Bson, b: &Bson) -> bool {
-    match (a, b) {
-        (Bson::Document(a), Bson::Document(b)) => same_document(a, b),
-        (Bson::Array(a), Bson::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        _ => match (integer(a), integer(b)) {
-            (Some(a), Some(b)) => a == b,
-            _ => a == b,
-        },
-    }
-}
-
-fn same_document(a: &Document, b: &Document) -> bool {
-    a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
-}
-
-/// A whole number of any type.
-fn integer(value: &Bson) -> Option<i64> {
-    match value {
-        Bson::Int32(n) => Some(i64::from(*n)),
-        Bson::Int64(n) => Some(*n),
-        Bson::Double(n) if n.fract() == 0.0 && n.abs() < 9e15 => Some(*n as i64),
-        _ => None,
-    }
-}
-
-/// A whole number in the smallest type that holds it, as the shell would show it without a wrapper.
-fn whole(n: i64) -> Bson {
-    i32::try_from(n).map_or(Bson::Int64(n), Bson::Int32)
-}
-
-fn count(n: u64) -> Bson {
-    whole(i64::try_from(n).unwrap_or(i64::MAX))
-}
-
-/// `1 document`, `2 documents`.
-pub(crate) fn plural(n: u64, one: &str) -> String {
-    match n {
-        1 => format!("1 {one}"),
-        _ => format!("{n} {one}s"),
-    }
-}
+pub(crate) use values::plural;
 
 #[cfg(test)]
 mod tests {

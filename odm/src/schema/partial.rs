@@ -4,7 +4,7 @@
 //! `{ $and: [{ on: { $eq: true } }, { n: { $gt: 1 } }] }`, and versions differ in how far they go. So filters are compared in
 //! a normal form: alternatives, each of which is a set of comparisons of one field with one value.
 
-use super::integer;
+use super::values::integer;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::BTreeSet;
 

@@ -5,8 +5,8 @@
 //! subtype 4, as `bson::Uuid` reads it.
 
 use crate::model::document::DocumentMeta;
+use crate::model::level::Level;
 use crate::model::shape::{FieldMeta, Shape, of_field};
-use crate::plan::keep::Level;
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{Binary, Bson, Document, doc};
 
@@ -78,7 +78,7 @@ fn fields(of: &'static [FieldMeta], above: &str, open: &mut Vec<&'static str>, p
 }
 
 fn value(shape: Shape, path: &str, in_array: bool, open: &mut Vec<&'static str>, paths: &mut Vec<String>) {
-    match crate::model::visit::inner(shape) {
+    match crate::model::shape::inner(shape) {
         Shape::Uuid => paths.push(path.to_owned()),
         // A path leads through one array, and not through another one in it.
         Shape::Array(items) | Shape::Fixed { items, .. } if !in_array => {

@@ -5,7 +5,8 @@
 //! `{ $and: [theirs, { $jsonSchema: ours }] }`; only our part is replaced later.
 
 use super::json_schema::MARK;
-use super::{id_order, json_schema, plural, same_document, uuids, words};
+use super::values::{plural, same_document};
+use super::{id_order, json_schema, uuids, words};
 use crate::model::document::{Action, DocumentMeta, Level, Validation};
 use mongodb::bson::{Bson, Document, doc};
 

@@ -1,7 +1,7 @@
 //! A schema, and the difference between two, in words.
 
 use super::json_schema::MARK;
-use super::{plural, same};
+use super::values::{plural, same};
 use mongodb::bson::{Bson, Document};
 
 /// How many fields a schema declares.

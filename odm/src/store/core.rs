@@ -1,8 +1,8 @@
 //! A collection as everything below the typed builders knows it.
 
 use crate::model::document::DocumentMeta;
-use crate::session::Shared;
 use crate::store::batches::Take;
+use crate::store::session::Shared;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
@@ -19,6 +19,15 @@ pub(crate) struct Core {
     odm: Odm,
     raw: mongodb::Collection<RawDocumentBuf>,
     session: Option<Shared>,
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collection")
+            .field("of", &self.meta.name)
+            .field("name", &self.meta.collection)
+            .finish()
+    }
 }
 
 impl Core {

@@ -3,9 +3,10 @@
 mod path;
 
 use crate::model::document::DocumentMeta;
+use crate::model::level::Level;
 use crate::model::shape::Shape;
 use crate::own_fields::COPIED;
-use crate::plan::keep::{Level, is_own};
+use crate::own_fields::is_own;
 use crate::{Error, Result, model::visit};
 use mongodb::bson::error::Error as BsonError;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, deserialize_from_slice};

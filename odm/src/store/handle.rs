@@ -6,6 +6,7 @@ use crate::model::graph::edge::Edge;
 use crate::rules::others::Age;
 use crate::store::fan_out::FanOut;
 use crate::store::looked::Looked;
+use crate::store::queue::Queue;
 use crate::store::server::Server;
 use crate::upkeep::stored::Unknown;
 use crate::{Error, Result};
@@ -59,6 +60,8 @@ struct Inner {
     looked: Looked,
     /// When the stored declarations were read.
     age: Age,
+    /// The transactions of this process that wait for each other.
+    queue: Queue,
 }
 
 fn unknown_copies(meta: &DocumentMeta) -> Error {
@@ -117,6 +120,7 @@ impl Odm {
                 unlinked: std::sync::RwLock::default(),
                 looked: Looked::default(),
                 age: Age::default(),
+                queue: Queue::default(),
             }),
             by_queries: false,
             fan_out: FanOut::new(),
@@ -136,6 +140,11 @@ impl Odm {
     /// Whether the server took a `bulkWrite`, once one was sent.
     pub(crate) fn bulk_write(&self) -> &BulkWrite {
         &self.inner.bulk_write
+    }
+
+    /// The transactions of this process that wait for each other.
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.inner.queue
     }
 
     /// The ids of holders that transactions have read, for the deliveries after their commit.

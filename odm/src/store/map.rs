@@ -9,6 +9,7 @@ mod tests;
 mod validator;
 
 use crate::Error;
+use crate::error::driver::unavailable;
 use crate::error::{Rule, Violation};
 use crate::model::document::DocumentMeta;
 use mongodb::bson::{Bson, Document, RawDocument, deserialize_from_document, doc};
@@ -76,57 +77,6 @@ pub(crate) fn unacknowledged(reply: &Document) -> Option<Error> {
         Err(_) => mongodb::error::Error::custom(format!("the writes were not acknowledged: {concern}")),
     };
     Some(Error::Driver(Box::new(error)))
-}
-
-/// Whether the server could not be reached or was changing its state, and then whether a write may have been made all the same:
-/// a read is not known from a write here. `None` for another error.
-///
-/// The driver repeats a retryable write once, so an error that it gives is of the second attempt: of the first, the server
-/// says `NoWritesPerformed` where it knows.
-pub(crate) fn unavailable(error: &mongodb::error::Error) -> Option<bool> {
-    use mongodb::error::{
-        NO_WRITES_PERFORMED, RETRYABLE_WRITE_ERROR, SYSTEM_OVERLOADED_ERROR, TRANSIENT_TRANSACTION_ERROR,
-        UNKNOWN_TRANSACTION_COMMIT_RESULT,
-    };
-    let may_have_written = match &*error.kind {
-        // The connection may have broken while it was made, which the driver says by this label.
-        ErrorKind::Io(_) => !error.contains_label(SYSTEM_OVERLOADED_ERROR),
-        ErrorKind::ServerSelection { .. }
-        | ErrorKind::ConnectionPoolCleared { .. }
-        | ErrorKind::DnsResolve { .. } => false,
-        ErrorKind::Command(command) if is_refused_at_once(command.code) => {
-            error.contains_label(RETRYABLE_WRITE_ERROR)
-        }
-        ErrorKind::Command(command) if is_interrupted(command.code) => true,
-        ErrorKind::Write(WriteFailure::WriteError(write))
-            if is_refused_at_once(write.code) || is_interrupted(write.code) =>
-        {
-            true
-        }
-        ErrorKind::BulkWrite(bulk) if bulk.write_errors.is_empty() => {
-            let source = std::error::Error::source(error)?;
-            let unknown = unavailable(source.downcast_ref()?)?;
-            unknown || bulk.partial_result.is_some()
-        }
-        _ => return None,
-    };
-    if error.contains_label(UNKNOWN_TRANSACTION_COMMIT_RESULT) {
-        return Some(true);
-    }
-    let nothing =
-        error.contains_label(NO_WRITES_PERFORMED) || error.contains_label(TRANSIENT_TRANSACTION_ERROR);
-    Some(may_have_written && !nothing)
-}
-
-/// `NotWritablePrimary`, `NotPrimaryNoSecondaryOk`, `NotPrimaryOrSecondary`, and what older servers call the first: the server
-/// refuses the operation before it begins.
-fn is_refused_at_once(code: i32) -> bool {
-    matches!(code, 10107 | 13435 | 13436 | 10058)
-}
-
-/// Shutdown, a new primary, and what a router says of a shard that it can't reach: the operation may have begun.
-fn is_interrupted(code: i32) -> bool {
-    matches!(code, 6 | 7 | 89 | 91 | 134 | 189 | 262 | 9001 | 11600 | 11602)
 }
 
 impl Context {

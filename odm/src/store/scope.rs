@@ -1,9 +1,11 @@
 //! The database as the rules of references use it: raw documents of any collection, within a transaction or not.
 
 use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::session::Shared;
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
+use crate::store::queue::QueueKey;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, cstr, doc};
@@ -129,9 +131,20 @@ impl Scope<'_> {
     /// Executes statements in as few commands as the server's limits allow, one after the other. Returns the total number of
     /// matched documents.
     pub(crate) async fn update(&self, meta: &'static DocumentMeta, statements: &[Statement]) -> Result<u64> {
-        let statements = statements.iter().map(|statement| encode(meta, statement));
-        let statements = statements.collect::<Result<Vec<_>>>()?;
-        self.send(meta, statements).await
+        let encoded = statements.iter().map(|statement| encode(meta, statement));
+        let encoded = encoded.collect::<Result<Vec<_>>>()?;
+        let sent = self.send(meta, encoded).await;
+        if let (Err(error), Some(session)) = (&sent, self.session)
+            && error.is_transient_transaction_error()
+        {
+            let ids = statements.iter().flat_map(|statement| ids(&statement.filter));
+            session.met(ids.map(|id| QueueKey {
+                collection: meta.collection,
+                by: "_id",
+                key: Key::of_bson(id),
+            }));
+        }
+        sent
     }
 
     /// Changes all documents that fit by a pipeline. Gives how many those were.
@@ -252,6 +265,17 @@ pub(crate) fn names_one(filter: &Document) -> bool {
         })
 }
 
+/// The ids that a filter names.
+fn ids(filter: &Document) -> &[Bson] {
+    match filter.get("_id") {
+        Some(Bson::Document(condition)) if condition.keys().any(|name| name.starts_with('$')) => {
+            condition.get_array("$in").map_or(&[], Vec::as_slice)
+        }
+        Some(Bson::RegularExpression(_)) | None => &[],
+        Some(id) => std::slice::from_ref(id),
+    }
+}
+
 fn encode(meta: &DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> {
     // A statement with the id of one document is an update of one, which the server executes atomically.
     let one = names_one(&statement.filter);
@@ -310,5 +334,12 @@ mod tests {
         assert!(!names_one(&doc! { "_id": { "$in": [1, 2] } }));
         assert!(!names_one(&doc! { "a": 1 }));
         assert!(!names_one(&doc! { "$or": [{ "_id": 1 }] }));
+        assert_eq!(ids(&doc! { "_id": 1, "a": { "$gt": 2 } }), [Bson::Int32(1)]);
+        assert_eq!(ids(&doc! { "_id": { "$in": [1, 2] } }), [1, 2].map(Bson::Int32));
+        assert_eq!(
+            ids(&doc! { "_id": { "a": 1 } }),
+            [Bson::Document(doc! { "a": 1 })]
+        );
+        assert!(ids(&doc! { "_id": { "$gt": 1 } }).is_empty() && ids(&doc! { "a": 1 }).is_empty());
     }
 }

@@ -4,6 +4,7 @@ use crate::Result;
 use crate::engine::apply::drain;
 use crate::rules::derived::{Compared, DerivedValue};
 use crate::rules::pending::Token;
+use crate::session;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
 use mongodb::bson::{RawDocumentBuf, doc};
@@ -30,9 +31,7 @@ pub(crate) async fn measure(
         false => look(*scope).await?,
         true => {
             scope.trip(); // the commit
-            let odm = scope.odm;
-            odm.transaction(async |tx| look(scope.within(tx.shared())).await)
-                .await?
+            session::transaction(scope.odm, async |session| look(scope.within(&session)).await).await?
         }
     };
     Ok(Compared {

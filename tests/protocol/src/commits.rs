@@ -65,6 +65,7 @@ enum Safeguard {
     LockInPull,
     GoingOn,
     LateHolders,
+    PendingWorkOfEventual,
 }
 
 /// The operation of a process, before it applies pending work; `alone` is without a transaction.
@@ -128,6 +129,8 @@ enum At {
     Start,
     /// Has read the source that it will copy from.
     Copies(Source),
+    /// Writes without a transaction, since it has met others; with the source that it has read to copy from.
+    Eventual(Option<Source>),
     Commits(Transaction),
     /// Records the pending work in a write of its own.
     Marks,
@@ -187,6 +190,8 @@ struct Commits {
     compares: bool,
     /// Whether the holders of a source that is deleted keep their copies: else their references are emptied.
     keeps: bool,
+    /// Whether a write whose transaction meets another one is made without one.
+    gives_up: bool,
     without: Vec<Safeguard>,
 }
 
@@ -464,21 +469,44 @@ impl Commits {
                     to,
                     alone: false,
                 },
-            ) => self.refer(state, process, (holder, to), from, false)?,
+            ) => {
+                let begun = self.refer(state, process, (holder, to), from, false);
+                begun.or(self.gives_up.then_some(At::Eventual(Some(from))))?
+            }
             (At::Copies(from), Work::Point { holder, to }) => {
-                self.refer(state, process, (holder, to), from, true)?
+                let begun = self.refer(state, process, (holder, to), from, true);
+                begun.or(self.gives_up.then_some(At::Eventual(Some(from))))?
             }
-            (At::Start, Work::Update { alone: true, .. }) => match self.changed(state, work) {
-                None => At::Done,
-                Some((source, _)) if state.holds_source(process, source) => return None,
-                Some((source, new)) => {
-                    self.put_source(&mut next, source, Source { pending: own, ..new });
-                    At::Drains
+            (At::Eventual(Some(from)), Work::Insert { holder, to, .. } | Work::Point { holder, to }) => {
+                let is_insert = matches!(work, Work::Insert { .. });
+                match state.holders[holder as usize] {
+                    there if there.is_some() == is_insert => At::Done,
+                    _ if state.holds_holder(process, 1 << holder) => return None,
+                    _ => {
+                        next.holders[holder as usize] = Some(self.new_holder(holder, to, &from, own));
+                        At::Drains
+                    }
                 }
-            },
-            (At::Start, Work::Update { alone: false, .. } | Work::Reinsert { .. }) => {
-                self.change(state, process, work)?
             }
+            (At::Start, Work::Update { alone: true, .. }) | (At::Eventual(_), Work::Update { .. }) => {
+                match self.changed(state, work) {
+                    None => At::Done,
+                    Some((source, _)) if state.holds_source(process, source) => return None,
+                    Some((source, new)) if self.lacks(Safeguard::PendingWorkOfEventual) => {
+                        self.put_source(&mut next, source, new);
+                        At::Marks
+                    }
+                    Some((source, new)) => {
+                        self.put_source(&mut next, source, Source { pending: own, ..new });
+                        At::Drains
+                    }
+                }
+            }
+            (At::Start, Work::Update { alone: false, .. }) => {
+                let begun = self.change(state, process, work);
+                begun.or(self.gives_up.then_some(At::Eventual(None)))?
+            }
+            (At::Start, Work::Reinsert { .. }) => self.change(state, process, work)?,
             (At::Commits(open), _) => self.commit(&mut next, process, &open, work),
             (At::Marks, Work::Update { source, .. } | Work::Reinsert { source, .. }) => {
                 if state.holds_source(process, source) {
@@ -661,6 +689,7 @@ impl Commits {
             }
             (
                 At::Copies(_)
+                | At::Eventual(_)
                 | At::Marks
                 | At::Detaches(_)
                 | At::Deletes
@@ -902,6 +931,7 @@ fn model(holders: [Option<u8>; HOLDERS], processes: &[Work]) -> Commits {
         most: 1,
         compares: false,
         keeps: true,
+        gives_up: false,
         without: Vec::new(),
     }
 }
@@ -1014,6 +1044,23 @@ fn inserted_alone() -> Commits {
     )
 }
 
+/// Two who insert holders of one source and two who change it, each in a transaction or, where that meets another one, without; and
+/// a recovery.
+fn contended() -> Commits {
+    Commits {
+        gives_up: true,
+        ..many()
+    }
+}
+
+/// The same of two who set references and two who change the sources.
+fn contended_pointing() -> Commits {
+    Commits {
+        gives_up: true,
+        ..pointing()
+    }
+}
+
 #[test]
 fn copies_that_follow_a_commit_are_true() {
     holds("commits: two inserts, two updates, a recovery", many());
@@ -1040,6 +1087,14 @@ fn copies_that_follow_a_commit_are_true() {
     holds(
         "commits: an insert and an update with and one without a transaction, a recovery",
         inserted_alone(),
+    );
+    holds(
+        "commits: two inserts, two updates, eventual where they meet, a recovery",
+        contended(),
+    );
+    holds(
+        "commits: two set a reference, two updates, eventual where they meet, a recovery",
+        contended_pointing(),
     );
     holds("commits: updates of two fields, a recovery", two_fields());
     holds(
@@ -1114,6 +1169,18 @@ fn each_safeguard_of_work_after_a_commit_is_needed() {
         (
             "the wait for transactions in the pull of a write without one",
             inserted_alone(),
+            Safeguard::LockInPull,
+            AT_THE_END,
+        ),
+        (
+            "the pending work in the write that is made without a transaction since it has met others",
+            contended(),
+            Safeguard::PendingWorkOfEventual,
+            AT_THE_END,
+        ),
+        (
+            "the wait for transactions in the pull of an insert that has met others",
+            contended(),
             Safeguard::LockInPull,
             AT_THE_END,
         ),

@@ -585,10 +585,7 @@ fn an_entry_is_written_by_its_reference() {
     };
     let pushed = text(Changes::<Product>::new().push(|p| p.parts, part(1)));
     assert!(
-        pushed.contains(&format!(
-            "{:?}",
-            doc! { "$push": { "parts": { "$each": [{ "id": id }] } } }
-        )),
+        pushed.contains(&format!("{:?}", doc! { "$push": { "parts": { "id": id } } })),
         "{pushed}"
     );
     let pull = format!("{:?}", doc! { "$pull": { "parts": { "id": { "$in": [id] } } } });

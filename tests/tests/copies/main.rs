@@ -5,6 +5,7 @@ mod copies;
 mod copies_declared;
 mod copies_meet;
 mod fan_out;
+mod hot_documents;
 mod parent_entries;
 
 use odm_tests::fixtures::{copying, stopped};

@@ -219,12 +219,26 @@ pub fn rooms() -> Result<Vec<Line>> {
         .map(|room| format!("{} {}", room.0, lines.get(room).copied().unwrap_or_default()))
         .collect();
     let up = rooms::upward("odm")?.len() + rooms::upward("odm-derive")?.len();
+    let circles = ["odm", "odm-derive"].map(|package| {
+        let all = rooms::circles(package)?;
+        let sizes: Vec<String> = all.iter().map(|circle| circle.files.len().to_string()).collect();
+        Ok(match sizes.is_empty() {
+            true => format!("{package} none"),
+            false => format!("{package} {}", sizes.join(" + ")),
+        })
+    });
+    let circles: Result<Vec<String>> = circles.into_iter().collect();
     Ok(vec![
         Line::new("lines of code of odm by room", sizes.join(", "), ""),
         Line::new(
             "files that use one of a room above theirs, as pairs",
             format!("{up}"),
             "0",
+        ),
+        Line::new(
+            "files that use each other in a circle",
+            circles?.join(", "),
+            "none",
         ),
     ])
 }

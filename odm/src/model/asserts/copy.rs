@@ -1,12 +1,13 @@
 //! Assertions about fields that are derived from other documents: that the source exists, has the right type, and does not
 //! change too often.
 
-use super::{about, same};
+use super::message::about;
 use crate::model::average::Average;
 use crate::model::copy::{CopiedField, CopyOf};
 use crate::model::document::Document;
 use crate::model::path::{Fielded, Needed, Path, Plain, ReadOnly, Step};
 use crate::model::reference::{ChildOf, ParentField, PointsTo, Reference};
+use crate::model::shape::same;
 use crate::model::shape::{FieldMeta, Managed};
 use crate::model::size::Message;
 use crate::model::value::Numeric;

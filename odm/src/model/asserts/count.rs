@@ -1,7 +1,7 @@
 //! Assertions on constants in declarations, `#[embed(max = limits::TAGS)]`: what the derive checks of a literal, whose
 //! value it sees.
 
-use super::about;
+use super::message::about;
 use crate::model::shape::Number;
 use crate::model::size::Message;
 

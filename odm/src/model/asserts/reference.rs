@@ -1,10 +1,12 @@
 //! Assertions about references: where one may be declared, and that the two sides of a relationship agree.
 
-use super::{PlainlyStored, about, one_null, same};
+use super::message::{about, one_null};
 use crate::model::document::Document;
+use crate::model::path::PlainlyStored;
 use crate::model::path::{Fielded, Path, Step};
 use crate::model::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceMeta, ReferenceTo};
 use crate::model::shape::FieldMeta;
+use crate::model::shape::same;
 use crate::model::size::Message;
 use crate::model::value::{Array, Value};
 

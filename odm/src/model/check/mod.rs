@@ -4,6 +4,7 @@
 //! A value that fits costs no allocation: the walk reads the raw bytes and keeps its path on the stack. All violations are
 //! collected, so that a form can show them together.
 
+mod at;
 mod number;
 mod parts;
 mod plan;
@@ -14,17 +15,14 @@ mod tests;
 mod walk;
 
 use crate::model::document::DocumentMeta;
-use crate::model::shape::{Bounds, FieldMeta, Shape};
+use crate::model::shape::{FieldMeta, Shape};
 use crate::model::size::MAX_DOCUMENT_SIZE;
 use crate::{Error, Result, Rule, Violation};
+use at::{At, Owned, key_rule};
 use mongodb::bson::{RawBsonRef, RawDocument};
-use parts::Owned;
-use shapes::longer;
+use shapes::MAX_WRAPPERS;
 pub(crate) use walk::MOST;
 use walk::Walk;
-
-/// How many wrappers (options, newtypes) may stand around one value: more is a shape that refers to nothing but itself.
-const MAX_WRAPPERS: u32 = 64;
 
 /// Refuses a whole document that MongoDB or one of its declared rules would refuse.
 pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
@@ -142,16 +140,6 @@ pub(crate) fn key(field: &FieldMeta, key: &str) -> Option<Rule> {
     key_rule(bounds, key)
 }
 
-fn key_rule(bounds: &Bounds, key: &str) -> Option<Rule> {
-    if key.is_empty() || key.starts_with('$') || key.contains(['.', '\0']) {
-        return Some(Rule::Key(key.to_owned()));
-    }
-    bounds
-        .key_len
-        .filter(|max| longer(key, *max))
-        .map(Rule::KeyLength)
-}
-
 /// Up to five fields of a document with their sizes, the largest first.
 pub(crate) fn largest(doc: &RawDocument) -> Vec<(String, u64)> {
     let mut sizes: Vec<_> = doc
@@ -165,37 +153,4 @@ pub(crate) fn largest(doc: &RawDocument) -> Vec<(String, u64)> {
     sizes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
     sizes.truncate(5);
     sizes
-}
-
-/// Where the walk is; made a string only for a violation.
-enum At<'a> {
-    Root(&'a str),
-    Name(&'a At<'a>, &'a str),
-    Item(&'a At<'a>, usize),
-}
-
-impl At<'_> {
-    fn path(&self) -> String {
-        let mut out = String::new();
-        self.write(&mut out);
-        out
-    }
-
-    fn write(&self, out: &mut String) {
-        let part: &str = match self {
-            At::Root(path) => path,
-            At::Name(parent, name) => {
-                parent.write(out);
-                name
-            }
-            At::Item(parent, index) => {
-                parent.write(out);
-                &index.to_string()
-            }
-        };
-        if !out.is_empty() {
-            out.push('.');
-        }
-        out.push_str(part);
-    }
 }

@@ -1,24 +1,13 @@
 //! The parts of structs and enums.
 
-use super::shapes::{claims, get, holds_enum, may_be, named, position, tagged};
+use super::at::{At, Owned, key_rule};
+use super::shapes::{MAX_WRAPPERS, claims, get, holds_enum, may_be, named, position, tagged};
 use super::walk::Walk;
-use super::{At, MAX_WRAPPERS, key_rule};
 use crate::model::shape::{Body, Bounds, EnumShape, FieldMeta, Shape, StructShape, Tagging};
 use crate::{Rule, Violation};
 use mongodb::bson::spec::ElementType;
 use mongodb::bson::{RawBsonRef, RawDocument};
 use std::collections::HashSet;
-
-/// Which names of a document a struct answers for.
-#[derive(Clone, Copy)]
-pub(super) enum Owned {
-    /// All of them.
-    All,
-    /// All but the tag of its enum.
-    But(&'static str),
-    /// Its own only: it is flattened into a document with others.
-    Own,
-}
 
 /// Whether any value of this BSON type is one that the field may have: most fields are a string without a length or a
 /// number without a range, whose value then need not be read.

@@ -3,8 +3,8 @@
 //! A shape is made of functions that give shapes, since types may contain themselves. To call them for every value of every
 //! document took longer than to look at the values; so they are called once, and their results are kept.
 
-use super::shapes::tightened;
-use super::{MAX_WRAPPERS, number};
+use super::number;
+use super::shapes::{MAX_WRAPPERS, tightened};
 use crate::model::shape::{Body, Bounds, EnumShape, FieldMeta, Number, Shape, StructShape, Tagging};
 use std::sync::OnceLock;
 

@@ -7,10 +7,11 @@
 //!
 //! [`Walk`]: super::walk::Walk
 
+use super::at::key_rule;
+use super::number;
 use super::plan::{self, Field, Spec, Test};
 use super::shapes::{longer, shorter};
 use super::walk::MAX_LEVELS;
-use super::{key_rule, number};
 use crate::model::elements::{Elements, Value};
 use crate::model::shape::{Bounds, EnumShape, Number, StructShape};
 use mongodb::bson::RawDocument;

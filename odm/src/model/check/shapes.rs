@@ -1,10 +1,13 @@
 //! Questions about shapes and values.
 
-use super::{MAX_WRAPPERS, number};
+use super::number;
 use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Number, Shape, StructShape, Tagging, VariantMeta,
 };
 use mongodb::bson::{Bson, RawBsonRef, RawDocument};
+
+/// How many wrappers (options, newtypes) may stand around one value: more is a shape that refers to nothing but itself.
+pub(super) const MAX_WRAPPERS: u32 = 64;
 
 /// Whether a string has more than `max` code points. The bytes answer first: a code point takes one to four.
 pub(super) fn longer(text: &str, max: u64) -> bool {

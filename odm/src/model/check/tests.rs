@@ -1,7 +1,7 @@
 use super::shapes::get;
 use super::*;
 use crate::model::document::Validation;
-use crate::model::shape::{Body, EnumShape, Number, ShapeFn, StructShape, Tagging, VariantMeta};
+use crate::model::shape::{Body, Bounds, EnumShape, Number, ShapeFn, StructShape, Tagging, VariantMeta};
 use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, Regex, bson, doc, oid::ObjectId};
 
 const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta {

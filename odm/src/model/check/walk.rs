@@ -1,8 +1,8 @@
 //! The walk along a shape: values, items and entries, and how deep they stand.
 
-use super::parts::Owned;
-use super::shapes::{get, longer, shorter, small, target, tightened, types};
-use super::{At, MAX_WRAPPERS, key_rule, number};
+use super::at::{At, Owned, key_rule};
+use super::number;
+use super::shapes::{MAX_WRAPPERS, get, longer, shorter, small, target, tightened, types};
 use crate::model::shape::{Bounds, Number, Shape, ShapeFn};
 use crate::{Rule, Violation};
 use mongodb::bson::{RawArray, RawBsonRef, RawDocument};

@@ -3,9 +3,11 @@
 //! Where the update can be said as a pipeline, it fills the default and makes the change in one statement. An update that can't
 //! (by the items of an array, or in MongoDB's own words) has another statement before it, which only fills.
 
+use crate::model::compare;
 use crate::model::default;
 use crate::model::shape;
-use crate::model::shape::{FieldMeta, Shape};
+use crate::model::shape::FieldMeta;
+use crate::model::shape::Shape;
 use mongodb::bson::{Bson, Document, doc};
 
 /// A default that a change begins with where the field is missing.
@@ -57,8 +59,8 @@ pub(crate) fn all(shape: Shape, operators: &Document, upsert: bool) -> Vec<Fill>
 fn depends(operator: &str, value: &Bson, default: &Bson) -> bool {
     match operator {
         "$set" | "$unset" | "$currentDate" => false,
-        "$inc" | "$mul" => !default::same(default, &Bson::Int32(0)),
-        "$min" | "$max" => !default::same(default, value),
+        "$inc" | "$mul" => !compare::same(default, &Bson::Int32(0)),
+        "$min" | "$max" => !compare::same(default, value),
         _ => !is_empty(default),
     }
 }
@@ -317,7 +319,7 @@ fn changed(operator: &str, path: &str, value: &Bson) -> Option<Bson> {
         "$addToSet" => {
             let mut new: Vec<Bson> = Vec::new();
             for item in items(value)? {
-                if !new.iter().any(|known| default::same(known, &item)) {
+                if !new.iter().any(|known| compare::same(known, &item)) {
                     new.push(item);
                 }
             }

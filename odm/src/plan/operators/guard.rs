@@ -1,10 +1,12 @@
 //! Guards: conditions on the stored document under which a change keeps the bounds of its fields.
 
-use crate::model::shape::{FieldMeta, Number};
+use crate::model::shape::FieldMeta;
 use crate::plan::operators::around::Around;
 use crate::plan::operators::range::Limit;
+use crate::query::condition::at_most;
+use crate::query::condition::condition;
+use crate::query::condition::in_array;
 use crate::query::equal::Place;
-use crate::query::filter;
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -440,7 +442,7 @@ fn has_all(field: Option<&'static FieldMeta>, name: &str, values: Vec<Bson>) -> 
     let place = field.and_then(|field| Place::items(field, name));
     // A value that can't be compared was refused when it was added.
     let by_value = place.and_then(|place| place.condition("$all", values.clone().into()).ok());
-    by_value.unwrap_or_else(|| filter::condition(name, "$all", Bson::Array(values)))
+    by_value.unwrap_or_else(|| condition(name, "$all", Bson::Array(values)))
 }
 
 /// Maximum number of entries for which alternatives say which of them exist already; each further entry doubles the
@@ -489,7 +491,7 @@ fn entries(name: &str, keys: &[String], max: u64) -> Document {
 fn plain_offenders(within: &Document, limit: &Limit) -> Document {
     let beyond = || doc! { "": limit.beyond() };
     let both = doc! { "$and": [within.clone(), beyond()] };
-    filter::in_array(both).unwrap_or_else(|_| limit.beyond())
+    in_array(both).unwrap_or_else(|_| limit.beyond())
 }
 
 /// The alternatives of a condition on items themselves: each becomes a guard of its own.
@@ -512,28 +514,11 @@ pub(crate) fn alternatives(within: &Document) -> Vec<Document> {
     }
 }
 
-impl Number {
-    pub(crate) fn value(self) -> f64 {
-        match self {
-            Number::Int(n) => n as f64,
-            Number::Float(n) => n,
-        }
-    }
-}
-
-/// The condition that the array or the document at a dotted name, if there is one, has at most this number of parts.
-pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
-    let rule = doc! { keyword: i64::try_from(most).unwrap_or(i64::MAX) };
-    let schema = name
-        .rsplit('.')
-        .fold(rule, |inner, part| doc! { "properties": { part: inner } });
-    doc! { "$jsonSchema": schema }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::model::shape::Number;
     use crate::model::shape::{Bounds, FieldMeta, Shape};
-    use crate::plan::operators::guard::*;
     use crate::plan::operators::range::Range;
 
     fn sum(by: impl Into<Bson>, bound: Number) -> Guard {

@@ -1,7 +1,7 @@
 //! The items that an update of items needs: without them neither the version nor `updated_at` of the document may change.
 
-use crate::query::filter;
-use crate::query::filter::in_array;
+use crate::query::condition::in_array;
+use crate::query::condition::is_carried_out;
 use mongodb::bson::{Bson, Document, doc};
 
 /// The conditions of which one holds at least where such an update changes something; `None` for an update of anything else.
@@ -114,7 +114,7 @@ fn some(array: &str) -> Document {
 
 /// That one of these values is an item of the array.
 fn one_of(array: &str, values: &[Bson]) -> Document {
-    match values.iter().any(filter::is_carried_out) {
+    match values.iter().any(is_carried_out) {
         false => doc! { array: { "$elemMatch": { "$in": values } } },
         true => {
             let each = values

@@ -1,8 +1,18 @@
 //! The bounds that a sum or a product keeps: those that a field declares and the range of its integer type. Which stored
 //! numbers pass them is worked out here, so that a guard is one comparison.
 
+use crate::model::compare::Decimal;
+use crate::model::compare::approximate;
+use crate::model::compare::bson;
+use crate::model::compare::compare_numbers;
+use crate::model::compare::number;
+use crate::model::compare::order_of;
 use crate::model::shape;
-use crate::model::shape::{Bounds, FieldMeta, MOST_WRAPPERS, Number, Shape};
+use crate::model::shape::Bounds;
+use crate::model::shape::FieldMeta;
+use crate::model::shape::MOST_WRAPPERS;
+use crate::model::shape::Number;
+use crate::model::shape::Shape;
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Decimal128, Document, doc};
 use std::cmp::Ordering;
@@ -68,7 +78,7 @@ impl Range {
     fn tighten(&mut self, min: Option<Number>, max: Option<Number>, of_type: bool) {
         let tighter = |end: &mut Option<End>, number: Option<Number>, order: Ordering| {
             let Some(number) = number else { return };
-            if end.is_none_or(|end| compare(number, end.number) == Some(order)) {
+            if end.is_none_or(|end| compare_numbers(number, end.number) == Some(order)) {
                 *end = Some(End { number, of_type });
             }
         };
@@ -304,52 +314,9 @@ fn is_number(value: &Bson) -> bool {
     )
 }
 
-/// The number, unless it is a decimal.
-fn number(value: &Bson) -> Option<Number> {
-    match value {
-        Bson::Int32(n) => Some(Number::Int((*n).into())),
-        Bson::Int64(n) => Some(Number::Int(*n)),
-        Bson::Double(n) => Some(Number::Float(*n)),
-        _ => None,
-    }
-}
-
-fn bson(number: Number) -> Bson {
-    match number {
-        Number::Int(n) => Bson::Int64(n),
-        Number::Float(n) => Bson::Double(n),
-    }
-}
-
 /// Whether it is less than zero, zero or more; `None` for NaN and for what is no number.
 fn sign(value: &Bson) -> Option<Ordering> {
     order_of(value, &Bson::Int32(0))
-}
-
-/// The order of two numbers; `None` where one is NaN or no number.
-pub(crate) fn order_of(a: &Bson, b: &Bson) -> Option<Ordering> {
-    if let (Some(a), Some(b)) = (number(a), number(b)) {
-        return compare(a, b);
-    }
-    match (Decimal::of(a), Decimal::of(b)) {
-        (Some(a), Some(b)) => a.minus(b).map(|difference| difference.digits.cmp(&0)),
-        _ => None,
-    }
-    .or_else(|| approximate(a)?.partial_cmp(&approximate(b)?))
-}
-
-fn compare(a: Number, b: Number) -> Option<Ordering> {
-    match (a, b) {
-        (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
-        (a, b) => a.value().partial_cmp(&b.value()),
-    }
-}
-
-fn approximate(value: &Bson) -> Option<f64> {
-    match value {
-        Bson::Decimal128(n) => n.to_string().parse().ok(),
-        value => number(value).map(Number::value),
-    }
 }
 
 /// The last number to which `by` can be added without passing this bound; `None` where no number is.
@@ -438,61 +405,6 @@ fn is_reached(last: i64, (min, max): (i64, i64), above: bool) -> bool {
     match above {
         true => last < max,
         false => last > min,
-    }
-}
-
-/// A decimal number: `digits` times ten to the power of `exponent`.
-#[derive(Clone, Copy)]
-struct Decimal {
-    digits: i128,
-    exponent: i32,
-}
-
-impl Decimal {
-    /// `None` for NaN, an infinite number and one of too many digits.
-    fn of(value: &Bson) -> Option<Decimal> {
-        let text = match value {
-            Bson::Int32(n) => n.to_string(),
-            Bson::Int64(n) => n.to_string(),
-            Bson::Double(n) => n.to_string(),
-            Bson::Decimal128(n) => n.to_string(),
-            _ => return None,
-        };
-        let (number, exponent) = match text.split_once(['E', 'e']) {
-            Some((number, exponent)) => (number, exponent.parse().ok()?),
-            None => (text.as_str(), 0),
-        };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        Some(Decimal {
-            digits: format!("{whole}{fraction}").parse().ok()?,
-            exponent: i32::checked_sub(exponent, i32::try_from(fraction.len()).ok()?)?,
-        })
-    }
-
-    /// `None` where the difference has too many digits.
-    fn minus(self, other: Decimal) -> Option<Decimal> {
-        let exponent = match (self.digits, other.digits) {
-            (_, 0) => self.exponent,
-            (0, _) => other.exponent,
-            _ => self.exponent.min(other.exponent),
-        };
-        let at = |decimal: Decimal| match decimal.digits {
-            0 => Some(0),
-            digits => {
-                let places = decimal.exponent.checked_sub(exponent)?;
-                digits.checked_mul(10_i128.checked_pow(u32::try_from(places).ok()?)?)
-            }
-        };
-        Some(Decimal {
-            digits: at(self)?.checked_sub(at(other)?)?,
-            exponent,
-        })
-    }
-
-    /// `None` where a decimal can't hold it exactly.
-    fn bson(self) -> Option<Bson> {
-        let text = format!("{}E{}", self.digits, self.exponent);
-        text.parse().ok().map(Bson::Decimal128)
     }
 }
 

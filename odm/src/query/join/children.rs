@@ -8,7 +8,7 @@ use crate::model::key::{Key, Places, chunks};
 use crate::model::path::{Path, Step};
 use crate::model::reference::{ChildOf, OnlyChildOf, Pointer, PointsTo, Ref, Reference, ReferenceMeta};
 use crate::query::filter::{IntoSort, has_near};
-use crate::query::find::{Query, hand_out};
+use crate::query::untyped::{Query, hand_out};
 use crate::store::batches::Take;
 use crate::store::core::Core;
 use crate::{Document, Error, Filter, Odm, Order, Result};
@@ -464,7 +464,7 @@ impl<C: Document + Clone> Wanted<C> {
             return Ok(None);
         }
         Ok(Some(Child {
-            document: Some(super::lookup::read(C::META, raw)?),
+            document: Some(super::stages::read(C::META, raw)?),
             raw: self.with_raw.then(|| raw.to_owned()),
             parents,
         }))
@@ -662,7 +662,7 @@ async fn together<C>(
 
 /// Says in a debug build that no declared index finds the children.
 pub(crate) fn warn_of_scan(children: &DocumentMeta, odm: &Odm, field: &str) {
-    if cfg!(debug_assertions) && !crate::schema::has_index_on(children, odm.graph(), field) {
+    if cfg!(debug_assertions) && !crate::model::indexes::has_index_on(children, odm.graph(), field) {
         tracing::warn!(
             target: "odm",
             collection = children.collection,
@@ -680,7 +680,7 @@ fn lookup<C: Document>(what: &What, local: &str, name: &str) -> Result<bson::Doc
         message,
     })?;
     if has_near(&own) {
-        return Err(super::lookup::no_near(C::META.collection));
+        return Err(super::stages::no_near(C::META.collection));
     }
     let mut inner = Vec::new();
     if let Some(tag) = what.via.tag {
@@ -843,7 +843,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         let group = key.map(|key| wanted.want(Key::of(key)));
         // A parent that is joined to several documents stands in each of them, with its children.
         if lookup && let Some((group, true)) = group {
-            for child in embedded(raw, &super::lookup::name(state.number)) {
+            for child in embedded(raw, &super::stages::name(state.number)) {
                 wanted.put(Some(group), child)?;
             }
         }

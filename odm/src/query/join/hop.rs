@@ -1,12 +1,12 @@
 //! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
 
-use super::{Slot, Tree};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{Key, Places, chunks};
-use crate::query::find::Query;
-use crate::session::Shared;
+use crate::model::tree::{Slot, Tree};
+use crate::query::untyped::Query;
 use crate::store::core::Core;
-use crate::{Collection, Document, Filter, Odm, Result, Tx};
+use crate::store::session::Shared;
+use crate::{Document, Filter, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
@@ -41,7 +41,7 @@ impl Source {
     }
 }
 
-/// The source of a join: an [`Odm`], or a [`Tx`] for the snapshot of its transaction.
+/// The source of a join: an [`Odm`], or a [`Tx`](crate::Tx) for the snapshot of its transaction.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -66,22 +66,6 @@ impl ReadFrom for Odm {
     }
 }
 
-impl ReadFrom for Tx {
-    fn source(&self) -> Source {
-        Source {
-            odm: self.odm().clone(),
-            session: Some(self.shared().clone()),
-            on_disk: false,
-        }
-    }
-}
-
-impl<T: Document> ReadFrom for Collection<T> {
-    fn source(&self) -> Source {
-        self.core().source()
-    }
-}
-
 impl ReadFrom for Core {
     fn source(&self) -> Source {
         Source {
@@ -89,6 +73,13 @@ impl ReadFrom for Core {
             session: self.session().cloned(),
             on_disk: false,
         }
+    }
+}
+
+impl Query {
+    /// Where its joins read.
+    pub(crate) fn source(&self) -> Source {
+        self.core.source().on_disk(self.options.allow_disk_use)
     }
 }
 
@@ -385,7 +376,7 @@ fn read<T: Document>(
     let Some(at) = wanted(places, by, raw) else {
         return Ok(None);
     };
-    let document = super::lookup::read::<T>(T::META, raw)?;
+    let document = super::stages::read::<T>(T::META, raw)?;
     Ok(Some((at, document, with_raw.then(|| raw.to_owned()))))
 }
 

@@ -1,9 +1,10 @@
 //! The join along a reference: `p.parts`, `p.parts.include(|q| q.supplier)`.
 
+use super::pointer::Load;
 use super::{Asked, Hop, Join, Slot, Stages, Tree};
 use crate::model::key::Key;
 use crate::model::path::{Path, Step};
-use crate::model::reference::{Load, Pointer, Reference, ReferenceTo};
+use crate::model::reference::{Pointer, Reference, ReferenceTo};
 use crate::model::shape::Shape;
 use crate::{Document, Error, Result};
 use mongodb::bson::{Bson, RawDocument, doc};
@@ -308,7 +309,7 @@ impl<S> Noted<S> {
             Some(slot)
         });
         if hop.embedded {
-            hop.take_embedded(raw, &super::lookup::name(self.number), &tree)?;
+            hop.take_embedded(raw, &super::stages::name(self.number), &tree)?;
         }
         self.trees.push(tree);
         Ok(())

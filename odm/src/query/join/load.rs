@@ -2,9 +2,10 @@
 
 use super::hop::run_all;
 use super::include::{Beyond, LeaveOut, Missing, Noted, OrNone, Strict, To};
+use super::pointer::{Load, LoadById};
 use super::{Hop, Join, ReadFrom, Source};
 use crate::model::path::Root;
-use crate::model::reference::{Load, LoadById, Pointer, Reference, ReferenceTo};
+use crate::model::reference::{Pointer, Reference, ReferenceTo};
 use crate::{Document, Error, Result};
 use futures::future::BoxFuture;
 use mongodb::bson::{RawDocumentBuf, doc};
@@ -41,7 +42,7 @@ pub trait LoadRefs: Reference<Pointer: LoadById> + Serialize + Sized {
     /// # Ok(()) }
     /// ```
     fn load(&self, from: &impl ReadFrom) -> Loading<Self> {
-        let raw = crate::query::operand::stored(self)
+        let raw = crate::model::encode::stored(self)
             .and_then(|value| RawDocumentBuf::try_from(&doc! { "v": value }))
             .map_err(|source| Error::Encode {
                 field: crate::store::decode::short_name(std::any::type_name::<Self>()).to_owned(),

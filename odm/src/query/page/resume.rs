@@ -1,17 +1,21 @@
 //! Streams that go on where a cursor or a connection was lost: from the last document that came, by the order of a page.
 
-use super::{Key, behind, holds_text, keep_keys, refuse_several, total_order, twins, value_at};
-use crate::query::find::{JOINED_AT_ONCE, Options, Query, Rows};
+use super::behind::{Key, behind};
+use super::order::{keep_keys, refuse_several, total_order, twins};
+use super::place::Place;
+use crate::model::types::holds_text;
+use crate::query::find::Rows;
 use crate::query::join::Join;
+use crate::query::untyped::{JOINED_AT_ONCE, Options, Query};
 use crate::store::action::Action;
 use crate::store::batches::Batch;
 use crate::store::core::Core;
 use crate::{Document, Error, Filter, Find, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt};
-use mongodb::bson::{self, Bson, RawDocument, doc};
+use mongodb::bson::{self, Bson, doc};
 use serde::de::DeserializeOwned;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The maximum number of losses without a document in between, before the stream gives the error.
@@ -19,90 +23,6 @@ const MOST_LOSSES: u32 = 5;
 
 /// The pause before the first attempt to go on; it doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-
-/// Where a stream is: what the last document that came is sorted by.
-pub(crate) struct Place {
-    /// The stored names of the order, with `_id`; none where a projection leaves one of them out.
-    names: Vec<&'static str>,
-    /// Whether a document may hold what no stream can go on behind.
-    may_be_refused: bool,
-    last: Mutex<Option<Vec<Bson>>>,
-}
-
-impl Place {
-    /// Of a query as the user has built it.
-    pub(crate) fn of_query(query: &Query) -> Place {
-        let mut names: Vec<&'static str> = query.sort.iter().map(|order| order.name).collect();
-        if !names.contains(&"_id") {
-            names.push("_id");
-        }
-        if let Some(projection) = &query.options.projection {
-            let has = |name: &&'static str| {
-                let of = |field: &String| {
-                    name == field
-                        || name
-                            .strip_prefix(field.as_str())
-                            .is_some_and(|rest| rest.starts_with('.'))
-                };
-                projection
-                    .iter()
-                    .any(|(field, shown)| of(field) && *shown != Bson::Int32(0))
-            };
-            if !names.iter().all(has) {
-                names.clear();
-            }
-        }
-        Place {
-            names,
-            may_be_refused: false,
-            last: Mutex::default(),
-        }
-    }
-
-    fn of_keys(keys: &[Key]) -> Place {
-        Place {
-            names: keys.iter().map(|key| key.name).collect(),
-            may_be_refused: keys.iter().any(Key::may_be_refused),
-            last: Mutex::default(),
-        }
-    }
-
-    fn values(&self, document: &RawDocument) -> Option<Vec<Bson>> {
-        self.names.iter().map(|name| value_at(document, name)).collect()
-    }
-
-    /// Refuses a document that has several places in the order.
-    pub(crate) fn check(&self, collection: &'static str, document: &RawDocument) -> Result<()> {
-        if self.may_be_refused && self.values(document).is_none() {
-            return Err(Error::Query {
-                collection,
-                message: "a document of the stream holds an array or a regular expression where it is sorted by a single \
-                          value that others are compared with: a resumable stream can't go on behind it"
-                    .to_owned(),
-            });
-        }
-        Ok(())
-    }
-
-    /// Remembers the last document of a batch.
-    pub(crate) fn note(&self, document: &RawDocument) {
-        let values = self.values(document).filter(|values| !values.is_empty());
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = values;
-    }
-
-    fn last(&self) -> Option<Vec<Bson>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The error with the place where the cursor was lost.
-    pub(crate) fn lost(&self, mut error: Error) -> Error {
-        if let Error::CursorLost { last, .. } = &mut error {
-            let names = self.names.iter().map(|name| (*name).to_owned());
-            *last = self.last().map(|values| Box::new(names.zip(values).collect()));
-        }
-        error
-    }
-}
 
 /// A query whose stream resumes automatically where the server closes its cursor or the connection breaks: [`Find::resumable`].
 ///

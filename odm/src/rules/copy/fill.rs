@@ -16,7 +16,7 @@ use crate::rules::copy::deliver::{Source, is_read_on, sources, structs};
 use crate::rules::link::count;
 use crate::rules::link::{by_ids, id};
 use crate::rules::pending::Token;
-use crate::rules::pending::{all_fields, mark, merged_mark, path_for, record};
+use crate::rules::pending::{all_fields, has_entry, mark, merged_mark, path_for, record};
 use crate::store::fields::{at, number, put};
 use crate::store::scope::Scope;
 use crate::{Error, Result};
@@ -33,6 +33,25 @@ async fn transactions(scope: &Scope<'_>, meta: &DocumentMeta) -> Result<bool> {
 }
 
 impl Graph {
+    /// Whether something that is declared `sync = atomic` is derived from such documents, directly or by way of others, or in them.
+    pub(crate) fn leads_to_atomic(&self, meta: &DocumentMeta) -> bool {
+        let mut seen: Vec<&str> = vec![meta.collection];
+        let mut rest = vec![meta];
+        while let Some(next) = rest.pop() {
+            if self.needs_transactions(next).is_some() {
+                return true;
+            }
+            let holders = self.copied(next).map(|edge| edge.holder);
+            for further in holders.chain(self.derived_from(next).map(|derived| derived.parent)) {
+                if !seen.contains(&further.collection) {
+                    seen.push(further.collection);
+                    rest.push(further);
+                }
+            }
+        }
+        false
+    }
+
     /// The name of a copy in a document, or of it, that is declared `sync = atomic`.
     pub(crate) fn needs_transactions(&self, meta: &DocumentMeta) -> Option<String> {
         let edge = |edge: &Edge| {
@@ -338,6 +357,22 @@ pub(crate) fn again(
     // In the place of what was pending in it: another process that deletes it finds other work than that which it was deleted with.
     own.insert(name_of(PENDING), mark(token, pending));
     document.insert(OWN, own);
+    encoded(&document)
+}
+
+/// A new document with pending work for everything that is derived from it, and in it.
+pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<RawDocumentBuf> {
+    let mut document = decoded(raw)?;
+    let mut fields = all_fields();
+    if has_entry(raw, CHILDREN) {
+        fields.insert(CHILDREN, Token::new());
+    }
+    if let Bson::Document(own) = document
+        .entry(OWN.to_owned())
+        .or_insert_with(|| Document::new().into())
+    {
+        own.insert(name_of(PENDING), mark(token, fields));
+    }
     encoded(&document)
 }
 

@@ -6,8 +6,8 @@ use mongodb::bson::{RawBsonRef, RawDocument};
 /// Where a wanted document is found: in which list of documents, and where in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
-    pub(super) fetch: u32,
-    pub(super) at: u32,
+    pub(crate) fetch: u32,
+    pub(crate) at: u32,
 }
 
 /// Estimates the number of ids in an array of this size in bytes, if each takes as much as an `ObjectId` with its type and a
@@ -32,7 +32,7 @@ pub enum Tree {
 
 impl Tree {
     /// The references at a dotted path.
-    pub(super) fn of(
+    pub(crate) fn of(
         document: &RawDocument,
         path: &str,
         want: &mut dyn FnMut(RawBsonRef<'_>) -> Option<Slot>,
@@ -108,7 +108,7 @@ impl Tree {
     }
 
     /// All references in it.
-    pub(super) fn each(&self, take: &mut dyn FnMut(Slot)) {
+    pub(crate) fn each(&self, take: &mut dyn FnMut(Slot)) {
         match self {
             Tree::Nothing { .. } => {}
             Tree::One(slot) => take(*slot),

@@ -1,0 +1,45 @@
+//! Whole documents on their way to the database: as serde stores them, within their bounds.
+
+use crate::model::check;
+use crate::model::document::{DocumentMeta, Fresh};
+use crate::plan::keep::refuse_own;
+use crate::store::decode::not_encoded;
+use crate::{Document, Result};
+use mongodb::bson::{self, RawDocument, RawDocumentBuf};
+
+/// The document as serde stores it, within its bounds.
+pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
+    // A buffer that grows from nothing is moved seven times on its way to 1 kB.
+    let mut bytes = Vec::with_capacity(512);
+    encode_behind(document, &mut bytes)?;
+    RawDocumentBuf::from_bytes(bytes).map_err(|source| not_encoded(T::META, source))
+}
+
+/// Writes the document as serde stores it behind what is there, if it is within its bounds.
+pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
+    let start = bytes.len();
+    let written = bson::serialize_to_buffer(document, &mut *bytes);
+    checked(T::META, written, bytes.get(start..).unwrap_or_default())
+}
+
+/// Checks a document that was written to a buffer.
+fn checked(meta: &'static DocumentMeta, written: bson::error::Result<()>, bytes: &[u8]) -> Result<()> {
+    let raw = written.and_then(|()| RawDocument::from_bytes(bytes));
+    let raw = raw.map_err(|source| not_encoded(meta, source))?;
+    if (meta.extra)() {
+        refuse_own(meta, raw)?;
+    }
+    check::document(meta, raw)
+}
+
+/// The document, where it is whole before others are asked, and how it is stored.
+pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, RawDocumentBuf)> {
+    match document {
+        Fresh::Whole(document) => {
+            let raw = encode(&document)?;
+            Ok((Some(document), raw))
+        }
+        // Derived fields are still missing, so the bounds are checked when they are filled in.
+        Fresh::Partial(raw) => Ok((None, raw?)),
+    }
+}

@@ -1,0 +1,175 @@
+//! The parts of error messages that depend on a value.
+
+use super::violation::Violation;
+use mongodb::bson::{Bson, Document};
+use std::fmt;
+
+pub(super) struct Unknown<'a>(pub(super) &'a bool);
+impl fmt::Display for Unknown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            true => f.write_str(
+                "; the outcome of the operation is unknown: read what is stored before repeating it",
+            ),
+            false => Ok(()),
+        }
+    }
+}
+
+pub(super) struct Last<'a>(pub(super) &'a Option<Box<Document>>);
+impl fmt::Display for Last<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(last) => write!(f, " after the document with {}", Pairs(last)),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(super) struct OfId<'a>(pub(super) &'a Option<String>);
+impl fmt::Display for OfId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(id) => write!(f, " of the document with _id {id}"),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(super) struct List<'a>(pub(super) &'a [Violation]);
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, violation) in self.0.iter().enumerate() {
+            write!(f, "{}{violation}", if i == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) struct Pairs<'a>(pub(super) &'a Document);
+impl fmt::Display for Pairs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, value)) in self.0.iter().enumerate() {
+            write!(f, "{}`{name}` {value}", if i == 0 { "" } else { " and " })?;
+        }
+        Ok(())
+    }
+}
+
+/// What to do where a document without the field counts as one with `null`.
+pub(super) struct SharedNull<'a>(pub(super) &'a Document);
+impl fmt::Display for SharedNull<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.iter().find(|(_, value)| **value == Bson::Null) {
+            Some((name, _)) => write!(
+                f,
+                "; `null` is also the value of a document that lacks the field: leave such documents out of the index by `sparse` or \
+                 `partial = |p| p.{name}.exists(true)`, and store nothing for `None`"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(super) struct Unfit<'a>(pub(super) &'a Option<Box<Bson>>);
+impl fmt::Display for Unfit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(id) => write!(
+                f,
+                ": the document with _id {id}, which does not match the rest of the upsert's condition"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(super) struct Reason<'a>(pub(super) &'a Option<String>);
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(reason) => write!(f, ": {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(super) struct Ids<'a>(pub(super) &'a [Bson]);
+impl fmt::Display for Ids<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 10;
+        for (i, id) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{id}", if i == 0 { "" } else { ", " })?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+/// The path of a field before what is wrong there; nothing for the document itself.
+pub(super) struct At<'a>(pub(super) &'a str);
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" => Ok(()),
+            path => write!(f, "`{path}`: "),
+        }
+    }
+}
+
+pub(super) struct Maybe<'a, T>(pub(super) &'a Option<T>);
+impl<T: fmt::Display> fmt::Display for Maybe<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(value) => value.fmt(f),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+pub(super) struct Bytes<'a>(pub(super) &'a Option<u64>);
+impl fmt::Display for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(size) => write!(f, "{size} bytes, "),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Fields with their sizes, and what is said of them before.
+pub(super) struct Sizes<'a>(pub(super) &'static str, pub(super) &'a [(String, u64)]);
+impl fmt::Display for Sizes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, size)) in self.1.iter().enumerate() {
+            match i {
+                0 => write!(f, "; {}", self.0)?,
+                _ => f.write_str(", ")?,
+            }
+            write!(f, "`{name}` {size} bytes")?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) struct Samples<'a>(pub(super) &'a [Bson]);
+impl fmt::Display for Samples<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, id) in self.0.iter().enumerate() {
+            write!(f, "{}{id}", if i == 0 { ", among them _id " } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) struct First<'a, E>(pub(super) &'a [(usize, E)]);
+impl<E: fmt::Display> fmt::Display for First<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.first() {
+            Some((at, error)) => write!(f, "position {at}: {error}"),
+            None => f.write_str("none"),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The fields of declared indexes, and of those that references ask for.
+
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::Edge;
+
+/// Whether an index finds the holders of a reference. None does where it is not wanted, for `_id`, which has its own, and for a
+/// two-way reference, whose other side names its holders.
+pub(crate) fn is_indexed(edge: &Edge) -> bool {
+    edge.reference.index && !edge.is_two_way() && edge.path != "_id"
+}
+
+/// The fields by whose values holders are found: the reference, or the type and the id in it.
+pub(crate) fn looked_up(edge: &Edge) -> Vec<String> {
+    match edge.reference.union {
+        true => vec![format!("{}.type", edge.path), format!("{}.id", edge.path)],
+        false => vec![edge.path.clone()],
+    }
+}
+
+/// The fields of the unique index of a reference by which each document is referred to once.
+pub(crate) fn referred_once(edge: &Edge) -> Option<Vec<String>> {
+    let order = edge.reference.order.iter().map(|key| (key.path)().to_owned());
+    (is_indexed(edge) && edge.reference.one).then(|| looked_up(edge).into_iter().chain(order).collect())
+}
+
+/// Whether a declared index finds the documents by the value of this field: one of the document's own, or of its
+/// references.
+pub(crate) fn has_index_on(meta: &DocumentMeta, graph: &Graph, field: &str) -> bool {
+    let mut own = meta
+        .indexes
+        .iter()
+        .map(|index| index.keys.iter().map(|key| (key.path)()));
+    let mut edges = graph.outgoing(meta).filter(|edge| is_indexed(edge));
+    field == "_id"
+        || own.any(|names| begins_with(names, field))
+        || edges.any(|edge| begins_with(looked_up(edge).iter().map(String::as_str), field))
+}
+
+/// Whether the first field of an index is this one, or the first two are the parts of a reference of a union at its place.
+pub(crate) fn begins_with<'a>(mut names: impl Iterator<Item = &'a str>, field: &str) -> bool {
+    let (first, second) = (names.next(), names.next());
+    first.is_some_and(|first| first == field)
+        || second.is_some_and(|second| second == field) && first.is_some_and(|first| first.ends_with(".type"))
+}

@@ -1,0 +1,141 @@
+//! Conditions as MongoDB reads them: on one field, and on the items of an array.
+
+use mongodb::bson::{Bson, Document, doc};
+
+/// The field's value under the operator. MongoDB looks into the list of `$in`, `$nin` and `$all`: a regular expression in it
+/// is a pattern, and a document that begins with `$elemMatch` a condition. Behind `$eq` each is a value, so a list with one
+/// of these is written as conditions on its values.
+pub(crate) fn condition(name: &str, operator: &str, value: Bson) -> Document {
+    let joined = match operator {
+        "$in" => "$or",
+        "$nin" => "$nor",
+        "$all" => "$and",
+        // The server takes no regular expression behind it.
+        "$ne" if is_carried_out(&value) => return doc! { "$nor": [{ name: { "$eq": value } }] },
+        _ => return doc! { name: { operator: value } },
+    };
+    match value {
+        Bson::Array(values) if values.iter().any(is_carried_out) => {
+            let each: Vec<Document> = values
+                .into_iter()
+                .map(|value| doc! { name: { "$eq": value } })
+                .collect();
+            doc! { joined: each }
+        }
+        values => doc! { name: { operator: values } },
+    }
+}
+
+/// Whether a value means something else than itself in a list.
+pub(crate) fn is_carried_out(value: &Bson) -> bool {
+    match value {
+        Bson::RegularExpression(_) => true,
+        Bson::Document(document) => document.keys().next().is_some_and(|key| key.starts_with('$')),
+        _ => false,
+    }
+}
+
+/// The condition that the array or the document at a dotted name, if there is one, has at most this number of parts.
+pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
+    let rule = doc! { keyword: i64::try_from(most).unwrap_or(i64::MAX) };
+    let schema = name
+        .rsplit('.')
+        .fold(rule, |inner, part| doc! { "properties": { part: inner } });
+    doc! { "$jsonSchema": schema }
+}
+
+/// Whether a condition is on an item itself, or a part of it is.
+pub(crate) fn is_of_items(condition: &Document) -> bool {
+    condition.iter().any(|(key, value)| match (key.as_str(), value) {
+        ("", _) => true,
+        ("$and" | "$or" | "$nor", Bson::Array(list)) => {
+            list.iter().filter_map(Bson::as_document).any(is_of_items)
+        }
+        _ => false,
+    })
+}
+
+/// See [`of_item`](crate::query::filter::of_item). The error goes on from "the condition".
+pub(crate) fn in_array(condition: Document) -> Result<Document, String> {
+    if condition.is_empty() {
+        // Every item, whatever it is.
+        return Ok(doc! { "$exists": true });
+    }
+    if !is_of_items(&condition) {
+        return Ok(condition);
+    }
+    let mut operators = Document::new();
+    operators_of(condition, &mut operators)?;
+    Ok(operators)
+}
+
+fn operators_of(condition: Document, operators: &mut Document) -> Result<(), String> {
+    for (key, value) in condition {
+        match (key.as_str(), value) {
+            ("", Bson::Document(one)) if !one.keys().any(|operator| operators.contains_key(operator)) => {
+                operators.extend(one);
+            }
+            // The same operator for a second time.
+            ("", one @ Bson::Document(_)) if !operators.contains_key("$not") => {
+                operators.insert("$not", doc! { "$not": one });
+            }
+            ("$and", Bson::Array(list)) => {
+                for one in list {
+                    match one {
+                        Bson::Document(one) => operators_of(one, operators)?,
+                        other => return Err(format!("holds {other} where a condition is expected")),
+                    }
+                }
+            }
+            ("", _) => return Err("has one operator more than twice: join what it says".to_owned()),
+            ("$or" | "$nor", _) => {
+                return Err(
+                    "joins conditions on one plain value by `|` or `!`, which the server does not take there (nor a list of \
+                     regular expressions as values): join conditions on the array instead, or make two changes"
+                        .to_owned(),
+                );
+            }
+            (other, _) => {
+                return Err(format!(
+                    "is on the items themselves and on `{other}` of them: choose one"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names in a filter's document put below `prefix`: conditions on items become those of `arrayFilters`.
+pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> {
+    if filter.is_empty() {
+        // "Every item": the server takes no condition that does not name the item.
+        return Ok(doc! { prefix: { "$exists": true } });
+    }
+    let mut out = Document::new();
+    for (key, value) in filter {
+        match (key.as_str(), value) {
+            ("$and" | "$or" | "$nor", Bson::Array(list)) => {
+                let mut inner = Vec::with_capacity(list.len());
+                for item in list {
+                    match item {
+                        Bson::Document(item) => inner.push(Bson::Document(below(prefix, item)?)),
+                        other => return Err(format!("`{key}` takes documents, not {other}")),
+                    }
+                }
+                out.insert(key, inner);
+            }
+            (operator, _) if operator.starts_with('$') => {
+                return Err(format!(
+                    "`{operator}` can't stand in a condition on the items of an array"
+                ));
+            }
+            ("", value) => {
+                out.insert(prefix, value);
+            }
+            (_, value) => {
+                out.insert(format!("{prefix}.{key}"), value);
+            }
+        }
+    }
+    Ok(out)
+}

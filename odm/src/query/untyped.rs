@@ -1,0 +1,340 @@
+//! A query without types: what is sent to the server, and how its reply is read.
+
+use crate::model::document::DocumentMeta;
+use crate::model::names::read_too;
+use crate::query::page::Place;
+use crate::store::action::Action;
+use crate::store::batches::{Batch, Take};
+use crate::store::core::{Core, act, batches};
+use crate::{Filter, Order, Result};
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::{BoxStream, StreamExt};
+use mongodb::bson::{Bson, doc};
+use mongodb::options::{Collation, FindOneOptions, FindOptions};
+use mongodb::raw_batch_cursor::RawBatch;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, LazyLock};
+
+/// A query without the types of its documents: what is sent to the server. It is compiled once for all types.
+pub(crate) struct Query {
+    pub(crate) core: Core,
+    pub(crate) filter: Filter<()>,
+    pub(crate) options: Options,
+    pub(crate) sort: Vec<Order<()>>,
+    /// The fields of a projection.
+    pub(crate) fields: Option<Vec<&'static str>>,
+    /// The stored fields that a join reads; `None` where nothing is joined.
+    pub(crate) needs: Option<Vec<&'static str>>,
+}
+
+/// The driver's options of a query. They are large, and a query of one document has none as a rule: so they are in a box,
+/// which is made where one is set.
+#[derive(Clone, Default)]
+pub(crate) struct Options(Option<Box<FindOptions>>);
+
+impl Options {
+    pub(crate) fn into_inner(self) -> Option<FindOptions> {
+        self.0.map(|options| *options)
+    }
+
+    fn into_one(self) -> Option<FindOneOptions> {
+        let FindOptions {
+            sort,
+            skip,
+            projection,
+            collation,
+            hint,
+            selection_criteria,
+            ..
+        } = self.into_inner()?;
+        let mut options = FindOneOptions::default();
+        options.sort = sort;
+        options.skip = skip;
+        options.projection = projection;
+        options.collation = collation;
+        options.hint = hint;
+        options.selection_criteria = selection_criteria;
+        Some(options)
+    }
+}
+
+impl Deref for Options {
+    type Target = FindOptions;
+
+    fn deref(&self) -> &FindOptions {
+        static NONE: LazyLock<FindOptions> = LazyLock::new(FindOptions::default);
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+}
+
+impl DerefMut for Options {
+    fn deref_mut(&mut self) -> &mut FindOptions {
+        self.0.get_or_insert_default()
+    }
+}
+
+/// Number of documents of a stream that are in memory with their joined documents: a batch of the server's default size may be
+/// 16 MiB of references.
+pub(crate) const JOINED_AT_ONCE: u32 = 1_000;
+
+/// The largest batch that can be asked for: the driver takes an `i32`, and adds one where the batch is as long as the
+/// limit.
+const MOST_AT_ONCE: u32 = i32::MAX as u32 - 1;
+
+/// Hands every document of a cursor of the driver's to `take`, within the session if there is one, and gives the number
+/// of batches and that of documents.
+macro_rules! hand_out {
+    ($core:expr, $action:expr, $take:expr) => {{
+        let core: &$crate::store::core::Core = $core;
+        match core.session() {
+            None => {
+                let cursor = $action.batch().await.map_err(|error| core.error(error))?;
+                $crate::store::batches::each_of(core.meta(), cursor, $take).await?
+            }
+            Some(session) => {
+                let mut session = session.lock().await;
+                let cursor = $action.session(&mut *session).batch().await;
+                let mut cursor = cursor.map_err(|error| core.error(error))?;
+                $crate::store::batches::each_of(core.meta(), cursor.stream(&mut session), $take).await?
+            }
+        }
+    }};
+}
+pub(crate) use hand_out;
+
+impl Query {
+    pub(crate) fn new(core: Core, filter: Filter<()>) -> Query {
+        Query {
+            core,
+            filter,
+            options: Options::default(),
+            sort: Vec::new(),
+            fields: None,
+            needs: None,
+        }
+    }
+
+    pub(crate) fn meta(&self) -> &'static DocumentMeta {
+        self.core.meta()
+    }
+
+    /// Whether only a part of each document is read.
+    pub(crate) fn is_projected(&self) -> bool {
+        self.fields.is_some() || self.options.projection.is_some()
+    }
+
+    /// Whether something is joined to the documents.
+    pub(crate) fn joins(&self) -> bool {
+        self.needs.is_some()
+    }
+
+    pub(crate) fn and(&mut self, filter: Filter<()>) {
+        let own = std::mem::replace(&mut self.filter, Filter::all());
+        self.filter = own & filter;
+    }
+
+    /// Puts the order and the projection into the options, and gives the condition.
+    pub(crate) fn prepare(&mut self) -> Result<mongodb::bson::Document> {
+        if !self.sort.is_empty() {
+            self.options.sort = Some(
+                self.sort
+                    .iter()
+                    .map(|o| (o.name.to_owned(), Bson::Int32(if o.descending { -1 } else { 1 })))
+                    .collect(),
+            );
+        }
+        self.prepare_projection();
+        std::mem::replace(&mut self.filter, Filter::all()).into_document()
+    }
+
+    pub(crate) fn prepare_projection(&mut self) {
+        let Some(fields) = self.fields.take() else { return };
+        let mut projection: mongodb::bson::Document = fields
+            .iter()
+            .map(|name| ((*name).to_owned(), Bson::Int32(1)))
+            .collect();
+        for name in self.needs.iter().flatten() {
+            read_too(&mut projection, name);
+        }
+        // Nor does it take a part of the id without the id. A join names by it what does not fit.
+        let has_id = projection
+            .keys()
+            .any(|name| name == "_id" || name.starts_with("_id."));
+        if self.needs.is_none() && !has_id {
+            projection.insert("_id", 0);
+        }
+        self.options.projection = Some(projection);
+    }
+
+    /// Hands the first document to `take`, if there is one.
+    pub(crate) fn first(mut self, take: Take<'_>) -> BoxFuture<'_, Result<()>> {
+        async move {
+            if self.options.limit == Some(0) {
+                return Ok(());
+            }
+            let filter = self.prepare()?;
+            let trace = self.core.trace("find_one");
+            trace.values("filter", &filter);
+            trace
+                .run(async {
+                    let first = || {
+                        self.core
+                            .raw()
+                            .find_one(filter)
+                            .with_options(self.options.into_one())
+                    };
+                    let found = act!(self.core.session(), first()).map_err(|error| self.core.error(error))?;
+                    trace.done(1, found.is_some().into());
+                    found.map_or(Ok(()), |found| take(&found))
+                })
+                .await
+        }
+        .boxed()
+    }
+
+    /// The batches of a stream.
+    pub(crate) fn stream(mut self) -> BoxFuture<'static, Result<BoxStream<'static, Result<Batch>>>> {
+        async move {
+            self.prepare_projection();
+            if self.joins() {
+                self.options.batch_size.get_or_insert(JOINED_AT_ONCE);
+            }
+            if self.options.limit == Some(0) {
+                return Ok(futures::stream::empty().boxed());
+            }
+            let place = Arc::new(Place::of_query(&self.sort, self.options.projection.as_ref()));
+            self.batches(place).await
+        }
+        .boxed()
+    }
+
+    /// The documents batch by batch, as the server sends them.
+    pub(crate) async fn batches(mut self, place: Arc<Place>) -> Result<BoxStream<'static, Result<Batch>>> {
+        let filter = self.prepare()?;
+        let trace = self.core.trace("stream");
+        trace.values("filter", &filter);
+        let action = self.core.raw().find(filter);
+        let action = action.with_options(self.options.into_inner());
+        let (meta, seen) = (self.core.meta(), place.clone());
+        let read = move |batch: RawBatch| {
+            let batch = Batch::of(meta, batch)?;
+            let mut number = 0;
+            batch.each(meta, &mut |document| {
+                seen.check(meta.collection, document)?;
+                number += 1;
+                if number == batch.len() {
+                    seen.note(document);
+                }
+                Ok(())
+            })?;
+            Ok(batch)
+        };
+        let batches = trace
+            .begin(async { Ok(batches!(self.core.session(), action, meta, read)) })
+            .await?;
+        let batches = trace.go_on(batches);
+        Ok(batches
+            .map(move |batch| batch.map_err(|error| place.lost(error)))
+            .boxed())
+    }
+
+    pub(crate) fn count(mut self) -> Action<u64> {
+        let collection = self.meta().collection;
+        let count = async move {
+            if self.options.limit == Some(0) {
+                return Ok(0);
+            }
+            let filter = self.prepare()?;
+            let trace = self.core.trace("count");
+            trace.values("filter", &filter);
+            trace
+                .run(async {
+                    let mut options = mongodb::options::CountOptions::default();
+                    options.limit = self.options.limit.and_then(|n| u64::try_from(n).ok());
+                    options.skip = self.options.skip;
+                    options.collation = self.options.collation.clone();
+                    options.hint = self.options.hint.clone();
+                    let action = self.core.raw().count_documents(filter).with_options(options);
+                    let count = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
+                    trace.done(1, count);
+                    Ok(count)
+                })
+                .await
+        };
+        Action::new(collection, "count", Box::new(count))
+    }
+
+    pub(crate) fn exists(mut self) -> Action<bool> {
+        let collection = self.meta().collection;
+        let exists = async move {
+            if self.options.limit == Some(0) {
+                return Ok(false);
+            }
+            let filter = self.prepare()?;
+            let trace = self.core.trace("exists");
+            trace.values("filter", &filter);
+            trace
+                .run(async {
+                    self.options.sort = None;
+                    self.options.projection = Some(doc! { "_id": 1 });
+                    let options = self.options.into_one();
+                    let action = self.core.raw().find_one(filter).with_options(options);
+                    let found = act!(self.core.session(), action)
+                        .map_err(|error| self.core.error(error))?
+                        .is_some();
+                    trace.done(1, found.into());
+                    Ok(found)
+                })
+                .await
+        };
+        Action::new(collection, "exists", Box::new(exists))
+    }
+
+    /// Hands the ids of at most `limit` documents to `take`, found by a collation. Out of a transaction they are read from the
+    /// primary, since they are about to be changed.
+    pub(crate) fn ids(
+        mut self,
+        collation: Collation,
+        limit: i64,
+        take: Take<'_>,
+    ) -> BoxFuture<'_, Result<()>> {
+        self.options.collation = Some(collation);
+        self.options.projection = Some(doc! { "_id": 1 });
+        if self.core.session().is_none() {
+            self.options.selection_criteria = Some(crate::store::core::PRIMARY);
+        }
+        self.options.limit = Some(limit);
+        self.each("find", take)
+    }
+
+    /// Hands every document to `take`, in raw BSON.
+    pub(crate) fn each<'a>(mut self, operation: &'static str, take: Take<'a>) -> BoxFuture<'a, Result<()>> {
+        async move {
+            if self.options.limit == Some(0) {
+                return Ok(());
+            }
+            // All of them are wanted, so the first batch need not end at the server's 101 documents: it holds what was asked
+            // for, up to 16 MB.
+            let wanted = self
+                .options
+                .limit
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or(MOST_AT_ONCE)
+                .min(MOST_AT_ONCE);
+            self.options.batch_size.get_or_insert(wanted);
+            let filter = self.prepare()?;
+            let trace = self.core.trace(operation);
+            trace.values("filter", &filter);
+            trace
+                .run(async {
+                    let action = self.core.raw().find(filter);
+                    let action = action.with_options(self.options.into_inner());
+                    let (round_trips, documents) = hand_out!(&self.core, action, take);
+                    trace.done(round_trips, documents);
+                    Ok(())
+                })
+                .await
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,136 @@
+//! The session of a transaction: the driver's, whose turn it is, and how the transaction may end.
+
+use crate::Error;
+use crate::error::driver::DriverText;
+use crate::store::queue::QueueKey;
+use mongodb::ClientSession;
+use mongodb::error::TRANSIENT_TRANSACTION_ERROR;
+use std::any::Any;
+use std::sync::Arc;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// The session that the operations of a transaction share. The driver executes one operation of a session at a time, so they
+/// take turns.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    session: Arc<Mutex<ClientSession>>,
+    /// Operations of several commands are executed one after the other: each reads documents that it then changes, and none
+    /// expects other writes in between.
+    turn: Arc<Mutex<()>>,
+    end: Arc<std::sync::Mutex<End>>,
+}
+
+/// The turn of an operation that is several commands.
+pub(crate) struct Turn<'s> {
+    shared: &'s Shared,
+    _turn: MutexGuard<'s, ()>,
+    is_over: bool,
+}
+
+impl Turn<'_> {
+    /// It has ended, whatever came of it.
+    pub(crate) fn end(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.end().dropped = true;
+        }
+    }
+}
+
+/// The state that the transaction's operations leave for its end.
+#[derive(Default)]
+pub(crate) struct End {
+    /// Why it may not be committed, and whether it may succeed if it is run again.
+    pub(crate) spoiled: Option<(String, bool)>,
+    /// Whether an operation was dropped before it completed, by a timeout, say. Its own write may be made without its effects
+    /// on other documents.
+    pub(crate) dropped: bool,
+    /// Whether an upsert was refused for a document that another client inserted: run again, it updates that document.
+    pub(crate) raced: bool,
+    /// Documents that a transaction of another client has written at the same time.
+    pub(crate) met: Vec<QueueKey>,
+    /// Work that the rooms above leave for the time after the commit.
+    after: Option<Box<dyn Any + Send>>,
+}
+
+impl Shared {
+    pub(crate) fn new(session: ClientSession) -> Shared {
+        Shared {
+            session: Arc::new(Mutex::new(session)),
+            turn: Arc::default(),
+            end: Arc::default(),
+        }
+    }
+
+    pub(crate) async fn lock(&self) -> MutexGuard<'_, ClientSession> {
+        self.session.lock().await
+    }
+
+    /// Waits for the operations before. One that is dropped before its end keeps the transaction from being committed.
+    pub(crate) async fn turn(&self) -> Turn<'_> {
+        Turn {
+            shared: self,
+            _turn: self.turn.lock().await,
+            is_over: false,
+        }
+    }
+
+    pub(crate) fn end(&self) -> std::sync::MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// An operation failed: the server has ended the transaction, or a part of it was written, and it can only be rolled back.
+    pub(crate) fn spoil(&self, error: &Error) {
+        self.end()
+            .spoiled
+            .get_or_insert_with(|| (error.to_string(), error.is_transient_transaction_error()));
+    }
+
+    /// An upsert was refused for a document that another client inserted after the transaction began: the transaction is run again.
+    pub(crate) fn raced(&self) {
+        self.end().raced = true;
+    }
+
+    /// These documents are written by another transaction at the same time, which ends this one: it waits for its turn at them when
+    /// it is run again.
+    pub(crate) fn met(&self, documents: impl Iterator<Item = QueueKey>) {
+        self.end().met.extend(documents);
+    }
+
+    /// Remembers that the server refused an operation, which ends the transaction there, also where the program passes the
+    /// error over.
+    pub(crate) fn noted<R>(&self, outcome: mongodb::error::Result<R>) -> mongodb::error::Result<R> {
+        use mongodb::error::ErrorKind::{BulkWrite, Command, InsertMany, Write};
+        if let Err(error) = &outcome
+            && matches!(&*error.kind, Command(_) | Write(_) | InsertMany(_) | BulkWrite(_))
+        {
+            let again = error.contains_label(TRANSIENT_TRANSACTION_ERROR);
+            self.end()
+                .spoiled
+                .get_or_insert_with(|| (DriverText(error).to_string(), again));
+        }
+        outcome
+    }
+
+    /// Adds to what is left for the time after the commit. All of it is of one type.
+    pub(crate) fn after_commit<T: Default + Send + 'static>(&self, add: impl FnOnce(&mut T)) {
+        let mut end = self.end();
+        let after = end.after.get_or_insert_with(|| Box::new(T::default()));
+        if let Some(after) = after.downcast_mut() {
+            add(after);
+        }
+    }
+}
+
+impl End {
+    /// Takes the work that the operations have left for the time after the commit.
+    pub(crate) fn take_after<T: Default + 'static>(&mut self) -> T {
+        let after = self.after.take().and_then(|after| after.downcast().ok());
+        after.map(|after| *after).unwrap_or_default()
+    }
+}
