@@ -1,6 +1,7 @@
 //! The fields that the library stores in users' documents: `_copied` and `_odm`. They are declared here and nowhere else.
 //!
 //! Decoding ignores them, validators allow them, and a replacement keeps them. `book/src/internals.md` lists them for users.
+use mongodb::bson::oid::ObjectId;
 
 /// Beside references with copies, in the struct that holds them: by the name of each reference, the version of the source that
 /// its copies were taken from.
@@ -56,6 +57,12 @@ pub(crate) const ALL: &str = "*";
 
 /// The entry for the fields that a document derives from its children: some children may be older than the document.
 pub(crate) const CHILDREN: &str = "<";
+
+/// The token of pending work: all work of one operation has the same.
+pub(crate) type Token = ObjectId;
+
+/// The collection that the edges are stored in.
+pub(crate) const EDGES: &str = "_odm_edges";
 
 #[cfg(test)]
 mod tests {

@@ -6,10 +6,10 @@ use crate::Result;
 use crate::engine::after_commit;
 use crate::engine::after_commit::AfterCommit;
 use crate::engine::apply;
+use crate::engine::recheck::Recheck;
 use crate::engine::remove::Later;
 use crate::error::driver::DriverText;
-use crate::rules::exists::Recheck;
-use crate::rules::pending;
+use crate::own_fields;
 use crate::store::queue::{QueueKey, Turns, at_random};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
@@ -37,7 +37,7 @@ impl Shared {
     pub(crate) fn add_pending(
         &self,
         meta: &'static crate::model::document::DocumentMeta,
-        token: pending::Token,
+        token: own_fields::Token,
     ) {
         self.after_commit(|after: &mut AfterCommit| after.left.add(meta, token));
     }

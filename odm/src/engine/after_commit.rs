@@ -1,8 +1,9 @@
 //! The checks and the work that follow the commit of a transaction.
 
 use crate::engine::apply;
+use crate::engine::recheck;
+use crate::engine::recheck::Recheck;
 use crate::engine::remove::{self, Later};
-use crate::rules::exists::{self, Recheck};
 use crate::store::scope::Scope;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -17,16 +18,6 @@ pub(crate) struct AfterCommit {
     pub(crate) deleted: Vec<Later>,
     /// The pending work of written documents.
     pub(crate) left: apply::DeferredWork,
-}
-
-/// The error for a copy that is declared `sync = atomic` on a deployment without transactions.
-pub(crate) async fn unsupported(odm: &Odm, copy: String) -> Result<Error> {
-    tracing::debug!(target: "odm", copy, "a copy with `sync = atomic` needs transactions");
-    Ok(Error::Unsupported {
-        operation: "a copy that is declared `sync = atomic`",
-        needs: "a replica set or a sharded cluster",
-        is: odm.server().await?.to_string(),
-    })
 }
 
 /// The result of the checks after a commit: an error only if something of the transaction was undone. Any other failure is
@@ -65,7 +56,7 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
         };
         let checked = match left.written.is_empty() {
             true => Ok(()),
-            false => exists::after(&scope, &left.written).await,
+            false => recheck::after(&scope, &left.written).await,
         };
         apply::drained_or_logged(deferred.drain(&scope).await);
         told(checked)?;

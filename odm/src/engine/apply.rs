@@ -1,8 +1,9 @@
 //! Applies pending work, in the transaction of the write or later from the markers in the documents.
 
+use crate::Error;
 use crate::Result;
 use crate::engine::Outcome;
-use crate::engine::images::{Before, Image};
+use crate::engine::images::Before;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::{CopyField, Derived, Edge};
 use crate::model::graph::sync::{is_atomic, kept_in_sync};
@@ -11,6 +12,7 @@ use crate::model::key;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::own_fields::CHILDREN;
+use crate::own_fields::Token;
 use crate::own_fields::{DELETE, OPERATION, REVISION, VERSION};
 use crate::plan::fields::ChangedFields;
 use crate::plan::links::Effect;
@@ -21,17 +23,19 @@ use crate::rules::children::{
 };
 use crate::rules::copy::deliver::{Changed, To, deliver, held, passed_on, pull, raise_counted};
 use crate::rules::copy::fill::{is_gone, needed};
+use crate::rules::image::Image;
+use crate::rules::image::before_and_after;
 use crate::rules::link;
-use crate::rules::link::{by_ids, id};
-use crate::rules::others::{before_and_after, note_parents};
-use crate::rules::pending::{PendingWork, Token};
+use crate::rules::others::note_parents;
+use crate::rules::pending::PendingWork;
 use crate::rules::pending::{clear, grouped, has_entry, record, record_for};
 use crate::store::batch;
 use crate::store::batch::behind;
+use crate::store::batch::{by_ids, id};
 use crate::store::each::Written;
+use crate::store::each::but_for_the_deployment;
 use crate::store::fields::{at, is_number};
 use crate::store::scope::{Scope, Statement};
-use crate::upkeep::recover::apply_each;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -107,7 +111,7 @@ impl DeferredWork {
         let mut derived = Written::default();
         for (at, keys) in self.parents {
             if let Some(edge) = graph.edge(at) {
-                derived.add(orphans::derive_anew(scope, edge, &keys).await)?;
+                derived.add(derive_anew(scope, edge, &keys).await)?;
             }
         }
         if derived.refused.is_none() {
@@ -1095,4 +1099,83 @@ pub(crate) async fn mark_gone(
 /// The condition of documents with pending work.
 pub(crate) fn has_pending_work() -> Document {
     doc! { OPERATION: { "$exists": true } }
+}
+
+/// Applies the pending work of these documents: together, and one by one where that fails. Counts the changed documents, and
+/// keeps the first error.
+///
+/// # Errors
+/// An error that would occur with every document.
+pub(crate) async fn apply_each(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    documents: Vec<RawDocumentBuf>,
+    applied: &mut Written,
+) -> Result<()> {
+    if documents.is_empty() {
+        return Ok(());
+    }
+    let ids = batch::ids(&documents);
+    match (
+        but_for_the_deployment(apply_work(scope, meta, documents).await)?,
+        ids.as_slice(),
+    ) {
+        (Ok(copies), _) => applied.documents += copies,
+        (Err(error), [one]) => {
+            tell(meta, one, &error);
+            applied.refuse(error);
+        }
+        (Err(_), _) => {
+            // The work of some may be applied by now.
+            let pending = batch::all([doc! { "_id": { "$in": &ids } }, has_pending_work()]);
+            for document in scope
+                .every(meta, pending, needed(scope.odm.graph(), meta))
+                .await?
+            {
+                let id = batch::document_id(&document);
+                match but_for_the_deployment(apply_work(scope, meta, vec![document]).await)? {
+                    Ok(copies) => applied.documents += copies,
+                    Err(error) => {
+                        tell(meta, &id, &error);
+                        applied.refuse(error);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn tell(meta: &DocumentMeta, id: &Bson, error: &Error) {
+    tracing::warn!(
+        target: "odm",
+        collection = meta.collection,
+        %id,
+        %error,
+        "applying the pending work of a document failed; it stays pending"
+    );
+}
+
+/// Derives in these parents what is derived by this reference, where they are there.
+pub(crate) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<Key>) -> Result<Written> {
+    let graph = scope.odm.graph();
+    let scope = &scope.unvalidated();
+    let mut copies = Written::default();
+    for meta in &edge.targets {
+        let list: Vec<&Derived> = graph
+            .derived_in(meta)
+            .filter(|derived| derived.edge == edge.at)
+            .collect();
+        if list.is_empty() {
+            continue;
+        }
+        let token = Token::new();
+        let mut written = Written::default();
+        written.add(refresh(scope, edge, &list, keys.clone(), token.into()).await)?;
+        if written.is_any() {
+            written.add(drain(*scope, meta, token).await.map(Written::of))?;
+        }
+        copies.add(Ok(written))?;
+    }
+    Ok(copies)
 }

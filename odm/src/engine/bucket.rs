@@ -1,6 +1,7 @@
 //! Programs of several operations on buckets: a push that finds the newest bucket full, and changes of items in several buckets.
 
 use super::{One, Operation, Outcome, Reply, Sent, Update, What, Writes, execute};
+use crate::model::bucket;
 use crate::model::bucket::{BucketMeta, ROOM, VERSION};
 use crate::plan::operators::{Built, Changes};
 use crate::plan::prepare::prepare;
@@ -245,8 +246,8 @@ impl BucketWriter {
             let id = id.and_then(|id| Bson::try_from(id).ok()).unwrap_or(Bson::Null);
             let version = found.get_i64(VERSION).unwrap_or_default();
             let mut built = Changes::new().build_for(self.core.meta(), false, crate::now())?;
-            summary::merge(&mut built.update, "$set", doc! { ROOM: allowed });
-            summary::merge(&mut built.update, "$inc", doc! { VERSION: 1_i64 });
+            bucket::merge(&mut built.update, "$set", doc! { ROOM: allowed });
+            bucket::merge(&mut built.update, "$inc", doc! { VERSION: 1_i64 });
             match change(&self.core, trace, id.clone(), version, built).await {
                 Ok(_) => return Ok(Newest { page, room: allowed }),
                 Err(Error::Conflict { .. } | Error::NotFound { .. }) if attempts == ATTEMPTS => {
@@ -528,14 +529,14 @@ impl BucketWriter {
         };
         if matches!(fate, Fate::Deleted) {
             let gone = count(hit.at.len());
-            summary::merge(
+            bucket::merge(
                 &mut built.update,
                 "$inc",
                 doc! { meta.count: gone.saturating_neg() },
             );
             // The place of a deleted item is not taken again: nor where the page was made for more of them.
             let room = meta.size.saturating_sub(hit.count).max(0);
-            summary::merge(&mut built.update, "$min", doc! { ROOM: room });
+            bucket::merge(&mut built.update, "$min", doc! { ROOM: room });
         }
         if concerned {
             let Some((start, mut items)) = self.summed(hit).await? else {
@@ -561,8 +562,8 @@ impl BucketWriter {
                 }
             }
             let summary = summary::of(meta, &items)?;
-            summary::merge(&mut built.update, "$unset", summary.missing(meta));
-            summary::merge(&mut built.update, "$set", summary.fields());
+            bucket::merge(&mut built.update, "$unset", summary.missing(meta));
+            bucket::merge(&mut built.update, "$set", summary.fields());
         }
         match change(&self.core, trace, hit.id.clone(), hit.version, built).await {
             Ok(_) => Ok(true),

@@ -257,20 +257,6 @@ pub(crate) fn rest(
     all(parts.filter(stands))
 }
 
-/// Whether a condition may stand in a pipeline behind others.
-pub(crate) fn matches(filter: &Document) -> bool {
-    fn is_free(value: &Bson) -> bool {
-        match value {
-            Bson::Document(document) => document
-                .iter()
-                .all(|(name, value)| name != "$where" && is_free(value)),
-            Bson::Array(items) => items.iter().all(is_free),
-            _ => true,
-        }
-    }
-    combines(filter) && is_free(&Bson::Document(filter.clone()))
-}
-
 /// The ids of the documents that are found by a condition that is asked once. `becomes` says what becomes of them.
 pub(crate) async fn found(
     scope: &Scope<'_>,

@@ -2,10 +2,11 @@
 
 use crate::Odm;
 use crate::Result;
+use crate::own_fields::Token;
+use crate::plan::keep::Filled;
 use crate::plan::touches::Touches;
-use crate::rules::copy::fill::{self, Filled, Inserts};
+use crate::rules::copy::fill::{self, Inserts};
 use crate::rules::link::count;
-use crate::rules::pending::Token;
 use crate::store::scope::Scope;
 use mongodb::bson::RawDocumentBuf;
 use std::sync::atomic::AtomicU64;

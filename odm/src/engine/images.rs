@@ -9,7 +9,8 @@ use crate::model::key::Key;
 use crate::plan::fields::ChangedFields;
 use crate::plan::operation::Write;
 use crate::rules::copy::fill::needed;
-use crate::rules::link::{by_ids, id as id_of};
+use crate::rules::image::Image;
+use crate::store::batch::{by_ids, id as id_of};
 use crate::store::scope::Scope;
 use mongodb::bson::{RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
@@ -26,19 +27,6 @@ struct Own {
 #[derive(Debug, Default)]
 pub(crate) struct Before {
     own: Vec<Own>,
-}
-
-/// A document before and after a write.
-#[derive(Clone, Debug)]
-pub(crate) struct Image {
-    /// `None` where it was not there, or was not read.
-    pub(crate) before: Option<RawDocumentBuf>,
-    /// `None` where it is gone.
-    pub(crate) after: Option<RawDocumentBuf>,
-    /// Whether it is new.
-    pub(crate) inserted: bool,
-    /// The fields that the writes may have changed, used where there is no before-image.
-    pub(crate) written: ChangedFields,
 }
 
 /// The fields that these writes may change in documents of a collection.

@@ -23,6 +23,7 @@ pub(crate) mod obligations;
 mod outcome;
 mod parts;
 mod prepare;
+pub(crate) mod recheck;
 pub(crate) mod remove;
 mod send;
 

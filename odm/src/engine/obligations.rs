@@ -10,11 +10,14 @@
 use crate::engine::Outcome;
 use crate::engine::apply;
 use crate::engine::images;
+use crate::engine::recheck;
+use crate::engine::recheck::{Recheck, Written};
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
 use crate::model::graph::sync;
 use crate::model::key::Key;
+use crate::own_fields::Token;
 use crate::plan::affected::Affected;
 use crate::plan::links;
 use crate::plan::links::{Diff, Effect, Node};
@@ -22,11 +25,11 @@ use crate::plan::operation::{What, Write};
 use crate::plan::write::refers_to_its_kind;
 use crate::rules::copy::fill;
 use crate::rules::exists;
-use crate::rules::exists::{AddedRefs, Missing, Recheck, Written, roots};
+use crate::rules::exists::Images;
+use crate::rules::exists::{AddedRefs, Missing, roots};
 use crate::rules::link;
-use crate::rules::link::{by_ids, id};
-use crate::rules::pending::Token;
 use crate::session::{self, Shared, Turn};
+use crate::store::batch::{by_ids, id};
 use crate::store::queue::QueueKey;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
@@ -317,7 +320,7 @@ impl<'a> Obligations<'a> {
         let made = |error| self.made(scope, error);
         let recheck = self.recheck(scope, before, &done).await.map_err(made)?;
         match (recheck, scope.session) {
-            (Some(recheck), None) => exists::after(scope, &[recheck]).await.map_err(made)?,
+            (Some(recheck), None) => recheck::after(scope, &[recheck]).await.map_err(made)?,
             (Some(recheck), Some(session)) => session.at_the_end(recheck),
             (None, _) => {}
         }
@@ -810,39 +813,13 @@ impl Within {
     async fn end(self, scope: &Scope<'_>) -> Result<Outcome> {
         let mut done = self.done;
         let checked = match self.recheck {
-            Some(recheck) => exists::after(scope, &[recheck]).await,
+            Some(recheck) => recheck::after(scope, &[recheck]).await,
             None => Ok(()),
         };
         let drained = self.left.drain(scope).await;
         checked?;
         done.copies += drained?;
         Ok(done)
-    }
-}
-
-/// The documents before the write.
-#[derive(Debug, Default)]
-pub(crate) struct Images {
-    pub(crate) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
-    /// The references of theirs that the write keeps although nothing is there.
-    lacking: Vec<Missing>,
-}
-
-impl Images {
-    fn is_more_than(&self, most: usize) -> bool {
-        self.changed
-            .iter()
-            .map(|(_, documents)| documents.len())
-            .sum::<usize>()
-            > most
-    }
-
-    pub(crate) fn of(&self, meta: &DocumentMeta) -> impl Iterator<Item = &RawDocumentBuf> + use<'_> {
-        let collection = meta.collection;
-        self.changed
-            .iter()
-            .filter(move |(meta, _)| meta.collection == collection)
-            .flat_map(|(_, documents)| documents)
     }
 }
 

@@ -19,10 +19,10 @@ use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
+use crate::own_fields;
 use crate::rules::copy::fill;
 use crate::rules::link::count;
 use crate::rules::on_delete::{Detached, Rule, Rules};
-use crate::rules::pending;
 use crate::session;
 use crate::session::Turn;
 use crate::store::batch::Batch;
@@ -32,8 +32,8 @@ use crate::store::batch::behind;
 use crate::store::batch::document;
 use crate::store::batch::document_id as id;
 use crate::store::batch::ids;
+use crate::store::each;
 use crate::store::scope::Scope;
-use crate::upkeep::recover;
 use crate::{Error, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -231,7 +231,7 @@ struct Removal<'a, 'd> {
     first: Option<Vec<RawDocumentBuf>>,
     later: Vec<Later>,
     /// The token of the pending work of documents from which references were removed.
-    token: pending::Token,
+    token: own_fields::Token,
     /// The collections of these documents.
     pending: Vec<&'static DocumentMeta>,
     /// Work for parents that children were detached from: they may stay after all, or be inserted again.
@@ -251,7 +251,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             done,
             first: None,
             later: Vec::new(),
-            token: pending::Token::new(),
+            token: own_fields::Token::new(),
             pending: Vec::new(),
             deferred: apply::DeferredWork::default(),
             failed: Ok(()),
@@ -675,7 +675,7 @@ impl<'a, 'd> Removal<'a, 'd> {
                 Some(session) => session.leave(deferred),
                 None => {
                     // The documents after it are deleted and checked nevertheless.
-                    let drained = recover::but_for_the_deployment(deferred.drain(&self.scope).await)?;
+                    let drained = each::but_for_the_deployment(deferred.drain(&self.scope).await)?;
                     self.failed = std::mem::replace(&mut self.failed, Ok(())).and(drained.map(drop));
                 }
             }
@@ -885,7 +885,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(HashSet::new());
         }
         let graph = self.scope.odm.graph();
-        let token = pending::Token::new();
+        let token = own_fields::Token::new();
         let mut pending = Vec::new();
         if graph.takes_part(level.meta) {
             for document in &mut back {
@@ -913,7 +913,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         let drained = apply::drain_all(&self.scope, pending).await;
         // The documents are restored, whatever is still pending: the caller needs the error that names the restricting
         // references.
-        apply::log_undrained(recover::but_for_the_deployment(drained)?);
+        apply::log_undrained(each::but_for_the_deployment(drained)?);
         Ok(left_out)
     }
 
@@ -960,7 +960,7 @@ fn two_way<'g>(rules: &Rules<'g>) -> Vec<Rule<'g>> {
 
 /// The fields to read of a holder, for its references.
 fn fields_of(rule: Rule<'_>) -> Document {
-    crate::upkeep::inspect::fields_of([rule.edge])
+    crate::model::graph::sync::fields_of([rule.edge])
 }
 
 /// Splits a batch by the maximum number of links for one transaction, and the maximum number of bytes for one condition.

@@ -1,6 +1,9 @@
 //! The constants of `#[bucket(…)]`, and the calendar of its periods.
 
+use mongodb::bson::Bson;
 use mongodb::bson::DateTime;
+use mongodb::bson::Document;
+use mongodb::bson::doc;
 
 /// The declaration of a bucket, with stored names.
 #[derive(Debug)]
@@ -100,6 +103,29 @@ fn day_of_month(day: i64) -> i64 {
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
     of_year - (153 * month + 2) / 5
+}
+
+/// A write of the library that changes items raises the bucket's version, as one of the application does: a concurrent change
+/// that has read and counted the previous items reads and counts again.
+pub(crate) fn renew(meta: &BucketMeta, update: &mut Document) {
+    let is_item = |name: &String| name.split('.').next() == Some(meta.items);
+    let mut fields = update.values().filter_map(Bson::as_document);
+    if fields.any(|fields| fields.keys().any(is_item)) {
+        merge(update, "$inc", doc! { VERSION: 1_i64 });
+    }
+}
+
+/// Adds fields to an operator of an update.
+pub(crate) fn merge(update: &mut Document, operator: &str, fields: Document) {
+    if fields.is_empty() {
+        return;
+    }
+    match update.get_document_mut(operator) {
+        Ok(before) => before.extend(fields),
+        Err(_) => {
+            update.insert(operator, fields);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -135,6 +135,20 @@ pub(crate) fn nothing_of_condition(
     Ok(())
 }
 
+/// Whether a condition may stand in a pipeline behind others.
+pub(crate) fn matches(filter: &Document) -> bool {
+    fn is_free(value: &Bson) -> bool {
+        match value {
+            Bson::Document(document) => document
+                .iter()
+                .all(|(name, value)| name != "$where" && is_free(value)),
+            Bson::Array(items) => items.iter().all(is_free),
+            _ => true,
+        }
+    }
+    combines(filter) && is_free(&Bson::Document(filter.clone()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

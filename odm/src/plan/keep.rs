@@ -13,7 +13,6 @@ use crate::model::shape::{
 use crate::own_fields::COPIED;
 use crate::own_fields::OWN;
 use crate::own_fields::is_own;
-use crate::rules::copy::fill::Filled;
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::BTreeSet;
@@ -406,6 +405,19 @@ fn over(stored: &Stored, plain: Document, merged: Document) -> Bson {
         all.push(merged.into());
     }
     doc! { "$mergeObjects": all }.into()
+}
+
+/// A replacement that keeps what the library has in the document.
+#[derive(Clone, Debug)]
+pub(crate) struct Filled {
+    /// The application's fields that it stores, with their copies.
+    pub(crate) document: RawDocumentBuf,
+    /// The same.
+    pub(crate) fields: Document,
+    /// The expressions that the server computes from the stored document, by field.
+    pub(crate) computed: Document,
+    /// Whether that is all: no field is kept as it is stored.
+    pub(crate) is_whole: bool,
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Operations: the writes of an application, as plain data.
 
 use crate::model::document::DocumentMeta;
+use crate::own_fields::Token;
 use crate::plan::condition::from_condition;
 use crate::plan::keep::Replacement;
 use crate::plan::operators::guard::Guard;
@@ -8,7 +9,6 @@ use crate::plan::operators::{Built, NO_FIELD};
 use crate::plan::prepare::prepare;
 use crate::plan::touches::Touches;
 use crate::plan::upsert::UniqueKey;
-use crate::rules::pending::Token;
 use crate::store::packed::Packed;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};

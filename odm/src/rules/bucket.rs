@@ -1,14 +1,15 @@
 //! The summary that a bucket stores of its items: their number, the least and the greatest time, and sums.
 
-use crate::model::bucket::{BucketMeta, ROOM, VERSION};
+use crate::model::bucket::merge;
+use crate::model::bucket::{BucketMeta, ROOM};
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::declaration::Declaration;
 use crate::own_fields;
+use crate::own_fields::Token;
 use crate::rules::derived::Compared;
 use crate::rules::derived::DerivedValue;
 use crate::rules::derived::Rewritten;
-use crate::rules::pending::Token;
 use crate::rules::pending::recorded_in_pipeline;
 use crate::store::batch;
 use crate::store::each::Written;
@@ -203,16 +204,6 @@ pub(crate) fn retell(meta: &BucketMeta, update: &mut Document) -> Result<()> {
     Ok(())
 }
 
-/// A write of the library that changes items raises the bucket's version, as one of the application does: a concurrent change
-/// that has read and counted the previous items reads and counts again.
-pub(crate) fn renew(meta: &BucketMeta, update: &mut Document) {
-    let is_item = |name: &String| name.split('.').next() == Some(meta.items);
-    let mut fields = update.values().filter_map(Bson::as_document);
-    if fields.any(|fields| fields.keys().any(is_item)) {
-        merge(update, "$inc", doc! { VERSION: 1_i64 });
-    }
-}
-
 /// Of the items of a whole bucket, or of those that are pushed onto one.
 pub(crate) struct Summary {
     time: Option<(&'static str, DateTime, &'static str, DateTime)>,
@@ -302,19 +293,6 @@ pub(crate) fn add(meta: &BucketMeta, update: &mut Document, items: &[Document]) 
         merge(update, "$max", doc! { last: greatest });
     }
     Ok(())
-}
-
-/// Adds fields to an operator of an update.
-pub(crate) fn merge(update: &mut Document, operator: &str, fields: Document) {
-    if fields.is_empty() {
-        return;
-    }
-    match update.get_document_mut(operator) {
-        Ok(before) => before.extend(fields),
-        Err(_) => {
-            update.insert(operator, fields);
-        }
-    }
 }
 
 /// The number of items, as it is stored.

@@ -3,16 +3,18 @@
 //! A kind of derived value is a type that implements [`DerivedValue`], in the folder of its rule. [`all`] makes the values of a graph.
 //! Audits, repairs, backfills and the reconciler are loops over them, and know no kind by name.
 
+use crate::Error;
+use crate::Odm;
 use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::declaration::{self, Declaration};
 use crate::model::key::Key;
 use crate::own_fields::COPIED;
+use crate::own_fields::Token;
 use crate::rules::bucket::Summaries;
 use crate::rules::children::value::OfChildren;
 use crate::rules::copy::value::Copies;
-use crate::rules::pending::Token;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
 use futures::future::BoxFuture;
@@ -152,6 +154,16 @@ fn float(value: &Bson) -> Option<f64> {
         Bson::Double(n) => Some(*n),
         _ => None,
     }
+}
+
+/// The error for a copy that is declared `sync = atomic` on a deployment without transactions.
+pub(crate) async fn unsupported(odm: &Odm, copy: String) -> Result<Error> {
+    tracing::debug!(target: "odm", copy, "a copy with `sync = atomic` needs transactions");
+    Ok(Error::Unsupported {
+        operation: "a copy that is declared `sync = atomic`",
+        needs: "a replica set or a sharded cluster",
+        is: odm.server().await?.to_string(),
+    })
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub(crate) mod children;
 pub(crate) mod copy;
 pub(crate) mod derived;
 pub(crate) mod exists;
+pub(crate) mod image;
+pub(crate) mod lease;
 pub(crate) mod link;
 pub(crate) mod on_delete;
 pub(crate) mod others;

@@ -18,12 +18,11 @@
 //! After this time since a declaration was stored, every process records pending work for it, and then its backfill begins: the
 //! backfill compares, value by value, everything that was written before without pending work.
 
-use crate::engine::images::Image;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::others::parents;
 use crate::model::key::Key;
+use crate::own_fields::Token;
 use crate::rules::children::orphans;
-use crate::rules::pending::Token;
 use crate::store::fields::at;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
@@ -31,8 +30,8 @@ use crate::{Odm, Result};
 use futures::future::FutureExt;
 use mongodb::bson::{Bson, RawBsonRef, RawDocumentBuf};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The time after which every process has read a stored declaration: a backfill waits for it. A process reads the declarations
 /// again after four fifths of it, so that its writes by the previous ones have ended by then.
@@ -72,51 +71,6 @@ pub(crate) async fn note_parents(
     orphans::insert(scope, notes).await.map(drop::<Vec<Token>>)
 }
 
-/// The documents of a write before it and after it.
-pub(crate) fn before_and_after(
-    images: &[Image],
-) -> impl Iterator<Item = (&RawDocumentBuf, Option<&RawDocumentBuf>)> + Clone {
-    let there = images.iter();
-    there.filter_map(|image| Some((image.before.as_ref()?, image.after.as_ref())))
-}
-
-/// When the declarations were read the last time.
-#[derive(Debug)]
-pub(crate) struct Age {
-    since: Instant,
-    /// In milliseconds; 0 where they were not read.
-    read: AtomicU64,
-    reading: tokio::sync::Mutex<()>,
-}
-
-impl Default for Age {
-    fn default() -> Age {
-        Age {
-            since: Instant::now(),
-            read: AtomicU64::new(0),
-            reading: tokio::sync::Mutex::default(),
-        }
-    }
-}
-
-impl Age {
-    fn at(&self, when: Instant) -> u64 {
-        let since = when.saturating_duration_since(self.since).as_millis();
-        u64::try_from(since).unwrap_or(u64::MAX).saturating_add(1)
-    }
-
-    /// They were asked for at this time.
-    pub(crate) fn set(&self, when: Instant) {
-        self.read.store(self.at(when), Ordering::Release);
-    }
-
-    fn is_over(&self, holding: Duration) -> bool {
-        let read = self.read.load(Ordering::Acquire);
-        let held = u64::try_from((holding / 5 * 4).as_millis()).unwrap_or(u64::MAX);
-        read == 0 || self.at(Instant::now()).saturating_sub(read) >= held
-    }
-}
-
 /// Whether backfills wait for a holding time by themselves.
 static WAITS: AtomicBool = AtomicBool::new(true);
 
@@ -151,19 +105,5 @@ impl Odm {
             None if WAITS.load(Ordering::Relaxed) => HOLDING,
             None => Duration::ZERO,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::rules::others::*;
-
-    #[test]
-    fn declarations_are_read_again_before_the_holding_time_is_over() {
-        let age = Age::default();
-        assert!(age.is_over(HOLDING));
-        age.set(Instant::now());
-        assert!(!age.is_over(HOLDING));
-        assert!(age.is_over(Duration::ZERO));
     }
 }

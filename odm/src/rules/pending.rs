@@ -8,10 +8,11 @@ use crate::model::key::Key;
 use crate::model::names::escaped;
 use crate::model::names::unescaped_name;
 use crate::own_fields::ALL;
+use crate::own_fields::Token;
 use crate::own_fields::{DELETE, FIELDS, OPERATION, PENDING, VERSION, name_of};
 use crate::plan::fields::ChangedFields;
 use crate::plan::fields::changed;
-use crate::rules::link::id;
+use crate::store::batch::id;
 use crate::store::fields::{at, put};
 use crate::store::scope::{Scope, Statement};
 use mongodb::bson::oid::ObjectId;
@@ -184,9 +185,6 @@ pub(crate) async fn clear<'d>(
     }
     Ok(())
 }
-
-/// The token of pending work: all work of one operation has the same.
-pub(crate) type Token = ObjectId;
 
 /// The pending work that is recorded in a document whose change is passed on to others.
 #[derive(Clone, Copy, Debug)]

@@ -7,11 +7,12 @@ use crate::model::document::DocumentMeta;
 use crate::model::graph::fields;
 use crate::model::key::Key;
 use crate::model::shape::{Managed, Shape};
-use crate::rules::link::id;
 use crate::store::map::Context;
 use crate::store::scope::{Scope, collect, names_one};
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt};
+use mongodb::bson::RawBsonRef;
+use mongodb::bson::RawDocument;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{
     CollectionOptions, FindOptions, ReadConcern, ReadPreference, SelectionCriteria, UpdateModifications,
@@ -268,7 +269,7 @@ impl Scope<'_> {
     ) -> Result<u64> {
         let mut update = change.update;
         if let Some(bucket) = meta.bucket {
-            crate::rules::bucket::renew(bucket, &mut update);
+            crate::model::bucket::renew(bucket, &mut update);
         }
         let update = UpdateModifications::Document(update);
         let collection = self.collection::<RawDocumentBuf>(meta);
@@ -656,6 +657,27 @@ fn has_one_type(meta: &DocumentMeta) -> bool {
         };
     }
     false
+}
+
+/// The documents with these ids, with these fields of theirs.
+pub(crate) async fn by_ids<'k, 'n>(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: impl Iterator<Item = &'k Key>,
+    names: impl IntoIterator<Item = &'n str> + Clone,
+) -> Result<Vec<RawDocumentBuf>> {
+    let mut found = Vec::new();
+    for ids in crate::model::key::chunks(ids) {
+        let filter = doc! { "_id": { "$in": ids } };
+        found.append(&mut scope.find(meta, filter, names.clone(), None).await?);
+    }
+    Ok(found)
+}
+
+/// The key of a document's id.
+pub(crate) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
+    let id = document.as_ref().get("_id").ok().flatten();
+    Key::of(id.unwrap_or(RawBsonRef::Null))
 }
 
 #[cfg(test)]

@@ -9,9 +9,11 @@
 use crate::model::document::DocumentMeta;
 use crate::store::batch::{all, behind, document_id, ids};
 use crate::store::scope::{Scope, Statement};
-use crate::upkeep::recover::{but_for_the_deployment, passes};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, doc};
+use mongodb::error::ErrorKind;
+use mongodb::error::WriteFailure;
+use mongodb::error::{RETRYABLE_WRITE_ERROR, TRANSIENT_TRANSACTION_ERROR};
 
 /// Number of ids that are read at a time, where a statement for many documents is split.
 const BATCH: usize = 1_000;
@@ -160,4 +162,49 @@ async fn apart(
             return Ok(());
         }
     }
+}
+
+/// Errors of the server that don't depend on the document: it is not the primary any more, is shutting down, or can't be
+/// reached.
+///
+/// HostUnreachable, HostNotFound, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown, SocketException, LegacyNotPrimary,
+/// NotWritablePrimary, InterruptedAtShutdown, InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
+pub(crate) const OF_THE_SERVER: [i32; 12] =
+    [6, 7, 89, 91, 189, 9001, 10058, 10107, 11600, 11602, 13435, 13436];
+
+/// Errors that may go away without a change of a document: a missing privilege, a cursor or an operation that was killed, a
+/// time limit or a conflict, a full disk.
+///
+/// Unauthorized, AuthenticationFailed, LockTimeout, CursorNotFound, LockBusy, MaxTimeMSExpired, WriteConflict,
+/// ReadConcernMajorityNotAvailableYet, NetworkInterfaceExceededTimeLimit, CursorKilled, ExceededTimeLimit,
+/// TransactionExceededLifetimeLimitSeconds, Interrupted, OutOfDiskSpace.
+pub(crate) const PASSING: [i32; 14] = [13, 18, 24, 43, 46, 50, 112, 134, 202, 237, 262, 290, 11601, 14031];
+
+/// Whether an operation that failed for a document may succeed later without a change of the document.
+pub(crate) fn passes(error: &Error) -> bool {
+    error
+        .driver_error()
+        .is_some_and(|error| is_one_of(error, &PASSING))
+}
+
+/// The inner error is one of these documents: the caller can go on with others. The outer error would occur with every
+/// document.
+pub(crate) fn but_for_the_deployment<T>(result: Result<T>) -> Result<Result<T>> {
+    let of_all = |error: &mongodb::error::Error| {
+        let refused = match &*error.kind {
+            ErrorKind::Command(command) => !OF_THE_SERVER.contains(&command.code),
+            ErrorKind::Write(WriteFailure::WriteError(_)) | ErrorKind::BulkWrite(_) => true,
+            _ => false,
+        };
+        let passes = [RETRYABLE_WRITE_ERROR, TRANSIENT_TRANSACTION_ERROR];
+        !refused || passes.iter().any(|label| error.contains_label(label))
+    };
+    match result {
+        Err(error) if error.driver_error().is_some_and(of_all) => Err(error),
+        other => Ok(other),
+    }
+}
+
+pub(crate) fn is_one_of(error: &mongodb::error::Error, codes: &[i32]) -> bool {
+    matches!(&*error.kind, ErrorKind::Command(command) if codes.contains(&command.code))
 }

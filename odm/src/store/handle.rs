@@ -3,12 +3,12 @@
 use crate::model::document::{DocumentMeta, Model};
 use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
-use crate::rules::others::Age;
+use crate::model::graph::others::Unknown;
+use crate::store::age::Age;
 use crate::store::fan_out::FanOut;
 use crate::store::looked::Looked;
 use crate::store::queue::Queue;
 use crate::store::server::Server;
-use crate::upkeep::stored::Unknown;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::Database;

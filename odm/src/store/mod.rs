@@ -3,6 +3,7 @@
 //! Invariant: nothing here knows a rule of the models.
 
 pub mod action;
+pub(crate) mod age;
 pub(crate) mod batch;
 pub(crate) mod batches;
 pub(crate) mod core;

@@ -23,7 +23,7 @@ pub(crate) struct Scope<'a> {
     /// rule of it; otherwise no field of theirs could be repaired, and no source of their copies changed.
     pub(crate) unvalidated: bool,
     /// A worker's, whose leases last for as long as it is at work.
-    pub(crate) lease: Option<crate::rules::pending::Token>,
+    pub(crate) lease: Option<crate::own_fields::Token>,
 }
 
 /// One statement of an `update` command, for all documents that fit.
@@ -91,7 +91,7 @@ impl Scope<'_> {
     }
 
     /// The same for what is leased by this token.
-    pub(crate) fn leased(&self, lease: crate::rules::pending::Token) -> Self {
+    pub(crate) fn leased(&self, lease: crate::own_fields::Token) -> Self {
         Scope {
             lease: Some(lease),
             ..*self
@@ -281,7 +281,7 @@ fn encode(meta: &DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> 
     let one = names_one(&statement.filter);
     let mut update = statement.update.clone();
     if let Some(bucket) = meta.bucket {
-        crate::rules::bucket::renew(bucket, &mut update);
+        crate::model::bucket::renew(bucket, &mut update);
     }
     let mut command = doc! { "q": statement.filter.clone(), "u": update, "multi": !one };
     if !statement.array_filters.is_empty() {

@@ -2,8 +2,8 @@
 
 use crate::Result;
 use crate::engine::apply::drain;
+use crate::own_fields::Token;
 use crate::rules::derived::{Compared, DerivedValue};
-use crate::rules::pending::Token;
 use crate::session;
 use crate::store::each::Written;
 use crate::store::scope::Scope;

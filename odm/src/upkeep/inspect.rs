@@ -7,6 +7,7 @@ use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::{Edge, Segment};
+use crate::model::graph::sync::fields_of;
 use crate::model::key;
 use crate::model::key::Key;
 use crate::own_fields::DELETE;
@@ -69,17 +70,6 @@ pub(crate) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge> + Clone) -> D
     let mut fields = fields_of(edges.clone());
     if edges.into_iter().any(Edge::is_two_way) {
         fields.insert(DELETE, 1);
-    }
-    fields
-}
-
-/// The ids of documents and these references: a server takes no `_id` together with a part of it.
-pub(crate) fn fields_of<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> Document {
-    let mut fields = doc! { "_id": 1 };
-    for edge in edges {
-        if edge.root() != "_id" {
-            fields.insert(edge.path.as_str(), 1);
-        }
     }
     fields
 }

@@ -9,7 +9,7 @@ pub(crate) mod copies;
 pub(crate) mod expiry;
 pub(crate) mod follow;
 pub(crate) mod inspect;
-pub(crate) mod lease;
+pub(crate) mod orphans;
 pub(crate) mod position;
 pub(crate) mod reconcile;
 pub(crate) mod recover;

@@ -3,12 +3,12 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
+use crate::own_fields::Token;
 use crate::rules::derived;
-use crate::rules::pending::Token;
+use crate::store::each::is_one_of;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{DateTime, Document, doc};
 use mongodb::change_stream::event::ResumeToken;
-use mongodb::error::ErrorKind;
 use mongodb::options::{CollectionOptions, ReadConcern, WriteConcern};
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -154,14 +154,11 @@ pub(crate) fn is_unknown(error: &Error) -> bool {
         .is_some_and(|error| is_lost(error) || is_one_of(error, &unread))
 }
 
-pub(crate) fn is_one_of(error: &mongodb::error::Error, codes: &[i32]) -> bool {
-    matches!(&*error.kind, ErrorKind::Command(command) if codes.contains(&command.code))
-}
-
 #[cfg(test)]
 mod tests {
     use crate::upkeep::position::*;
     use mongodb::error::CommandError;
+    use mongodb::error::ErrorKind;
 
     fn refusal(code: i32) -> mongodb::error::Error {
         let reply = doc! { "code": code, "codeName": "", "errmsg": "" };

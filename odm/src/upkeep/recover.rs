@@ -1,24 +1,24 @@
 //! Applies the pending work that ended processes left.
 
-use crate::engine::apply::{apply_work, has_pending_work};
+use crate::engine::apply::apply_each;
+use crate::engine::apply::has_pending_work;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::own_fields::OPERATION;
-use crate::rules::children::orphans;
+use crate::own_fields::Token;
 use crate::rules::copy::fill::needed;
-use crate::rules::pending::Token;
+use crate::rules::lease;
 use crate::store::batch;
 use crate::store::batch::{all, behind};
 use crate::store::each::Written;
+use crate::store::each::but_for_the_deployment;
 use crate::store::fields::at;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
-use crate::upkeep::lease;
-use crate::upkeep::position::is_one_of;
+use crate::upkeep::orphans;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::error::{ErrorKind, RETRYABLE_WRITE_ERROR, TRANSIENT_TRANSACTION_ERROR, WriteFailure};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -244,101 +244,6 @@ impl IntoFuture for Recovering {
             recovered.await
         }
         .boxed()
-    }
-}
-
-/// Applies the pending work of these documents: together, and one by one where that fails. Counts the changed documents, and
-/// keeps the first error.
-///
-/// # Errors
-/// An error that would occur with every document.
-pub(crate) async fn apply_each(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    documents: Vec<RawDocumentBuf>,
-    applied: &mut Written,
-) -> Result<()> {
-    if documents.is_empty() {
-        return Ok(());
-    }
-    let ids = batch::ids(&documents);
-    match (
-        but_for_the_deployment(apply_work(scope, meta, documents).await)?,
-        ids.as_slice(),
-    ) {
-        (Ok(copies), _) => applied.documents += copies,
-        (Err(error), [one]) => {
-            tell(meta, one, &error);
-            applied.refuse(error);
-        }
-        (Err(_), _) => {
-            // The work of some may be applied by now.
-            let pending = all([doc! { "_id": { "$in": &ids } }, has_pending_work()]);
-            for document in scope
-                .every(meta, pending, needed(scope.odm.graph(), meta))
-                .await?
-            {
-                let id = batch::document_id(&document);
-                match but_for_the_deployment(apply_work(scope, meta, vec![document]).await)? {
-                    Ok(copies) => applied.documents += copies,
-                    Err(error) => {
-                        tell(meta, &id, &error);
-                        applied.refuse(error);
-                    }
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn tell(meta: &DocumentMeta, id: &Bson, error: &Error) {
-    tracing::warn!(
-        target: "odm",
-        collection = meta.collection,
-        %id,
-        %error,
-        "applying the pending work of a document failed; it stays pending"
-    );
-}
-
-/// Errors of the server that don't depend on the document: it is not the primary any more, is shutting down, or can't be
-/// reached.
-///
-/// HostUnreachable, HostNotFound, NetworkTimeout, ShutdownInProgress, PrimarySteppedDown, SocketException, LegacyNotPrimary,
-/// NotWritablePrimary, InterruptedAtShutdown, InterruptedDueToReplStateChange, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary.
-const OF_THE_SERVER: [i32; 12] = [6, 7, 89, 91, 189, 9001, 10058, 10107, 11600, 11602, 13435, 13436];
-
-/// Errors that may go away without a change of a document: a missing privilege, a cursor or an operation that was killed, a
-/// time limit or a conflict, a full disk.
-///
-/// Unauthorized, AuthenticationFailed, LockTimeout, CursorNotFound, LockBusy, MaxTimeMSExpired, WriteConflict,
-/// ReadConcernMajorityNotAvailableYet, NetworkInterfaceExceededTimeLimit, CursorKilled, ExceededTimeLimit,
-/// TransactionExceededLifetimeLimitSeconds, Interrupted, OutOfDiskSpace.
-const PASSING: [i32; 14] = [13, 18, 24, 43, 46, 50, 112, 134, 202, 237, 262, 290, 11601, 14031];
-
-/// Whether an operation that failed for a document may succeed later without a change of the document.
-pub(crate) fn passes(error: &Error) -> bool {
-    error
-        .driver_error()
-        .is_some_and(|error| is_one_of(error, &PASSING))
-}
-
-/// The inner error is one of these documents: the caller can go on with others. The outer error would occur with every
-/// document.
-pub(crate) fn but_for_the_deployment<T>(result: Result<T>) -> Result<Result<T>> {
-    let of_all = |error: &mongodb::error::Error| {
-        let refused = match &*error.kind {
-            ErrorKind::Command(command) => !OF_THE_SERVER.contains(&command.code),
-            ErrorKind::Write(WriteFailure::WriteError(_)) | ErrorKind::BulkWrite(_) => true,
-            _ => false,
-        };
-        let passes = [RETRYABLE_WRITE_ERROR, TRANSIENT_TRANSACTION_ERROR];
-        !refused || passes.iter().any(|label| error.contains_label(label))
-    };
-    match result {
-        Err(error) if error.driver_error().is_some_and(of_all) => Err(error),
-        other => Ok(other),
     }
 }
 

@@ -10,17 +10,17 @@ use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
+use crate::own_fields::Token;
 use crate::rules::derived::DerivedValue;
 use crate::rules::link::count;
-use crate::rules::pending::Token;
 use crate::store::batch::{Change, all, document_id, value};
 use crate::store::each::Written;
+use crate::store::each::but_for_the_deployment;
 use crate::store::scope::{Scope, Statement};
 use crate::store::trace::Trace;
 use crate::upkeep::audit::{Audit, Chosen, FieldOf, Source, look};
 use crate::upkeep::copies;
 use crate::upkeep::inspect::{Fault, Kind, confirm, look_at};
-use crate::upkeep::recover::but_for_the_deployment;
 use crate::{Document, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document as Fields, RawDocumentBuf, doc};
@@ -812,7 +812,7 @@ async fn read<'i>(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let fields = crate::upkeep::inspect::fields_of([edge]);
+    let fields = crate::model::graph::sync::fields_of([edge]);
     scope
         .every(edge.holder, doc! { "_id": { "$in": ids } }, fields)
         .await

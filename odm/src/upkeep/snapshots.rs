@@ -7,12 +7,12 @@
 
 use crate::Result;
 use crate::engine::apply::drain;
-use crate::model::copy::SyncMode;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::{CopyField, Edge};
+use crate::model::graph::sync::snapshots;
 use crate::model::key::Key;
+use crate::own_fields::Token;
 use crate::rules::copy::deliver::{Place, named, sources, structs};
-use crate::rules::pending::Token;
 use crate::store::batch;
 use crate::store::each;
 use crate::store::each::Written;
@@ -23,24 +23,19 @@ use std::collections::{HashMap, HashSet};
 /// The references with snapshots beside them.
 pub(crate) fn edges(graph: &Graph) -> impl Iterator<Item = &Edge> {
     let all = graph.edges().iter();
-    all.filter(|edge| of(edge).next().is_some())
-}
-
-/// The snapshots beside a reference, with their places among its copies.
-pub(crate) fn of(edge: &Edge) -> impl Iterator<Item = (usize, &CopyField)> {
-    let copies = edge.copies.iter().enumerate();
-    copies.filter(|(_, copy)| copy.sync == SyncMode::Snapshot)
+    all.filter(|edge| snapshots(edge).next().is_some())
 }
 
 /// Their names.
 pub(crate) fn names(edge: &Edge) -> impl Iterator<Item = String> {
-    of(edge).map(|(_, copy)| format!("{}.{}", edge.holder.collection, edge.copy_path(copy)))
+    snapshots(edge).map(|(_, copy)| format!("{}.{}", edge.holder.collection, edge.copy_path(copy)))
 }
 
 /// The condition of the holders that lack one of them.
 pub(crate) fn lacking(edge: &Edge) -> Document {
     let Place { array, below } = Place::of(edge);
-    let missing = of(edge).map(|(_, copy)| doc! { format!("{below}{}", copy.name): { "$exists": false } });
+    let missing =
+        snapshots(edge).map(|(_, copy)| doc! { format!("{below}{}", copy.name): { "$exists": false } });
     let lacks = doc! {
         format!("{below}{}", edge.name()): { "$ne": null },
         "$or": missing.collect::<Vec<_>>(),
@@ -55,7 +50,7 @@ pub(crate) fn lacking(edge: &Edge) -> Document {
 pub(crate) fn projection(edge: &Edge) -> Document {
     let mut fields = doc! { "_id": 1, edge.root(): 1 };
     if edge.segments.len() == 1 {
-        fields.extend(of(edge).map(|(_, copy)| (copy.name.to_owned(), Bson::Int32(1))));
+        fields.extend(snapshots(edge).map(|(_, copy)| (copy.name.to_owned(), Bson::Int32(1))));
     }
     fields
 }
@@ -67,7 +62,7 @@ pub(crate) async fn take(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumen
     for document in documents {
         for within in structs(edge, document) {
             let Some(key) = named(edge, within) else { continue };
-            for (at, copy) in of(edge) {
+            for (at, copy) in snapshots(edge) {
                 if matches!(within.get(copy.name), Ok(None)) {
                     let ids = missing.entry(key.clone()).or_default().entry(at).or_default();
                     let id = batch::document_id(document);

@@ -9,8 +9,10 @@ use crate::model::graph::declaration::{
     Declaration, EARLIER, MOST_EARLIER, is_more, is_rule, is_two_way, lacking, restricted, sources,
     was_declared, with_those_of,
 };
+use crate::model::graph::others::Unknown;
 use crate::model::graph::others::{Others, is_refused, may_be_left};
 use crate::model::names::meet;
+use crate::own_fields::EDGES;
 use crate::rules::children::orphans::DERIVED;
 use crate::rules::derived;
 use crate::store::action::Action;
@@ -23,23 +25,11 @@ use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, Selection
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// The collection that the edges are stored in.
-pub(crate) const EDGES: &str = "_odm_edges";
-
 /// In a stored edge that had no holders when it was stored, and sources: its backfill compares the first holders once.
 pub(crate) const EARLY: &str = "early";
 
 /// Maximum number of attempts to store declarations while other processes store theirs.
 const MEETINGS: usize = 10;
-
-/// Declarations in the database that the models of a program lack.
-#[derive(Debug, Default)]
-pub(crate) struct Unknown {
-    /// Collections that are not written by this program, since what follows from them could not be left to another one.
-    pub(crate) copied: Vec<&'static str>,
-    /// Collections, whether these models have them or not, with references to them.
-    pub(crate) referred: Vec<(String, String)>,
-}
 
 /// The stored declarations that a program lacks.
 #[derive(Default)]
@@ -174,7 +164,7 @@ impl Odm {
         let graph = self.graph();
         match graph.models().find_map(|meta| graph.needs_transactions(meta)) {
             Some(name) if !self.has_transactions().await? => {
-                Err(crate::engine::after_commit::unsupported(self, name).await?)
+                Err(crate::rules::derived::unsupported(self, name).await?)
             }
             _ => Ok(()),
         }

@@ -218,6 +218,15 @@ impl Graph {
     }
 }
 
+/// Declarations in the database that the models of a program lack.
+#[derive(Debug, Default)]
+pub(crate) struct Unknown {
+    /// Collections that are not written by this program, since what follows from them could not be left to another one.
+    pub(crate) copied: Vec<&'static str>,
+    /// Collections, whether these models have them or not, with references to them.
+    pub(crate) referred: Vec<(String, String)>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

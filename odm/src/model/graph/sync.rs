@@ -7,7 +7,7 @@ use crate::model::graph::edge::{CopyField, Derived, Edge};
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
 use crate::own_fields::COPIED;
-use mongodb::bson::Bson;
+use mongodb::bson::{Bson, Document, doc};
 
 impl Edge {
     /// The consistency mode of the copies beside it: `None` where there are none, or all are snapshots.
@@ -146,4 +146,21 @@ pub(crate) fn missing(edge: &Edge, target: &DocumentMeta, ids: Vec<Bson>) -> cra
         target: target.collection,
         ids,
     }
+}
+
+/// The ids of documents and these references: a server takes no `_id` together with a part of it.
+pub(crate) fn fields_of<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> Document {
+    let mut fields = doc! { "_id": 1 };
+    for edge in edges {
+        if edge.root() != "_id" {
+            fields.insert(edge.path.as_str(), 1);
+        }
+    }
+    fields
+}
+
+/// The snapshots beside a reference, with their places among its copies.
+pub(crate) fn snapshots(edge: &Edge) -> impl Iterator<Item = (usize, &CopyField)> {
+    let copies = edge.copies.iter().enumerate();
+    copies.filter(|(_, copy)| copy.sync == SyncMode::Snapshot)
 }

@@ -3,12 +3,12 @@
 //! For each parent the server begins in the index of the parent reference, and where that has the order it stops at the limit.
 //! Neither a query for the children of all parents does so, nor a `$group`: both read all that there are.
 
-use crate::engine::documents::matches;
 use crate::model::copy::Subset;
 use crate::model::document::IndexKind;
 use crate::model::graph::edge::{Derived, Edge};
 use crate::model::key::Key;
 use crate::model::names::read_too;
+use crate::plan::condition::matches;
 use crate::rules::children::element;
 use crate::store::batch::all;
 use crate::store::scope::Scope;

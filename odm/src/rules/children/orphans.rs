@@ -6,16 +6,12 @@
 //! transaction: other notes at the same time don't conflict with it.
 
 use crate::Result;
-use crate::engine::apply::drain;
-use crate::engine::images::Image;
 use crate::model::graph::Graph;
-use crate::model::graph::edge::{Derived, Edge};
 use crate::model::key::Key;
-use crate::rules::children::refresh;
-use crate::rules::pending::Token;
-use crate::store::each::Written;
+use crate::own_fields::EDGES;
+use crate::own_fields::Token;
+use crate::rules::image::Image;
 use crate::store::scope::Scope;
-use crate::upkeep::stored::{EDGES, Known};
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 
@@ -23,7 +19,7 @@ use std::collections::HashSet;
 pub(crate) const DERIVED: &str = "derived";
 
 /// Beside it: the keys of the parents.
-const PARENTS: &str = "parents";
+pub(crate) const PARENTS: &str = "parents";
 
 /// Those of these parents, by the references to them, that no child names any more.
 pub(crate) fn left_behind(
@@ -80,67 +76,4 @@ pub(crate) async fn clear_notes(scope: &Scope<'_>, notes: Vec<Token>) -> Result<
         scope.odm.stored_edges().delete_many(applied).await?;
     }
     Ok(())
-}
-
-/// Derives in these parents what is derived by this reference, where they are there.
-pub(crate) async fn derive_anew(scope: &Scope<'_>, edge: &Edge, keys: &HashSet<Key>) -> Result<Written> {
-    let graph = scope.odm.graph();
-    let scope = &scope.unvalidated();
-    let mut copies = Written::default();
-    for meta in &edge.targets {
-        let list: Vec<&Derived> = graph
-            .derived_in(meta)
-            .filter(|derived| derived.edge == edge.at)
-            .collect();
-        if list.is_empty() {
-            continue;
-        }
-        let token = Token::new();
-        let mut written = Written::default();
-        written.add(refresh(scope, edge, &list, keys.clone(), token.into()).await)?;
-        if written.is_any() {
-            written.add(drain(*scope, meta, token).await.map(Written::of))?;
-        }
-        copies.add(Ok(written))?;
-    }
-    Ok(copies)
-}
-
-/// Applies the notes of ended processes, and counts the changed documents.
-///
-/// # Errors
-/// The first one, when the others are applied; [`Error::UnknownCopies`](crate::Error::UnknownCopies) where nothing else failed
-/// and some work is left to a program with more models.
-pub(crate) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) -> Result<()> {
-    let graph = scope.odm.graph();
-    let mut unknown = Ok(());
-    let mut failed = Ok(());
-    for derived in graph.derived() {
-        let (mut keys, mut notes) = (HashSet::new(), Vec::new());
-        for note in known.notes(&derived.name()) {
-            if let (Ok(token), Ok(named)) = (note.get_object_id("_id"), note.get_array(PARENTS)) {
-                keys.extend(named.iter().map(Key::of_bson));
-                notes.push(token);
-            }
-        }
-        let Some(edge) = graph.parent_edge(derived).filter(|_| !notes.is_empty()) else {
-            continue;
-        };
-        let parents = edge.targets.iter().copied();
-        let may = parents
-            .chain([derived.child])
-            .try_for_each(|meta| scope.odm.knows_copies(meta));
-        if may.is_err() {
-            // Work that these models don't know would be cleared without being applied.
-            unknown = unknown.and(may);
-            continue;
-        }
-        let derived = derive_anew(scope, edge, &keys).await?;
-        *copies += derived.documents;
-        match derived.all() {
-            Ok(_) => clear_notes(scope, notes).await?,
-            Err(error) => failed = failed.and(Err(error)),
-        }
-    }
-    failed.and(unknown)
 }

@@ -7,16 +7,17 @@ use crate::model::graph::Graph;
 use crate::model::graph::edge::{CopyField, Derived, Edge, Segment};
 use crate::model::key::Key;
 use crate::own_fields::CHILDREN;
+use crate::own_fields::Token;
 use crate::own_fields::{COPIED, DELETE, OPERATION, OWN, PENDING, REVISION, VERSION, name_of};
 use crate::plan::affected::Affected;
 use crate::plan::fields::ChangedFields;
+use crate::plan::keep::Filled;
 use crate::plan::operators::Built;
 use crate::plan::touches::{Holds, Operand, Touches};
 use crate::rules::copy::deliver::{Source, is_read_on, sources, structs};
 use crate::rules::link::count;
-use crate::rules::link::{by_ids, id};
-use crate::rules::pending::Token;
 use crate::rules::pending::{all_fields, has_entry, mark, merged_mark, path_for, record};
+use crate::store::batch::{by_ids, id};
 use crate::store::fields::{at, number, put};
 use crate::store::scope::Scope;
 use crate::{Error, Result};
@@ -27,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 async fn transactions(scope: &Scope<'_>, meta: &DocumentMeta) -> Result<bool> {
     let transactions = scope.odm.has_transactions().await?;
     if !transactions && let Some(name) = scope.odm.graph().needs_transactions(meta) {
-        return Err(crate::engine::after_commit::unsupported(scope.odm, name).await?);
+        return Err(crate::rules::derived::unsupported(scope.odm, name).await?);
     }
     Ok(transactions)
 }
@@ -691,7 +692,7 @@ async fn taken(
 
 /// The copies beside a reference that are never taken again.
 fn snapshots(edge: &Edge) -> impl Iterator<Item = &CopyField> {
-    crate::upkeep::snapshots::of(edge).map(|(_, copy)| copy)
+    crate::model::graph::sync::snapshots(edge).map(|(_, copy)| copy)
 }
 
 /// The snapshots of a struct as they are stored.
@@ -748,19 +749,6 @@ impl Kept {
             }
         }
     }
-}
-
-/// A replacement that keeps what the library has in the document.
-#[derive(Clone, Debug)]
-pub(crate) struct Filled {
-    /// The application's fields that it stores, with their copies.
-    pub(crate) document: RawDocumentBuf,
-    /// The same.
-    pub(crate) fields: Document,
-    /// The expressions that the server computes from the stored document, by field.
-    pub(crate) computed: Document,
-    /// Whether that is all: no field is kept as it is stored.
-    pub(crate) is_whole: bool,
 }
 
 /// Prepares a replacement, so that it keeps what the library has in the document. `None` where the document holds no copies,

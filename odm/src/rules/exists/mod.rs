@@ -3,11 +3,8 @@
 //! The second check closes the race with a delete without a lock. A delete looks for references to the document afterwards; a
 //! write of a reference looks for its target afterwards. The later of the two looks sees the other one's write.
 
-mod back;
+pub(crate) mod back;
 
-use crate::engine::apply;
-use crate::engine::obligations::Images;
-use crate::model::bucket::VERSION;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::Edge;
 use crate::model::graph::{Graph, is};
@@ -17,15 +14,11 @@ use crate::model::reference::OnDelete;
 use crate::plan::operation::Write;
 use crate::plan::touches::How;
 use crate::plan::write::each_of_document;
-use crate::rules::copy::fill;
-use crate::rules::exists::back::{Own, put_back};
-use crate::rules::link::{by_ids, id};
-use crate::rules::pending::Token;
-use crate::store::scope::{Scope, Statement};
+use crate::store::batch::id;
+use crate::store::scope::Scope;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of queries that run at once.
@@ -35,25 +28,22 @@ const AT_ONCE: usize = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct AddedRefs {
     /// The position of the edge in the graph.
-    edge: usize,
+    pub(crate) edge: usize,
     /// The position of the collection among the edge's targets.
-    target: usize,
-    keys: Vec<(Key, Bson)>,
-    known: HashSet<Key>,
+    pub(crate) target: usize,
+    pub(crate) keys: Vec<(Key, Bson)>,
+    pub(crate) known: HashSet<Key>,
     /// The effect of the write at their position.
-    how: How,
+    pub(crate) how: How,
     /// The missing ones that every document of the write had before: they are not checked again.
-    had: HashSet<Key>,
+    pub(crate) had: HashSet<Key>,
 }
 
 /// Maximum number of documents that are read for a condition: if that many were read, more may match.
 pub(crate) const MANY: usize = 1_000;
 
-/// Maximum number of times that documents are read again which others change meanwhile.
-const ATTEMPTS: usize = 10;
-
 /// A field of a collection by whose values documents are found.
-type Column = (&'static str, &'static str);
+pub(crate) type Column = (&'static str, &'static str);
 
 /// All references that these writes add, of edges that are checked.
 pub(crate) fn added_refs<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write>) -> Vec<AddedRefs> {
@@ -84,7 +74,7 @@ pub(crate) fn refs_of(
     all
 }
 
-fn checked<'g>(graph: &'g Graph, meta: &'static DocumentMeta) -> impl Iterator<Item = &'g Edge> {
+pub(crate) fn checked<'g>(graph: &'g Graph, meta: &'static DocumentMeta) -> impl Iterator<Item = &'g Edge> {
     let edges = graph.outgoing(meta);
     edges.filter(|edge| !edge.is_two_way() && edge.reference.check)
 }
@@ -110,13 +100,13 @@ fn add(all: &mut Vec<AddedRefs>, edge: &Edge, target: usize, (key, value): (&Key
 
 /// The questions to the database.
 #[derive(Default)]
-struct Asked {
+pub(crate) struct Asked {
     columns: Vec<(&'static DocumentMeta, &'static str, Vec<Key>)>,
     known: HashMap<Column, HashSet<Key>>,
 }
 
 impl Asked {
-    fn add(&mut self, meta: &'static DocumentMeta, by: &'static str, key: &Key) {
+    pub(crate) fn add(&mut self, meta: &'static DocumentMeta, by: &'static str, key: &Key) {
         if !self
             .known
             .entry((meta.collection, by))
@@ -136,7 +126,7 @@ impl Asked {
     }
 
     /// Which of them there are.
-    async fn ask(self, scope: &Scope<'_>) -> Result<HashMap<Column, HashSet<Key>>> {
+    pub(crate) async fn ask(self, scope: &Scope<'_>) -> Result<HashMap<Column, HashSet<Key>>> {
         let mut queries = Vec::new();
         for (meta, by, keys) in &self.columns {
             for keys in key::chunks(keys) {
@@ -190,13 +180,13 @@ fn inserted<'w>(
 /// References by one edge to one collection whose targets are missing: the positions of both, and what they name.
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
-    edge: usize,
-    target: usize,
-    keys: Vec<(Key, Bson)>,
+    pub(crate) edge: usize,
+    pub(crate) target: usize,
+    pub(crate) keys: Vec<(Key, Bson)>,
 }
 
 impl Missing {
-    fn error(self, graph: &Graph) -> Result<()> {
+    pub(crate) fn error(self, graph: &Graph) -> Result<()> {
         let Some(edge) = graph.edge(self.edge) else {
             return Ok(());
         };
@@ -313,7 +303,7 @@ pub(crate) fn leave(added: &mut [AddedRefs], had: &[Missing]) {
     }
 }
 
-fn missing(
+pub(crate) fn missing(
     graph: &Graph,
     added: &[AddedRefs],
     is_there: impl Fn(Column, &Key) -> bool,
@@ -337,262 +327,13 @@ impl AddedRefs {
     }
 
     /// Those whose targets have to be there.
-    fn asked(&self) -> impl Iterator<Item = &(Key, Bson)> {
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &(Key, Bson)> {
         self.keys.iter().filter(|(key, _)| !self.had.contains(key))
     }
 
-    fn column(&self, graph: &Graph) -> Option<Column> {
+    pub(crate) fn column(&self, graph: &Graph) -> Option<Column> {
         let (edge, meta) = self.edge(graph)?;
         Some((meta.collection, edge.by()))
-    }
-}
-
-/// The written references, so that they can be undone.
-#[derive(Debug, Default)]
-pub(crate) struct Written {
-    /// The ids of the documents that were inserted.
-    pub(crate) inserted: Vec<(&'static DocumentMeta, Vec<Bson>)>,
-    /// The documents that were changed, as they were: those fields that hold references, and the copies beside them.
-    pub(crate) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
-}
-
-/// The targets that are checked again after a write.
-#[derive(Debug)]
-pub(crate) struct Recheck {
-    added: Vec<AddedRefs>,
-    written: Written,
-}
-
-impl Recheck {
-    /// `None` where nothing has to be asked: a reference that is kept when its target is deleted may as well be written
-    /// just before.
-    pub(crate) fn of(graph: &Graph, added: Vec<AddedRefs>, written: Written) -> Option<Recheck> {
-        let added: Vec<AddedRefs> = added
-            .into_iter()
-            .filter(|one| {
-                let kept = |edge: &Edge| edge.reference.on_delete == OnDelete::Keep;
-                one.asked().next().is_some() && !graph.edge(one.edge).is_none_or(kept)
-            })
-            .collect();
-        (!added.is_empty()).then_some(Recheck { added, written })
-    }
-}
-
-/// Checks after the writes; where a target has been deleted, the write that refers to it is undone.
-///
-/// # Errors
-/// [`Error::MissingReference`].
-pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()> {
-    let graph = scope.odm.graph();
-    let mut first = None;
-    let mut failed = Ok(());
-    let mut open: Vec<&Recheck> = rechecks.iter().collect();
-    while !open.is_empty() {
-        let mut asked = Asked::default();
-        for one in open.iter().flat_map(|recheck| &recheck.added) {
-            let Some((edge, meta)) = one.edge(graph) else {
-                continue;
-            };
-            for (key, _) in one.asked() {
-                asked.add(meta, edge.by(), key);
-            }
-        }
-        let there = match asked.ask(scope).await {
-            Ok(there) => there,
-            // The missing targets of an earlier round are returned rather than this error.
-            Err(error) => {
-                match first {
-                    None => first = Some(error),
-                    Some(_) => tracing::warn!(
-                        target: "odm",
-                        %error,
-                        "checking for more references to deleted documents failed; `audit()` finds those that dangle"
-                    ),
-                }
-                break;
-            }
-        };
-        let is_there = |column: Column, key: &Key| there.get(&column).is_some_and(|keys| keys.contains(key));
-        let before = open.len();
-        let mut kept = Vec::new();
-        for recheck in open {
-            let missing = missing(graph, &recheck.added, is_there).next();
-            match missing.map_or(Ok(()), |missing| missing.error(graph)) {
-                Ok(()) => kept.push(recheck),
-                Err(error) => {
-                    failed = failed.and(recheck.take_back(scope, graph, &is_there).await);
-                    first.get_or_insert(error);
-                }
-            }
-        }
-        // An undone insert may be the target of another one.
-        open = match kept.len() == before {
-            true => Vec::new(),
-            false => kept,
-        };
-    }
-    failed.and(first.map_or(Ok(()), Err))
-}
-
-impl Recheck {
-    /// Whether the write has added this reference.
-    fn adds(&self, edge: &Edge, target: usize, key: &Key) -> bool {
-        self.added.iter().any(|one| {
-            let is_it = one.edge == edge.at && one.target == target;
-            is_it && one.keys.iter().any(|(added, _)| added == key)
-        })
-    }
-
-    /// The effect of the write on the references of this edge.
-    fn how(&self, edge: &Edge) -> How {
-        let of_edge = self.added.iter().filter(|one| one.edge == edge.at);
-        of_edge.map(|one| one.how).max().unwrap_or(How::Adds)
-    }
-
-    async fn take_back(
-        &self,
-        scope: &Scope<'_>,
-        graph: &Graph,
-        is_there: &(impl Fn(Column, &Key) -> bool + Sync),
-    ) -> Result<()> {
-        // One that can't be taken back does not keep the others.
-        let mut failed = Ok(());
-        let mut changed: Vec<(&'static DocumentMeta, Cow<'_, [RawDocumentBuf]>)> = Vec::new();
-        for (meta, ids) in &self.written.inserted {
-            let removed = match meta.bucket {
-                Some(bucket) if !self.lacks(graph, bucket.parent, is_there) => {
-                    let left = self
-                        .remove_untouched(scope, graph, (meta, bucket.items), ids)
-                        .await;
-                    left.map(|left| changed.push((meta, left.into())))
-                }
-                _ => crate::engine::obligations::remove(scope, meta, ids).await,
-            };
-            failed = failed.and(removed);
-        }
-        let known = self.written.changed.iter();
-        changed.extend(known.map(|(meta, documents)| (*meta, documents.as_slice().into())));
-        let mut tokens = Vec::new();
-        for (meta, documents) in &changed {
-            let (token, mut leaves_work) = (Token::new(), false);
-            let documents = (*meta, documents.as_ref());
-            let restored = self.restore(scope, graph, is_there, documents, (token, &mut leaves_work));
-            failed = failed.and(restored.await);
-            if leaves_work {
-                tokens.push((*meta, token));
-            }
-        }
-        // After the last one: a failure of pending work must neither keep a reference from being undone, nor hide the missing
-        // targets from the caller.
-        apply::log_undrained(apply::drain_all(scope, tokens).await);
-        failed
-    }
-
-    /// Whether a target is missing that the write has named in this field.
-    fn lacks(&self, graph: &Graph, field: &str, is_there: &impl Fn(Column, &Key) -> bool) -> bool {
-        self.added.iter().any(|one| {
-            let of_field = one.edge(graph).filter(|(edge, _)| edge.path == field);
-            of_field.is_some_and(|(edge, meta)| {
-                let column = (meta.collection, edge.by());
-                one.keys.iter().any(|(key, _)| !is_there(column, key))
-            })
-        })
-    }
-
-    /// Removes new buckets in which an item refers to a missing target, if no other client has written to them. The others are
-    /// returned as they would be without the items that they were created with.
-    async fn remove_untouched(
-        &self,
-        scope: &Scope<'_>,
-        graph: &Graph,
-        (meta, items): (&'static DocumentMeta, &str),
-        ids: &[Bson],
-    ) -> Result<Vec<RawDocumentBuf>> {
-        // Fields that others derive from a bucket have to be updated before it is deleted, and an item that is pushed meanwhile
-        // would be lost.
-        if graph.derived_from(meta).next().is_none() && !graph.is_child_of_others(meta) {
-            scope
-                .delete(meta, doc! { "_id": { "$in": ids }, VERSION: 1_i64 })
-                .await?;
-        }
-        let left = scope.there(meta, ids).await?;
-        let empty = left.iter().map(|there| {
-            let empty = doc! { "_id": crate::store::batch::document_id(there), items: [] };
-            RawDocumentBuf::try_from(&empty)
-        });
-        empty.collect::<Result<_, _>>().map_err(|source| Error::Encode {
-            field: items.to_owned(),
-            source: Box::new(source),
-        })
-    }
-
-    /// Takes out of the documents of one collection what dangles in them since they were changed.
-    async fn restore(
-        &self,
-        scope: &Scope<'_>,
-        graph: &Graph,
-        is_there: &(impl Fn(Column, &Key) -> bool + Sync),
-        (meta, documents): (&'static DocumentMeta, &[RawDocumentBuf]),
-        (token, leaves_work): (Token, &mut bool),
-    ) -> Result<()> {
-        let edges: Vec<&Edge> = self
-            .added
-            .iter()
-            .filter_map(|one| graph.edge(one.edge))
-            .filter(|edge| is(edge.holder, meta))
-            .collect();
-        let names = roots(edges.iter().copied());
-        let keys: Vec<Key> = documents.iter().map(id).collect();
-        // Where others change a document meanwhile it is looked at again: what it was given may be there still.
-        for _ in 0..ATTEMPTS {
-            let now: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.iter(), names.iter().copied())
-                .await?
-                .into_iter()
-                .map(|document| (id(&document), document))
-                .collect();
-            let statements: Vec<Statement> = documents
-                .iter()
-                .filter_map(|before| {
-                    let now = now.get(&id(before))?;
-                    let dangles = |edge: &&Edge| {
-                        edge.targets.iter().enumerate().any(|(at, target)| {
-                            let before: HashSet<Key> = edge.keys(at, before).into_iter().collect();
-                            let column = (target.collection, edge.by());
-                            let is_new = |key: &Key| self.adds(edge, at, key) && !before.contains(key);
-                            let mut keys = edge.keys(at, now).into_iter();
-                            keys.any(|key| is_new(&key) && !is_there(column, &key))
-                        })
-                    };
-                    // Only references that this write has added, and that dangle now and did not before.
-                    let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
-                    let own = Own {
-                        added: &|edge, target, key| self.adds(edge, target, key),
-                        removed: &|edge, target, key| {
-                            self.how(edge) != How::Adds && !self.adds(edge, target, key)
-                        },
-                        how: &|edge| self.how(edge),
-                    };
-                    put_back(before, now, &dangling, &own)
-                })
-                .map(|mut back| {
-                    if let Some(bucket) = meta.bucket {
-                        crate::rules::bucket::retell(bucket, &mut back.update)?;
-                    }
-                    *leaves_work |= fill::given_back(graph, meta, &mut back.update, token);
-                    Ok(back)
-                })
-                .collect::<Result<_>>()?;
-            if statements.is_empty() || scope.update(meta, &statements).await? >= statements.len() as u64 {
-                return Ok(());
-            }
-        }
-        tracing::warn!(
-            target: "odm",
-            collection = meta.collection,
-            "could not undo new references to documents that were deleted meanwhile, because other writers keep changing the \
-             documents that hold them; `audit` lists those that dangle"
-        );
-        Ok(())
     }
 }
 
@@ -600,4 +341,30 @@ impl Recheck {
 pub(crate) fn roots<'e>(edges: impl Iterator<Item = &'e Edge>) -> Vec<&'e str> {
     let mut known = HashSet::new();
     edges.map(Edge::root).filter(|root| known.insert(*root)).collect()
+}
+
+/// The documents before the write.
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    pub(crate) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
+    /// The references of theirs that the write keeps although nothing is there.
+    pub(crate) lacking: Vec<Missing>,
+}
+
+impl Images {
+    pub(crate) fn is_more_than(&self, most: usize) -> bool {
+        self.changed
+            .iter()
+            .map(|(_, documents)| documents.len())
+            .sum::<usize>()
+            > most
+    }
+
+    pub(crate) fn of(&self, meta: &DocumentMeta) -> impl Iterator<Item = &RawDocumentBuf> + use<'_> {
+        let collection = meta.collection;
+        self.changed
+            .iter()
+            .filter(move |(meta, _)| meta.collection == collection)
+            .flat_map(|(_, documents)| documents)
+    }
 }

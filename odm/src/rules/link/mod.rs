@@ -9,9 +9,11 @@ use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::plan::links::{Act, Answers, Effect, Node, Questions, missing};
 use crate::rules::pending::PendingWork;
+use crate::store::batch::by_ids;
+use crate::store::batch::id;
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
-use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of ids in one statement.
@@ -37,29 +39,8 @@ pub(crate) async fn answer(scope: &Scope<'_>, graph: &Graph, questions: Question
     Ok(answers)
 }
 
-/// The documents with these ids, with these fields of theirs.
-pub(crate) async fn by_ids<'k, 'n>(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    ids: impl Iterator<Item = &'k Key>,
-    names: impl IntoIterator<Item = &'n str> + Clone,
-) -> Result<Vec<RawDocumentBuf>> {
-    let mut found = Vec::new();
-    for ids in crate::model::key::chunks(ids) {
-        let filter = doc! { "_id": { "$in": ids } };
-        found.append(&mut scope.find(meta, filter, names.clone(), None).await?);
-    }
-    Ok(found)
-}
-
 pub(crate) fn node(value: RawBsonRef<'_>) -> Option<Node> {
     Some(Node::of(&Bson::try_from(value).ok()?))
-}
-
-/// The key of a document's id.
-pub(crate) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
-    let id = document.as_ref().get("_id").ok().flatten();
-    Key::of(id.unwrap_or(RawBsonRef::Null))
 }
 
 /// Writes these effects, all of them or with an error. Within a transaction that is the caller's to abort; without one a part may

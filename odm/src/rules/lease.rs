@@ -7,9 +7,9 @@
 
 use crate::Result;
 use crate::model::document::DocumentMeta;
+use crate::own_fields::Token;
 use crate::own_fields::{LEASE, OPERATION};
 use crate::rules::copy::fill::needed;
-use crate::rules::pending::Token;
 use crate::store::batch;
 use crate::store::batch::all;
 use crate::store::each;
@@ -95,7 +95,7 @@ pub(crate) async fn take(
 
 #[cfg(test)]
 mod tests {
-    use crate::upkeep::lease::*;
+    use crate::rules::lease::*;
 
     #[test]
     fn a_lease_does_not_overflow() {

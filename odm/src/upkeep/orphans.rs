@@ -1,0 +1,49 @@
+//! Applies the notes of ended processes: pending work of parents that lost children.
+
+use crate::Result;
+use crate::engine::apply::derive_anew;
+use crate::model::key::Key;
+use crate::rules::children::orphans::PARENTS;
+use crate::rules::children::orphans::clear_notes;
+use crate::store::scope::Scope;
+use crate::upkeep::stored::Known;
+use std::collections::HashSet;
+
+/// Applies the notes of ended processes, and counts the changed documents.
+///
+/// # Errors
+/// The first one, when the others are applied; [`Error::UnknownCopies`](crate::Error::UnknownCopies) where nothing else failed
+/// and some work is left to a program with more models.
+pub(crate) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) -> Result<()> {
+    let graph = scope.odm.graph();
+    let mut unknown = Ok(());
+    let mut failed = Ok(());
+    for derived in graph.derived() {
+        let (mut keys, mut notes) = (HashSet::new(), Vec::new());
+        for note in known.notes(&derived.name()) {
+            if let (Ok(token), Ok(named)) = (note.get_object_id("_id"), note.get_array(PARENTS)) {
+                keys.extend(named.iter().map(Key::of_bson));
+                notes.push(token);
+            }
+        }
+        let Some(edge) = graph.parent_edge(derived).filter(|_| !notes.is_empty()) else {
+            continue;
+        };
+        let parents = edge.targets.iter().copied();
+        let may = parents
+            .chain([derived.child])
+            .try_for_each(|meta| scope.odm.knows_copies(meta));
+        if may.is_err() {
+            // Work that these models don't know would be cleared without being applied.
+            unknown = unknown.and(may);
+            continue;
+        }
+        let derived = derive_anew(scope, edge, &keys).await?;
+        *copies += derived.documents;
+        match derived.all() {
+            Ok(_) => clear_notes(scope, notes).await?,
+            Err(error) => failed = failed.and(Err(error)),
+        }
+    }
+    failed.and(unknown)
+}
