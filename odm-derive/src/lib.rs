@@ -73,7 +73,7 @@ mod tests;
 /// | `#[denormalize(from = host.name)]` | a copy of the field `name` of the document that the reference `host` of the same struct names; see below |
 /// | `#[denormalize(from = Part, fields(…))]` | beside `#[reference]` or `#[parent_ref]`: a reference with copies of fields of its document |
 /// | `#[subset(of = Review, …)]` | the newest, the greatest or the least of the children |
-/// | `#[computed(count = Review)]`, … | a number of the children |
+/// | `#[computed(count = Review)]`, … | a number of the children, or a field of the first or last of them |
 /// | `#[volatile]` | the field changes often: a copy of it does not compile |
 ///
 /// # References
@@ -139,7 +139,10 @@ mod tests;
 ///
 /// `#[computed(count = Review)]` is a number (`i32`, `i64`, `u32`, `u64`), `sum = Review.stars` one of the field's type, an `i64` for
 /// whole numbers or an `f64` for others, `avg = Review.stars` an `odm::Average`, `min = Review.stars` and `max = Review.stars` an
-/// `Option` of the field's type. `filter` and `by` are those of a subset.
+/// `Option` of the field's type. `first = Review.text, order(-time)` is the field `text` of the first child in this order: of the
+/// newest, since a minus sorts from the greatest to the least. `last` is that of the last child. Both are an `Option` of the
+/// field's type too: `None` without children, and where the child has no such value. Equal children are in the order of their ids,
+/// and the index is that of a subset. `filter` and `by` are those of a subset.
 ///
 /// All of them take `sync`, the consistency mode: `atomic`, always updated in one transaction with the source; `eventual`,
 /// updated after it; `snapshot`, never updated (not for a subset or a computed field). By default they are updated in one

@@ -72,6 +72,8 @@ pub struct Computed {
     pub of: Path,
     /// Of a count none.
     pub field: Option<Ident>,
+    /// Of `first` and `last`; of the others empty.
+    pub order: Vec<Key>,
     pub filter: Option<Expr>,
     pub by: Option<Ident>,
     pub sync: Option<At<Sync>>,
@@ -84,6 +86,8 @@ pub enum Operation {
     Avg,
     Min,
     Max,
+    First,
+    Last,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -276,21 +280,24 @@ fn by(meta: &ParseNestedMeta) -> syn::Result<Ident> {
 const ORDER: &str = "`order` names the fields of the child by which it is one of those that are kept: `order(-published_date)` keeps \
                      the greatest first, `order(time)` keeps the greatest too, and has them at the end";
 
-fn order(meta: &ParseNestedMeta) -> syn::Result<At<Vec<Key>>> {
+const ORDER_OF_ONE: &str = "`order` names the fields of the child by which it is the first or the last: with `order(-published_date)` the \
+                            greatest is the first, with `order(published_date)` the least";
+
+fn order(meta: &ParseNestedMeta, advice: &str) -> syn::Result<At<Vec<Key>>> {
     let span = meta.path.span();
     if !meta.input.peek(token::Paren) {
-        return Err(syn::Error::new(span, ORDER));
+        return Err(syn::Error::new(span, advice));
     }
     let content;
     parenthesized!(content in meta.input);
     let keys = Punctuated::<Key, Token![,]>::parse_terminated(&content)?;
     if keys.is_empty() {
-        return Err(syn::Error::new(span, ORDER));
+        return Err(syn::Error::new(span, advice));
     }
     for key in &keys {
         if !key.kind.is_sorted() {
             let name = key.path.first().map_or(span, Ident::span);
-            return Err(syn::Error::new(name, ORDER));
+            return Err(syn::Error::new(name, advice));
         }
     }
     Ok(At::new(keys.into_iter().collect(), span))
@@ -308,7 +315,7 @@ impl Subset {
                     once(&mut of, value.call(Path::parse_mod_style)?, &meta)
                 }
                 "limit" => once(&mut limit, count(&meta)?, &meta),
-                "order" => once(&mut keys, order(&meta)?, &meta),
+                "order" => once(&mut keys, order(&meta, ORDER)?, &meta),
                 "fields" => once(&mut fields, Fields::parse(&meta)?, &meta),
                 "filter" => once(&mut condition, filter(&meta)?, &meta),
                 "by" => once(&mut parent, by(&meta)?, &meta),
@@ -364,21 +371,35 @@ impl Subset {
 }
 
 impl Operation {
-    const NAMES: [(&'static str, Operation); 5] = [
+    const NAMES: [(&'static str, Operation); 7] = [
         ("count", Operation::Count),
         ("sum", Operation::Sum),
         ("avg", Operation::Avg),
         ("min", Operation::Min),
         ("max", Operation::Max),
+        ("first", Operation::First),
+        ("last", Operation::Last),
     ];
+
+    fn name(self) -> &'static str {
+        let named = Operation::NAMES.iter().find(|(_, operation)| *operation == self);
+        named.map_or("", |(name, _)| name)
+    }
+
+    /// Whether the value is that of one child, which an order finds.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Operation::First | Operation::Last)
+    }
 }
 
 impl Computed {
     fn parse(attr: &Attribute) -> syn::Result<Computed> {
         const ADVICE: &str = "A computed field is one of `count = Review`, `sum = Review.stars`, `avg = Review.stars`, `min = \
-                              Review.stars` and `max = Review.stars`";
+                              Review.stars`, `max = Review.stars`, and with `order(…)` `first = Review.text` and `last = \
+                              Review.text`";
         let span = attr.path().span();
         let (mut what, mut condition, mut parent, mut sync) = (None, None, None, None);
+        let mut keys: Option<At<Vec<Key>>> = None;
         if !matches!(attr.meta, syn::Meta::Path(_)) {
             attr.parse_nested_meta(|meta| {
                 let name = word(&meta.path);
@@ -427,14 +448,15 @@ impl Computed {
                     return Ok(());
                 }
                 match name.as_str() {
+                    "order" => once(&mut keys, order(&meta, ORDER_OF_ONE)?, &meta),
                     "filter" => once(&mut condition, filter(&meta)?, &meta),
                     "by" => once(&mut parent, by(&meta)?, &meta),
                     "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
                     _ => Err(unknown(
                         &meta,
                         "computed",
-                        "`count = Child`, `sum`, `avg`, `min` and `max = Child.field`, `filter = |c| …`, `by = field` and `sync = \
-                         atomic | eventual`",
+                        "`count = Child`, `sum`, `avg`, `min`, `max`, `first` and `last = Child.field`, `order(-field)`, `filter = \
+                         |c| …`, `by = field` and `sync = atomic | eventual`",
                     )),
                 }
             })?;
@@ -442,11 +464,33 @@ impl Computed {
         let Some((operation, of, field)) = what else {
             return Err(syn::Error::new(span, ADVICE));
         };
+        match &keys {
+            None if operation.is_ordered() => {
+                let (name, of) = (operation.name(), crate::ty::text(&of));
+                let field = field.as_ref().map_or_else(String::new, Ident::to_string);
+                return Err(syn::Error::new(
+                    span,
+                    format!(
+                        "`{name}` takes the value of one child, and needs the order that finds it. Write `#[computed({name} = \
+                         {of}.{field}, order(-published_date))]`: with a minus the greatest is the first, without one the least",
+                    ),
+                ));
+            }
+            Some(keys) if !operation.is_ordered() => {
+                return Err(syn::Error::new(
+                    keys.span,
+                    "`order` is for `first` and `last`: the other operations don't depend on an order of the children. Leave it \
+                     out",
+                ));
+            }
+            _ => {}
+        }
         Ok(Computed {
             span,
             operation,
             of,
             field,
+            order: keys.map(|keys| keys.value).unwrap_or_default(),
             filter: condition,
             by: parent,
             sync,

@@ -428,16 +428,17 @@ fn generated(cx: &Ctxt, container: &Container, field: &Field, fields: &Fields, o
     }
 }
 
-fn plain(cx: &Ctxt, container: &Container, field: &Field, what: &str) {
+/// A field whose value the library makes. One that `copies` a value of another document may have the bounds of that.
+fn plain(cx: &Ctxt, container: &Container, field: &Field, what: &str, copies: bool) {
     let label = label(container, field);
-    if let Some(span) = field.embed.present {
+    if let Some(span) = field.embed.present.filter(|_| !copies) {
         error(
             cx,
             span,
             format!("`{label}` is {what}, which says what is stored. Leave out `#[embed]`"),
         );
     }
-    if field.field.has_bounds()
+    if field.field.has_bounds() && !copies
         || field.field.opaque
         || field.field.stored.is_some()
         || field.serde.with.is_some()
@@ -468,7 +469,7 @@ fn no_snapshot(cx: &Ctxt, container: &Container, field: &Field, sync: Option<&cr
 fn of_subset(cx: &Ctxt, container: &Container, field: &Field, subset: &Subset) {
     let label = label(container, field);
     let of = ty::text(&subset.of);
-    plain(cx, container, field, "a subset");
+    plain(cx, container, field, "a subset", false);
     no_snapshot(cx, container, field, subset.sync.as_ref());
     if subset.limit.known() == Some(0) {
         error(
@@ -516,7 +517,7 @@ fn of_subset(cx: &Ctxt, container: &Container, field: &Field, subset: &Subset) {
 }
 
 fn of_computed(cx: &Ctxt, container: &Container, field: &Field, computed: &Computed) {
-    plain(cx, container, field, "computed");
+    plain(cx, container, field, "computed", computed.operation.is_ordered());
     no_snapshot(cx, container, field, computed.sync.as_ref());
 }
 

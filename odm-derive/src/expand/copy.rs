@@ -4,6 +4,7 @@ use super::{Target, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
 use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Operation, Source, Subset, Sync};
+use crate::attr::index::Key;
 use crate::attr::reference::{OnDelete, Reference};
 use crate::ty;
 use proc_macro2::TokenStream;
@@ -128,11 +129,7 @@ fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
     let (krate, odm, ty) = (&target.krate, &target.odm, field.ty);
     let of = path(&subset.of);
     let limit = subset.limit.value(odm);
-    let keys = subset
-        .order
-        .value
-        .iter()
-        .map(|key| index::key_of(odm, &child_key(target, &of, key), key, !target.is_generic()));
+    let keys = order(target, &of, &subset.order.value);
     let (last, sync) = (subset.last(), sync(odm, subset.sync.as_ref()));
     let parent = parent(target, &of, subset.by.as_ref());
     let filter = filter(target, &of, subset.filter.as_ref());
@@ -142,16 +139,29 @@ fn of_subset(target: &Target, field: &Field, subset: &Subset) -> TokenStream {
             child: || <#of as #krate::Document>::META,
             parent: #parent,
             limit: #limit as u32,
-            order: &[#(#keys),*],
+            order: #keys,
             last: #last,
             fields: #fields,
+            single: false,
             filter: #filter,
             sync: #sync,
         })
     }
 }
 
-fn child_key(target: &Target, of: &TokenStream, key: &crate::attr::index::Key) -> TokenStream {
+fn order(target: &Target, of: &TokenStream, keys: &[Key]) -> TokenStream {
+    let keys = keys.iter().map(|key| {
+        index::key_of(
+            &target.odm,
+            &child_key(target, of, key),
+            key,
+            !target.is_generic(),
+        )
+    });
+    quote!(&[#(#keys),*])
+}
+
+fn child_key(target: &Target, of: &TokenStream, key: &Key) -> TokenStream {
     let span = key
         .path
         .first()
@@ -166,12 +176,39 @@ fn child_key(target: &Target, of: &TokenStream, key: &crate::attr::index::Key) -
 fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
     let (krate, odm) = (&target.krate, &target.odm);
     let of = path(&computed.of);
+    let sync = sync(odm, computed.sync.as_ref());
+    let parent = parent(target, &of, computed.by.as_ref());
+    let filter = filter(target, &of, computed.filter.as_ref());
+    // The value of one child is a subset that holds no array.
+    let single = |last: bool| {
+        let order = order(target, &of, &computed.order);
+        let fields = computed.field.as_ref().map(|field| {
+            let name = field.unraw().to_string();
+            let source = quote_spanned!(field.span()=> #odm::check::stored::<#of>(#name));
+            quote!(#odm::CopiedField { name: "value", source: #source })
+        });
+        quote! {
+            #odm::Copied::Subset(#odm::Subset {
+                child: || <#of as #krate::Document>::META,
+                parent: #parent,
+                limit: 1,
+                order: #order,
+                last: #last,
+                fields: || const { &[#fields] },
+                single: true,
+                filter: #filter,
+                sync: #sync,
+            })
+        }
+    };
     let operation = match computed.operation {
         Operation::Count => quote!(Count),
         Operation::Sum => quote!(Sum),
         Operation::Avg => quote!(Avg),
         Operation::Min => quote!(Min),
         Operation::Max => quote!(Max),
+        Operation::First => return single(false),
+        Operation::Last => return single(true),
     };
     let source = match &computed.field {
         None => quote!(::core::option::Option::None),
@@ -181,9 +218,6 @@ fn of_computed(target: &Target, computed: &Computed) -> TokenStream {
             quote!(::core::option::Option::Some(|| #name))
         }
     };
-    let sync = sync(odm, computed.sync.as_ref());
-    let parent = parent(target, &of, computed.by.as_ref());
-    let filter = filter(target, &of, computed.filter.as_ref());
     quote! {
         #odm::Copied::Computed(#odm::Computed {
             child: || <#of as #krate::Document>::META,
@@ -226,6 +260,17 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
             let paths = paths(target, of, by.span());
             quote_spanned!(by.span()=> #odm::check::parent_path::<#this, _, _, _, _>(#paths.#by);)
         }
+    };
+    let orders = |keys: &[Key], of: &TokenStream| -> TokenStream {
+        let keys = keys.iter().filter_map(|key| {
+            let [key] = key.path.as_slice() else { return None };
+            let name = key.unraw().to_string();
+            Some(constant(
+                key.span(),
+                quote_spanned!(key.span()=> #odm::check::orders::<#of>(#name, #owner, #rust, #text)),
+            ))
+        });
+        keys.collect()
     };
     match copy {
         Copy::Field(copy) => {
@@ -272,15 +317,8 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 ty.span(),
                 quote_spanned!(ty.span()=> #odm::check::with_id::<#ty, #of>(#owner, #rust, #text)),
             );
-            let order = subset.order.value.iter().filter_map(|key| {
-                let [key] = key.path.as_slice() else { return None };
-                let name = key.unraw().to_string();
-                Some(constant(
-                    key.span(),
-                    quote_spanned!(key.span()=> #odm::check::orders::<#of>(#name, #owner, #rust, #text)),
-                ))
-            });
-            quote!(#typed #ids #(#order)*)
+            let order = orders(&subset.order.value, &of);
+            quote!(#typed #ids #order)
         }
         Copy::Computed(computed) => {
             let of = path(&computed.of);
@@ -289,19 +327,21 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
                 return typed(quote_spanned!(ty.span()=> #odm::check::count::<#ty>(); #by));
             };
             let name = source.unraw().to_string();
+            let within = super::reference::holds_volatile(target, field);
             let worth = constant(
                 source.span(),
-                quote_spanned!(source.span()=> #odm::check::derivable::<#of>(#name, #owner, #rust, #text)),
+                quote_spanned!(source.span()=> #odm::check::derivable::<#of>(#name, #owner, #rust, #text, #within)),
             );
             let paths = paths(target, &of, source.span());
             let source = quote_spanned!(source.span()=> #paths.#source);
             let call = match computed.operation {
                 Operation::Avg => quote_spanned!(ty.span()=> average),
                 Operation::Sum => quote_spanned!(ty.span()=> sum),
-                _ => quote_spanned!(ty.span()=> extreme),
+                _ => quote_spanned!(ty.span()=> of_one),
             };
             let typed = typed(quote_spanned!(ty.span()=> #odm::check::of_child(#source).#call::<#ty>(); #by));
-            quote!(#typed #worth)
+            let order = orders(&computed.order, &of);
+            quote!(#typed #worth #order)
         }
     }
 }

@@ -167,7 +167,8 @@ pub enum CopyKind {
         /// The stored path of the reference, in the same document.
         through: String,
     },
-    /// The first or last of the children: `#[subset]`.
+    /// The first or last of the children: `#[subset]`. A field of one child, `#[computed(first = …)]` or `last`, is a subset
+    /// with a limit of 1.
     Subset {
         /// The child's field that names the parent.
         parent: String,

@@ -218,6 +218,7 @@ document!(
                         },
                     ],
                     last: false,
+                    single: false,
                     fields: || {
                         &[CopiedField {
                             name: "t",

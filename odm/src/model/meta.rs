@@ -8,7 +8,7 @@
 use crate::error::violation::Number;
 use crate::model::bucket::BucketMeta;
 use crate::model::options::{CollationMeta, Expiry, IndexKey, IndexMeta, Validation};
-use mongodb::bson::{Bson, RawDocumentBuf, error::Result as BsonResult};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, error::Result as BsonResult};
 use std::fmt;
 
 /// Gives the shape of a type; a pointer rather than a value, so that shapes may be recursive.
@@ -381,7 +381,7 @@ impl fmt::Display for SyncMode {
 pub enum Copied {
     /// A field of the document that another field of the same struct refers to.
     Field(FieldCopy),
-    /// The first or last of the children.
+    /// The first or last of the children, or a field of one of them.
     Subset(Subset),
     /// A number of the children.
     Computed(Computed),
@@ -407,7 +407,8 @@ pub struct CopiedField {
     pub source: &'static str,
 }
 
-/// An array of copies of some of a document's children: `#[subset(of = Review, limit = 10, order(-published_date))]`.
+/// Copies of some of a document's children in an order: an array of them, `#[subset(of = Review, limit = 10,
+/// order(-published_date))]`, or a field of the first one, `#[computed(first = Review.text, order(-published_date))]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Subset {
     /// The children.
@@ -422,10 +423,30 @@ pub struct Subset {
     pub last: bool,
     /// The fields of a child that an element holds; a function, since a document may be its own child.
     pub fields: fn() -> &'static [CopiedField],
+    /// Whether the field holds the value of the one field of the one child that is kept, and not an array of elements.
+    pub single: bool,
     /// Which children count: a condition on the child.
     pub filter: Option<fn() -> crate::Result<RawDocumentBuf>>,
     /// When it follows.
     pub sync: SyncMode,
+}
+
+impl Subset {
+    /// The child's fields that it depends on: dotted names.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = &'static str> {
+        let kept = (self.fields)().iter().map(|field| field.source);
+        kept.chain(self.order.iter().map(|key| (key.path)()))
+    }
+
+    /// The value of the field with these elements, in their order: `None` where it is that of a child which lacks it, or of no
+    /// child.
+    pub(crate) fn value(&self, elements: Vec<Document>) -> Option<Bson> {
+        if !self.single {
+            return Some(Bson::Array(elements.into_iter().map(Bson::from).collect()));
+        }
+        let values = elements.into_iter().next()?.into_iter();
+        values.map(|(_, value)| value).find(|value| *value != Bson::Null)
+    }
 }
 
 /// A number of the children: `#[computed(avg = Review.stars)]`.

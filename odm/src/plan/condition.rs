@@ -4,7 +4,6 @@ use crate::model::graph::Graph;
 use crate::model::graph::edge::Derived;
 use crate::model::graph::edge::dotted;
 use crate::model::graph::fields_of;
-use crate::model::graph::sync::nothing;
 use crate::model::names::meet;
 use crate::store::fields::put;
 use crate::{Error, Result};
@@ -120,7 +119,7 @@ pub(crate) fn nothing_of_condition(
     }
     // A field that has a value without children gets that value; where a field is missing without children, no operator can
     // leave it out.
-    let has_none = |derived: &&Derived| nothing(derived).is_none();
+    let has_none = |derived: &&Derived| derived.nothing().is_none();
     for derived in graph.derived_in(meta).filter(has_none) {
         let name = derived.field.name;
         if demanded(condition, name).is_some() {

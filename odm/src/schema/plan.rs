@@ -8,7 +8,6 @@ use super::values::plural;
 use super::{partial, words};
 use crate::model::document::{Action, DocumentMeta, Level};
 use crate::model::graph::Graph;
-use crate::model::graph::edge::What as Derivation;
 use crate::store::{action, trace::Trace};
 use crate::{Odm, Result};
 use futures::future::BoxFuture;
@@ -758,10 +757,7 @@ impl Look {
         }
         let subsets: Vec<Index> = graph
             .all_derived_from(meta)
-            .filter_map(|derived| match derived.what {
-                Derivation::Subset(subset) => Index::of_subset(graph.edge(derived.edge)?, subset),
-                Derivation::Computed { .. } => None,
-            })
+            .filter_map(|derived| Index::of_subset(graph.edge(derived.edge)?, derived.subset()?))
             .collect();
         for edge in graph.outgoing(meta) {
             let Some(index) = Index::implied(edge) else {

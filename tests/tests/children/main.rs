@@ -6,6 +6,7 @@ mod buckets;
 mod buckets_beside;
 mod buckets_true;
 mod counted;
+mod first;
 mod late_parents;
 mod subsets;
 

@@ -53,8 +53,8 @@ impl<S, C> SourceField<S, C> {
     {
     }
 
-    /// `#[computed(min = …)]` and `max`.
-    pub fn extreme<T: ExtremeOf<S>>(self)
+    /// `#[computed(min = …)]`, `max`, `first` and `last`.
+    pub fn of_one<T: OfOneChild<S>>(self)
     where
         C: CopiedPlainly,
     {
@@ -102,11 +102,18 @@ const fn find(fields: &'static [FieldMeta], rust: &str) -> Option<&'static Field
 }
 
 /// Rule five: what changes often is not computed with at every change.
-pub const fn derivable<T: Document>(source: &str, owner: &str, field: &str, ty: &str) -> Option<Message> {
+pub const fn derivable<T: Document>(
+    source: &str,
+    owner: &str,
+    field: &str,
+    ty: &str,
+    holds_volatile: bool,
+) -> Option<Message> {
     let Some(found) = find(<T as Fielded>::FIELDS, source) else {
         return None;
     };
-    if !found.volatile && !matches!(found.managed, Managed::Version | Managed::UpdatedAt) {
+    let changes = matches!(found.managed, Managed::Version | Managed::UpdatedAt);
+    if !found.volatile && !holds_volatile && !changes {
         return None;
     }
     let message = about(owner, field, ty)
@@ -116,6 +123,8 @@ pub const fn derivable<T: Document>(source: &str, owner: &str, field: &str, ty: 
         .text(source)
         .text(if found.volatile {
             "`, which is `#[volatile]`: every change of it would be a write of the parent. "
+        } else if holds_volatile {
+            "`, in which a field is `#[volatile]`: every change of it would be a write of the parent. "
         } else {
             "`, which every write of the document changes, and would be a write of the parent. "
         })
@@ -141,8 +150,8 @@ pub const fn orders<T: Document>(key: &str, owner: &str, field: &str, ty: &str) 
                 .text(key)
                 .text(
                     "`, which is `#[volatile]`: every change of it would be a write of the parent. Rule five: what changes often \
-                     is not copied. Order it by a field that stays, as `order(-created_at)`; or leave the subset out, and read \
-                     the first by a join, `.include(|x| x.children::<",
+                     is not copied. Order it by a field that stays, as `order(-created_at)`; or leave this field out, \
+                     and read the first by a join, `.include(|x| x.children::<",
                 )
                 .text(T::META.name)
                 .text(">().limit(10))`"),
@@ -395,12 +404,12 @@ sums! {
     mongodb::bson::Decimal128 => mongodb::bson::Decimal128;
 }
 
-/// The type of a least or greatest value.
+/// The type of a value that one of the children has: the least, the greatest, that of the first or of the last child.
 #[diagnostic::on_unimplemented(
-    message = "the least or greatest `{S}` of the children can't be stored in a `{Self}`",
+    message = "the `{S}` of one of the children can't be stored in a `{Self}`",
     label = "not an `Option<{S}>`",
     note = "there is none where there are no children: write `Option<{S}>`"
 )]
-pub trait ExtremeOf<S> {}
-impl<S> ExtremeOf<S> for Option<S> {}
-impl<S> ExtremeOf<Option<S>> for Option<S> {}
+pub trait OfOneChild<S> {}
+impl<S> OfOneChild<S> for Option<S> {}
+impl<S> OfOneChild<Option<S>> for Option<S> {}

@@ -5,7 +5,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::graph::{Graph, fields_of, is};
 use crate::model::key::Key;
 use crate::model::reference::ReferenceMeta;
-use crate::model::shape::FieldMeta;
+use crate::model::shape::{FieldMeta, Shape};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 
 /// One part of a reference's path.
@@ -110,10 +110,7 @@ impl Derived {
         let mut names: Vec<String> = Vec::new();
         names.extend(graph.edge(self.edge).map(|edge| edge.path.clone()));
         match self.what {
-            What::Subset(subset) => {
-                names.extend((subset.fields)().iter().map(|field| field.source.to_owned()));
-                names.extend(subset.order.iter().map(|key| (key.path)().to_owned()));
-            }
+            What::Subset(subset) => names.extend(subset.reads().map(str::to_owned)),
             What::Computed { of: "", .. } => {}
             What::Computed { of, .. } => names.push(of.to_owned()),
         }
@@ -121,6 +118,41 @@ impl Derived {
             fields_of(filter, &mut names);
         }
         names
+    }
+
+    /// The value in a document without children; `None` where the field is left out.
+    pub(crate) fn nothing(&self) -> Option<Bson> {
+        match self.what {
+            What::Subset(subset) => self.or_missing(subset.value(Vec::new())),
+            What::Computed { operation, .. } => match operation {
+                Operation::Count | Operation::Sum => Some(self.whole(0)),
+                Operation::Avg => Some(doc! { "sum": 0.0, "count": 0_i64 }.into()),
+                Operation::Min | Operation::Max => self.or_missing(None),
+            },
+        }
+    }
+
+    /// A field without a value is left out, or `null` where it can't be missing.
+    pub(crate) fn or_missing(&self, value: Option<Bson>) -> Option<Bson> {
+        value.or_else(|| self.field.required.then_some(Bson::Null))
+    }
+
+    /// A whole number as the field stores numbers.
+    pub(crate) fn whole(&self, n: i64) -> Bson {
+        match (self.field.shape)() {
+            Shape::Int { .. } => i32::try_from(n).map_or(Bson::Int64(n), Bson::Int32),
+            Shape::Double => Bson::Double(n as f64),
+            Shape::Decimal => n.to_string().parse().map_or(Bson::Int64(n), Bson::Decimal128),
+            _ => Bson::Int64(n),
+        }
+    }
+
+    /// The order and the limit by which children are kept, where it holds some of them.
+    pub(crate) fn subset(&self) -> Option<&'static Subset> {
+        match self.what {
+            What::Subset(subset) => Some(subset),
+            What::Computed { .. } => None,
+        }
     }
 
     /// Where it is kept for documents, in words: `products.reviews`.

@@ -1,15 +1,13 @@
 //! Derived values and the fields that they depend on: which references have copies beside them, which fields others read.
 
-use crate::model::copy::{Operation, SyncMode};
+use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
-use crate::model::graph::edge::{CopyField, Derived, Edge, What};
+use crate::model::graph::edge::{CopyField, Derived, Edge};
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
-use crate::model::shape::Shape;
 use crate::own_fields::COPIED;
-use mongodb::bson::Document;
-use mongodb::bson::{Bson, doc};
+use mongodb::bson::{Bson, Document, doc};
 
 impl Edge {
     /// The consistency mode of the copies beside it: `None` where there are none, or all are snapshots.
@@ -148,28 +146,6 @@ pub(crate) fn missing(edge: &Edge, target: &DocumentMeta, ids: Vec<Bson>) -> cra
         field: edge.path.clone(),
         target: target.collection,
         ids,
-    }
-}
-
-/// The value that a derived field has in a document without children; `None` where it is left out.
-pub(crate) fn nothing(derived: &Derived) -> Option<Bson> {
-    match derived.what {
-        What::Subset(_) => Some(Bson::Array(Vec::new())),
-        What::Computed { operation, .. } => match operation {
-            Operation::Count | Operation::Sum => Some(whole(derived, 0)),
-            Operation::Avg => Some(doc! { "sum": 0.0, "count": 0_i64 }.into()),
-            Operation::Min | Operation::Max => derived.field.required.then_some(Bson::Null),
-        },
-    }
-}
-
-/// A whole number as the field stores numbers.
-pub(crate) fn whole(derived: &Derived, n: i64) -> Bson {
-    match (derived.field.shape)() {
-        Shape::Int { .. } => i32::try_from(n).map_or(Bson::Int64(n), Bson::Int32),
-        Shape::Double => Bson::Double(n as f64),
-        Shape::Decimal => n.to_string().parse().map_or(Bson::Int64(n), Bson::Decimal128),
-        _ => Bson::Int64(n),
     }
 }
 

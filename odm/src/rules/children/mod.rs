@@ -14,7 +14,6 @@ use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::{Derived, Edge, What};
 use crate::model::graph::sync::is_atomic;
-use crate::model::graph::sync::{nothing, whole};
 use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::model::names::meet;
@@ -225,7 +224,7 @@ fn one(
                     for (key, by) in [(&before, -1), (&after, 1)] {
                         if let Some(key) = key.clone().filter(|_| moved) {
                             let parent = change(parents, edge, derived, key);
-                            if !add(&mut parent.update, name, whole(derived, by)) {
+                            if !add(&mut parent.update, name, derived.whole(by)) {
                                 parent.anew.insert(derived.at);
                             }
                         }
@@ -340,7 +339,7 @@ impl Number {
             Number::Whole(n) => {
                 let n = n.checked_mul(sign)?;
                 let is_narrow = matches!((derived.field.shape)(), Shape::Int { .. });
-                (!is_narrow || i32::try_from(n).is_ok()).then(|| whole(derived, n))
+                (!is_narrow || i32::try_from(n).is_ok()).then(|| derived.whole(n))
             }
             other => Some(Bson::Double(other.value() * sign as f64)),
         }
@@ -387,9 +386,12 @@ pub(crate) fn element(subset: &Subset, child: &RawDocument) -> Document {
     element
 }
 
-/// The order of a subset's elements, if all of it can be told from them, and if the parent's collection sorts them as the
+/// The order of a subset's elements, if there are any to push to, if all of it can be told from them, and if the parent's collection sorts them as the
 /// children's does: strings go by the collation of each, and of an array a query takes the least or the greatest item.
 fn push_order(derived: &Derived, subset: &Subset) -> Option<Document> {
+    if subset.single {
+        return None;
+    }
     let name = |source: &str| {
         if source != "_id" && !is_compared_alike((derived.child.shape)(), source) {
             return None;
@@ -733,7 +735,7 @@ pub(crate) async fn derive(
                 let mut found = newest(scope, edge, derived, subset, condition, parents).await?;
                 for (parent, values) in &mut values {
                     let elements = found.remove(parent).unwrap_or_default();
-                    values.push((derived.field.name, Some(Bson::Array(elements))));
+                    values.push((derived.field.name, derived.or_missing(subset.value(elements))));
                 }
             }
             What::Computed { operation, of } => {
@@ -812,9 +814,7 @@ fn computed<'l>(
                 .filter(|value| **value != Bson::Null)
         };
         let value = match (operation, get(format!("v{at}"))) {
-            (Operation::Min | Operation::Max, value) => value
-                .cloned()
-                .or_else(|| derived.field.required.then_some(Bson::Null)),
+            (Operation::Min | Operation::Max, value) => derived.or_missing(value.cloned()),
             (Operation::Avg, sum) => {
                 let count = get(format!("c{at}")).map_or(0, integer);
                 Some(doc! { "sum": sum.map_or(0.0, float), "count": count }.into())
@@ -847,15 +847,15 @@ fn float(value: &Bson) -> f64 {
 /// A sum or count as the field stores it.
 fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
     match value {
-        None => whole(derived, 0),
-        Some(value @ (Bson::Int32(_) | Bson::Int64(_))) => whole(derived, integer(value)),
+        None => derived.whole(0),
+        Some(value @ (Bson::Int32(_) | Bson::Int64(_))) => derived.whole(integer(value)),
         Some(value) => match (derived.field.shape)() {
             Shape::Double => Bson::Double(float(value)),
             // An out-of-band write has stored a whole number as a double.
             Shape::Int { .. } | Shape::Long { .. }
                 if float(value).fract() == 0.0 && float(value).abs() < EXACT =>
             {
-                whole(derived, integer(value))
+                derived.whole(integer(value))
             }
             _ => value.clone(),
         },
@@ -972,7 +972,7 @@ pub(crate) async fn adopt(
         // counted when it comes.
         let rest: Vec<&Key> = keys.iter().filter(|key| !named.contains(*key)).collect();
         let holds = |derived: &&Derived| {
-            let nothing = nothing(derived).unwrap_or(Bson::Null);
+            let nothing = derived.nothing().unwrap_or(Bson::Null);
             doc! { derived.field.name: { "$ne": nothing } }
         };
         let holds: Vec<Document> = list.iter().map(holds).collect();

@@ -54,7 +54,7 @@ pub(crate) async fn newest(
     subset: &Subset,
     condition: Document,
     parents: &[Key],
-) -> Result<HashMap<Key, Vec<Bson>>> {
+) -> Result<HashMap<Key, Vec<Document>>> {
     let turn = if subset.last { -1 } else { 1 };
     let mut fields = doc! { "_id": 1 };
     for field in (subset.fields)() {
@@ -93,7 +93,7 @@ impl First<'_> {
         scope: &Scope<'_>,
         subset: &Subset,
         parents: HashSet<&Key>,
-    ) -> Result<HashMap<Key, Vec<Bson>>> {
+    ) -> Result<HashMap<Key, Vec<Document>>> {
         let looks = parents.into_iter().map(|parent| async move {
             let of_this = self.edge.holders_of(self.target, vec![parent.to_bson()]);
             let filter = all([of_this, self.condition.clone()]);
@@ -101,7 +101,7 @@ impl First<'_> {
             let found = scope
                 .first(self.edge.holder, filter, sort, fields, self.limit)
                 .await?;
-            let elements = found.iter().map(|child| element(subset, child).into());
+            let elements = found.iter().map(|child| element(subset, child));
             Ok::<_, Error>((parent.clone(), elements.collect()))
         });
         let looks: Vec<_> = looks.collect();
@@ -117,20 +117,20 @@ impl First<'_> {
         scope: &Scope<'_>,
         subset: &Subset,
         parents: HashSet<&Key>,
-    ) -> Result<HashMap<Key, Vec<Bson>>> {
+    ) -> Result<HashMap<Key, Vec<Document>>> {
         let chunks = crate::model::key::chunks(parents);
         let parts = chunks.iter().flat_map(|keys| keys.chunks(PARENTS_IN_ONE_QUERY));
         let looks: Vec<_> = parts
             .map(|keys| scope.aggregate_raw(self.edge.holder, self.pipeline(keys)))
             .collect();
         let mut replies = stream::iter(looks).buffer_unordered(at_once(scope));
-        let mut found: HashMap<Key, Vec<Bson>> = HashMap::new();
+        let mut found: HashMap<Key, Vec<Document>> = HashMap::new();
         while let Some(rows) = replies.try_next().await? {
             for row in rows {
                 // One parent's children are in one reply, in their order.
                 if let (Ok(Some(parent)), Ok(child)) = (row.get("k"), row.get_document("c")) {
                     let elements = found.entry(Key::of(parent)).or_default();
-                    elements.push(element(subset, child).into());
+                    elements.push(element(subset, child));
                 }
             }
         }

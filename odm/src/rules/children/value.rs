@@ -39,6 +39,11 @@ impl DerivedValue for OfChildren<'_> {
     fn source(&self) -> String {
         let child = self.derived.child.collection;
         match self.derived.what {
+            What::Subset(subset) if subset.single => {
+                let end = if subset.last { "last" } else { "first" };
+                let of = (subset.fields)().first().map_or("", |field| field.source);
+                format!("{end} of {child}.{of}")
+            }
             What::Subset(_) => child.to_owned(),
             What::Computed { operation, of: "" } => format!("{operation} of {child}"),
             What::Computed { operation, of } => format!("{operation} of {child}.{of}"),
@@ -76,6 +81,10 @@ impl DerivedValue for OfChildren<'_> {
                     "order": order.collect::<Vec<_>>(),
                     "fields": fields.collect::<Vec<_>>(),
                 });
+                // Absent of an array, as programs of earlier versions have declared it.
+                if subset.single {
+                    declaration.insert("single", true);
+                }
             }
             What::Computed { operation, of } => {
                 declaration.extend(doc! { "operation": operation.to_string(), "of": of });

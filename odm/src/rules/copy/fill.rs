@@ -5,7 +5,6 @@ use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::{CopyField, Derived, Edge, Segment};
-use crate::model::graph::sync::nothing;
 use crate::model::key::Key;
 use crate::own_fields::CHILDREN;
 use crate::own_fields::Token;
@@ -305,7 +304,7 @@ pub(crate) async fn fill_insert(
             continue;
         };
         for derived in graph.derived_in(meta) {
-            match nothing(derived) {
+            match derived.nothing() {
                 Some(value) => drop(document.insert(derived.field.name, value)),
                 None => drop(document.remove(derived.field.name)),
             }
@@ -352,7 +351,7 @@ pub(crate) fn again(
         own.insert(name_of(REVISION), first_version());
     }
     for derived in graph.derived_in(meta) {
-        match nothing(derived) {
+        match derived.nothing() {
             Some(value) => drop(document.insert(derived.field.name, value)),
             None => drop(document.remove(derived.field.name)),
         }
@@ -615,7 +614,7 @@ fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
         }
     }
     for derived in graph.derived_in(meta) {
-        if let Some(nothing) = nothing(derived) {
+        if let Some(nothing) = derived.nothing() {
             put(update, "$setOnInsert", derived.field.name, nothing);
         }
     }
@@ -814,7 +813,7 @@ pub(crate) async fn fill_replace(
     for derived in graph.derived_in(meta) {
         document.remove(derived.field.name);
         let name = format!("${}", derived.field.name);
-        match nothing(derived) {
+        match derived.nothing() {
             Some(nothing) => kept.insert(
                 derived.field.name,
                 doc! { "$ifNull": [name, { "$literal": nothing }] },

@@ -41,6 +41,10 @@ pub struct District {
     pub weight: i64,
     #[subset(of = Ballot, limit = 2, order(-weight), fields(weight: i32, poll_name: String))]
     pub heaviest: Vec<HeaviestEntry>,
+    #[computed(first = Ballot.poll_name, order(-weight))]
+    pub heaviest_of: Option<String>,
+    #[computed(last = Ballot.poll_name, order(-weight), sync = eventual)]
+    pub lightest_of: Option<String>,
     pub version: i64,
 }
 

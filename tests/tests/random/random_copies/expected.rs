@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) const COPIES: [(&str, &str); 43] = [
+pub(super) const COPIES: [(&str, &str); 45] = [
     ("logs", "host_name"),
     ("logs", "host_ip"),
     ("logs", "host_load"),
@@ -45,6 +45,8 @@ pub(super) const COPIES: [(&str, &str); 43] = [
     ("districts", "ballots"),
     ("districts", "weight"),
     ("districts", "heaviest"),
+    ("districts", "heaviest_of"),
+    ("districts", "lightest_of"),
     // The acrobats say which circuses are theirs.
     ("circuses", "acrobats"),
     ("acrobats", "home_name"),
@@ -375,6 +377,14 @@ pub(super) fn with_copies(own: &Written) -> Written {
                     element
                 });
                 document.insert("heaviest", heaviest.collect::<Vec<_>>());
+                let poll = |child: &(i32, i32, &Raw)| &own[&("polls", child.2.get_i32("poll").unwrap())];
+                for (name, child) in [
+                    ("heaviest_of", children.first()),
+                    ("lightest_of", children.last()),
+                ] {
+                    let value = child.and_then(|child| poll(child).get("name"));
+                    document.extend(value.map(|value| (name.to_owned(), value.clone())));
+                }
                 document.insert("ballots", children.len() as i64);
                 let weight: i64 = children.iter().map(|(weight, ..)| i64::from(*weight)).sum();
                 document.insert("weight", weight);
