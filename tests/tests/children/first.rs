@@ -185,8 +185,8 @@ fn every_write_of_a_child_updates_the_value_of_the_first_one() {
             check("move", [Some("b"), None, Some("n2")], moved).await;
             odm.bulk()
                 .insert(review(4, 1, (7, 5), "d", Some("n4")))
-                .update(&Ref::<Review>::new(3), |u| u.set(|r| r.text, "c3"))
-                .delete(&Ref::<Review>::new(2))
+                .update(Ref::<Review>::new(3), |u| u.set(|r| r.text, "c3"))
+                .delete(Ref::<Review>::new(2))
                 .await
                 .unwrap();
             check(
