@@ -1,15 +1,11 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
-use crate::Document;
-use crate::Error;
-use crate::Filter;
-use crate::Insertable;
-use crate::Result;
 use crate::engine::{self, One, Operation, Outcome, Reply, What};
 use crate::plan::operators::Changes;
 use crate::plan::operators::change::Change;
 use crate::store::core::Core;
 use crate::store::decode;
+use crate::{Document, Error, Filter, Insertable, Result};
 use futures::future::BoxFuture;
 use futures::future::FutureExt;
 use futures::future::TryFutureExt;

@@ -1,21 +1,17 @@
 //! Runs transactions, by the driver's rules for retrying them.
 
-use crate::Error;
-use crate::Odm;
-use crate::Result;
-use crate::engine::after_commit;
 use crate::engine::after_commit::AfterCommit;
-use crate::engine::apply;
 use crate::engine::recheck::Recheck;
 use crate::engine::remove::Later;
+use crate::engine::{after_commit, apply};
 use crate::error::driver::DriverText;
-use crate::own_fields;
 use crate::store::queue::{QueueKey, Turns, at_random};
+use crate::store::session::End;
+use crate::{Error, Odm, Result, own_fields};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::time::{Duration, Instant};
 
-use crate::store::session::End;
 pub(crate) use crate::store::session::{Shared, Turn};
 
 /// How long a transaction is tried again: the drivers' limit. Source:

@@ -1,9 +1,8 @@
 //! Transactions, as users hold them.
 
 use crate::query::join::{ReadFrom, Source};
-use crate::session;
 use crate::store::session::Shared;
-use crate::{Collection, Document, Odm, Result};
+use crate::{Collection, Document, Odm, Result, session};
 use mongodb::ClientSession;
 use tokio::sync::MutexGuard;
 

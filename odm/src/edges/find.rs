@@ -5,8 +5,7 @@ use crate::Odm;
 use crate::model::bucket::Per;
 use crate::model::document::{DocumentMeta, IndexKey, IndexKind};
 use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::edge::{Derived, What};
+use crate::model::graph::edge::{Derived, Edge, What};
 
 impl Odm {
     /// The documents, their references and their copies, as a diagram: text, Mermaid or SVG. Nothing is sent to the

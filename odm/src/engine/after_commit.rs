@@ -1,9 +1,8 @@
 //! The checks and the work that follow the commit of a transaction.
 
-use crate::engine::apply;
-use crate::engine::recheck;
 use crate::engine::recheck::Recheck;
 use crate::engine::remove::{self, Later};
+use crate::engine::{apply, recheck};
 use crate::store::scope::Scope;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};

@@ -1,7 +1,5 @@
 //! Applies pending work, in the transaction of the write or later from the markers in the documents.
 
-use crate::Error;
-use crate::Result;
 use crate::engine::Outcome;
 use crate::engine::images::Before;
 use crate::model::document::DocumentMeta;
@@ -11,9 +9,7 @@ use crate::model::graph::{Graph, is};
 use crate::model::key;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
-use crate::own_fields::CHILDREN;
-use crate::own_fields::Token;
-use crate::own_fields::{DELETE, OPERATION, REVISION, VERSION};
+use crate::own_fields::{CHILDREN, DELETE, OPERATION, REVISION, Token, VERSION};
 use crate::plan::fields::ChangedFields;
 use crate::plan::links::Effect;
 use crate::plan::operation::Write;
@@ -23,19 +19,16 @@ use crate::rules::children::{
 };
 use crate::rules::copy::deliver::{Changed, To, deliver, held, passed_on, pull, raise_counted};
 use crate::rules::copy::fill::{is_gone, needed};
-use crate::rules::image::Image;
-use crate::rules::image::before_and_after;
+use crate::rules::image::{Image, before_and_after};
 use crate::rules::link;
 use crate::rules::others::note_parents;
-use crate::rules::pending::PendingWork;
-use crate::rules::pending::{clear, grouped, has_entry, record, record_for};
+use crate::rules::pending::{PendingWork, clear, grouped, has_entry, record, record_for};
 use crate::store::batch;
-use crate::store::batch::behind;
-use crate::store::batch::{by_ids, id};
-use crate::store::each::Written;
-use crate::store::each::but_for_the_deployment;
+use crate::store::batch::{behind, by_ids, id};
+use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::{at, is_number};
 use crate::store::scope::{Scope, Statement};
+use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};

@@ -1,23 +1,16 @@
 //! Many writes in few commands: one request where the server has the `bulkWrite` command (MongoDB 8.0), else one command for each
+
 //! run of writes of one kind to one collection.
 
 use super::{Execution, Outcome, UpdateMany, What, Write};
-use crate::Error;
-use crate::Odm;
-use crate::Result;
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
-use crate::model::encode;
-use crate::model::graph;
-use crate::plan::operators::Built;
-use crate::plan::operators::growth;
+use crate::model::{encode, graph};
+use crate::plan::operators::{Built, growth};
 use crate::session::Shared;
-use crate::store::core::Core;
-use crate::store::core::act;
-use crate::store::map::Context;
-use crate::store::map::Refusal;
-use crate::store::map::unacknowledged;
-use crate::store::map::write_error;
+use crate::store::core::{Core, act};
+use crate::store::map::{Context, Refusal, unacknowledged, write_error};
+use crate::{Error, Odm, Result};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{
     Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateModifications,

@@ -1,13 +1,12 @@
 //! Fills in what the library has in documents before a write: copies, the fields of children, and the count of link writes.
 
-use crate::Odm;
-use crate::Result;
 use crate::own_fields::Token;
 use crate::plan::keep::Filled;
 use crate::plan::touches::Touches;
 use crate::rules::copy::fill::{self, Inserts};
 use crate::rules::link::count;
 use crate::store::scope::Scope;
+use crate::{Odm, Result};
 use mongodb::bson::RawDocumentBuf;
 use std::sync::atomic::AtomicU64;
 

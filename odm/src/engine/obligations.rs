@@ -5,17 +5,14 @@
 //! write that touches no references is executed as it is; one that adds references, between two checks; one that touches
 //! two-way references, copies that are not eventual, or parents, in a transaction, the caller's or one of its own, with the documents compared before and after. A
 //! standalone server has no transactions: there the same is done without one, so a crash between two statements may leave a
+
 //! link on one side, or a child counted in a parent that it left; `audit` finds both.
 
-use crate::engine::Outcome;
-use crate::engine::apply;
-use crate::engine::images;
-use crate::engine::recheck;
 use crate::engine::recheck::{Recheck, Written};
+use crate::engine::{Outcome, apply, images, recheck};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
-use crate::model::graph::sync;
+use crate::model::graph::{Graph, sync};
 use crate::model::key::Key;
 use crate::own_fields::Token;
 use crate::plan::affected::Affected;
@@ -24,10 +21,8 @@ use crate::plan::links::{Diff, Effect, Node};
 use crate::plan::operation::{What, Write};
 use crate::plan::write::refers_to_its_kind;
 use crate::rules::copy::fill;
-use crate::rules::exists;
-use crate::rules::exists::Images;
-use crate::rules::exists::{AddedRefs, Missing, roots};
-use crate::rules::link;
+use crate::rules::exists::{AddedRefs, Images, Missing, roots};
+use crate::rules::{exists, link};
 use crate::session::{self, Shared, Turn};
 use crate::store::batch::{by_ids, id};
 use crate::store::queue::QueueKey;

@@ -1,4 +1,5 @@
 //! Operations that may be executed in parts, since one transaction can't hold their documents, or since a refusal of one write must not
+
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use super::attempts::{self, ATTEMPTS};
@@ -6,9 +7,8 @@ use super::{Execution, Outcome, UpdateMany, What, Write, once, prepare};
 use crate::engine::documents::Parts;
 use crate::engine::obligations;
 use crate::engine::obligations::{MAX_DOCS_PER_TX, Obligations};
-use crate::model::check;
 use crate::model::document::DocumentMeta;
-use crate::model::graph;
+use crate::model::{check, graph};
 use crate::plan::write::refers_to_its_kind;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;

@@ -1,28 +1,19 @@
 //! The second check of references, after a write: where a target has been deleted meanwhile, the write that refers to it is undone.
-use crate::Error;
-use crate::Result;
+
 use crate::engine::apply;
 use crate::model::bucket::VERSION;
-use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
-use crate::model::graph::is;
+use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
-use crate::model::meta::DocumentMeta;
-use crate::model::meta::OnDelete;
+use crate::model::meta::{DocumentMeta, OnDelete};
 use crate::own_fields::Token;
 use crate::plan::touches::How;
 use crate::rules::copy::fill;
-use crate::rules::exists::AddedRefs;
-use crate::rules::exists::Asked;
-use crate::rules::exists::Column;
-use crate::rules::exists::back::Own;
-use crate::rules::exists::back::put_back;
-use crate::rules::exists::missing;
-use crate::rules::exists::roots;
-use crate::store::batch::by_ids;
-use crate::store::batch::id;
-use crate::store::scope::Scope;
-use crate::store::scope::Statement;
+use crate::rules::exists::back::{Own, put_back};
+use crate::rules::exists::{AddedRefs, Asked, Column, missing, roots};
+use crate::store::batch::{by_ids, id};
+use crate::store::scope::{Scope, Statement};
+use crate::{Error, Result};
 use mongodb::bson::Bson;
 use mongodb::bson::RawDocumentBuf;
 use mongodb::bson::doc;

@@ -7,34 +7,25 @@
 //! first look; one that writes later finds the target gone when it checks again itself.
 //!
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
+
 //! collection.
 
 use super::graph::is;
 use crate::engine::apply;
-use crate::engine::documents::empties_itself;
-use crate::engine::documents::found;
-use crate::engine::documents::is_asked_once;
-use crate::engine::documents::rest;
+use crate::engine::documents::{empties_itself, found, is_asked_once, rest};
 use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
-use crate::own_fields;
 use crate::rules::copy::fill;
 use crate::rules::link::count;
 use crate::rules::on_delete::{Detached, Rule, Rules};
-use crate::session;
 use crate::session::Turn;
-use crate::store::batch::Batch;
-use crate::store::batch::Change;
-use crate::store::batch::all;
-use crate::store::batch::behind;
-use crate::store::batch::document;
 use crate::store::batch::document_id as id;
-use crate::store::batch::ids;
+use crate::store::batch::{Batch, Change, all, behind, document, ids};
 use crate::store::each;
 use crate::store::scope::Scope;
-use crate::{Error, Result};
+use crate::{Error, Result, own_fields, session};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};

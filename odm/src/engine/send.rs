@@ -1,4 +1,5 @@
 //! The commands of writes: one write, or inserts into one collection, as the driver's action, so that the driver retries what it can.
+
 //! Bulks are in `bulk`.
 
 use super::attempts::count;

@@ -1,13 +1,7 @@
 //! Goes through the values of a document whose shapes are declared.
 
 use crate::model::level::Level;
-use crate::model::shape::Body;
-use crate::model::shape::EnumShape;
-use crate::model::shape::FieldMeta;
-use crate::model::shape::Shape;
-use crate::model::shape::Tagging;
-use crate::model::shape::inner;
-use crate::model::shape::of_field;
+use crate::model::shape::{Body, EnumShape, FieldMeta, Shape, Tagging, inner, of_field};
 use mongodb::bson::{Bson, Document};
 
 /// Maximum depth of values within each other.

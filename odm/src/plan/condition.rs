@@ -1,9 +1,8 @@
 //! Values that every document has which matches a condition.
+
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Derived;
-use crate::model::graph::edge::dotted;
-use crate::model::graph::fields_of;
+use crate::model::graph::edge::{Derived, dotted};
+use crate::model::graph::{Graph, fields_of};
 use crate::model::names::meet;
 use crate::store::fields::put;
 use crate::{Error, Result};

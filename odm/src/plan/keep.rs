@@ -3,6 +3,7 @@
 //!
 //! `$replaceWith` takes the stored document, over it the new values as one literal, and over these what is computed of the
 //! stored values: embedded structs, which are merged in the same way, and what the library keeps itself. `$unset` then removes
+
 //! the names that are left out. Values of the application stand in `$literal` alone, so none of them is an expression.
 
 use crate::model::document::DocumentMeta;
@@ -10,9 +11,7 @@ use crate::model::level::{Level, names};
 use crate::model::shape::{
     Body, EnumShape, FieldMeta, Managed, Shape, StructShape, Tagging, inner, of_field,
 };
-use crate::own_fields::COPIED;
-use crate::own_fields::OWN;
-use crate::own_fields::is_own;
+use crate::own_fields::{COPIED, OWN, is_own};
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::BTreeSet;

@@ -7,19 +7,16 @@
 //! and no other. A value of one part, such as a number, a text or a reference, is compared as it is stored, which is what an
 //! index finds.
 //!
+
 //! A copy is not compared: it follows its source, and only the reference beside it says which document is meant.
 
-use crate::model::compare;
-use crate::model::default;
 use crate::model::key::Key;
 use crate::model::path::Step;
 use crate::model::shape::{
     Body, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging, items, of_field,
 };
-use crate::query::condition::at_most;
-use crate::query::condition::below;
-use crate::query::condition::condition;
-use crate::query::condition::in_array;
+use crate::model::{compare, default};
+use crate::query::condition::{at_most, below, condition, in_array};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 

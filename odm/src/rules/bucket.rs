@@ -1,20 +1,16 @@
 //! The summary that a bucket stores of its items: their number, the least and the greatest time, and sums.
 
-use crate::model::bucket::merge;
-use crate::model::bucket::{BucketMeta, ROOM};
+use crate::model::bucket::{BucketMeta, ROOM, merge};
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::declaration::Declaration;
-use crate::own_fields;
 use crate::own_fields::Token;
-use crate::rules::derived::Compared;
-use crate::rules::derived::DerivedValue;
-use crate::rules::derived::Rewritten;
+use crate::rules::derived::{Compared, DerivedValue, Rewritten};
 use crate::rules::pending::recorded_in_pipeline;
 use crate::store::batch;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
-use crate::{Error, Result};
+use crate::{Error, Result, own_fields};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::RawDocumentBuf;
 use mongodb::bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};

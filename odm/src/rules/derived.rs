@@ -1,22 +1,20 @@
 //! Values that are derived of other documents and stored: what they have in common.
 //!
 //! A kind of derived value is a type that implements [`DerivedValue`], in the folder of its rule. [`all`] makes the values of a graph.
+
 //! Audits, repairs, backfills and the reconciler are loops over them, and know no kind by name.
 
-use crate::Error;
-use crate::Odm;
-use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::declaration::{self, Declaration};
 use crate::model::key::Key;
-use crate::own_fields::COPIED;
-use crate::own_fields::Token;
+use crate::own_fields::{COPIED, Token};
 use crate::rules::bucket::Summaries;
 use crate::rules::children::value::OfChildren;
 use crate::rules::copy::value::Copies;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
+use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocumentBuf};
 

@@ -1,4 +1,5 @@
 //! A document before and after a write.
+
 use crate::plan::fields::ChangedFields;
 use mongodb::bson::RawDocumentBuf;
 

@@ -1,4 +1,5 @@
 //! Declared indexes that can't work on any server, or by which every document of the struct is refused: found by
+
 //! [`Odm::new`](crate::Odm::new), which asks none.
 
 use super::index::{Index, OVERRIDE};

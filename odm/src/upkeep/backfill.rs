@@ -1,21 +1,19 @@
 //! Takes copies for documents that are older than their declaration, lets their buckets say what is declared of the items, and
+
 //! writes the other side of their two-way references.
 
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::declaration;
 use crate::model::graph::declaration::{Declaration, is_two_way};
 use crate::model::graph::edge::Edge;
+use crate::model::graph::{Graph, declaration};
 use crate::rules::derived::{self, DerivedValue};
 use crate::store::batch::document_id;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::upkeep::audit::Source;
-use crate::upkeep::copies;
-use crate::upkeep::snapshots;
 use crate::upkeep::stored::{EARLY, Known};
-use crate::upkeep::{follow, inspect};
+use crate::upkeep::{copies, follow, inspect, snapshots};
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Document, RawDocumentBuf, doc};

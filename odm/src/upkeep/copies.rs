@@ -1,12 +1,11 @@
 //! Compares derived values with what they are derived of, and writes those that differ again.
 
-use crate::Result;
 use crate::engine::apply::drain;
 use crate::own_fields::Token;
 use crate::rules::derived::{Compared, DerivedValue};
-use crate::session;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
+use crate::{Result, session};
 use mongodb::bson::{RawDocumentBuf, doc};
 
 /// Compares these holders, twice those that seem to differ: while a write is on its way the first look may have seen

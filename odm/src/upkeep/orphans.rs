@@ -3,8 +3,7 @@
 use crate::Result;
 use crate::engine::apply::derive_anew;
 use crate::model::key::Key;
-use crate::rules::children::orphans::PARENTS;
-use crate::rules::children::orphans::clear_notes;
+use crate::rules::children::orphans::{PARENTS, clear_notes};
 use crate::store::scope::Scope;
 use crate::upkeep::stored::Known;
 use std::collections::HashSet;

@@ -1,4 +1,5 @@
 //! Follows out-of-band writes, and repairs the copies that they leave stale, the links that they leave on one side, and the
+
 //! summaries of buckets.
 
 use crate::engine::apply::drain;
@@ -8,10 +9,8 @@ use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
-use crate::model::names::meet;
-use crate::model::names::plain_name;
-use crate::own_fields::Token;
-use crate::own_fields::{COPIED, LINKS, OWN, VERSION};
+use crate::model::names::{meet, plain_name};
+use crate::own_fields::{COPIED, LINKS, OWN, Token, VERSION};
 use crate::rules::bucket::Summaries;
 use crate::rules::children::parents_of;
 use crate::rules::children::value::OfChildren;
@@ -21,16 +20,12 @@ use crate::rules::copy::value::Copies;
 use crate::rules::derived::DerivedValue;
 use crate::rules::link::count;
 use crate::store::action::Action;
-use crate::store::each::Written;
-use crate::store::each::{but_for_the_deployment, passes};
+use crate::store::each::{Written, but_for_the_deployment, passes};
 use crate::store::fields::at;
 use crate::store::scope::Scope;
 use crate::upkeep::audit::Source;
-use crate::upkeep::backfill;
-use crate::upkeep::copies;
-use crate::upkeep::follow;
-use crate::upkeep::position;
 use crate::upkeep::position::{Place, STATE, beat, is_lost, is_unknown, state};
+use crate::upkeep::{backfill, copies, follow, position};
 use crate::{Error, Odm, Result};
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};

@@ -1,17 +1,14 @@
 //! Applies the pending work that ended processes left.
 
-use crate::engine::apply::apply_each;
-use crate::engine::apply::has_pending_work;
+use crate::engine::apply::{apply_each, has_pending_work};
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
-use crate::own_fields::OPERATION;
-use crate::own_fields::Token;
+use crate::own_fields::{OPERATION, Token};
 use crate::rules::copy::fill::needed;
 use crate::rules::lease;
 use crate::store::batch;
 use crate::store::batch::{all, behind};
-use crate::store::each::Written;
-use crate::store::each::but_for_the_deployment;
+use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::at;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;

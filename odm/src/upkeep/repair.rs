@@ -2,6 +2,7 @@
 //!
 //! Every write matches the value that was read, so it does nothing where another writer was faster, be it another repair. A
 //! repaired link is read again on both sides: one half of a concurrent write may have been undone, and then the link is
+
 //! repaired again.
 
 use crate::engine::apply::DeferredWork;
@@ -14,8 +15,7 @@ use crate::own_fields::Token;
 use crate::rules::derived::DerivedValue;
 use crate::rules::link::count;
 use crate::store::batch::{Change, all, document_id, value};
-use crate::store::each::Written;
-use crate::store::each::but_for_the_deployment;
+use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::scope::{Scope, Statement};
 use crate::store::trace::Trace;
 use crate::upkeep::audit::{Audit, Chosen, FieldOf, Source, look};

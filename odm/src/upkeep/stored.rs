@@ -2,6 +2,7 @@
 //! and a new or changed declaration is backfilled.
 //!
 //! A declaration that replaces another one stores that among the previous ones. A program whose declaration is found there is
+
 //! the older one: nothing else tells which of two programs is newer.
 
 use crate::model::graph::declaration;
@@ -9,8 +10,7 @@ use crate::model::graph::declaration::{
     Declaration, EARLIER, MOST_EARLIER, is_more, is_rule, is_two_way, lacking, restricted, sources,
     was_declared, with_those_of,
 };
-use crate::model::graph::others::Unknown;
-use crate::model::graph::others::{Others, is_refused, may_be_left};
+use crate::model::graph::others::{Others, Unknown, is_refused, may_be_left};
 use crate::model::names::meet;
 use crate::own_fields::EDGES;
 use crate::rules::children::orphans::DERIVED;

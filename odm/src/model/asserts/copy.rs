@@ -1,4 +1,5 @@
 //! Assertions about fields that are derived from other documents: that the source exists, has the right type, and does not
+
 //! change too often.
 
 use super::message::about;
@@ -7,8 +8,7 @@ use crate::model::copy::{CopiedField, CopyOf};
 use crate::model::document::Document;
 use crate::model::path::{Fielded, Needed, Path, Plain, ReadOnly, Step};
 use crate::model::reference::{ChildOf, ParentField, PointsTo, Reference};
-use crate::model::shape::same;
-use crate::model::shape::{FieldMeta, Managed};
+use crate::model::shape::{FieldMeta, Managed, same};
 use crate::model::size::Message;
 use crate::model::value::Numeric;
 use std::marker::PhantomData;

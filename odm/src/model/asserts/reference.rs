@@ -2,11 +2,9 @@
 
 use super::message::{about, one_null};
 use crate::model::document::Document;
-use crate::model::path::PlainlyStored;
-use crate::model::path::{Fielded, Path, Step};
+use crate::model::path::{Fielded, Path, PlainlyStored, Step};
 use crate::model::reference::{Pointer, PointsTo, Ref, Reference, ReferenceKind, ReferenceMeta, ReferenceTo};
-use crate::model::shape::FieldMeta;
-use crate::model::shape::same;
+use crate::model::shape::{FieldMeta, same};
 use crate::model::size::Message;
 use crate::model::value::{Array, Value};
 

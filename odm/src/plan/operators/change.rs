@@ -2,11 +2,7 @@
 
 use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
 use crate::model::value::{Array, List, Numeric, Removable};
-use crate::plan::operators::Changes;
-use crate::plan::operators::Part;
-use crate::plan::operators::Raw;
-use crate::plan::operators::Rooted;
-use crate::plan::operators::never;
+use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
 use crate::query::condition::below;
 use crate::query::equal::Place;
 use crate::query::filter::{Element, Filter, of_item, on_items};

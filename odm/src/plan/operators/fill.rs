@@ -1,13 +1,11 @@
 //! Changes of a field that a document may lack: they begin with its default, which is what a reader sees.
 //!
 //! Where the update can be said as a pipeline, it fills the default and makes the change in one statement. An update that can't
+
 //! (by the items of an array, or in MongoDB's own words) has another statement before it, which only fills.
 
-use crate::model::compare;
-use crate::model::default;
-use crate::model::shape;
-use crate::model::shape::FieldMeta;
-use crate::model::shape::Shape;
+use crate::model::shape::{FieldMeta, Shape};
+use crate::model::{compare, default, shape};
 use mongodb::bson::{Bson, Document, doc};
 
 /// A default that a change begins with where the field is missing.

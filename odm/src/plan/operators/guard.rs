@@ -3,9 +3,7 @@
 use crate::model::shape::FieldMeta;
 use crate::plan::operators::around::Around;
 use crate::plan::operators::range::Limit;
-use crate::query::condition::at_most;
-use crate::query::condition::condition;
-use crate::query::condition::in_array;
+use crate::query::condition::{at_most, condition, in_array};
 use crate::query::equal::Place;
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Document, doc};

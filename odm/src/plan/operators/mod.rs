@@ -1,20 +1,19 @@
 //! The operators of an update, built from typed paths; the guards that keep it within the bounds; and the values that it would take
+
 //! out of them.
 
-use crate::Error;
-use crate::Result;
-use crate::Rule;
-use crate::Violation;
 use crate::model::document::DocumentMeta;
 use crate::model::encode::Stored;
 use crate::model::path::{Codec, Path, Plain, Root};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::Array;
 use crate::model::{check, default, shape};
+use crate::plan::operators::guard::Added;
+use crate::plan::operators::range::{Limits, Range};
 use crate::query::equal::Place;
 use crate::query::filter::Element;
-use crate::query::operand::Operand;
-use crate::query::operand::encode;
+use crate::query::operand::{Operand, encode};
+use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
@@ -28,10 +27,7 @@ pub(crate) mod items;
 pub(crate) mod range;
 
 pub use crate::plan::operators::change::Change;
-use crate::plan::operators::guard::Added;
 pub(crate) use crate::plan::operators::guard::Guard;
-use crate::plan::operators::range::Limits;
-use crate::plan::operators::range::Range;
 
 /// A type whose paths closures receive: a document, or the items of an array.
 ///

@@ -1,18 +1,10 @@
 //! The bounds that a sum or a product keeps: those that a field declares and the range of its integer type. Which stored
+
 //! numbers pass them is worked out here, so that a guard is one comparison.
 
-use crate::model::compare::Decimal;
-use crate::model::compare::approximate;
-use crate::model::compare::bson;
-use crate::model::compare::compare_numbers;
-use crate::model::compare::number;
-use crate::model::compare::order_of;
+use crate::model::compare::{Decimal, approximate, bson, compare_numbers, number, order_of};
 use crate::model::shape;
-use crate::model::shape::Bounds;
-use crate::model::shape::FieldMeta;
-use crate::model::shape::MOST_WRAPPERS;
-use crate::model::shape::Number;
-use crate::model::shape::Shape;
+use crate::model::shape::{Bounds, FieldMeta, MOST_WRAPPERS, Number, Shape};
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Decimal128, Document, doc};
 use std::cmp::Ordering;

@@ -1,4 +1,5 @@
 //! What sorts behind a value. `$gt` and `$lt` compare values of one type only, while a sort puts one type behind the
+
 //! other.
 
 use crate::model::shape::{Shape, shape_at};

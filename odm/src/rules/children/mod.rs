@@ -3,6 +3,7 @@
 //! Within a transaction, a change of a child is a change of its parent where the one follows from the other: an element is
 //! pushed, a number is added. Everything else is derived again from the children, by a query on the index of the parent
 //! reference. Without a transaction everything is derived again, and written only if no other writer has changed the parent's
+
 //! derived fields since: their revision is read before the children are.
 
 pub(crate) mod newest;
@@ -25,8 +26,7 @@ use crate::rules::children::newest::{newest, order};
 use crate::rules::image::Image;
 use crate::rules::pending::PendingWork;
 use crate::store::batch::all;
-use crate::store::each::Written;
-use crate::store::each::but_for_the_deployment;
+use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::{at, is_number, number, put};
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};

@@ -1,32 +1,28 @@
 //! Updates the copies of a document in their holders.
 //!
 //! A delivery has the version of the source, and updates the holders that still refer to it and have an older version. So
+
 //! deliveries can be repeated, and can overtake each other: the newest version stays.
 
 use crate::model::copy::SyncMode;
-use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::{Edge, dotted};
 use crate::model::graph::sync::kept_in_sync;
-use crate::model::key;
 use crate::model::key::Key;
 use crate::model::names::read_too;
-use crate::own_fields::Token;
-use crate::own_fields::{COPIED, OPERATION, PROGRESS, VERSION};
+use crate::model::{default, key};
+use crate::own_fields::{COPIED, OPERATION, PROGRESS, Token, VERSION};
 use crate::plan::fields::ChangedFields;
 use crate::rules::copy::fill::{first_version, needed};
 use crate::rules::lease;
-use crate::rules::pending::PendingWork;
-use crate::rules::pending::{below, record};
-use crate::store::batch;
-use crate::store::batch::Ids;
-use crate::store::batch::id;
-use crate::store::each;
+use crate::rules::pending::{PendingWork, below, record};
+use crate::store::batch::{Ids, id};
 use crate::store::each::Written;
 use crate::store::fields::{at, number, put};
 use crate::store::looked::Which;
 use crate::store::scope::{Scope, Statement};
+use crate::store::{batch, each};
 use crate::{Error, FanOut, Progress, Result};
 use futures::future::{try_join, try_join_all};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};

@@ -1,4 +1,5 @@
 //! Fills in copies in the documents that an application writes, before they are sent: with the version of the source, and with
+
 //! the pending work of the write.
 
 use crate::model::copy::SyncMode;
@@ -6,9 +7,9 @@ use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::{CopyField, Derived, Edge, Segment};
 use crate::model::key::Key;
-use crate::own_fields::CHILDREN;
-use crate::own_fields::Token;
-use crate::own_fields::{COPIED, DELETE, OPERATION, OWN, PENDING, REVISION, VERSION, name_of};
+use crate::own_fields::{
+    CHILDREN, COPIED, DELETE, OPERATION, OWN, PENDING, REVISION, Token, VERSION, name_of,
+};
 use crate::plan::affected::Affected;
 use crate::plan::fields::ChangedFields;
 use crate::plan::keep::Filled;
