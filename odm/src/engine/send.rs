@@ -8,7 +8,7 @@ use crate::error::results::BulkDone;
 use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
-use crate::own_fields::{OWN, VERSION};
+use crate::own_fields::OWN;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
 use crate::rules::copy::fill::needed;
@@ -189,7 +189,7 @@ async fn insert_many<D: Serialize + Send + Sync>(
 async fn update(execution: Execution<'_>, core: Core, update: &Update, filter: Document) -> Result<Outcome> {
     fill_one(execution, &core, update).await?;
     if core.session().is_some()
-        && raises_version(update)
+        && changes_source(update)
         && let Some(done) = update_and_read(execution, &core, update, &filter).boxed().await?
     {
         return Ok(done);
@@ -210,10 +210,8 @@ async fn update(execution: Execution<'_>, core: Core, update: &Update, filter: D
 }
 
 /// Whether others copy what an update of one document changes.
-fn raises_version(update: &Update) -> bool {
-    let raised = update.built.update.get_document("$inc");
-    let is_source = raised.is_ok_and(|fields| fields.contains_key(VERSION));
-    is_source && update.one.is_some() && !update.upsert
+fn changes_source(update: &Update) -> bool {
+    update.touches.is_of_source && update.one.is_some() && !update.upsert
 }
 
 /// Updates a document that others copy from, in its transaction, and reads it: the rules ask for it right after the update. `None` for a
