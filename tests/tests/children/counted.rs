@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
 
 /// A deletion reads what it deletes, and then begins a transaction. A write of another process in between counts once.
 #[odm_tests::test]
@@ -121,6 +122,18 @@ fn operations_of_one_transaction_that_are_awaited_together_run_one_after_the_oth
     });
 }
 
+/// The task's next read of a connection returns to the runtime, also where the server has answered by then.
+fn yield_at_the_next_read() {
+    let mut context = Context::from_waker(Waker::noop());
+    // A task has a budget of 128 such operations before it yields.
+    for _ in 0..256 {
+        if pin!(tokio::task::consume_budget()).poll(&mut context).is_pending() {
+            return;
+        }
+    }
+    panic!("the event is not handled within a task");
+}
+
 /// What follows from it in other documents may not be written yet.
 #[odm_tests::test]
 fn a_transaction_with_a_cancelled_operation_is_not_committed() {
@@ -135,6 +148,7 @@ fn a_transaction_with_a_cancelled_operation_is_not_committed() {
                     && done.command_name == command
                 {
                     tell.notify_one();
+                    yield_at_the_next_read();
                 }
             });
             let outcome = other
