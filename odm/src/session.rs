@@ -1,10 +1,11 @@
 //! Runs transactions, by the driver's rules for retrying them.
 
+use crate::engine::after_commit;
 use crate::engine::after_commit::AfterCommit;
 use crate::engine::recheck::Recheck;
 use crate::engine::remove::Later;
-use crate::engine::{after_commit, apply};
 use crate::error::driver::DriverText;
+use crate::rules::effects::DeferredWork;
 use crate::store::queue::{QueueKey, Turns, at_random};
 use crate::store::session::End;
 use crate::{Error, Odm, Result, own_fields};
@@ -39,7 +40,7 @@ impl Shared {
     }
 
     /// Registers all this work, to be applied after the commit.
-    pub(crate) fn leave(&self, deferred: apply::DeferredWork) {
+    pub(crate) fn leave(&self, deferred: DeferredWork) {
         self.after_commit(|after: &mut AfterCommit| after.left.add_all(deferred));
     }
 

@@ -2,7 +2,8 @@
 
 use crate::engine::recheck::Recheck;
 use crate::engine::remove::{self, Later};
-use crate::engine::{apply, recheck};
+use crate::engine::{drain, recheck};
+use crate::rules::effects::DeferredWork;
 use crate::store::scope::Scope;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -16,7 +17,7 @@ pub(crate) struct AfterCommit {
     /// Documents that were deleted: whether something refers to them.
     pub(crate) deleted: Vec<Later>,
     /// The pending work of written documents.
-    pub(crate) left: apply::DeferredWork,
+    pub(crate) left: DeferredWork,
 }
 
 /// The result of the checks after a commit: an error only if something of the transaction was undone. Any other failure is
@@ -59,7 +60,7 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
         } else {
             recheck::after(&scope, &left.written).await
         };
-        apply::drained_or_logged(deferred.drain(&scope).await);
+        drain::drained_or_logged(deferred.drain(&scope).await);
         told(checked)?;
         told(deleted)
     }

@@ -1,13 +1,17 @@
 //! Fills in what the library has in documents before a write: copies, the fields of children, and the count of link writes.
 
-use crate::own_fields::Token;
+use crate::model::document::DocumentMeta;
+use crate::own_fields::{OPERATION, OWN, PENDING, Token, name_of};
+use crate::plan::affected::Affected;
 use crate::plan::keep::Filled;
 use crate::plan::touches::Touches;
-use crate::rules::copy::fill::{self, Inserts};
-use crate::rules::link::count;
+use crate::rules::derived::unsupported;
+use crate::rules::filling::{Inserts, NewDocuments, Replacing, Updating, decoded, encoded};
+use crate::rules::pending::{all_fields, merged_mark, path_for, record};
+use crate::store::fields::put;
 use crate::store::scope::Scope;
-use crate::{Odm, Result};
-use mongodb::bson::RawDocumentBuf;
+use crate::{Odm, Result, rules};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::sync::atomic::AtomicU64;
 
 /// Fills in copies before a write, in its transaction or not.
@@ -22,11 +26,11 @@ pub(crate) struct FillIn<'a> {
 
 impl FillIn<'_> {
     /// Puts collections from which others of them copy before these.
-    pub(crate) fn sources_first(self, metas: &mut Vec<&'static crate::model::document::DocumentMeta>) {
+    pub(crate) fn sources_first(self, metas: &mut Vec<&'static DocumentMeta>) {
         let graph = self.odm.graph();
         let mut rest = std::mem::take(metas);
         while !rest.is_empty() {
-            let waits = |meta: &crate::model::document::DocumentMeta| {
+            let waits = |meta: &DocumentMeta| {
                 let copying = graph.outgoing(meta).filter(|edge| !edge.copies.is_empty());
                 copying.flat_map(|edge| &edge.targets).any(|target| {
                     target.collection != meta.collection
@@ -40,59 +44,158 @@ impl FillIn<'_> {
     }
 
     /// Whether copies may be taken of documents that the same operation inserts: if it fails, nothing of it is left.
-    pub(crate) async fn may_copy(self, meta: &crate::model::document::DocumentMeta) -> Result<bool> {
+    pub(crate) async fn may_copy(self, meta: &DocumentMeta) -> Result<bool> {
         let mut incoming = self.odm.graph().incoming(meta);
         let is_source = incoming.any(|edge| edge.sync().is_some());
         Ok(is_source && (self.session.is_some() || self.odm.has_transactions().await?))
     }
 
-    /// Fills in copies in new documents. Their pending work has this token.
+    /// Fills in new documents. Their pending work has this token.
     pub(crate) async fn insert(
         self,
-        meta: &'static crate::model::document::DocumentMeta,
+        meta: &'static DocumentMeta,
         documents: &mut [RawDocumentBuf],
         token: &mut Option<Token>,
     ) -> Result<()> {
-        self.with(async |scope| fill::fill_insert(scope, meta, documents, self.beside, token).await)
-            .await?;
-        if self.odm.graph().is_linked(meta) {
-            count::count_new(documents)
-        } else {
-            Ok(())
+        let graph = self.odm.graph();
+        if documents.is_empty() || !graph.is_depended_on(meta) {
+            return Ok(());
         }
-    }
-
-    /// Puts copies beside the references that an update sets, in one document, if it names one by its id.
-    pub(crate) async fn update(
-        self,
-        meta: &'static crate::model::document::DocumentMeta,
-        (one, upsert): (Option<&mongodb::bson::Bson>, bool),
-        (built, touches): (&mut crate::plan::operators::Built, &Touches),
-        token: &mut Option<Token>,
-    ) -> Result<()> {
-        let changes = (&mut *built, touches);
+        let pending = if self.leaves_work(meta, Affected::by_insert(graph, meta)).await? {
+            all_fields()
+        } else {
+            Document::new()
+        };
+        let mut new = NewDocuments::new(documents, self.beside, pending);
         self.with(async |scope| {
-            fill::fill_update(scope, meta, (one, upsert), changes, self.beside, token).await
+            for rule in rules::all() {
+                rule.fill_new(scope, meta, &mut new).await?;
+            }
+            Ok(())
         })
         .await?;
-        if touches.links(self.odm.graph()) {
-            count::count(&mut built.update);
-        } else if upsert && self.odm.graph().is_linked(meta) {
-            // An upsert that finds a document does not link it, and does not write to it for that.
-            count::count_inserted(&mut built.update);
+        let token = (!new.pending.is_empty()).then(|| *token.get_or_insert_with(Token::new));
+        new.filled(token)?.put_into(documents)
+    }
+
+    /// Adds to an update what follows from it in the same documents: in one document, if it names one by its id.
+    pub(crate) async fn update(
+        self,
+        meta: &'static DocumentMeta,
+        (one, upsert): (Option<&Bson>, bool),
+        (update, touches): (&mut Document, &Touches),
+        token: &mut Option<Token>,
+    ) -> Result<()> {
+        let graph = self.odm.graph();
+        if !graph.is_depended_on(meta) {
+            return Ok(());
+        }
+        let mut affected = touches.affected;
+        if upsert {
+            affected = affected.or(Affected::by_insert(graph, meta));
+        }
+        let leaves_work = self.leaves_work(meta, affected).await?;
+        let mut updating = Updating {
+            one,
+            upsert,
+            update,
+            touches,
+            beside: self.beside,
+            pending: Document::new(),
+        };
+        self.with(async |scope| {
+            for rule in rules::all() {
+                rule.fill_update(scope, meta, &mut updating).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        let Updating { update, pending, .. } = updating;
+        if leaves_work || !pending.is_empty() {
+            let token = *token.get_or_insert_with(Token::new);
+            if leaves_work {
+                record(update, token);
+            } else {
+                put(update, "$setOnInsert", OPERATION, token.into());
+            }
+            for (name, entry) in pending {
+                put(update, "$setOnInsert", &path_for(&name), entry);
+            }
         }
         Ok(())
     }
 
-    /// The replacement with its copies; `None` for a document without copies.
+    /// The replacement with what the library keeps in the document; `None` where that is nothing.
     pub(crate) async fn replace(
         self,
-        meta: &'static crate::model::document::DocumentMeta,
-        document: &RawDocumentBuf,
+        meta: &'static DocumentMeta,
+        given: &RawDocumentBuf,
         token: &mut Option<Token>,
     ) -> Result<Option<Filled>> {
-        self.with(async |scope| fill::fill_replace(scope, meta, document, self.beside, token).await)
-            .await
+        let graph = self.odm.graph();
+        if !graph.is_depended_on(meta) {
+            return Ok(None);
+        }
+        let affected = Affected::by_replacement(graph, meta);
+        let pending = if self.leaves_work(meta, affected).await? {
+            all_fields()
+        } else {
+            Document::new()
+        };
+        let mut replacing = Replacing {
+            given,
+            document: Bson::Document(decoded(given)?),
+            beside: self.beside,
+            computed: Document::new(),
+            own: Document::new(),
+            pending,
+        };
+        self.with(async |scope| {
+            for rule in rules::all() {
+                rule.fill_replacement(scope, meta, &mut replacing).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        let Replacing {
+            document,
+            mut computed,
+            mut own,
+            pending,
+            ..
+        } = replacing;
+        let Bson::Document(mut document) = document else {
+            return Ok(None);
+        };
+        document.remove(OWN);
+        let is_whole = computed.is_empty();
+        if !pending.is_empty() {
+            let token = *token.get_or_insert_with(Token::new);
+            own.insert(name_of(PENDING), merged_mark(token, pending));
+        }
+        computed.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
+        Ok(Some(Filled {
+            document: encoded(&document)?,
+            fields: document,
+            computed,
+            is_whole,
+        }))
+    }
+
+    /// Whether work is pending after a write.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`](crate::Error::Unsupported) for what this deployment can't keep in sync.
+    async fn leaves_work(self, meta: &DocumentMeta, affected: Affected) -> Result<bool> {
+        let graph = self.odm.graph();
+        if !graph.takes_part(meta) {
+            return Ok(false);
+        }
+        let transactions = self.odm.has_transactions().await?;
+        if !transactions && let Some(name) = graph.needs_transactions(meta) {
+            return Err(unsupported(self.odm, name).await?);
+        }
+        Ok(affected.leaves_work(transactions))
     }
 
     async fn with<R>(self, work: impl AsyncFnOnce(&Scope<'_>) -> Result<R>) -> Result<R> {

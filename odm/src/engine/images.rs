@@ -1,19 +1,26 @@
-//! The documents that a write changes in a transaction, as they were before it.
+//! The documents that a write changes, as they were before it.
 
 use crate::Result;
 use crate::engine::Outcome;
-use crate::engine::apply::is_kept;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::is;
+use crate::model::graph::edge::Edge;
+use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
+use crate::model::names::read_too;
 use crate::plan::fields::ChangedFields;
 use crate::plan::operation::Write;
-use crate::rules::copy::fill::needed;
+use crate::rules::copy::fill;
+use crate::rules::exists::{self, Images, roots};
 use crate::rules::image::Image;
+use crate::rules::{self, needed};
 use crate::store::batch::{by_ids, id as id_of};
 use crate::store::scope::Scope;
-use mongodb::bson::{RawDocument, RawDocumentBuf};
+use futures::future::{try_join, try_join_all};
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
+
+/// Maximum number of documents of one operation whose previous references are kept in memory, so that they can be restored.
+const PUT_BACK: i64 = exists::MANY as i64;
 
 /// The documents of one collection that the writes change.
 #[derive(Debug)]
@@ -37,79 +44,152 @@ fn written(meta: &DocumentMeta, writes: &[Write]) -> ChangedFields {
         .unwrap_or(ChangedFields::All)
 }
 
-impl Before {
-    /// Reads what the writes will change, so far as something depends on how it was. `None` where one condition finds more
-    /// documents than `most`.
-    pub(crate) async fn read(
-        scope: &Scope<'_>,
-        writes: &[Write],
-        most: Option<usize>,
-    ) -> Result<Option<Before>> {
-        let graph = scope.odm.graph();
-        let mut before = Before::default();
-        let mut more = false;
-        for write in writes {
-            let concerned = !write.is_insert() && write.affected(graph).is_any();
-            if concerned
-                && !before
-                    .own
-                    .iter()
-                    .any(|own| own.meta.collection == write.meta.collection)
-            {
-                before.own.push(Own {
-                    meta: write.meta,
-                    before: HashMap::new(),
-                });
-            }
-        }
-        for own in &mut before.own {
-            let meta = own.meta;
-            let of = || {
-                writes
-                    .iter()
-                    .filter(|write| write.meta.collection == meta.collection)
-            };
-            let children = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
-            // References that the write does not add get no new copies, and their targets may be missing by now.
-            let others = graph
-                .copying(meta)
-                .filter(|edge| is_kept(edge))
-                .any(|edge| edge.array().is_some() || of().any(|write| !write.replaces_reference(edge)));
-            let fields = needed(graph, meta);
-            let mut ids: Vec<Key> = Vec::new();
-            for (filter, id) in of().filter_map(|write| write.changed()) {
-                match id {
-                    Some(id) => ids.push(Key::of_bson(id)),
-                    None => {
-                        let (filter, fields) = (filter.clone(), fields.clone());
-                        let found = match most {
-                            None => scope.every(meta, filter, fields).await?,
-                            Some(most) => {
-                                let some = scope.some(meta, filter, fields, most + 1).await?;
-                                more |= some.more;
-                                some.documents
-                            }
-                        };
-                        let found = found.into_iter();
-                        own.before
-                            .extend(found.map(|document| (id_of(&document), Some(document))));
-                    }
-                }
-            }
-            if children || others {
-                let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-                for document in by_ids(scope, meta, ids.iter(), names).await? {
-                    own.before.insert(id_of(&document), Some(document));
-                }
-            } else {
-                for key in ids {
-                    own.before.entry(key).or_insert(None);
-                }
-            }
-        }
-        Ok((!more).then_some(before))
+/// The documents of one collection that the writes will change, and what is to be read of them.
+struct Wanted<'w> {
+    meta: &'static DocumentMeta,
+    writes: Vec<&'w Write>,
+    /// The fields that hold references which the writes add or link, and the copies beside them.
+    references: Vec<String>,
+    /// Whether two-way references are among them.
+    links: bool,
+    /// Whether derived values depend on the writes.
+    derived: bool,
+    /// Whether these depend on how the documents were.
+    compares: bool,
+}
+
+impl<'w> Wanted<'w> {
+    /// `None` where nothing is to be read.
+    fn of(
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        writes: Vec<&'w Write>,
+        linked: &[&Edge],
+        derived: bool,
+    ) -> Option<Wanted<'w>> {
+        let linked = linked.iter().copied().filter(|edge| is(edge.holder, meta));
+        let added = graph.outgoing(meta).filter(|edge| {
+            let adds = |write: &&Write| write.changed().is_some() && write.adds(edge);
+            !edge.is_two_way() && edge.reference.check && writes.iter().any(adds)
+        });
+        let edges = linked.clone().chain(added);
+        // The copies beside a nested reference are in the same field of the document.
+        let own = edges.clone().filter(|edge| edge.segments.len() == 1);
+        let beside: Vec<String> = own.flat_map(fill::beside).collect();
+        let roots = roots(edges).into_iter().map(str::to_owned);
+        let references: Vec<String> = roots.chain(beside).collect();
+        let is_affected = |write: &&Write| !write.is_insert() && write.affected(graph).is_any();
+        let derived = derived && writes.iter().any(is_affected);
+        let compares = derived
+            && rules::all()
+                .iter()
+                .any(|rule| rule.compares(graph, meta, &writes));
+        (derived || !references.is_empty()).then(|| Wanted {
+            meta,
+            links: linked.clone().next().is_some(),
+            writes,
+            references,
+            derived,
+            compares,
+        })
     }
 
+    /// The names of the fields to read: of the references, and with them those of derived values.
+    fn names(&self, graph: &Graph, derived: bool) -> Vec<String> {
+        let derived = derived.then(|| needed(graph, self.meta));
+        let derived = derived.iter().flat_map(Document::keys).cloned();
+        derived.chain(self.references.iter().cloned()).collect()
+    }
+
+    /// The documents that match a condition, and whether there are more than `most`.
+    async fn by_condition(
+        &self,
+        scope: &Scope<'_>,
+        filter: Document,
+        most: Option<usize>,
+    ) -> Result<(Vec<RawDocumentBuf>, bool)> {
+        let names = self.names(scope.odm.graph(), self.derived);
+        let names = names.iter().map(String::as_str);
+        let one_more = most.map(|most| most + 1);
+        match one_more.filter(|_| self.derived) {
+            Some(one_more) => {
+                let mut fields = Document::new();
+                names.for_each(|name| read_too(&mut fields, name));
+                let some = scope.some(self.meta, filter, fields, one_more).await?;
+                Ok((some.documents, some.more))
+            }
+            None => {
+                let limit = match (self.derived, self.links) {
+                    (true, _) => None,
+                    (false, true) => one_more.and_then(|limit| i64::try_from(limit).ok()),
+                    (false, false) => Some(PUT_BACK),
+                };
+                let found = scope.find(self.meta, filter, names, limit).await?;
+                Ok((found, false))
+            }
+        }
+    }
+}
+
+/// Reads the documents that the writes will change, once: the references that the writes add or link, and, for `derived`, what
+/// derived values depend on. `None` where they are more than `most`.
+pub(crate) async fn read(
+    scope: &Scope<'_>,
+    writes: &[Write],
+    linked: &[&Edge],
+    derived: bool,
+    most: Option<usize>,
+) -> Result<Option<(Images, Before)>> {
+    let graph = scope.odm.graph();
+    let (mut images, mut before) = (Images::default(), Before::default());
+    let mut collections: Vec<(&'static DocumentMeta, Vec<&Write>)> = Vec::new();
+    for write in writes {
+        match collections.iter_mut().find(|(meta, _)| is(meta, write.meta)) {
+            Some((_, of)) => of.push(write),
+            None => collections.push((write.meta, vec![write])),
+        }
+    }
+    let mut more = false;
+    for (meta, writes) in collections {
+        let Some(wanted) = Wanted::of(graph, meta, writes, linked, derived) else {
+            continue;
+        };
+        let mut ids: Vec<Key> = Vec::new();
+        let mut queries = Vec::new();
+        for (filter, id) in wanted.writes.iter().filter_map(|write| write.changed()) {
+            match id {
+                Some(id) => ids.push(Key::of_bson(id)),
+                None => queries.push(wanted.by_condition(scope, filter.clone(), most)),
+            }
+        }
+        let names = wanted.names(graph, wanted.compares);
+        let asked: &[Key] = if names.is_empty() { &[] } else { &ids };
+        let one = by_ids(scope, meta, asked.iter(), names.iter().map(String::as_str));
+        let (one, many) = try_join(one, try_join_all(queries)).await?;
+        more |= many.iter().any(|(_, more)| *more);
+        let many: Vec<RawDocumentBuf> = many.into_iter().flat_map(|(documents, _)| documents).collect();
+        if wanted.derived {
+            let mut own: HashMap<Key, Option<RawDocumentBuf>> = HashMap::new();
+            let read = if wanted.compares {
+                one.iter().chain(&many)
+            } else {
+                own.extend(ids.iter().map(|key| (key.clone(), None)));
+                [].iter().chain(&many)
+            };
+            own.extend(read.map(|document| (id_of(document), Some(document.clone()))));
+            before.own.push(Own { meta, before: own });
+        }
+        if !wanted.references.is_empty() {
+            let mut seen = HashSet::new();
+            let documents = one.into_iter().chain(many);
+            let documents = documents.filter(|document| seen.insert(id_of(document)));
+            images.changed.push((meta, documents.collect()));
+        }
+    }
+    Ok((!more).then_some((images, before)))
+}
+
+impl Before {
     /// Whether a document will be read after the writes: one of those of a collection, or that were inserted into it.
     pub(crate) fn has(
         &self,

@@ -7,23 +7,25 @@
 //! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
 //! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
+
 //!
 
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 
 pub(crate) mod after_commit;
-pub(crate) mod apply;
 mod attempts;
 pub(crate) mod bucket;
 mod bulk;
 mod delete;
 pub(crate) mod documents;
+pub(crate) mod drain;
 pub(crate) mod fill_in;
 pub(crate) mod images;
 pub(crate) mod obligations;
 mod outcome;
 mod parts;
 mod prepare;
+pub(crate) mod propagate;
 pub(crate) mod recheck;
 pub(crate) mod remove;
 mod send;

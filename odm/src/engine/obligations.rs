@@ -4,34 +4,35 @@
 //! All writes are executed in one way. They describe their changes, as [`Write`]s, and pass a function that executes them. A
 //! write that touches no references is executed as it is; one that adds references, between two checks; one that touches
 //! two-way references, copies that are not eventual, or parents, in a transaction, the caller's or one of its own, with the documents compared before and after. A
+
 //! standalone server has no transactions: there the same is done without one, so a crash between two statements may leave a
 
 //! link on one side, or a child counted in a parent that it left; `audit` finds both.
 
 use crate::engine::recheck::{Recheck, Written};
-use crate::engine::{Outcome, apply, images, recheck};
+use crate::engine::{Outcome, drain, images, propagate, recheck};
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::Edge;
 use crate::model::graph::{Graph, sync};
 use crate::model::key::Key;
 use crate::own_fields::Token;
 use crate::plan::affected::Affected;
-use crate::plan::links;
-use crate::plan::links::{Diff, Effect, Node};
+use crate::plan::links::Diff;
 use crate::plan::operation::{What, Write};
 use crate::plan::write::refers_to_its_kind;
-use crate::rules::copy::fill;
+use crate::rules::effects::{DeferredWork, Effects};
+use crate::rules::exists;
 use crate::rules::exists::{AddedRefs, Images, Missing, roots};
-use crate::rules::{exists, link};
+use crate::rules::link::other_side::{Linking, Made, effects_of, node, values};
 use crate::session::{self, Shared, Turn};
-use crate::store::batch::{by_ids, id};
+use crate::store::batch::by_ids;
 use crate::store::queue::QueueKey;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, RawDocument, RawDocumentBuf, doc};
-use std::collections::{HashMap, HashSet};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum number of documents that one transaction changes: it has to end within the server's minute, and the server keeps it
@@ -57,9 +58,6 @@ pub(crate) struct Obligations<'a> {
     /// Whether its effects follow the write, also those that could be applied in its transaction.
     eventual: bool,
 }
-
-/// Maximum number of documents of one operation whose previous references are kept in memory, so that they can be restored.
-const PUT_BACK: i64 = exists::MANY as i64;
 
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
 /// two of them, which is refused where both are seen.
@@ -240,7 +238,7 @@ impl<'a> Obligations<'a> {
             // A part of the writes may have been made.
             Err(error) => {
                 if scope.session.is_none() {
-                    apply::log_undrained(apply::drain_all(scope, self.with_pending(token)).await);
+                    drain::log_undrained(drain::drain_all(scope, self.with_pending(token)).await);
                 }
                 return Err(error);
             }
@@ -254,7 +252,7 @@ impl<'a> Obligations<'a> {
                 let drained = if self.eventual {
                     self.drained_together(scope, token).await
                 } else {
-                    apply::drain_all(scope, pending).await
+                    drain::drain_all(scope, pending).await
                 };
                 let collection = self.writes.first().map_or("", |write| write.meta.collection);
                 done.copies += drained.map_err(|error| error.after_a_part(collection))?;
@@ -270,14 +268,14 @@ impl<'a> Obligations<'a> {
             return Ok(0);
         };
         let Some(document) = documents.first() else {
-            return apply::drain(*scope, write.meta, token).await;
+            return drain::drain(*scope, write.meta, token).await;
         };
         let left = scope.odm.queue().leave(document, token);
         let (_turn, tokens) = left.turn().await;
         if tokens.is_empty() {
             return Ok(0);
         }
-        let drained = apply::drain_any(*scope, write.meta, doc! { "$in": &tokens }.into()).await?;
+        let drained = drain::drain_any(*scope, write.meta, doc! { "$in": &tokens }.into()).await?;
         left.applied(&tokens);
         Ok(drained)
     }
@@ -306,7 +304,7 @@ impl<'a> Obligations<'a> {
 
     /// Between two questions.
     async fn checked(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
-        let Some(before) = self.look(scope, None).await? else {
+        let Some((before, _)) = self.look(scope, false, None).await? else {
             return Ok(Outcome::too_many());
         };
         let done = send(scope.session.cloned()).await?;
@@ -323,23 +321,33 @@ impl<'a> Obligations<'a> {
         Ok(done)
     }
 
-    /// Whether the targets are there, and what the documents are that will change; together where that can be. `None` where the
-    /// documents are more than these.
-    async fn look(&self, scope: &Scope<'_>, most: Option<usize>) -> Result<Option<Images>> {
-        let (mut images, missing) = match scope.session {
-            None => futures::future::try_join(self.images(scope, most), self.check(scope)).await?,
+    /// Whether the targets are there, and what the documents are that will change, with what derived values depend on if it is asked
+    /// for; together where that can be. `None` where the documents are more than `most`.
+    async fn look(
+        &self,
+        scope: &Scope<'_>,
+        derived: bool,
+        most: Option<usize>,
+    ) -> Result<Option<(Images, images::Before)>> {
+        let linked: Vec<&Edge> = self.edges().collect();
+        let read = || images::read(scope, self.writes, &linked, derived, most);
+        let (mut before, missing) = match scope.session {
+            None => futures::future::try_join(read(), self.check(scope)).await?,
             Some(_) => {
                 let missing = self.check(scope).await?;
-                (self.images(scope, most).await?, missing)
+                (read().await?, missing)
             }
         };
         if scope.session.is_none() && exists::may_go(self.graph(), &missing) {
             // A delete of the targets meanwhile has removed the references before.
-            images = self.images(scope, most).await?;
+            before = read().await?;
         }
+        let Some((mut images, before)) = before else {
+            return Ok(None);
+        };
         images.lacking = exists::had_before(self.graph(), missing, self.writes, &images)?;
         let too_many = most.is_some_and(|most| images.is_more_than(most));
-        Ok((!too_many).then_some(images))
+        Ok((!too_many).then_some((images, before)))
     }
 
     async fn check(&self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
@@ -384,7 +392,9 @@ impl<'a> Obligations<'a> {
             None => inserted.push((meta, vec![id])),
         };
         for write in self.writes {
-            let id = write.inserted().and_then(|document| value(document, "_id"));
+            let id = write
+                .inserted()
+                .and_then(|document| Bson::try_from(document.get("_id").ok().flatten()?).ok());
             if let Some(id) = id.filter(|_| done.is_made(write.at)) {
                 insert(write.meta, id);
             }
@@ -409,70 +419,6 @@ impl<'a> Obligations<'a> {
         };
         let added = self.unheld(added, scope.session.is_some(), |_| false);
         Ok(Recheck::of(graph, added, written))
-    }
-
-    /// The documents that the writes will change, as they are: the fields that hold references. With `most`, at most one more
-    /// than this number.
-    async fn images(&self, scope: &Scope<'_>, most: Option<usize>) -> Result<Images> {
-        let graph = self.graph();
-        let mut images = Images::default();
-        let mut collections: Vec<&'static DocumentMeta> = Vec::new();
-        for write in self.writes {
-            let known = collections
-                .iter()
-                .any(|meta| meta.collection == write.meta.collection);
-            if !known && write.changed().is_some() {
-                collections.push(write.meta);
-            }
-        }
-        for meta in collections {
-            let of = || {
-                self.writes
-                    .iter()
-                    .filter(|write| write.meta.collection == meta.collection)
-            };
-            let linked = self
-                .edges()
-                .filter(|edge| edge.holder.collection == meta.collection);
-            let is_linked = linked.clone().next().is_some();
-            let added = graph.outgoing(meta).filter(|edge| {
-                let adds = |write: &Write| write.changed().is_some() && write.adds(edge);
-                !edge.is_two_way() && edge.reference.check && of().any(adds)
-            });
-            let edges = linked.chain(added);
-            // The copies beside a nested reference are in the same field of the document.
-            let own = edges.clone().filter(|edge| edge.segments.len() == 1);
-            let beside: Vec<String> = own.flat_map(fill::beside).collect();
-            let names: Vec<&str> = roots(edges)
-                .into_iter()
-                .chain(beside.iter().map(String::as_str))
-                .collect();
-            if names.is_empty() {
-                continue;
-            }
-            let mut ids: Vec<Key> = Vec::new();
-            let mut queries = Vec::new();
-            for (filter, id) in of().filter_map(|write| write.changed()) {
-                match id {
-                    Some(id) => ids.push(Key::of_bson(id)),
-                    None => {
-                        let limit = if is_linked {
-                            most.and_then(|most| i64::try_from(most + 1).ok())
-                        } else {
-                            Some(PUT_BACK)
-                        };
-                        queries.push(scope.find(meta, filter.clone(), names.iter().copied(), limit));
-                    }
-                }
-            }
-            let one = by_ids(scope, meta, ids.iter(), names.iter().copied());
-            let (one, many) = futures::future::try_join(one, futures::future::try_join_all(queries)).await?;
-            let mut seen = HashSet::new();
-            let documents = one.into_iter().chain(many.into_iter().flatten());
-            let documents = documents.filter(|document| seen.insert(id(document)));
-            images.changed.push((meta, documents.collect()));
-        }
-        Ok(images)
     }
 
     /// The documents that its transaction will write, as far as they are known before: those that it names by their ids, and those
@@ -555,20 +501,13 @@ impl<'a> Obligations<'a> {
         send: Sender<'a, '_>,
         most: Option<usize>,
     ) -> Result<Within> {
-        let Some(before) = self.look(scope, most).await? else {
+        let derived = self.affected.atomic && scope.session.is_some() || self.moves_children();
+        let Some((before, images)) = self.look(scope, derived, most).await? else {
             return Ok(Within::nothing(Outcome::too_many()));
         };
-        let reads_images = self.affected.atomic && scope.session.is_some() || self.moves_children();
-        let images = if reads_images {
-            match images::Before::read(scope, self.writes, most).await? {
-                Some(images) => Some(images),
-                None => return Ok(Within::nothing(Outcome::too_many())),
-            }
-        } else {
-            None
-        };
+        let images = derived.then_some(images);
         if scope.session.is_none() {
-            self.foresee(scope, &before).await?;
+            self.linking().foresee(scope, &before).await?;
         }
         let mut done = send(scope.session.cloned()).await?;
         if done.is_nothing() {
@@ -588,30 +527,12 @@ impl<'a> Obligations<'a> {
         })
     }
 
-    /// Nothing takes a write back that no transaction holds, so what the other side of its links can be told to refuse is refused
-    /// before it.
-    async fn foresee(&self, scope: &Scope<'_>, before: &Images) -> Result<()> {
-        let Some(after) = self.after(before, |_| true) else {
-            return Ok(());
-        };
-        let diff = self.diff(before, &after)?;
-        let effects = self.effects(scope, &diff).await?;
-        let mut inserted: HashSet<(&str, Key)> = HashSet::new();
-        for write in self.writes {
-            let id = match write.inserted() {
-                Some(document) => Some(id(document)),
-                None => write.upserted_id().map(Key::of_bson),
-            };
-            inserted.extend(id.map(|id| (write.meta.collection, id)));
+    fn linking(&self) -> Linking<'a> {
+        Linking {
+            graph: self.graph(),
+            writes: self.writes,
+            edges: self.edges().collect(),
         }
-        let is_inserted = |meta: &DocumentMeta, key: &Key| inserted.contains(&(meta.collection, key.clone()));
-        link::have_room(scope, self.graph(), &effects, is_inserted).await
-    }
-
-    /// What links that were added and removed ask of the other side.
-    async fn effects(&self, scope: &Scope<'_>, diff: &Diff) -> Result<Vec<Effect>> {
-        let answers = link::answer(scope, self.graph(), links::questions(self.graph(), diff)).await?;
-        links::effects(self.graph(), diff, &answers)
     }
 
     /// An error behind a write: out of a transaction that is made, whatever came after it.
@@ -629,165 +550,30 @@ impl<'a> Obligations<'a> {
         before: &Images,
         images: Option<images::Before>,
         done: &mut Outcome,
-    ) -> Result<apply::DeferredWork> {
-        let mut within = apply::Propagation::new(scope);
-        let mut other = apply::Beside::default();
+    ) -> Result<DeferredWork> {
+        let mut effects = Effects::new(scope);
+        let mut beside = propagate::Beside::default();
         if self.is_linked() {
             // It may be on the other side of its own links.
             done.after = None;
-            other = self
-                .other_side(scope, before, images.as_ref(), done, &mut within)
-                .await?;
+            let made = Made {
+                found_all: done.missed == 0,
+                upserted: done.upserted.as_ref(),
+                is_made: &|at| done.is_made(at),
+            };
+            let links = self.linking().effects(scope, before, &made).await?;
+            let own = images.as_ref().map(|before| propagate::Own {
+                before,
+                writes: self.writes,
+                done,
+            });
+            beside = effects.link(scope, own, &links).await?;
         }
         let own = images.map(|images| (self.writes, images, &*done));
-        within.written(scope, own, other).await?;
-        let (copies, left) = within.end(scope).await?;
+        effects.written(scope, own, beside).await?;
+        let (copies, left) = effects.end(scope).await?;
         done.copies += copies;
         Ok(left)
-    }
-
-    /// Writes the other side of everything that was linked or unlinked.
-    async fn other_side(
-        &self,
-        scope: &Scope<'_>,
-        before: &Images,
-        images: Option<&images::Before>,
-        done: &Outcome,
-        within: &mut apply::Propagation,
-    ) -> Result<apply::Beside> {
-        let foreseen = self
-            .after(before, |at| done.is_made(at))
-            .filter(|_| done.missed == 0);
-        let after = match foreseen {
-            Some(after) => after,
-            None => self.read_after(scope, before, done).await?,
-        };
-        let diff = self.diff(before, &after)?;
-        if diff.is_empty() {
-            return Ok(apply::Beside::default());
-        }
-        let effects = self.effects(scope, &diff).await?;
-        let own = images.map(|before| apply::Own {
-            before,
-            writes: self.writes,
-            done,
-        });
-        within.apply(scope, own, &effects).await
-    }
-
-    /// The documents that the writes concern, as they are read after them.
-    async fn read_after(&self, scope: &Scope<'_>, before: &Images, done: &Outcome) -> Result<After> {
-        let mut after = After::default();
-        let mut collections: Vec<(&'static DocumentMeta, HashSet<Key>)> = Vec::new();
-        let mut concern = |meta: &'static DocumentMeta, key: Key| match collections
-            .iter_mut()
-            .find(|(other, _)| other.collection == meta.collection)
-        {
-            Some((_, keys)) => drop(keys.insert(key)),
-            None => collections.push((meta, HashSet::from([key]))),
-        };
-        for (meta, documents) in &before.changed {
-            documents.iter().for_each(|document| concern(meta, id(document)));
-        }
-        for write in self.writes {
-            if let Some(document) = write.inserted() {
-                if let Some(id) = document.get("_id").ok().flatten() {
-                    concern(write.meta, Key::of(id));
-                }
-                continue;
-            }
-            let one = write.changed().and_then(|(_, id)| id);
-            if let Some(id) = done.upserted.as_ref().or(one) {
-                concern(write.meta, Key::of_bson(id));
-            }
-        }
-        for (meta, keys) in collections {
-            let edges = self
-                .edges()
-                .filter(|edge| edge.holder.collection == meta.collection);
-            let names = roots(edges.clone());
-            if names.is_empty() {
-                continue;
-            }
-            for document in by_ids(scope, meta, keys.iter(), names).await? {
-                let Some(holder) = node(&document) else { continue };
-                for edge in edges.clone() {
-                    after.add(edge, &holder, values(edge, &document));
-                }
-            }
-        }
-        Ok(after)
-    }
-
-    /// The documents after the writes, where that can be told without reading them: of inserts alone, of those that are
-    /// made, or of one write.
-    fn after(&self, before: &Images, made: impl Fn(usize) -> bool) -> Option<After> {
-        let only_inserts = self.writes.iter().all(Write::is_insert);
-        if self.writes.len() > 1 && !only_inserts {
-            return None;
-        }
-        let mut after = After::default();
-        for write in self.writes {
-            let edges = || {
-                self.edges()
-                    .filter(|edge| edge.holder.collection == write.meta.collection)
-            };
-            if !made(write.at) {
-                // All is as it was.
-                for document in before.of(write.meta) {
-                    let holder = node(document)?;
-                    for edge in edges() {
-                        after.add(edge, &holder, values(edge, document));
-                    }
-                }
-                continue;
-            }
-            if let Some(document) = write.document() {
-                let holder = node(document)?;
-                for edge in edges() {
-                    after.add(edge, &holder, values(edge, document));
-                }
-            }
-            let Some(touches) = write.touches() else { continue };
-            for document in before.of(write.meta) {
-                let holder = node(document)?;
-                for edge in edges() {
-                    after.add(
-                        edge,
-                        &holder,
-                        touches.after(edge, &values(edge, document), false)?,
-                    );
-                }
-            }
-            if write.is_upsert() && before.of(write.meta).next().is_none() {
-                let holder = Node::of(write.upserted_id()?);
-                for edge in edges() {
-                    after.add(edge, &holder, touches.after(edge, &[], true)?);
-                }
-            }
-        }
-        Some(after)
-    }
-
-    fn diff(&self, before: &Images, after: &After) -> Result<Diff> {
-        let mut diff = Diff::default();
-        let mut seen: HashSet<(usize, Key)> = HashSet::new();
-        for edge in self.edges() {
-            for document in before.of(edge.holder) {
-                let Some(holder) = node(document) else { continue };
-                let now = after.of(edge, &holder).unwrap_or_default();
-                diff.add(edge, &holder, &values(edge, document), now)?;
-                seen.insert((edge.at, holder.key));
-            }
-        }
-        for (at, holder, now) in &after.list {
-            if let Some(edge) = self.graph().edge(*at)
-                && !seen.contains(&(*at, holder.key.clone()))
-            {
-                diff.add(edge, holder, &[], now)?;
-            }
-        }
-        Ok(diff)
     }
 }
 
@@ -796,7 +582,7 @@ struct Within {
     done: Outcome,
     recheck: Option<Recheck>,
     /// The work that is left after the commit.
-    left: apply::DeferredWork,
+    left: DeferredWork,
 }
 
 impl Within {
@@ -805,7 +591,7 @@ impl Within {
         Within {
             done,
             recheck: None,
-            left: apply::DeferredWork::default(),
+            left: DeferredWork::default(),
         }
     }
 
@@ -821,41 +607,6 @@ impl Within {
         done.copies += drained?;
         Ok(done)
     }
-}
-
-/// The references after the write, in the order of the writes.
-#[derive(Debug, Default)]
-pub(crate) struct After {
-    list: Vec<(usize, Node, Vec<Bson>)>,
-    places: HashMap<(usize, Key), usize>,
-}
-
-impl After {
-    fn add(&mut self, edge: &Edge, holder: &Node, now: Vec<Bson>) {
-        self.places.insert((edge.at, holder.key.clone()), self.list.len());
-        self.list.push((edge.at, holder.clone(), now));
-    }
-
-    fn of(&self, edge: &Edge, holder: &Node) -> Option<&[Bson]> {
-        let at = self.places.get(&(edge.at, holder.key.clone()))?;
-        self.list.get(*at).map(|(_, _, now)| now.as_slice())
-    }
-}
-
-/// A document by its id.
-pub(crate) fn node(document: &RawDocument) -> Option<Node> {
-    Some(Node::of(&value(document, "_id")?))
-}
-
-fn value(document: &RawDocument, name: &str) -> Option<Bson> {
-    Bson::try_from(document.get(name).ok().flatten()?).ok()
-}
-
-/// The references of an edge in a document.
-pub(crate) fn values(edge: &Edge, document: &RawDocument) -> Vec<Bson> {
-    edge.values(document)
-        .filter_map(|value| Bson::try_from(value).ok())
-        .collect()
 }
 
 /// Deletes documents that were inserted a moment ago, and what links others with them.
@@ -879,10 +630,10 @@ pub(crate) fn remove<'s>(
 }
 
 /// Returns what is to be done after the commit.
-async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<apply::DeferredWork> {
+async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<DeferredWork> {
     let graph = scope.odm.graph();
     let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
-    let mut left = apply::DeferredWork::default();
+    let mut left = DeferredWork::default();
     let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
     if graph.is_linked(meta) {
         let mut diff = Diff::default();
@@ -892,12 +643,11 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
                 diff.add(edge, &holder, &values(edge, &document), &[])?;
             }
         }
-        let answers = link::answer(scope, graph, links::questions(graph, &diff)).await?;
-        let effects = links::effects(graph, &diff, &answers)?;
-        let mut within = apply::Propagation::new(scope);
-        let other = within.apply(scope, None, &effects).await?;
-        within.written(scope, None, other).await?;
-        (_, left) = within.end(scope).await?;
+        let links = effects_of(scope, graph, &diff).await?;
+        let mut effects = Effects::new(scope);
+        let beside = effects.link(scope, None, &links).await?;
+        effects.written(scope, None, beside).await?;
+        (_, left) = effects.end(scope).await?;
     }
     // Fields that are derived from them are derived without them before they are deleted.
     let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
@@ -905,7 +655,7 @@ async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) ->
     for ids in crate::model::key::chunks(&keys) {
         let which = doc! { "_id": { "$in": ids } };
         if derives {
-            apply::mark_gone(scope, meta, which, token).await?
+            drain::mark_gone(scope, meta, which, token).await?
         } else {
             scope.delete(meta, which).await?
         };

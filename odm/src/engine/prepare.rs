@@ -10,9 +10,9 @@ use crate::model::document::DocumentMeta;
 use crate::own_fields::Token;
 use crate::plan::keep::Replacement;
 use crate::plan::operation::Pending;
-use crate::rules::copy::fill::{self, Inserts};
+use crate::rules::filling::Inserts;
 use crate::rules::on_delete;
-use crate::rules::pending::{self as marks};
+use crate::rules::pending::{self as marks, with_all_pending};
 use crate::{Error, Result};
 use futures::future::FutureExt;
 use mongodb::bson::RawDocumentBuf;
@@ -77,7 +77,7 @@ pub(super) async fn complete_one(
 pub(super) fn record_all(write: &mut Write, pending: &mut Pending) -> Result<()> {
     let token = *pending.get_or_insert_with(Token::new);
     match &mut write.what {
-        What::Insert(document) => *document = fill::with_all_pending(document, token)?,
+        What::Insert(document) => *document = with_all_pending(document, token)?,
         What::Update(update) => marks::record(&mut update.built.update, token),
         What::UpdateMany(_) | What::Replace(_) | What::Delete(_) => {}
     }
@@ -158,7 +158,7 @@ async fn fill_in(
                         .update(
                             meta,
                             (one, update.upsert),
-                            (&mut update.built, &update.touches),
+                            (&mut update.built.update, &update.touches),
                             pending,
                         )
                         .await?;
@@ -168,7 +168,7 @@ async fn fill_in(
                         .update(
                             meta,
                             (None, update.upsert),
-                            (&mut update.built, &update.touches),
+                            (&mut update.built.update, &update.touches),
                             pending,
                         )
                         .await?;

@@ -1,6 +1,6 @@
 //! The second check of references, after a write: where a target has been deleted meanwhile, the write that refers to it is undone.
 
-use crate::engine::apply;
+use crate::engine::drain;
 use crate::model::bucket::VERSION;
 use crate::model::graph::edge::Edge;
 use crate::model::graph::{Graph, is};
@@ -8,9 +8,9 @@ use crate::model::key::Key;
 use crate::model::meta::{DocumentMeta, OnDelete};
 use crate::own_fields::Token;
 use crate::plan::touches::How;
-use crate::rules::copy::fill;
 use crate::rules::exists::back::{Own, put_back};
 use crate::rules::exists::{AddedRefs, Asked, Column, missing, roots};
+use crate::rules::pending::given_back;
 use crate::store::batch::{by_ids, id};
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
@@ -158,7 +158,7 @@ impl Recheck {
         }
         // After the last one: a failure of pending work must neither keep a reference from being undone, nor hide the missing
         // targets from the caller.
-        apply::log_undrained(apply::drain_all(scope, tokens).await);
+        drain::log_undrained(drain::drain_all(scope, tokens).await);
         failed
     }
 
@@ -252,7 +252,7 @@ impl Recheck {
                     if let Some(bucket) = meta.bucket {
                         crate::rules::bucket::retell(bucket, &mut back.update)?;
                     }
-                    *leaves_work |= fill::given_back(graph, meta, &mut back.update, token);
+                    *leaves_work |= given_back(graph, meta, &mut back.update, token);
                     Ok(back)
                 })
                 .collect::<Result<_>>()?;

@@ -6,26 +6,28 @@
 //! references to it are looked up again: this finds a writer that checked its target before the deletion and wrote after the
 //! first look; one that writes later finds the target gone when it checks again itself.
 //!
+
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
 
 //! collection.
 
 use super::graph::is;
-use crate::engine::apply;
 use crate::engine::documents::{empties_itself, found, is_asked_once, rest};
+use crate::engine::drain;
 use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
-use crate::rules::copy::fill;
+use crate::rules::effects::{DeferredWork, Effects};
 use crate::rules::link::count;
-use crate::rules::on_delete::{Detached, Rule, Rules};
+use crate::rules::on_delete::{Detached, Rule, Rules, again};
+use crate::rules::pending::record_all;
 use crate::session::Turn;
 use crate::store::batch::document_id as id;
 use crate::store::batch::{Batch, Change, all, behind, document, ids};
 use crate::store::each;
 use crate::store::scope::Scope;
-use crate::{Error, Result, own_fields, session};
+use crate::{Error, Result, own_fields, rules, session};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -225,7 +227,7 @@ struct Removal<'a, 'd> {
     /// The collections of these documents.
     pending: Vec<&'static DocumentMeta>,
     /// Work for parents that children were detached from: they may stay after all, or be inserted again.
-    deferred: apply::DeferredWork,
+    deferred: DeferredWork,
     /// The failure of pending work after a transaction, which stays pending.
     failed: Result<()>,
 }
@@ -243,7 +245,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             later: Vec::new(),
             token: own_fields::Token::new(),
             pending: Vec::new(),
-            deferred: apply::DeferredWork::default(),
+            deferred: DeferredWork::default(),
             failed: Ok(()),
         }
     }
@@ -257,7 +259,7 @@ impl<'a, 'd> Removal<'a, 'd> {
     async fn drain(&mut self) -> Result<()> {
         let mut drained = std::mem::replace(&mut self.failed, Ok(()));
         for meta in std::mem::take(&mut self.pending) {
-            let applied = apply::drain(self.scope, meta, self.token).await;
+            let applied = drain::drain(self.scope, meta, self.token).await;
             drained = drained.and(applied.map(drop));
         }
         let deferred = std::mem::take(&mut self.deferred);
@@ -494,7 +496,7 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(());
         }
         if let Some(refers) = rule.holders(there) {
-            apply::record_all(&self.scope.unvalidated(), holder, refers, self.token).await?;
+            record_all(&self.scope.unvalidated(), holder, refers, self.token).await?;
             // A process whose models lack copies leaves the pending work to one that has them.
             let may_apply = self.scope.odm.may_write(holder).is_ok();
             if may_apply && !self.pending.iter().any(|meta| is(meta, holder)) {
@@ -878,7 +880,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         let mut pending = Vec::new();
         if graph.takes_part(level.meta) {
             for document in &mut back {
-                *document = fill::again(graph, level.meta, document, token)?;
+                *document = again(graph, level.meta, document, token)?;
             }
             pending.push(level.meta);
         }
@@ -899,10 +901,10 @@ impl<'a, 'd> Removal<'a, 'd> {
         let mut known = HashSet::new();
         pending.retain(|meta| known.insert(meta.collection));
         let pending = pending.into_iter().map(|meta| (meta, token)).collect();
-        let drained = apply::drain_all(&self.scope, pending).await;
+        let drained = drain::drain_all(&self.scope, pending).await;
         // The documents are restored, whatever is still pending: the caller needs the error that names the restricting
         // references.
-        apply::log_undrained(each::but_for_the_deployment(drained)?);
+        drain::log_undrained(each::but_for_the_deployment(drained)?);
         Ok(left_out)
     }
 
@@ -979,7 +981,7 @@ struct Erased {
     /// By rule.
     unlinked: Vec<u64>,
     /// The work that is left after the commit.
-    deferred: apply::DeferredWork,
+    deferred: DeferredWork,
 }
 
 /// The condition of these documents.
@@ -1039,7 +1041,7 @@ async fn erase(
         deleted: 0,
         there: HashSet::new(),
         unlinked: Vec::new(),
-        deferred: apply::DeferredWork::default(),
+        deferred: DeferredWork::default(),
     };
     if part.is_empty() {
         return Ok(erased);
@@ -1053,7 +1055,7 @@ async fn erase(
     let own = if read_before && level.rules.derives {
         Some(
             scope
-                .every(level.meta, filter.clone(), fill::needed(graph, level.meta))
+                .every(level.meta, filter.clone(), rules::needed(graph, level.meta))
                 .await?,
         )
     } else {
@@ -1061,7 +1063,7 @@ async fn erase(
     };
     // Outside of a transaction, what is derived from them is derived without them before they are deleted.
     erased.deleted = if level.rules.derives && scope.session.is_none() {
-        apply::delete_after_draining(&scope, level.meta, filter).await?
+        drain::delete_after_draining(&scope, level.meta, filter).await?
     } else {
         scope.delete(level.meta, filter).await?
     };
@@ -1073,7 +1075,7 @@ async fn erase(
         .iter()
         .filter(|document| !erased.there.contains(&Key::of_bson(&id(document))))
         .collect();
-    let mut propagation = apply::Propagation::new(&scope);
+    let mut propagation = Effects::new(&scope);
     for rule in unlinks {
         let changed = match rule.holders(gone.iter().copied()) {
             Some(filter) => {

@@ -11,7 +11,7 @@ use crate::model::names::read_too;
 use crate::own_fields::OWN;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
-use crate::rules::copy::fill::needed;
+use crate::rules::needed;
 use crate::session::Shared;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;

@@ -71,6 +71,11 @@ pub(crate) fn unescaped(condition: &Document) -> Document {
         .collect()
 }
 
+/// The field of the document in which a dotted name leads on.
+pub(crate) fn root(name: &str) -> &str {
+    name.split('.').next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

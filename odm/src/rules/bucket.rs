@@ -7,6 +7,7 @@ use crate::model::graph::declaration::Declaration;
 use crate::own_fields::Token;
 use crate::rules::derived::{Compared, DerivedValue, Rewritten};
 use crate::rules::pending::recorded_in_pipeline;
+use crate::rules::rule::Rule;
 use crate::store::batch;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
@@ -383,6 +384,18 @@ impl Summaries {
             meta,
             bucket: meta.bucket?,
         })
+    }
+}
+
+/// The rule of summaries: whatever changes the items of a bucket sets them in the same statement.
+pub(crate) struct Summarizing;
+
+impl Rule for Summarizing {
+    fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>> {
+        let summaries = graph.models().filter_map(Summaries::of);
+        summaries
+            .map(|value| -> Box<dyn DerivedValue> { Box::new(value) })
+            .collect()
     }
 }
 

@@ -1,17 +1,14 @@
 //! Values that are derived of other documents and stored: what they have in common.
 //!
-//! A kind of derived value is a type that implements [`DerivedValue`], in the folder of its rule. [`all`] makes the values of a graph.
+//! A kind of derived value is a type that implements [`DerivedValue`], in the folder of its rule, which makes the values of a graph.
 
 //! Audits, repairs, backfills and the reconciler are loops over them, and know no kind by name.
 
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
-use crate::model::graph::declaration::{self, Declaration};
+use crate::model::graph::declaration::Declaration;
 use crate::model::key::Key;
 use crate::own_fields::{COPIED, Token};
-use crate::rules::bucket::Summaries;
-use crate::rules::children::value::OfChildren;
-use crate::rules::copy::value::Copies;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
 use crate::{Error, Odm, Result};
@@ -83,32 +80,6 @@ pub(crate) struct Rewritten {
     pub(crate) written: Written,
     /// The collections in whose documents work is pending, in the order in which it is to be applied.
     pub(crate) pending: Vec<&'static DocumentMeta>,
-}
-
-/// All derived values: summaries of buckets first, from which others are derived, and copies before what is derived of them.
-pub(crate) fn all(graph: &Graph) -> impl Iterator<Item = Box<dyn DerivedValue + '_>> {
-    let summaries = graph.models().filter_map(Summaries::of);
-    let copies = graph.edges().iter().filter_map(Copies::of);
-    let of_children = graph.derived().iter().map(|derived| OfChildren { derived });
-    let boxed = |value| -> Box<dyn DerivedValue + '_> { value };
-    summaries
-        .map(move |value| boxed(Box::new(value)))
-        .chain(copies.map(move |value| boxed(Box::new(value))))
-        .chain(of_children.map(move |value| boxed(Box::new(value))))
-}
-
-/// All declarations, as they are stored: those of derived values, both sides of two-way references, each derived of the other one, and
-/// the rules of references without copies.
-pub(crate) fn declarations(graph: &Graph) -> impl Iterator<Item = Declaration> {
-    let linked = declaration::linked(graph).filter_map(|edge| declaration::two_way(graph, edge));
-    let ruled = graph
-        .edges()
-        .iter()
-        .flat_map(|edge| declaration::ruled(graph, edge));
-    all(graph)
-        .map(|value| value.declaration(graph))
-        .chain(linked)
-        .chain(ruled)
 }
 
 /// How values are compared.

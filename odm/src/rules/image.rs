@@ -16,6 +16,9 @@ pub(crate) struct Image {
     pub(crate) written: ChangedFields,
 }
 
+/// A changed document, and the fields that may be new to what is derived of it.
+pub(crate) type Changed = (RawDocumentBuf, ChangedFields);
+
 /// The documents of a write before it and after it.
 pub(crate) fn before_and_after(
     images: &[Image],

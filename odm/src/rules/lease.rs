@@ -2,6 +2,7 @@
 //!
 //! A lease only saves work. Any process may apply pending work, alone or at the same time as others, so it does no harm if a
 //! lease expires too early, if the clocks of two processes differ, or if a process goes on that was taken for ended: each write
+
 //! has a condition of its own (the version of the source, the token of the pending work), by which a later write fences off an
 
 //! earlier one.
@@ -9,7 +10,7 @@
 use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::{LEASE, OPERATION, Token};
-use crate::rules::copy::fill::needed;
+use crate::rules::needed;
 use crate::store::batch::all;
 use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each};

@@ -1,5 +1,8 @@
 //! What writes have to keep true, a folder a rule: references exist, deletions, two-way links, copies, values of children, buckets.
 //!
+//! The rules by which values in other documents are kept in sync implement [`Rule`](rule::Rule), and [`all`] lists them. The engine calls them in
+//! that order, and knows none by name.
+//!
 //! # Values that are kept in sync
 //!
 //! One mechanism serves all of them. A write that can affect a copy records pending work in the documents that it writes, in
@@ -18,16 +21,68 @@
 //! apply it: the writer, or [`recover`](crate::Odm::recover) after the writer has ended. Where the deployment has transactions
 //! and the copies are not declared eventual, the same is done within one transaction, in which nothing needs to be written down
 //! but what it modifies: it locks the sources that it copies from and the parents that it changes by modifying them, so that of
+
 //! two writers that could miss each other one waits.
 
 pub(crate) mod bucket;
 pub(crate) mod children;
 pub(crate) mod copy;
 pub(crate) mod derived;
+pub(crate) mod effects;
 pub(crate) mod exists;
+pub(crate) mod filling;
 pub(crate) mod image;
 pub(crate) mod lease;
 pub(crate) mod link;
 pub(crate) mod on_delete;
 pub(crate) mod others;
 pub(crate) mod pending;
+pub(crate) mod rule;
+
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::declaration::{self, Declaration};
+use crate::own_fields::OWN;
+use crate::rules::derived::DerivedValue;
+use crate::rules::rule::Rule;
+use mongodb::bson::{Bson, Document, doc};
+use std::collections::HashSet;
+
+/// The rules by which values are kept in sync, in the order in which they are applied: links and summaries of buckets first, from
+/// which others are derived, and copies before what is derived of them.
+pub(crate) fn all() -> [&'static dyn Rule; 4] {
+    [
+        &link::count::Counting,
+        &bucket::Summarizing,
+        &copy::rule::Copying,
+        &children::rule::Deriving,
+    ]
+}
+
+/// All values of a graph that are kept in sync.
+pub(crate) fn values(graph: &Graph) -> impl Iterator<Item = Box<dyn DerivedValue + '_>> {
+    all().into_iter().flat_map(|rule| rule.values(graph))
+}
+
+/// All declarations, as they are stored: those of derived values, both sides of two-way references, each derived of the other one, and
+/// the rules of references without copies.
+pub(crate) fn declarations(graph: &Graph) -> impl Iterator<Item = Declaration> {
+    let linked = declaration::linked(graph).filter_map(|edge| declaration::two_way(graph, edge));
+    let ruled = graph
+        .edges()
+        .iter()
+        .flat_map(|edge| declaration::ruled(graph, edge));
+    values(graph)
+        .map(|value| value.declaration(graph))
+        .chain(linked)
+        .chain(ruled)
+}
+
+/// The fields of a document that rules read where it is changed, and the library's own.
+pub(crate) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
+    let mut names: HashSet<String> = HashSet::new();
+    all().iter().for_each(|rule| rule.fields(graph, meta, &mut names));
+    let mut fields = doc! { "_id": 1, OWN: 1 };
+    fields.extend(names.into_iter().map(|name| (name, Bson::Int32(1))));
+    fields
+}

@@ -6,13 +6,15 @@ use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::model::names::{escaped, unescaped_name};
-use crate::own_fields::{ALL, DELETE, FIELDS, OPERATION, PENDING, Token, VERSION, name_of};
+use crate::own_fields::{ALL, CHILDREN, DELETE, FIELDS, OPERATION, OWN, PENDING, Token, VERSION, name_of};
 use crate::plan::fields::{ChangedFields, changed};
+use crate::plan::touches::Touches;
+use crate::rules::filling::{decoded, encoded};
 use crate::store::batch::id;
 use crate::store::fields::{at, put};
 use crate::store::scope::{Scope, Statement};
 use mongodb::bson::oid::ObjectId;
-use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::HashMap;
 
 /// The part of an update that records pending work for everything that is derived from the document.
@@ -85,6 +87,86 @@ impl ChangedFields {
         }
         self.and(Some(&ChangedFields::pending_in(document)))
     }
+}
+
+/// The first version of a document, and its first revision: greater than those of a deleted document with the same id, as long
+/// as that changed less than a thousand times in a millisecond.
+pub(crate) fn first_version() -> i64 {
+    bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
+}
+
+/// A new document with pending work for everything that is derived from it, and in it.
+pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<RawDocumentBuf> {
+    let mut document = decoded(raw)?;
+    let mut fields = all_fields();
+    if has_entry(raw, CHILDREN) {
+        fields.insert(CHILDREN, Token::new());
+    }
+    if let Bson::Document(own) = document
+        .entry(OWN.to_owned())
+        .or_insert_with(|| Document::new().into())
+    {
+        own.insert(name_of(PENDING), mark(token, fields));
+    }
+    encoded(&document)
+}
+
+/// The part of an update that gives a document references back that it had before, with the copies beside them: the version of
+/// its fields that others copy is raised, and updates that its copies, and the copies of it, have missed are pending with the
+/// token. Returns whether there are any.
+pub(crate) fn given_back(
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    update: &mut Document,
+    token: Token,
+) -> bool {
+    let touches = Touches::of_statement(graph, meta, update);
+    if touches.is_of_source {
+        put(update, "$inc", VERSION, 1_i64.into());
+    }
+    if !touches.affected.is_any() {
+        return false;
+    }
+    record(update, token);
+    true
+}
+
+/// Whether a document is to be deleted as soon as its pending work is applied.
+pub(crate) fn is_gone(document: &RawDocumentBuf) -> bool {
+    at(document, DELETE).and_then(|gone| gone.as_bool()) == Some(true)
+}
+
+/// The condition of documents with pending work.
+pub(crate) fn has_pending_work() -> Document {
+    doc! { OPERATION: { "$exists": true } }
+}
+
+/// Records in these documents that everything that is derived from them, and in them, is pending.
+pub(crate) async fn record_all(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    which: Document,
+    token: Token,
+) -> Result<()> {
+    let mut update = Document::new();
+    record(&mut update, token);
+    update_all(scope, meta, which, update).await
+}
+
+/// Updates all of these documents by one statement.
+pub(crate) async fn update_all(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    which: Document,
+    update: Document,
+) -> Result<()> {
+    let statement = Statement {
+        filter: which,
+        update,
+        array_filters: Vec::new(),
+    };
+    scope.update(meta, std::slice::from_ref(&statement)).await?;
+    Ok(())
 }
 
 /// Documents with the same pending work, as it was read.

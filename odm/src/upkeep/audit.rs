@@ -3,7 +3,7 @@
 use crate::model::document::DocumentMeta;
 use crate::model::graph::edge::Edge;
 use crate::model::path::{Path, Step};
-use crate::rules::derived::{self, DerivedValue};
+use crate::rules::derived::DerivedValue;
 use crate::schema::plural;
 use crate::store::batch::{all, behind, document_id};
 use crate::store::map::Context;
@@ -11,7 +11,7 @@ use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::upkeep::copies;
 use crate::upkeep::inspect::{Fault, Inspected, Kind, confirm, fields, inspect};
-use crate::{Document, Error, Odm, Result};
+use crate::{Document, Error, Odm, Result, rules};
 use futures::TryStreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, Document as Fields, RawDocumentBuf, doc};
@@ -272,7 +272,7 @@ impl Chosen {
 
     /// The chosen copies, subsets, computed fields and buckets.
     pub(crate) fn values(&self) -> impl Iterator<Item = Box<dyn DerivedValue + '_>> {
-        derived::all(self.odm.graph()).filter(|value| {
+        rules::values(self.odm.graph()).filter(|value| {
             self.all && self.which.is_empty()
                 || self
                     .which
@@ -289,7 +289,7 @@ impl Chosen {
             let known = graph.edges().iter();
             let mut known = known.filter(|edge| edge.holder.collection == *collection);
             if !known.any(is_it)
-                && !derived::all(graph).any(|value| is_chosen(value.as_ref(), collection, field.as_deref()))
+                && !rules::values(graph).any(|value| is_chosen(value.as_ref(), collection, field.as_deref()))
             {
                 return Err(Error::Query {
                     collection,

@@ -6,7 +6,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::graph::declaration::{Declaration, is_two_way};
 use crate::model::graph::edge::Edge;
 use crate::model::graph::{Graph, declaration};
-use crate::rules::derived::{self, DerivedValue};
+use crate::rules::derived::DerivedValue;
 use crate::store::batch::document_id;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
@@ -14,7 +14,7 @@ use crate::store::trace::Trace;
 use crate::upkeep::audit::Source;
 use crate::upkeep::stored::{EARLY, Known};
 use crate::upkeep::{copies, follow, inspect, snapshots};
-use crate::{Error, Odm, Result};
+use crate::{Error, Odm, Result, rules};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 use std::future::IntoFuture;
@@ -208,7 +208,7 @@ enum Lacking<'g> {
 
 impl<'g> Lacking<'g> {
     fn all(graph: &'g Graph) -> impl Iterator<Item = (Lacking<'g>, Declaration)> {
-        let values = derived::all(graph).map(|value| {
+        let values = rules::values(graph).map(|value| {
             let declaration = value.declaration(graph);
             (Lacking::Value(value), declaration)
         });
@@ -314,7 +314,7 @@ async fn fill(
     let mut failed = Written::default();
     scope.trip();
     let mut known = odm.learn().await?;
-    if !derived::declarations(graph).all(|edge| known.has(&edge)) {
+    if !rules::declarations(graph).all(|edge| known.has(&edge)) {
         // `sync` has not come so far: a validator that demands the copies waits for this backfill.
         match odm.remember_edges().await {
             Ok(_) | Err(Error::UnknownCopies { .. }) => {}

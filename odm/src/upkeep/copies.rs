@@ -1,6 +1,6 @@
 //! Compares derived values with what they are derived of, and writes those that differ again.
 
-use crate::engine::apply::drain;
+use crate::engine::drain::drain;
 use crate::own_fields::Token;
 use crate::rules::derived::{Compared, DerivedValue};
 use crate::store::each::Written;

@@ -5,7 +5,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
-use crate::rules::copy::fill;
+use crate::rules::pending;
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each};
@@ -56,7 +56,7 @@ async fn follow_together<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta, ids
     let which = doc! { "_id": { "$in": ids } };
     let fields = inspect::fields(edges.iter().copied());
     let mut documents = scope.every(meta, which, fields).await?;
-    documents.retain(|document| !fill::is_gone(document));
+    documents.retain(|document| !pending::is_gone(document));
     let ids = batch::ids(&documents);
     let own: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
     let faults = audit::look(scope, &edges, &documents).await?.faults;
@@ -94,7 +94,7 @@ async fn named_alone<'g>(
     mut naming: Vec<RawDocumentBuf>,
     documents: &HashSet<Key>,
 ) -> Result<Vec<Fault<'g>>> {
-    naming.retain(|other| !fill::is_gone(other));
+    naming.retain(|other| !pending::is_gone(other));
     let mut found = audit::look(scope, &[back], &naming).await?.faults;
     found.retain(|fault| match &fault.kind {
         Kind::OneSided { other } => documents.contains(&Key::of_bson(other)),
@@ -137,7 +137,7 @@ pub(crate) async fn agree<'g>(
     // A document that is older than the reference may be older than other rules of its validator, too.
     let scope = &if new { scope.unvalidated() } else { *scope };
     let mut done = Written::default();
-    documents.retain(|document| !fill::is_gone(document));
+    documents.retain(|document| !pending::is_gone(document));
     if new {
         done.add(begin(scope, edge, &documents).await)?;
     }

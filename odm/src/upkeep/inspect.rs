@@ -1,5 +1,6 @@
 //! Finds faults in the references of some documents.
 //!
+
 //! The targets of a whole batch are asked for at once, one query for each collection and field that they are found by. Of
 
 //! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
@@ -12,7 +13,7 @@ use crate::model::graph::sync::fields_of;
 use crate::model::key;
 use crate::model::key::Key;
 use crate::own_fields::DELETE;
-use crate::rules::copy::fill;
+use crate::rules::pending;
 use crate::store::batch::{document_id, ids};
 use crate::store::scope::Scope;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -138,7 +139,7 @@ pub(crate) async fn inspect<'g>(
         // A document that is about to be deleted has no other side any more.
         for edge in edges
             .iter()
-            .filter(|edge| !edge.is_two_way() || !fill::is_gone(document))
+            .filter(|edge| !edge.is_two_way() || !pending::is_gone(document))
         {
             one(graph, edge, document, &there, &mut inspected);
         }
@@ -159,7 +160,7 @@ async fn look(scope: &Scope<'_>, asked: &Asked<'_>, holders: &[Bson]) -> Result<
     for keys in key::chunks(&asked.keys) {
         let filter = doc! { asked.by: { "$in": keys } };
         for found in scope.every(asked.meta, filter, fields.clone()).await? {
-            if fill::is_gone(&found) {
+            if pending::is_gone(&found) {
                 continue;
             }
             there

@@ -1,9 +1,9 @@
 //! Applies the notes of ended processes: pending work of parents that lost children.
 
 use crate::Result;
-use crate::engine::apply::derive_anew;
 use crate::model::key::Key;
-use crate::rules::children::orphans::{PARENTS, clear_notes};
+use crate::rules::children::orphans::PARENTS;
+use crate::rules::effects::DeferredWork;
 use crate::store::scope::Scope;
 use crate::upkeep::stored::Known;
 use std::collections::HashSet;
@@ -37,12 +37,14 @@ pub(crate) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
             unknown = unknown.and(may);
             continue;
         }
-        let derived = derive_anew(scope, edge, &keys).await?;
+        let mut work = DeferredWork {
+            notes,
+            ..DeferredWork::default()
+        };
+        work.add_parents(edge.at, keys);
+        let derived = work.apply(scope).await?;
         *copies += derived.documents;
-        match derived.all() {
-            Ok(_) => clear_notes(scope, notes).await?,
-            Err(error) => failed = failed.and(Err(error)),
-        }
+        failed = failed.and(derived.all().map(drop));
     }
     failed.and(unknown)
 }

@@ -5,9 +5,8 @@
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::own_fields::Token;
-use crate::rules::derived;
 use crate::store::each::is_one_of;
-use crate::{Error, Odm, Result};
+use crate::{Error, Odm, Result, rules};
 use mongodb::bson::{DateTime, Document, doc};
 use mongodb::change_stream::event::ResumeToken;
 use mongodb::options::{CollectionOptions, ReadConcern, WriteConcern};
@@ -90,7 +89,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn of(odm: &Odm) -> Place {
         let graph = odm.graph();
-        let declared = derived::all(graph).map(|value| value.declaration(graph));
+        let declared = rules::values(graph).map(|value| value.declaration(graph));
         let mut edges: Vec<String> = declared
             .map(|edge| doc! { "id": edge.id, "from": edge.from, "is": edge.is }.to_string())
             .collect();

@@ -2,7 +2,7 @@
 
 //! summaries of buckets.
 
-use crate::engine::apply::drain;
+use crate::engine::drain::drain;
 use crate::model::bucket::BucketMeta;
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
@@ -15,10 +15,11 @@ use crate::rules::bucket::Summaries;
 use crate::rules::children::parents_of;
 use crate::rules::children::value::OfChildren;
 use crate::rules::copy::deliver::raise;
-use crate::rules::copy::fill::{first_version, needed};
 use crate::rules::copy::value::Copies;
 use crate::rules::derived::DerivedValue;
 use crate::rules::link::count;
+use crate::rules::needed;
+use crate::rules::pending::first_version;
 use crate::store::action::Action;
 use crate::store::each::{Written, but_for_the_deployment, passes};
 use crate::store::fields::at;

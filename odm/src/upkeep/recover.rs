@@ -1,11 +1,11 @@
 //! Applies the pending work that ended processes left.
 
-use crate::engine::apply::{apply_each, has_pending_work};
+use crate::engine::drain::apply_each;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::own_fields::{OPERATION, Token};
-use crate::rules::copy::fill::needed;
-use crate::rules::lease;
+use crate::rules::pending::has_pending_work;
+use crate::rules::{lease, needed};
 use crate::store::batch;
 use crate::store::batch::{all, behind};
 use crate::store::each::{Written, but_for_the_deployment};

@@ -1,11 +1,11 @@
 //! Repairs faults in references and copies that have one right answer.
 //!
 //! Every write matches the value that was read, so it does nothing where another writer was faster, be it another repair. A
+
 //! repaired link is read again on both sides: one half of a concurrent write may have been undone, and then the link is
 
 //! repaired again.
 
-use crate::engine::apply::DeferredWork;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::edge::Edge;
@@ -13,6 +13,7 @@ use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::own_fields::Token;
 use crate::rules::derived::DerivedValue;
+use crate::rules::effects::DeferredWork;
 use crate::rules::link::count;
 use crate::store::batch::{Change, all, document_id, value};
 use crate::store::each::{Written, but_for_the_deployment};

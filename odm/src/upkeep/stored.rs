@@ -1,6 +1,7 @@
 //! The declared edges as they are stored in the database, so that a process with older or fewer models notices the difference,
 //! and a new or changed declaration is backfilled.
 //!
+
 //! A declaration that replaces another one stores that among the previous ones. A program whose declaration is found there is
 
 //! the older one: nothing else tells which of two programs is newer.
@@ -14,11 +15,10 @@ use crate::model::graph::others::{Others, Unknown, is_refused, may_be_left};
 use crate::model::names::meet;
 use crate::own_fields::EDGES;
 use crate::rules::children::orphans::DERIVED;
-use crate::rules::derived;
 use crate::store::action::Action;
 use crate::store::fields::put;
 use crate::upkeep::backfill::{unlinked, unlinked_of};
-use crate::{Error, Odm, Result};
+use crate::{Error, Odm, Result, rules};
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
 use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
@@ -125,7 +125,7 @@ impl Odm {
     async fn declared(&self, known: &Known) -> Result<Vec<Declared>> {
         let mut all = Vec::new();
         let mut empty: HashMap<&str, bool> = HashMap::new();
-        for edge in derived::declarations(self.graph()) {
+        for edge in rules::declarations(self.graph()) {
             let is_known = known.has(&edge);
             let filled = match is_known {
                 true => !edge.fills || known.is_filled(&edge.id),
@@ -318,7 +318,7 @@ impl Odm {
 
     fn unknown_to(&self, known: &Known) -> Lacks {
         let graph = self.graph();
-        let own: HashMap<String, Declaration> = derived::declarations(graph)
+        let own: HashMap<String, Declaration> = rules::declarations(graph)
             .map(|edge| (edge.id.clone(), edge))
             .collect();
         let mut names: Vec<String> = Vec::new();
@@ -427,7 +427,7 @@ impl Odm {
         while let Some((collection, fields)) = read.get(at).cloned() {
             at += 1;
             let is_read = |name: &str| fields.is_empty() || fields.iter().any(|field| meet(field, name));
-            for value in derived::all(graph).filter(|value| value.holder().collection == collection) {
+            for value in rules::values(graph).filter(|value| value.holder().collection == collection) {
                 let from = value.reads(graph, &is_read);
                 let next = (value.declaration(graph).from, from);
                 if !next.1.is_empty() && !read.contains(&next) {
@@ -464,7 +464,7 @@ impl Odm {
 
     async fn undeclared(&self) -> Result<Vec<String>> {
         let known = Known::all(self).await?;
-        let own: HashMap<String, Declaration> = derived::declarations(self.graph())
+        let own: HashMap<String, Declaration> = rules::declarations(self.graph())
             .map(|edge| (edge.id.clone(), edge))
             .collect();
         let mut names = Vec::new();
@@ -514,7 +514,7 @@ impl Odm {
 
     async fn forget_undeclared(&self) -> Result<u64> {
         let edges = self.stored_edges();
-        let declared: Vec<Declaration> = derived::declarations(self.graph()).collect();
+        let declared: Vec<Declaration> = rules::declarations(self.graph()).collect();
         let own: Vec<&str> = declared.iter().map(|edge| edge.id.as_str()).collect();
         let mut forgotten = edges
             .delete_many(doc! { "_id": { "$type": "string", "$nin": own } })

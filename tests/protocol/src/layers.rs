@@ -14,9 +14,9 @@
 //! Left out: a child that leaves a parent which is not there (`parents.rs` has it), and the pull of a document whose own write
 //! left pending work (`commits.rs`).
 //!
-//! The steps in the code: `fill::read` (the copied values, before the transaction), `apply::Propagation::propagate` (the documents
-//! of the write) with `apply::hold`, `apply::Propagation::deliver` and `children::update_parents`, `apply::Propagation::end` with
-//! `apply::Propagation::next_layer` (a layer), the commit, `apply::drain` and `apply::apply_once` (the work that follows the commit, or
+//! The steps in the code: `fill::read` (the copied values, before the transaction), `Effects::propagate` (the documents
+//! of the write) with `copy::rule::hold`, `copy::rule::to_holders` and `children::update_parents`, `Effects::end` with
+//! `Effects::next_layer` (a layer), the commit, `drain::drain` and `drain::apply_once` (the work that follows the commit, or
 //! that a dead process has left).
 
 use crate::checking::{fails, holds};
@@ -127,9 +127,9 @@ struct Transaction {
 /// A part of the protocol that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Safeguard {
-    /// `apply::Propagation::end`: the changes of a delivery are passed on.
+    /// `Effects::end`: the changes of a delivery are passed on.
     PassingOn,
-    /// `apply::Propagation::next_layer` reads the documents of a layer within the transaction, as it has changed them.
+    /// `Effects::next_layer` reads the documents of a layer within the transaction, as it has changed them.
     ReadInTransaction,
     /// All layers are one transaction.
     OneTransaction,
@@ -137,17 +137,17 @@ enum Safeguard {
     VersionOfTheCopied,
     /// The same of a parent whose derived field is copied.
     VersionOfTheDerived,
-    /// `apply::hold` modifies the copied documents.
+    /// `copy::rule::hold` modifies the copied documents.
     Lock,
-    /// `apply::hold` does so on the condition that it has the version that was read.
+    /// `copy::rule::hold` does so on the condition that it has the version that was read.
     VersionInLock,
-    /// `apply::Propagation::propagate` passes on the copies that `apply::hold` has read again.
+    /// `Effects::propagate` passes on the copies that `copy::rule::hold` has read again.
     TakenAgain,
     /// `pending::ChangedFields::with_pending`: earlier pending work of a document is applied together with a new change.
     NotedBefore,
-    /// `apply::Propagation::deliver` leaves pending work in the transaction where the copies are too many for it.
+    /// `copy::rule::to_holders` leaves pending work in the transaction where the copies are too many for it.
     TooMany,
-    /// `apply::Propagation::next_layer` leaves pending work in children whose parent is not there.
+    /// `Effects::next_layer` leaves pending work in children whose parent is not there.
     AbsentParent,
     /// `deliver::is_behind`: a delivery after the commit goes to older copies alone.
     VersionInDelivery,
@@ -363,7 +363,7 @@ impl Transaction {
         self.written |= name.bit();
     }
 
-    /// `apply::Propagation::pass_on`
+    /// `Effects::pass_on`
     fn pass_on(&mut self, place: usize, changed: u8) {
         self.passed_on[place] |= changed;
     }
@@ -440,7 +440,7 @@ impl Layers {
         }
     }
 
-    /// `apply::Propagation::deliver`, of sources.
+    /// `copy::rule::to_holders`, of sources.
     fn deliver_source(&self, open: &mut Transaction, process: usize, at: u8) {
         let Some(from) = open.sees.sources[at as usize] else {
             return;
@@ -537,7 +537,7 @@ impl Layers {
         }
     }
 
-    /// `apply::Propagation::propagate`, of one holder before and after the write; with the version that it has copied, if it has.
+    /// `Effects::propagate`, of one holder before and after the write; with the version that it has copied, if it has.
     fn propagate_holder(
         &self,
         open: &mut Transaction,
@@ -572,7 +572,7 @@ impl Layers {
         self.follow(open, process, at, (before, after));
     }
 
-    /// `apply::Propagation::end`: the layers, the nearest first.
+    /// `Effects::end`: the layers, the nearest first.
     fn end(&self, open: &mut Transaction, process: usize, outside: &Documents) {
         let layer = |open: &Transaction| match self.lacks(Safeguard::ReadInTransaction) {
             true => *outside,
@@ -811,7 +811,7 @@ impl Layers {
         At::Refreshes(read, refresh)
     }
 
-    /// `apply::apply_once`: a delivery to one document; `None` where it waits.
+    /// `drain::apply_once`: a delivery to one document; `None` where it waits.
     fn deliver(&self, state: &State, next: &mut State, process: usize, read: Read, to: u8) -> Option<At> {
         let by = Self::token(process);
         let documents = &mut next.documents;

@@ -12,8 +12,8 @@
 //! was open is rolled back then.
 //!
 //! The steps in the code: `images::Before::read` (the children before the write), the write itself, `children::update_parents` and
-//! `children::write_parents` (the parents), `apply::Propagation::propagate` (parents that are not there), the commit,
-//! `apply::DeferredWork::drain`.
+//! `children::write_parents` (the parents), `Effects::propagate` (parents that are not there), the commit,
+//! `DeferredWork::drain`.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -101,13 +101,13 @@ enum Safeguard {
     RevisionBeforeChildren,
     /// `pending::clear` clears pending work if it is that which was read.
     TokenInClear,
-    /// `apply::Propagation::propagate` leaves pending work in children whose parent is not there.
+    /// `Effects::propagate` leaves pending work in children whose parent is not there.
     AbsentParent,
     /// `orphans::note`: the parents that children leave and that are not there.
     Note,
-    /// `apply::DeferredWork::drain` clears the note after the parents are derived.
+    /// `DeferredWork::drain` clears the note after the parents are derived.
     NoteUntilDerived,
-    /// `apply::DeferredWork::drain` derives, after the commit, the fields of parents that were not there.
+    /// `DeferredWork::drain` derives, after the commit, the fields of parents that were not there.
     AfterCommit,
     /// `fill::amend_insert` leaves pending work in a parent that may have children before it (`CHILDREN`).
     PendingParent,
@@ -596,7 +596,7 @@ impl Parents {
         Some(next)
     }
 
-    /// `apply::Propagation::propagate`: the work that is left for the time after the commit, where parents are not there.
+    /// `Effects::propagate`: the work that is left for the time after the commit, where parents are not there.
     fn leave(&self, process: usize, own: u8, open: &mut Transaction) {
         let mut named = 0;
         for at in bits(own) {

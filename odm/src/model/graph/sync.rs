@@ -165,3 +165,46 @@ pub(crate) fn snapshots(edge: &Edge) -> impl Iterator<Item = (usize, &CopyField)
     let copies = edge.copies.iter().enumerate();
     copies.filter(|(_, copy)| copy.sync == SyncMode::Snapshot)
 }
+
+impl Graph {
+    /// Whether something that is declared `sync = atomic` is derived from such documents, directly or by way of others, or in them.
+    pub(crate) fn leads_to_atomic(&self, meta: &DocumentMeta) -> bool {
+        let mut seen: Vec<&str> = vec![meta.collection];
+        let mut rest = vec![meta];
+        while let Some(next) = rest.pop() {
+            if self.needs_transactions(next).is_some() {
+                return true;
+            }
+            let holders = self.copied(next).map(|edge| edge.holder);
+            for further in holders.chain(self.derived_from(next).map(|derived| derived.parent)) {
+                if !seen.contains(&further.collection) {
+                    seen.push(further.collection);
+                    rest.push(further);
+                }
+            }
+        }
+        false
+    }
+
+    /// The name of a copy in a document, or of it, that is declared `sync = atomic`.
+    pub(crate) fn needs_transactions(&self, meta: &DocumentMeta) -> Option<String> {
+        let edge = |edge: &Edge| {
+            let copy = edge.copies.iter().find(|copy| copy.sync == SyncMode::Atomic)?;
+            Some(format!("{}.{}", edge.holder.collection, edge.copy_path(copy)))
+        };
+        let derived = |derived: &Derived| (derived.sync == SyncMode::Atomic).then(|| derived.name());
+        self.outgoing(meta)
+            .chain(self.incoming(meta))
+            .find_map(edge)
+            .or_else(|| {
+                self.derived_in(meta)
+                    .chain(self.derived_from(meta))
+                    .find_map(derived)
+            })
+    }
+
+    /// Whether such documents have a version: others copy from them.
+    pub(crate) fn has_versions(&self, meta: &DocumentMeta) -> bool {
+        self.copied(meta).next().is_some() || self.is_source_of_others(meta)
+    }
+}

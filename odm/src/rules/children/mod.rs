@@ -2,12 +2,14 @@
 //!
 //! Within a transaction, a change of a child is a change of its parent where the one follows from the other: an element is
 //! pushed, a number is added. Everything else is derived again from the children, by a query on the index of the parent
+
 //! reference. Without a transaction everything is derived again, and written only if no other writer has changed the parent's
 
 //! derived fields since: their revision is read before the children are.
 
 pub(crate) mod newest;
 pub(crate) mod orphans;
+pub(crate) mod rule;
 pub(crate) mod value;
 
 use crate::model::copy::{Operation, Subset};

@@ -1,5 +1,6 @@
 //! Updates the copies of a document in their holders.
 //!
+
 //! A delivery has the version of the source, and updates the holders that still refer to it and have an older version. So
 
 //! deliveries can be repeated, and can overtake each other: the newest version stays.
@@ -14,9 +15,9 @@ use crate::model::names::read_too;
 use crate::model::{default, key};
 use crate::own_fields::{COPIED, OPERATION, PROGRESS, Token, VERSION};
 use crate::plan::fields::ChangedFields;
-use crate::rules::copy::fill::{first_version, needed};
+use crate::rules::image::Changed;
 use crate::rules::lease;
-use crate::rules::pending::{PendingWork, below, record};
+use crate::rules::pending::{PendingWork, below, first_version, record};
 use crate::store::batch::{Ids, id};
 use crate::store::each::Written;
 use crate::store::fields::{at, number, put};
@@ -253,9 +254,6 @@ impl Delivered {
         }
     }
 }
-
-/// A document that others copy, and the fields that may be new to them.
-pub(crate) type Changed = (RawDocumentBuf, ChangedFields);
 
 /// Updates the copies of these documents of `meta` by one reference. In a transaction only where there are few holders, unless
 /// the copies are declared atomic; sources with more holders are left.
@@ -723,7 +721,7 @@ pub(crate) async fn raise_counted(
     let written = each::update(scope, meta, &statements).await?;
     let mut raised: Vec<Changed> = high.into_iter().cloned().collect();
     for ids in key::chunks(low.keys()) {
-        let fields = needed(scope.odm.graph(), meta);
+        let fields = scope.odm.graph().fields_of_copies(meta);
         for document in scope.every(meta, doc! { "_id": { "$in": ids } }, fields).await? {
             // Another writer may have changed it since it was read.
             let changed = match low.get(&id(&document)) {

@@ -2,90 +2,22 @@
 
 //! the pending work of the write.
 
-use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
-use crate::model::graph::edge::{CopyField, Derived, Edge, Segment};
+use crate::model::graph::edge::{CopyField, Edge, Segment};
 use crate::model::key::Key;
-use crate::own_fields::{
-    CHILDREN, COPIED, DELETE, OPERATION, OWN, PENDING, REVISION, Token, VERSION, name_of,
-};
-use crate::plan::affected::Affected;
+use crate::own_fields::{COPIED, VERSION, name_of};
 use crate::plan::fields::ChangedFields;
-use crate::plan::keep::Filled;
-use crate::plan::operators::Built;
 use crate::plan::touches::{Holds, Operand, Touches};
-use crate::rules::copy::deliver::{Source, is_read_on, sources, structs};
-use crate::rules::link::count;
-use crate::rules::pending::{all_fields, has_entry, mark, merged_mark, path_for, record};
+use crate::rules::copy::deliver::{Source, sources, structs};
+use crate::rules::filling::{Inserts, NewDocuments, Replacing, Updating};
+use crate::rules::pending::first_version;
 use crate::store::batch::{by_ids, id};
 use crate::store::fields::{at, number, put};
 use crate::store::scope::Scope;
 use crate::{Error, Result};
-use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
-
-/// Refuses what this deployment can't keep.
-async fn transactions(scope: &Scope<'_>, meta: &DocumentMeta) -> Result<bool> {
-    let transactions = scope.odm.has_transactions().await?;
-    if !transactions && let Some(name) = scope.odm.graph().needs_transactions(meta) {
-        return Err(crate::rules::derived::unsupported(scope.odm, name).await?);
-    }
-    Ok(transactions)
-}
-
-impl Graph {
-    /// Whether something that is declared `sync = atomic` is derived from such documents, directly or by way of others, or in them.
-    pub(crate) fn leads_to_atomic(&self, meta: &DocumentMeta) -> bool {
-        let mut seen: Vec<&str> = vec![meta.collection];
-        let mut rest = vec![meta];
-        while let Some(next) = rest.pop() {
-            if self.needs_transactions(next).is_some() {
-                return true;
-            }
-            let holders = self.copied(next).map(|edge| edge.holder);
-            for further in holders.chain(self.derived_from(next).map(|derived| derived.parent)) {
-                if !seen.contains(&further.collection) {
-                    seen.push(further.collection);
-                    rest.push(further);
-                }
-            }
-        }
-        false
-    }
-
-    /// The name of a copy in a document, or of it, that is declared `sync = atomic`.
-    pub(crate) fn needs_transactions(&self, meta: &DocumentMeta) -> Option<String> {
-        let edge = |edge: &Edge| {
-            let copy = edge.copies.iter().find(|copy| copy.sync == SyncMode::Atomic)?;
-            Some(format!("{}.{}", edge.holder.collection, edge.copy_path(copy)))
-        };
-        let derived = |derived: &Derived| (derived.sync == SyncMode::Atomic).then(|| derived.name());
-        self.outgoing(meta)
-            .chain(self.incoming(meta))
-            .find_map(edge)
-            .or_else(|| {
-                self.derived_in(meta)
-                    .chain(self.derived_from(meta))
-                    .find_map(derived)
-            })
-    }
-}
-
-fn decoded(raw: &RawDocumentBuf) -> Result<Document> {
-    Document::try_from(raw).map_err(encoding)
-}
-
-fn encoded(document: &Document) -> Result<RawDocumentBuf> {
-    RawDocumentBuf::try_from(document).map_err(encoding)
-}
-
-fn encoding(source: bson::error::Error) -> Error {
-    Error::Encode {
-        field: "document".to_owned(),
-        source: Box::new(source),
-    }
-}
 
 /// Visits the structs that may hold the reference of an edge, in a value that the rest of its path leads into.
 fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn FnMut(&mut Document)) {
@@ -112,9 +44,6 @@ fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn 
         visit(rest, first.array, below, take);
     }
 }
-
-/// Documents that an operation inserts into one collection, with what the library has in them.
-pub(crate) type Inserts = (&'static DocumentMeta, Vec<RawDocumentBuf>);
 
 /// The sources of all copies that a write adds, by edge; and the edges of which no versions are noted.
 #[derive(Default)]
@@ -244,161 +173,6 @@ fn is_own(edge: &Edge, copy: &CopyField) -> bool {
     edge.segments.len() == 1 && edge.holder.field(copy.name).is_some_and(|field| !field.flatten)
 }
 
-/// The first version of a document, and its first revision: greater than those of a deleted document with the same id, as long
-/// as that changed less than a thousand times in a millisecond.
-pub(crate) fn first_version() -> i64 {
-    bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
-}
-
-/// Prepares new documents; their pending work has this token.
-///
-/// # Errors
-/// [`Error::MissingReference`] where a source does not exist.
-pub(crate) async fn fill_insert(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    documents: &mut [RawDocumentBuf],
-    beside: &[Inserts],
-    token: &mut Option<Token>,
-) -> Result<()> {
-    let graph = scope.odm.graph();
-    if documents.is_empty() || !graph.takes_part(meta) {
-        return Ok(());
-    }
-    let transactions = transactions(scope, meta).await?;
-    let affected = Affected::by_insert(graph, meta);
-    let mut pending = if affected.leaves_work(transactions) {
-        all_fields()
-    } else {
-        Document::new()
-    };
-    if graph.may_have_children(meta) {
-        // After a commit too: within a transaction those that come at the same time can't be seen.
-        pending.insert(CHILDREN, Token::new());
-    }
-    let token = (!pending.is_empty()).then(|| *token.get_or_insert_with(Token::new));
-    let edges: Vec<&Edge> = graph
-        .outgoing(meta)
-        .filter(|edge| !edge.copies.is_empty())
-        .collect();
-    let is_source = graph.copied(meta).next().is_some() || graph.is_source_of_others(meta);
-    let is_parent = graph.derived_in(meta).next().is_some();
-    let mut whole: Vec<Bson> = Vec::with_capacity(documents.len());
-    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
-    for raw in documents.iter() {
-        let mut document = Bson::Document(decoded(raw)?);
-        for edge in &edges {
-            visit(&edge.segments, false, &mut document, &mut |within| {
-                want(edge, within, &mut wanted)
-            });
-        }
-        whole.push(document);
-    }
-    let sources = read(scope, wanted, documents, (meta, None), beside).await?;
-    for (document, raw) in whole.iter_mut().zip(documents) {
-        for edge in &edges {
-            visit(&edge.segments, false, document, &mut |within| {
-                sources.fill(edge, within)
-            });
-        }
-        let Bson::Document(document) = document else {
-            continue;
-        };
-        for derived in graph.derived_in(meta) {
-            match derived.nothing() {
-                Some(value) => drop(document.insert(derived.field.name, value)),
-                None => drop(document.remove(derived.field.name)),
-            }
-        }
-        let mut own = Document::new();
-        if is_source {
-            own.insert(name_of(VERSION), first_version());
-        }
-        if is_parent {
-            own.insert(name_of(REVISION), first_version());
-        }
-        if let Some(token) = token {
-            own.insert(name_of(PENDING), mark(token, pending.clone()));
-        }
-        document.remove(OWN);
-        if !own.is_empty() {
-            document.insert(OWN, own);
-        }
-        *raw = encoded(document)?;
-    }
-    Ok(())
-}
-
-/// A deleted document as it is inserted again: updates that its copies, and the copies of it, have missed are pending with the
-/// token.
-pub(crate) fn again(
-    graph: &Graph,
-    meta: &DocumentMeta,
-    raw: &RawDocumentBuf,
-    token: Token,
-) -> Result<RawDocumentBuf> {
-    let mut document = decoded(raw)?;
-    let mut own = match document.remove(OWN) {
-        Some(Bson::Document(own)) => own,
-        _ => Document::new(),
-    };
-    if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
-        own.insert(name_of(VERSION), first_version());
-    }
-    let mut pending = all_fields();
-    // Its children may have changed while it was not there.
-    if graph.derived_in(meta).next().is_some() {
-        pending.insert(CHILDREN, Token::new());
-        own.insert(name_of(REVISION), first_version());
-    }
-    for derived in graph.derived_in(meta) {
-        match derived.nothing() {
-            Some(value) => drop(document.insert(derived.field.name, value)),
-            None => drop(document.remove(derived.field.name)),
-        }
-    }
-    // In the place of what was pending in it: another process that deletes it finds other work than that which it was deleted with.
-    own.insert(name_of(PENDING), mark(token, pending));
-    document.insert(OWN, own);
-    encoded(&document)
-}
-
-/// A new document with pending work for everything that is derived from it, and in it.
-pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<RawDocumentBuf> {
-    let mut document = decoded(raw)?;
-    let mut fields = all_fields();
-    if has_entry(raw, CHILDREN) {
-        fields.insert(CHILDREN, Token::new());
-    }
-    if let Bson::Document(own) = document
-        .entry(OWN.to_owned())
-        .or_insert_with(|| Document::new().into())
-    {
-        own.insert(name_of(PENDING), mark(token, fields));
-    }
-    encoded(&document)
-}
-
-/// The part of an update that gives a document references back that it had before, with the copies beside them: the version of
-/// its fields that others copy is raised, and updates that its copies, and the copies of it, have missed are pending with the
-/// token. Returns whether there are any.
-pub(crate) fn given_back(
-    graph: &Graph,
-    meta: &'static DocumentMeta,
-    update: &mut Document,
-    token: Token,
-) -> bool {
-    let touches = Touches::of_statement(graph, meta, update);
-    if touches.is_of_source {
-        put(update, "$inc", VERSION, 1_i64.into());
-    }
-    if !touches.affected.is_any() {
-        return false;
-    }
-    record(update, token);
-    true
-}
-
 /// The copies beside a reference and their version, which are given back with it: those that stand in no array.
 pub(crate) fn beside(edge: &Edge) -> impl Iterator<Item = String> {
     let copies = (edge.array().is_none() && !edge.copies.is_empty()).then_some(&edge.copies);
@@ -460,167 +234,6 @@ fn visit_operand(
             one => visit(rest, false, one, take),
         },
         _ => {}
-    }
-}
-
-/// Prepares an update: fills in the copies beside the references that it sets, raises versions, and records pending work with
-/// the token. `one` is the id of the document, if it is an update of one.
-///
-/// # Errors
-/// [`Error::MissingReference`] where a source does not exist.
-pub(crate) async fn fill_update(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    (one, upsert): (Option<&Bson>, bool),
-    (built, touches): (&mut Built, &Touches),
-    beside: &[Inserts],
-    token: &mut Option<Token>,
-) -> Result<()> {
-    let graph = scope.odm.graph();
-    if !graph.takes_part(meta) {
-        return Ok(());
-    }
-    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
-    let mut itself: Vec<(&Edge, &Operand, &str, Bson)> = Vec::new();
-    let mut read_before: Vec<&str> = Vec::new();
-    let mut adds = false;
-    for (edge, operand) in operands(graph, touches) {
-        let operator = operand.operator.as_str();
-        let Some(value) = value_of(&mut built.update, operand) else {
-            continue;
-        };
-        adds |= matches!(operator, "$push" | "$addToSet");
-        if !edge.copies.is_empty() && matches!(operator, "$min" | "$max") {
-            return Err(Error::Query {
-                collection: meta.collection,
-                message: format!(
-                    "the reference `{}` has copies beside it, and only the server knows whether `{}` changes its value: use `set`",
-                    edge.path,
-                    operator.trim_start_matches('$'),
-                ),
-            });
-        }
-        match &operand.holds {
-            Holds::Itself { prefix } => {
-                if operator != "$unset" {
-                    want(edge, &doc! { edge.name(): value.clone() }, &mut wanted);
-                }
-                itself.push((edge, operand, prefix, value.clone()));
-            }
-            Holds::Around { depth, item } => {
-                let mut has_snapshots = false;
-                visit_operand(edge, operator, *depth, *item, value, &mut |within| {
-                    want(edge, within, &mut wanted);
-                    has_snapshots |= snapshots(edge).any(|copy| within.contains_key(copy.name));
-                });
-                if has_snapshots && operator == "$set" {
-                    read_before.push(edge.root());
-                }
-            }
-        }
-    }
-    let transactions = transactions(scope, meta).await?;
-    let mut affected = touches.affected;
-    if upsert {
-        affected = affected.or(Affected::by_insert(graph, meta));
-        on_insert(graph, meta, &mut built.update);
-    }
-    let leaves_work = affected.leaves_work(transactions);
-    let children = upsert && graph.may_have_children(meta);
-    if !affected.is_any() && itself.is_empty() && wanted.is_empty() && !children {
-        return Ok(());
-    }
-    // An item that is added to an array is new there.
-    let changed = one.filter(|_| !adds).map(Key::of_bson);
-    let sources = read(scope, wanted, &[], (meta, changed.as_ref()), beside).await?;
-    // A struct that is set again as it was read keeps what was taken once.
-    let before = match one {
-        Some(id) if !read_before.is_empty() => {
-            let key = Key::of_bson(id);
-            by_ids(scope, meta, [&key].into_iter(), read_before).await?.pop()
-        }
-        _ => None,
-    };
-    for (edge, operand) in operands(graph, touches) {
-        let (Holds::Around { depth, item }, Some(value)) =
-            (&operand.holds, value_of(&mut built.update, operand))
-        else {
-            continue;
-        };
-        let operator = operand.operator.as_str();
-        let before = before.as_ref().filter(|_| operator == "$set");
-        let kept = before.map(|stored| {
-            Kept::of(edge, stored, |take| {
-                visit_operand(edge, operator, *depth, *item, value, take)
-            })
-        });
-        let mut kept = kept.unwrap_or_default().into_iter();
-        visit_operand(edge, operator, *depth, *item, value, &mut |within| {
-            let has_snapshots = snapshots(edge).any(|copy| within.contains_key(copy.name));
-            sources.fill(edge, within);
-            // A reference alone is a new one.
-            if let Some(kept) = kept.next().flatten().filter(|_| has_snapshots) {
-                kept.put_back(within);
-            }
-        });
-    }
-    for (edge, operand, prefix, value) in itself {
-        put_beside(
-            edge,
-            &operand.operator,
-            prefix,
-            &value,
-            &sources,
-            &mut built.update,
-        );
-    }
-    if touches.is_of_source {
-        put(&mut built.update, "$inc", VERSION, 1_i64.into());
-    } else if upsert && (graph.copied(meta).next().is_some() || graph.is_source_of_others(meta)) {
-        put(&mut built.update, "$setOnInsert", VERSION, first_version().into());
-    }
-    if leaves_work {
-        let token = *token.get_or_insert_with(Token::new);
-        record(&mut built.update, token);
-    }
-    if children {
-        let token = *token.get_or_insert_with(Token::new);
-        if !leaves_work {
-            put(&mut built.update, "$setOnInsert", OPERATION, token.into());
-        }
-        put(
-            &mut built.update,
-            "$setOnInsert",
-            &path_for(CHILDREN),
-            Token::new().into(),
-        );
-    }
-    Ok(())
-}
-
-/// The library's fields in a new document of an upsert: its derived fields with their revision, and the required copies of
-/// references that it is not given.
-fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
-    for edge in graph.outgoing(meta) {
-        for copy in edge
-            .copies
-            .iter()
-            .filter(|copy| copy.required && is_own(edge, copy))
-        {
-            let is_there =
-                |fields: &Document| fields.contains_key(&edge.path) || fields.contains_key(copy.name);
-            if !update.values().filter_map(Bson::as_document).any(is_there) {
-                put(update, "$setOnInsert", copy.name, Bson::Null);
-            }
-        }
-    }
-    for derived in graph.derived_in(meta) {
-        if let Some(nothing) = derived.nothing() {
-            put(update, "$setOnInsert", derived.field.name, nothing);
-        }
-    }
-    if graph.derived_in(meta).next().is_some() {
-        put(update, "$setOnInsert", REVISION, first_version().into());
     }
 }
 
@@ -753,144 +366,225 @@ impl Kept {
     }
 }
 
-/// Prepares a replacement, so that it keeps what the library has in the document. `None` where the document holds no copies,
-/// is the source of none, and has no two-way references.
+/// Fills in the copies of new documents.
 ///
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
-pub(crate) async fn fill_replace(
+pub(super) async fn fill_new(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
-    raw: &RawDocumentBuf,
-    beside: &[Inserts],
-    token: &mut Option<Token>,
-) -> Result<Option<Filled>> {
+    new: &mut NewDocuments<'_>,
+) -> Result<()> {
     let graph = scope.odm.graph();
-    if !graph.is_depended_on(meta) {
-        return Ok(None);
+    if graph.has_versions(meta) {
+        new.own.insert(name_of(VERSION), first_version());
     }
-    let transactions = transactions(scope, meta).await?;
-    let affected = Affected::by_replacement(graph, meta);
-    let token = affected
-        .leaves_work(transactions)
-        .then(|| *token.get_or_insert_with(Token::new));
+    let edges: Vec<&Edge> = graph
+        .outgoing(meta)
+        .filter(|edge| !edge.copies.is_empty())
+        .collect();
+    if edges.is_empty() {
+        return Ok(());
+    }
+    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
+    for document in new.decoded()? {
+        for edge in &edges {
+            visit(&edge.segments, false, document, &mut |within| {
+                want(edge, within, &mut wanted)
+            });
+        }
+    }
+    let sources = read(scope, wanted, new.given, (meta, None), new.beside).await?;
+    for document in new.decoded()? {
+        for edge in &edges {
+            visit(&edge.segments, false, document, &mut |within| {
+                sources.fill(edge, within)
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Fills in the copies beside the references that an update sets, and raises the version of what it copies from.
+///
+/// # Errors
+/// [`Error::MissingReference`] where a source does not exist.
+pub(super) async fn fill_update(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    updating: &mut Updating<'_>,
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    let Updating {
+        one,
+        upsert,
+        update,
+        touches,
+        beside,
+        ..
+    } = updating;
+    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
+    let mut itself: Vec<(&Edge, &Operand, &str, Bson)> = Vec::new();
+    let mut read_before: Vec<&str> = Vec::new();
+    let mut adds = false;
+    for (edge, operand) in operands(graph, touches) {
+        let operator = operand.operator.as_str();
+        let Some(value) = value_of(update, operand) else {
+            continue;
+        };
+        adds |= matches!(operator, "$push" | "$addToSet");
+        if !edge.copies.is_empty() && matches!(operator, "$min" | "$max") {
+            return Err(Error::Query {
+                collection: meta.collection,
+                message: format!(
+                    "the reference `{}` has copies beside it, and only the server knows whether `{}` changes its value: use `set`",
+                    edge.path,
+                    operator.trim_start_matches('$'),
+                ),
+            });
+        }
+        match &operand.holds {
+            Holds::Itself { prefix } => {
+                if operator != "$unset" {
+                    want(edge, &doc! { edge.name(): value.clone() }, &mut wanted);
+                }
+                itself.push((edge, operand, prefix, value.clone()));
+            }
+            Holds::Around { depth, item } => {
+                let mut has_snapshots = false;
+                visit_operand(edge, operator, *depth, *item, value, &mut |within| {
+                    want(edge, within, &mut wanted);
+                    has_snapshots |= snapshots(edge).any(|copy| within.contains_key(copy.name));
+                });
+                if has_snapshots && operator == "$set" {
+                    read_before.push(edge.root());
+                }
+            }
+        }
+    }
+    if *upsert {
+        on_insert(graph, meta, update);
+    }
+    // An item that is added to an array is new there.
+    let changed = one.filter(|_| !adds).map(Key::of_bson);
+    let sources = read(scope, wanted, &[], (meta, changed.as_ref()), beside).await?;
+    // A struct that is set again as it was read keeps what was taken once.
+    let before = match one {
+        Some(id) if !read_before.is_empty() => {
+            let key = Key::of_bson(id);
+            by_ids(scope, meta, [&key].into_iter(), read_before).await?.pop()
+        }
+        _ => None,
+    };
+    for (edge, operand) in operands(graph, touches) {
+        let (Holds::Around { depth, item }, Some(value)) = (&operand.holds, value_of(update, operand)) else {
+            continue;
+        };
+        let operator = operand.operator.as_str();
+        let before = before.as_ref().filter(|_| operator == "$set");
+        let kept = before.map(|stored| {
+            Kept::of(edge, stored, |take| {
+                visit_operand(edge, operator, *depth, *item, value, take)
+            })
+        });
+        let mut kept = kept.unwrap_or_default().into_iter();
+        visit_operand(edge, operator, *depth, *item, value, &mut |within| {
+            let has_snapshots = snapshots(edge).any(|copy| within.contains_key(copy.name));
+            sources.fill(edge, within);
+            // A reference alone is a new one.
+            if let Some(kept) = kept.next().flatten().filter(|_| has_snapshots) {
+                kept.put_back(within);
+            }
+        });
+    }
+    for (edge, operand, prefix, value) in itself {
+        put_beside(edge, &operand.operator, prefix, &value, &sources, update);
+    }
+    if touches.is_of_source {
+        put(update, "$inc", VERSION, 1_i64.into());
+    } else if *upsert && graph.has_versions(meta) {
+        put(update, "$setOnInsert", VERSION, first_version().into());
+    }
+    Ok(())
+}
+
+/// The required copies of references that a new document of an upsert is not given.
+fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
+    for edge in graph.outgoing(meta) {
+        for copy in edge
+            .copies
+            .iter()
+            .filter(|copy| copy.required && is_own(edge, copy))
+        {
+            let is_there =
+                |fields: &Document| fields.contains_key(&edge.path) || fields.contains_key(copy.name);
+            if !update.values().filter_map(Bson::as_document).any(is_there) {
+                put(update, "$setOnInsert", copy.name, Bson::Null);
+            }
+        }
+    }
+}
+
+/// Fills in the copies of a replacement; snapshots stay as they were taken.
+///
+/// # Errors
+/// [`Error::MissingReference`] where a source does not exist.
+pub(super) async fn fill_replacement(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    replacing: &mut Replacing<'_>,
+) -> Result<()> {
+    let graph = scope.odm.graph();
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
         .filter(|edge| !edge.copies.is_empty() || graph.is_left(edge))
         .collect();
-    let mut document = Bson::Document(decoded(raw)?);
     let mut wanted = HashMap::new();
     for edge in &edges {
-        visit(&edge.segments, false, &mut document, &mut |within| {
+        visit(&edge.segments, false, &mut replacing.document, &mut |within| {
             want(edge, within, &mut wanted)
         });
     }
-    let changed = id(raw);
-    let sources = read(scope, wanted, &[], (meta, Some(&changed)), beside).await?;
-    let taken = taken(scope, meta, &edges, raw).await?;
+    let changed = id(replacing.given);
+    let sources = read(scope, wanted, &[], (meta, Some(&changed)), replacing.beside).await?;
+    let taken = taken(scope, meta, &edges, replacing.given).await?;
     for edge in &edges {
         let mut kept = taken
             .as_ref()
             .map(|stored| {
                 Kept::of(edge, stored, |take| {
-                    visit(&edge.segments, false, &mut document, take)
+                    visit(&edge.segments, false, &mut replacing.document, take)
                 })
             })
             .unwrap_or_default()
             .into_iter();
-        visit(&edge.segments, false, &mut document, &mut |within| {
+        visit(&edge.segments, false, &mut replacing.document, &mut |within| {
             sources.fill(edge, within);
             if let Some(Some(kept)) = kept.next() {
                 kept.put_back(within);
             }
         });
     }
-    let Bson::Document(mut document) = document else {
-        return Ok(None);
+    let Bson::Document(document) = &mut replacing.document else {
+        return Ok(());
     };
-    document.remove(OWN);
-    // Kept fields are computed by the server from the document as it is then.
-    let mut kept = Document::new();
-    for derived in graph.derived_in(meta) {
-        document.remove(derived.field.name);
-        let name = format!("${}", derived.field.name);
-        match derived.nothing() {
-            Some(nothing) => kept.insert(
-                derived.field.name,
-                doc! { "$ifNull": [name, { "$literal": nothing }] },
-            ),
-            None => kept.insert(derived.field.name, name),
-        };
-    }
     for edge in edges.iter().filter(|edge| edge.segments.len() == 1) {
         for copy in snapshots(edge) {
             let reference = document.get(edge.name()).cloned().unwrap_or(Bson::Null);
             let new = document.remove(copy.name).unwrap_or(Bson::Null);
             let unchanged = doc! { "$eq": [format!("${}", edge.name()), { "$literal": reference }] };
-            kept.insert(
+            replacing.computed.insert(
                 copy.name,
                 doc! { "$cond": [unchanged, format!("${}", copy.name), { "$literal": new }] },
             );
         }
     }
-    let is_whole = kept.is_empty();
-    let mut own = Document::new();
-    if graph.copied(meta).next().is_some() || graph.is_source_of_others(meta) {
+    if graph.has_versions(meta) {
         // A document without a version was written out of band, and its copies may be from a time when it had one.
         let before = doc! { "$ifNull": [format!("${VERSION}"), first_version()] };
-        own.insert(name_of(VERSION), doc! { "$add": [before, 1_i64] });
+        replacing
+            .own
+            .insert(name_of(VERSION), doc! { "$add": [before, 1_i64] });
     }
-    if let Some(token) = token {
-        let mut pending = all_fields();
-        // A field that others derive of its children may be lost by this.
-        if graph.is_parent_of_others(meta) {
-            pending.insert(CHILDREN, Token::new());
-        }
-        own.insert(name_of(PENDING), merged_mark(token, pending));
-    }
-    if graph.is_linked(meta) {
-        count::count_replaced(&mut own);
-    }
-    kept.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
-    let stored = encoded(&document)?;
-    Ok(Some(Filled {
-        document: stored,
-        fields: document,
-        computed: kept,
-        is_whole,
-    }))
-}
-
-/// The fields in which the references stand that copies are taken through, those that others copy or derive from, and the
-/// library's own.
-pub(crate) fn needed(graph: &Graph, meta: &DocumentMeta) -> Document {
-    let mut names: HashSet<String> = HashSet::new();
-    let root = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-    for edge in graph.copying(meta) {
-        names.insert(edge.root().to_owned());
-        names.insert(COPIED.to_owned());
-        if edge.segments.len() == 1 && is_read_on(graph, edge) {
-            names.extend(edge.copies.iter().map(|copy| copy.name.to_owned()));
-        }
-    }
-    for edge in graph.copied(meta) {
-        names.insert(root(edge.by()));
-        names.extend(edge.copies.iter().map(|copy| root(copy.source)));
-    }
-    for derived in graph.derived_from(meta) {
-        names.extend(derived.reads(graph).iter().map(|name| root(name)));
-    }
-    let parents = graph
-        .derived_in(meta)
-        .filter_map(|derived| graph.parent_edge(derived));
-    names.extend(parents.map(|edge| root(edge.by())));
-    names.extend(graph.parent_fields_of_others(meta));
-    let mut fields = doc! { "_id": 1, OWN: 1 };
-    fields.extend(names.into_iter().map(|name| (name, Bson::Int32(1))));
-    fields
-}
-
-/// Whether a document is to be deleted as soon as its pending work is applied.
-pub(crate) fn is_gone(document: &RawDocumentBuf) -> bool {
-    at(document, DELETE).and_then(|gone| gone.as_bool()) == Some(true)
+    Ok(())
 }

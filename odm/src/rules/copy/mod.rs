@@ -2,4 +2,5 @@
 
 pub(crate) mod deliver;
 pub(crate) mod fill;
+pub(crate) mod rule;
 pub(crate) mod value;

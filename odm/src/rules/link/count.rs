@@ -1,43 +1,74 @@
 //! The count of link writes ([`LINKS`]): how often the library has linked or unlinked a document with two-way references.
 
+use crate::Result;
 use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
 use crate::own_fields::{LINKS, name_of};
+use crate::rules::derived::DerivedValue;
+use crate::rules::filling::{NewDocuments, Replacing, Updating};
+use crate::rules::rule::Rule;
 use crate::store::fields;
 use crate::store::fields::put;
-use crate::{Error, Result};
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use crate::store::scope::Scope;
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Document, RawDocumentBuf, doc};
 
-/// Counts the writes that insert these documents.
-pub(crate) fn count_new(documents: &mut [RawDocumentBuf]) -> Result<()> {
-    let (own, name) = LINKS.split_once('.').unwrap_or((LINKS, ""));
-    for raw in documents {
-        let encoding = |source: mongodb::bson::error::Error| Error::Encode {
-            field: own.to_owned(),
-            source: Box::new(source),
-        };
-        if raw.get(own).is_ok_and(|own| own.is_none()) {
-            let count = RawDocumentBuf::try_from(&doc! { own: { name: 1_i64 } }).map_err(encoding)?;
-            for field in count.iter() {
-                let (name, value) = field.map_err(encoding)?;
-                raw.append(name, value);
-            }
-            continue;
-        }
-        let mut document = Document::try_from(&*raw).map_err(encoding)?;
-        put_below(
-            &mut document,
-            LINKS,
-            fields::number(raw, LINKS).saturating_add(1).into(),
-        );
-        *raw = RawDocumentBuf::try_from(&document).map_err(encoding)?;
+/// The rule of the count: a write that links or unlinks a document counts itself in it.
+pub(crate) struct Counting;
+
+impl Rule for Counting {
+    fn values<'g>(&self, _: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>> {
+        Vec::new()
     }
-    Ok(())
-}
 
-fn put_below(document: &mut Document, name: &str, value: Bson) {
-    let (own, name) = name.split_once('.').unwrap_or((name, ""));
-    if let Bson::Document(own) = document.entry(own.to_owned()).or_insert_with(|| doc! {}.into()) {
-        own.insert(name, value);
+    fn fill_new<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        new: &'s mut NewDocuments<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            if scope.odm.graph().is_linked(meta) {
+                new.own.insert(name_of(LINKS), 1_i64);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn fill_update<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        updating: &'s mut Updating<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            let graph = scope.odm.graph();
+            if updating.touches.links(graph) {
+                count(updating.update);
+            } else if updating.upsert && graph.is_linked(meta) {
+                // An upsert that finds a document does not link it, and does not write to it for that.
+                put(updating.update, "$setOnInsert", LINKS, 1_i64.into());
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn fill_replacement<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        replacing: &'s mut Replacing<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            if scope.odm.graph().is_linked(meta) {
+                let writes = doc! { "$add": [{ "$ifNull": [format!("${LINKS}"), 0_i64] }, 1_i64] };
+                replacing.own.insert(name_of(LINKS), writes);
+            }
+            Ok(())
+        }
+        .boxed()
     }
 }
 
@@ -54,17 +85,6 @@ pub(crate) fn raise_version(meta: &DocumentMeta, update: &mut Document) {
     if let Some(version) = meta.version() {
         put(update, "$inc", version, 1_i64.into());
     }
-}
-
-/// The part of an upsert that counts it where it inserts.
-pub(crate) fn count_inserted(update: &mut Document) {
-    put(update, "$setOnInsert", LINKS, 1_i64.into());
-}
-
-/// The part of a replacement that counts it: an expression among those of the library's fields in the document.
-pub(crate) fn count_replaced(own: &mut Document) {
-    let writes = doc! { "$add": [{ "$ifNull": [format!("${LINKS}"), 0_i64] }, 1_i64] };
-    own.insert(name_of(LINKS), writes);
 }
 
 /// How many writes had linked or unlinked a document when it was read.

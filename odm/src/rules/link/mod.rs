@@ -1,6 +1,7 @@
 //! Applies the effects of a write on the other side of two-way references, in one command for each collection.
 
 pub(crate) mod count;
+pub(crate) mod other_side;
 
 use crate::model::check;
 use crate::model::document::DocumentMeta;

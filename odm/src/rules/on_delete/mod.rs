@@ -6,6 +6,10 @@ use crate::model::graph::edge::{Edge, Segment, dotted};
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::model::reference::OnDelete;
+use crate::own_fields::{CHILDREN, OWN, PENDING, REVISION, Token, VERSION, name_of};
+use crate::rules::children::rule::without_children;
+use crate::rules::filling::{decoded, encoded};
+use crate::rules::pending::{all_fields, first_version, mark};
 use crate::store::batch;
 use crate::store::batch::Change;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -373,6 +377,35 @@ pub(crate) fn has_rules(graph: &Graph, meta: &DocumentMeta) -> bool {
         || graph
             .incoming(meta)
             .any(|edge| edge.reference.on_delete != OnDelete::Keep)
+}
+
+/// A deleted document as it is inserted again: updates that its copies, and the copies of it, have missed are pending with the
+/// token.
+pub(crate) fn again(
+    graph: &Graph,
+    meta: &DocumentMeta,
+    raw: &RawDocumentBuf,
+    token: Token,
+) -> crate::Result<RawDocumentBuf> {
+    let mut document = decoded(raw)?;
+    let mut own = match document.remove(OWN) {
+        Some(Bson::Document(own)) => own,
+        _ => Document::new(),
+    };
+    if graph.has_versions(meta) {
+        own.insert(name_of(VERSION), first_version());
+    }
+    let mut pending = all_fields();
+    // Its children may have changed while it was not there.
+    if graph.derived_in(meta).next().is_some() {
+        pending.insert(CHILDREN, Token::new());
+        own.insert(name_of(REVISION), first_version());
+    }
+    without_children(graph, meta, &mut document);
+    // In the place of what was pending in it: another process that deletes it finds other work than that which it was deleted with.
+    own.insert(name_of(PENDING), mark(token, pending));
+    document.insert(OWN, own);
+    encoded(&document)
 }
 
 #[cfg(test)]

@@ -1,0 +1,378 @@
+//! Values of children as a rule: parents derive fields from their children, and follow each change of these.
+
+use crate::Result;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::{Derived, Edge};
+use crate::model::graph::sync::is_atomic;
+use crate::model::key::{self, Key};
+use crate::model::names::root;
+use crate::own_fields::{CHILDREN, REVISION, Token, name_of};
+use crate::plan::fields::ChangedFields;
+use crate::plan::operation::Write;
+use crate::rules::children::value::OfChildren;
+use crate::rules::children::{
+    UpdatedParents, adopt, may_be_absent, missing, orphans, parents_of, previous_parents, refresh,
+    update_parents,
+};
+use crate::rules::derived::{DerivedValue, Rewritten};
+use crate::rules::effects::{DeferredWork, Draining, Effects};
+use crate::rules::filling::{NewDocuments, Replacing, Updating};
+use crate::rules::image::{Changed, Image, before_and_after};
+use crate::rules::others::note_parents;
+use crate::rules::pending::{first_version, has_entry, is_gone, record_all};
+use crate::rules::rule::Rule;
+use crate::store::batch::id;
+use crate::store::each::Written;
+use crate::store::fields::put;
+use crate::store::scope::Scope;
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// The rule of subsets and computed fields.
+pub(crate) struct Deriving;
+
+impl Rule for Deriving {
+    fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>> {
+        let of_children = graph.derived().iter().map(|derived| OfChildren { derived });
+        of_children
+            .map(|value| -> Box<dyn DerivedValue> { Box::new(value) })
+            .collect()
+    }
+
+    /// A new parent has no children yet, but for those that may name a parent before it is there.
+    fn fill_new<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        new: &'s mut NewDocuments<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            let graph = scope.odm.graph();
+            if graph.may_have_children(meta) {
+                // After a commit too: within a transaction those that come at the same time can't be seen.
+                new.pending.insert(CHILDREN, Token::new());
+            }
+            if graph.derived_in(meta).next().is_none() {
+                return Ok(());
+            }
+            new.own.insert(name_of(REVISION), first_version());
+            for document in new.decoded()?.iter_mut().filter_map(Bson::as_document_mut) {
+                without_children(graph, meta, document);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn fill_update<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        updating: &'s mut Updating<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            if !updating.upsert {
+                return Ok(());
+            }
+            let graph = scope.odm.graph();
+            for derived in graph.derived_in(meta) {
+                if let Some(nothing) = derived.nothing() {
+                    put(updating.update, "$setOnInsert", derived.field.name, nothing);
+                }
+            }
+            if graph.derived_in(meta).next().is_some() {
+                put(updating.update, "$setOnInsert", REVISION, first_version().into());
+            }
+            if graph.may_have_children(meta) {
+                updating.pending.insert(CHILDREN, Token::new());
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    /// The derived fields stay as they are stored.
+    fn fill_replacement<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        replacing: &'s mut Replacing<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            let graph = scope.odm.graph();
+            for derived in graph.derived_in(meta) {
+                if let Bson::Document(document) = &mut replacing.document {
+                    document.remove(derived.field.name);
+                }
+                let name = format!("${}", derived.field.name);
+                match derived.nothing() {
+                    Some(nothing) => replacing.computed.insert(
+                        derived.field.name,
+                        doc! { "$ifNull": [name, { "$literal": nothing }] },
+                    ),
+                    None => replacing.computed.insert(derived.field.name, name),
+                };
+            }
+            // A field that others derive of its children may be lost by this.
+            if !replacing.pending.is_empty() && graph.is_parent_of_others(meta) {
+                replacing.pending.insert(CHILDREN, Token::new());
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn fields(&self, graph: &Graph, meta: &DocumentMeta, names: &mut HashSet<String>) {
+        for derived in graph.derived_from(meta) {
+            names.extend(derived.reads(graph).iter().map(|name| root(name).to_owned()));
+        }
+        let parents = graph
+            .derived_in(meta)
+            .filter_map(|derived| graph.parent_edge(derived));
+        names.extend(parents.map(|edge| root(edge.by()).to_owned()));
+        names.extend(graph.parent_fields_of_others(meta));
+    }
+
+    fn compares(&self, graph: &Graph, meta: &DocumentMeta, _: &[&Write]) -> bool {
+        graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta)
+    }
+
+    fn after_write<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        images: &'s [Image],
+        effects: &'s mut Effects,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            let graph = scope.odm.graph();
+            note_parents(scope, meta, before_and_after(images)).await?;
+            if !effects.are_in_transaction() {
+                for (at, keys) in previous_parents(graph, meta, images) {
+                    effects.deferred.add_parents(at, keys);
+                }
+                return Ok(());
+            }
+            let updated = update_parents(scope, meta, images, effects.pending()).await?;
+            let UpdatedParents {
+                parents,
+                passed_on,
+                alone,
+            } = updated;
+            effects.copies += parents;
+            if !alone.is_empty() {
+                leave_for_alone(scope, meta, images, alone, effects).await?;
+            }
+            for (parent, by, key, derived) in passed_on {
+                effects.pass_on(graph, parent, (by, vec![key]), vec![derived.to_owned()]);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn after_effects<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        documents: &'s [Changed],
+        effects: &'s mut Effects,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            let graph = scope.odm.graph();
+            let all_changed: HashMap<Key, &ChangedFields> = documents
+                .iter()
+                .map(|(document, changed)| (id(document), changed))
+                .collect();
+            let kept = |derived: &Derived, child: &RawDocumentBuf| {
+                let changed = all_changed.get(&id(child));
+                is_atomic(derived.sync, true)
+                    && changed.is_some_and(|changed| changed.is_derived(graph, derived))
+            };
+            let children = documents.iter().map(|(document, _)| document);
+            for (edge, list, keys) in parents_of(graph, meta, children, kept) {
+                let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
+                let found = refresh(scope, edge, &list, keys.clone(), effects.pending())
+                    .await?
+                    .all()?;
+                effects.copies += found;
+                if found < keys.len() as u64 && may_be_absent(edge) {
+                    leave_for_absent(scope, meta, (edge, &list, keys), documents, effects).await?;
+                }
+                for derived in list {
+                    if graph.is_read(derived.parent, derived.field.name) {
+                        let changed = vec![derived.field.name.to_owned()];
+                        effects.pass_on(graph, derived.parent, (edge.by(), parents.clone()), changed);
+                    }
+                }
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn drain<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        draining: &'s mut Draining,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            let graph = scope.odm.graph();
+            let token = draining.token;
+            let has_children =
+                |document: &&RawDocumentBuf| has_entry(document, CHILDREN) && !is_gone(document);
+            let parents: Vec<&RawDocumentBuf> = draining.all().filter(has_children).collect();
+            let mut adopted = Written::default();
+            adopted.add(adopt(scope, meta, &parents, token.into()).await)?;
+            let mut held = graph.derived_in(meta);
+            if adopted.is_any() && held.any(|derived| graph.is_read(meta, derived.field.name)) {
+                draining.pending.push(meta);
+            }
+            draining.applied.add(Ok(adopted))?;
+            let has_changed = |derived: &Derived, child: &RawDocumentBuf| {
+                ChangedFields::pending_in(child).is_derived(graph, derived)
+            };
+            for (edge, list, keys) in parents_of(graph, meta, draining.all(), has_changed) {
+                draining
+                    .applied
+                    .add(refresh(scope, edge, &list, keys, token.into()).await)?;
+                for derived in list {
+                    if graph.is_read(derived.parent, derived.field.name) {
+                        draining.pending.push(derived.parent);
+                    }
+                }
+            }
+            if draining.applied.refused.is_none() {
+                let gone: Vec<&RawDocumentBuf> =
+                    draining.all().filter(|document| is_gone(document)).collect();
+                let noted = note_parents(scope, meta, gone.iter().map(|document| (*document, None))).await;
+                draining.applied.and(noted)?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn after_commit<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        deferred: &'s DeferredWork,
+        token: Token,
+    ) -> BoxFuture<'s, Result<Rewritten>> {
+        async move {
+            let mut derived = Rewritten::default();
+            for (at, keys) in &deferred.parents {
+                if let Some(edge) = scope.odm.graph().edge(*at) {
+                    derive_anew(scope, edge, keys, token, &mut derived).await?;
+                }
+            }
+            Ok(derived)
+        }
+        .boxed()
+    }
+}
+
+/// Gives a parent the values that it has without children.
+pub(crate) fn without_children(graph: &Graph, meta: &DocumentMeta, document: &mut Document) {
+    for derived in graph.derived_in(meta) {
+        match derived.nothing() {
+            Some(value) => drop(document.insert(derived.field.name, value)),
+            None => drop(document.remove(derived.field.name)),
+        }
+    }
+}
+
+/// Leaves pending work where parents of changed children don't exist yet: one may be inserted while this transaction is open, and
+/// be derived from the children as they were before.
+async fn leave_for_alone(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    images: &[Image],
+    alone: Vec<(usize, HashSet<Key>)>,
+    effects: &mut Effects,
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    let is_of = |(at, keys): &(usize, HashSet<Key>), child: &RawDocumentBuf| {
+        graph.edge(*at).is_some_and(|edge| {
+            let mut named = (0..edge.targets.len()).flat_map(|target| edge.keys(target, child));
+            named.any(|key| keys.contains(&key))
+        })
+    };
+    let names_one = |child: &&RawDocumentBuf| alone.iter().any(|alone| is_of(alone, child));
+    let written = images.iter().filter_map(|image| image.after.as_ref());
+    let keys: Vec<Key> = written.filter(names_one).map(id).collect();
+    for ids in key::chunks(&keys) {
+        record_all(scope, meta, doc! { "_id": { "$in": ids } }, effects.later()).await?;
+        effects.deferred.add(meta, effects.later());
+    }
+    // The pending work of a child does not name the previous parents, nor those of a deleted child.
+    let left_behind = orphans::left_behind(graph, &alone, images);
+    effects
+        .deferred
+        .notes
+        .extend(orphans::note(scope, left_behind).await?);
+    for (at, keys) in alone {
+        effects.deferred.add_parents(at, keys);
+    }
+    Ok(())
+}
+
+/// Leaves pending work in those of these children whose parents don't exist yet. Another client may insert such a parent while
+/// this transaction is open, and derive its fields from the children as they were before: neither of the two modifies what
+/// the other one does. So its fields are derived once more after the commit.
+async fn leave_for_absent(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    (edge, list, keys): (&Edge, &[&Derived], HashSet<Key>),
+    children: &[Changed],
+    effects: &mut Effects,
+) -> Result<()> {
+    let Some(parent) = list.first().map(|derived| derived.parent) else {
+        return Ok(());
+    };
+    let keys = keys.into_iter().map(|key| (edge.at, key)).collect();
+    let absent = missing(scope, parent, keys).await?.into_iter();
+    let absent: HashSet<Key> = absent.flat_map(|(_, keys)| keys).collect();
+    let target = edge.target(parent).unwrap_or_default();
+    let names_one = |child: &RawDocumentBuf| edge.keys(target, child).iter().any(|key| absent.contains(key));
+    let left: Vec<&Changed> = children.iter().filter(|(child, _)| names_one(child)).collect();
+    let names: HashSet<&str> = left.iter().flat_map(|(_, changed)| changed.names()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let ids: Vec<Key> = left.iter().map(|(child, _)| id(child)).collect();
+    for ids in key::chunks(&ids) {
+        effects
+            .leave_pending(scope, meta, doc! { "_id": { "$in": ids } }, &names)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Derives in these parents what is derived by this reference, where they are there.
+async fn derive_anew(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    keys: &HashSet<Key>,
+    token: Token,
+    all: &mut Rewritten,
+) -> Result<()> {
+    let graph = scope.odm.graph();
+    for meta in &edge.targets {
+        let list: Vec<&Derived> = graph
+            .derived_in(meta)
+            .filter(|derived| derived.edge == edge.at)
+            .collect();
+        if list.is_empty() {
+            continue;
+        }
+        let mut written = Written::default();
+        written.add(refresh(scope, edge, &list, keys.clone(), token.into()).await)?;
+        if written.is_any() {
+            all.pending.push(meta);
+        }
+        all.written.add(Ok(written))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,460 @@
+//! Copies as a rule: a document that is written takes the newest values of its sources, and passes on its own.
+
+use crate::Result;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::{CopyField, Edge};
+use crate::model::graph::sync::{is_atomic, kept_in_sync, missing};
+use crate::model::key::{self, Key};
+use crate::model::names::root;
+use crate::model::reference::OnDelete;
+use crate::own_fields::{COPIED, OPERATION, OWN, REVISION, VERSION};
+use crate::plan::fields::ChangedFields;
+use crate::plan::operation::Write;
+use crate::rules::copy::deliver::{To, deliver, held, is_read_on, passed_on, pull, raise_counted, sources};
+use crate::rules::copy::fill;
+use crate::rules::copy::value::Copies;
+use crate::rules::derived::DerivedValue;
+use crate::rules::effects::{Draining, Effects};
+use crate::rules::filling::{NewDocuments, Replacing, Updating};
+use crate::rules::image::{Changed, Image};
+use crate::rules::pending::PendingWork;
+use crate::rules::rule::Rule;
+use crate::store::batch::{self, by_ids, id};
+use crate::store::each::Written;
+use crate::store::fields::{at, is_number};
+use crate::store::scope::{Scope, Statement};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+/// Maximum number of times that documents are read again because other writers have changed their copies.
+pub(crate) const PULLS: usize = 20;
+
+/// The rule of copies.
+pub(crate) struct Copying;
+
+impl Rule for Copying {
+    fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>> {
+        let copies = graph.edges().iter().filter_map(Copies::of);
+        copies
+            .map(|value| -> Box<dyn DerivedValue> { Box::new(value) })
+            .collect()
+    }
+
+    fn fill_new<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        new: &'s mut NewDocuments<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        fill::fill_new(scope, meta, new).boxed()
+    }
+
+    fn fill_update<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        updating: &'s mut Updating<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        fill::fill_update(scope, meta, updating).boxed()
+    }
+
+    fn fill_replacement<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        replacing: &'s mut Replacing<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        fill::fill_replacement(scope, meta, replacing).boxed()
+    }
+
+    fn fields(&self, graph: &Graph, meta: &DocumentMeta, names: &mut HashSet<String>) {
+        graph.name_fields_of_copies(meta, names);
+    }
+
+    /// References that the writes do not add get no new copies, and their targets may be missing by now.
+    fn compares(&self, graph: &Graph, meta: &DocumentMeta, writes: &[&Write]) -> bool {
+        let keeps_some = |edge: &Edge| {
+            edge.array().is_some() || writes.iter().any(|write| !write.replaces_reference(edge))
+        };
+        let mut kept = graph.copying(meta).filter(|edge| is_kept(edge));
+        kept.any(keeps_some)
+    }
+
+    fn after_write<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        images: &'s [Image],
+        effects: &'s mut Effects,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            if !effects.are_in_transaction() {
+                return Ok(());
+            }
+            let graph = scope.odm.graph();
+            for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
+                if hold(scope, edge, images, effects.pending()).await? {
+                    let written = images.iter().filter_map(|image| image.after.as_ref());
+                    let changed = passed_on(scope, edge, &ChangedFields::All);
+                    effects.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
+                }
+            }
+            let mut earlier: HashMap<Key, ChangedFields> = HashMap::new();
+            let known = images
+                .iter()
+                .filter_map(|image| image.before.as_ref().or(image.after.as_ref()));
+            for document in known {
+                // Not recorded as known: a later change that is passed on to it reaches further than its current copies.
+                earlier.insert(id(document), ChangedFields::Of(Vec::new()).with_pending(document));
+            }
+            for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
+                let after = |inserted: bool| {
+                    let written = images.iter().filter(move |image| image.inserted == inserted);
+                    written.filter_map(|image| {
+                        let after = image.after.clone()?;
+                        let fields = changed_fields(edge, image)?.and(earlier.get(&id(&after)));
+                        Some((after, fields))
+                    })
+                };
+                let inserted: Vec<Changed> = after(true).collect();
+                let mut changed = raise_counted(scope, meta, &inserted)
+                    .await?
+                    .documents
+                    .unwrap_or(inserted);
+                changed.extend(after(false));
+                to_holders(scope, meta, edge, &changed, effects).await?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn after_effects<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        documents: &'s [Changed],
+        effects: &'s mut Effects,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            for edge in scope.odm.graph().copied(meta).filter(|edge| is_kept(edge)) {
+                to_holders(scope, meta, edge, documents, effects).await?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn drain<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        meta: &'static DocumentMeta,
+        draining: &'s mut Draining,
+    ) -> BoxFuture<'s, Result<()>> {
+        async move {
+            take(scope, meta, draining).await?;
+            if !draining.is_given_up {
+                pass_on_copied(scope, meta, draining).await?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+impl Graph {
+    /// The fields in which the references stand that copies are taken through, and those that others copy.
+    fn name_fields_of_copies(&self, meta: &DocumentMeta, names: &mut HashSet<String>) {
+        for edge in self.copying(meta) {
+            names.insert(edge.root().to_owned());
+            names.insert(COPIED.to_owned());
+            if edge.segments.len() == 1 && is_read_on(self, edge) {
+                names.extend(edge.copies.iter().map(|copy| copy.name.to_owned()));
+            }
+        }
+        for edge in self.copied(meta) {
+            names.insert(root(edge.by()).to_owned());
+            names.extend(edge.copies.iter().map(|copy| root(copy.source).to_owned()));
+        }
+    }
+
+    /// The same as a projection, with the library's own fields.
+    pub(crate) fn fields_of_copies(&self, meta: &DocumentMeta) -> Document {
+        let mut names = HashSet::new();
+        self.name_fields_of_copies(meta, &mut names);
+        let mut fields = doc! { "_id": 1, OWN: 1 };
+        fields.extend(names.into_iter().map(|name| (name, Bson::Int32(1))));
+        fields
+    }
+}
+
+/// Compares the copies in the documents with their sources, and updates those that are stale.
+async fn take(scope: &Scope<'_>, meta: &'static DocumentMeta, draining: &mut Draining) -> Result<()> {
+    let graph = scope.odm.graph();
+    for attempt in 0.. {
+        let mut overtaken = false;
+        for edge in graph.copying(meta) {
+            // A document that only a passed-on change has reached has no new references.
+            let written = draining
+                .documents
+                .iter()
+                .filter(|(_, changed)| *changed == ChangedFields::All);
+            let written = written.map(|(document, _)| document);
+            if draining.transactions && is_kept(edge) {
+                let waited = wait_for_sources(scope, edge, written.clone()).await;
+                if draining.applied.and(waited)?.is_none() {
+                    continue;
+                }
+            }
+            let pulled = pull(scope, edge, written, To::Older, draining.token.into()).await;
+            let Some(pulled) = draining.applied.and(pulled)? else {
+                continue;
+            };
+            let is_any = pulled.documents > 0 || pulled.refused.is_some();
+            let is_passed_on = !passed_on(scope, edge, &ChangedFields::All).is_empty();
+            if is_any && is_passed_on {
+                draining.pending.push(meta);
+            }
+            overtaken |= pulled.overtaken && is_passed_on;
+            let refused = pulled.refused.into_iter();
+            refused.for_each(|error| draining.applied.refuse(error));
+        }
+        if !overtaken {
+            break;
+        }
+        if attempt == PULLS {
+            tracing::debug!(
+                target: "odm",
+                collection = meta.collection,
+                "other writers keep changing the same copies; their pending work is left to `recover`"
+            );
+            draining.is_given_up = true;
+            break;
+        }
+        // The concurrent writer of the copies has passed on the changes that it knew, and the copies may be newer still: so
+        // their current values are passed on.
+        let ids = batch::ids(draining.all());
+        let which = doc! { "_id": { "$in": ids }, OPERATION: { "$exists": true } };
+        let again = scope.every(meta, which, draining.fields.clone()).await?;
+        draining.documents = Draining::with_changed_fields(again);
+    }
+    Ok(())
+}
+
+/// Updates the copies of the documents in their holders.
+async fn pass_on_copied(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    draining: &mut Draining,
+) -> Result<()> {
+    let mut edges = scope.odm.graph().copied(meta).peekable();
+    let mut raised_documents = None;
+    if edges.peek().is_some()
+        && let Some(raised) = draining
+            .applied
+            .and(raise_counted(scope, meta, &draining.documents).await)?
+    {
+        raised_documents = raised.documents;
+        let refused = raised.refused.into_iter();
+        refused.for_each(|error| draining.applied.refuse(error));
+    }
+    let documents = raised_documents.as_deref().unwrap_or(&draining.documents);
+    for edge in edges {
+        let delivered = deliver(scope, meta, edge, documents, draining.token.into()).await;
+        let Some(delivered) = draining.applied.and(delivered)? else {
+            continue;
+        };
+        draining.overtaken.extend(delivered.overtaken);
+        let written = Written {
+            documents: delivered.documents,
+            refused: delivered.refused,
+        };
+        let mut all_changed = documents.iter().map(|(_, changed)| changed);
+        if written.is_any() && all_changed.any(|changed| !passed_on(scope, edge, changed).is_empty()) {
+            draining.pending.push(edge.holder);
+        }
+        draining.applied.add(Ok(written))?;
+    }
+    Ok(())
+}
+
+/// Updates the copies of these documents by one reference, in the transaction that changed them, or leaves them to be updated after it.
+async fn to_holders(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    edge: &Edge,
+    documents: &[Changed],
+    effects: &mut Effects,
+) -> Result<()> {
+    let delivered = deliver(scope, meta, edge, documents, effects.pending()).await?;
+    effects.copies += delivered.documents;
+    if !delivered.left.is_empty() {
+        let has_changed = |source: &str| documents.iter().any(|(_, changed)| changed.is_of(source));
+        let names = kept_in_sync(edge).map(|copy| copy.source);
+        let names: Vec<&str> = names.filter(|source| has_changed(source)).collect();
+        effects
+            .leave_pending(scope, meta, doc! { "_id": { "$in": delivered.left } }, &names)
+            .await?;
+    }
+    if delivered.documents > 0 {
+        let mut keys = Vec::new();
+        let mut further = Vec::new();
+        for (document, changed) in documents {
+            keys.extend(batch::value(document, edge.by()));
+            further.extend(passed_on(scope, edge, changed));
+        }
+        effects.pass_on(scope.odm.graph(), edge.holder, (&edge.path, keys), further);
+    }
+    Ok(())
+}
+
+/// Whether the copies beside a reference are updated in the transaction of a write.
+pub(crate) fn is_kept(edge: &Edge) -> bool {
+    edge.sync().is_some_and(|sync| is_atomic(sync, true))
+}
+
+/// The fields that others copy by this reference and that a write changed, if any.
+fn changed_fields(edge: &Edge, image: &Image) -> Option<ChangedFields> {
+    let after = image.after.as_ref()?;
+    if image.inserted {
+        // Only where holders may have been there before it.
+        let may_be = edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
+        return may_be.then_some(ChangedFields::All);
+    }
+    let is_changed = |copy: &&CopyField| match &image.before {
+        Some(before) => at(before, copy.source) != at(after, copy.source),
+        None => image.written.is_of(copy.source),
+    };
+    let names: Vec<String> = edge
+        .copies
+        .iter()
+        .filter(is_changed)
+        .map(|copy| copy.source.to_owned())
+        .collect();
+    (!names.is_empty()).then_some(ChangedFields::Of(names))
+}
+
+/// Locks the sources of the copies that a write has stored, if their versions are those of the copies. If a source has a newer
+/// version, the copies are updated. Returns whether they were.
+async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], pending: PendingWork) -> Result<bool> {
+    let Some(meta) = edge.targets.first().copied() else {
+        return Ok(false);
+    };
+    let mut taken: HashMap<Key, HashSet<i64>> = HashMap::new();
+    let mut holders: Vec<RawDocumentBuf> = Vec::new();
+    for image in images {
+        let Some(after) = &image.after else { continue };
+        let known: HashSet<(Key, i64)> = match &image.before {
+            Some(before) => held(edge, before).into_iter().collect(),
+            None => HashSet::new(),
+        };
+        let mut new = held(edge, after)
+            .into_iter()
+            .filter(|one| !known.contains(one))
+            .peekable();
+        if new.peek().is_some() {
+            holders.push(after.clone());
+        }
+        for (key, version) in new {
+            taken.entry(key).or_default().insert(version);
+        }
+    }
+    if taken.is_empty() {
+        return Ok(false);
+    }
+    // Copies of one source in two versions can't both be right.
+    let sure = taken.values().all(|versions| versions.len() == 1);
+    if sure {
+        let statements: Vec<Statement> = taken
+            .iter()
+            .flat_map(|(key, versions)| versions.iter().map(move |version| (key, *version)))
+            .map(|(key, version)| lock(doc! { edge.by(): key.to_bson(), VERSION: is_number(version) }))
+            .collect();
+        if scope.update(meta, &statements).await? >= taken.len() as u64 {
+            return Ok(false);
+        }
+    }
+    lock_all(scope, edge, meta, taken.keys()).await?;
+    let there = sources(scope, edge, taken.keys()).await?;
+    let gone: HashSet<&Key> = taken.keys().filter(|key| !there.contains_key(*key)).collect();
+    let gone = new_among(scope, edge, gone, &holders).await?;
+    if !gone.is_empty() {
+        return Err(missing(edge, meta, gone));
+    }
+    let pulled = pull(scope, edge, &holders, To::Older, pending).await?;
+    // Those with the same values have only a newer version.
+    Ok(pulled.documents > 0)
+}
+
+/// Modifies a source without changing its content: of two transactions that do so, one is retried after the other has ended.
+fn lock(filter: Document) -> Statement {
+    Statement {
+        filter,
+        update: doc! { "$inc": { REVISION: 1_i64 } },
+        array_filters: Vec::new(),
+    }
+}
+
+async fn lock_all<'k>(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    meta: &'static DocumentMeta,
+    keys: impl IntoIterator<Item = &'k Key>,
+) -> Result<()> {
+    for keys in key::chunks(keys) {
+        let all = lock(doc! { edge.by(): { "$in": keys } });
+        scope.update(meta, std::slice::from_ref(&all)).await?;
+    }
+    Ok(())
+}
+
+/// Waits for open transactions that have changed the sources of these documents, which were written without a transaction: such
+/// a transaction updates the holders that its snapshot shows, and its changes can't be read yet. A transaction that changes a
+/// source later is retried.
+async fn wait_for_sources<'d>(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    documents: impl Iterator<Item = &'d RawDocumentBuf>,
+) -> Result<()> {
+    let Some(meta) = edge.targets.first().copied() else {
+        return Ok(());
+    };
+    let keys: HashSet<Key> = documents
+        .flat_map(|document| held(edge, document))
+        .map(|(key, _)| key)
+        .collect();
+    lock_all(scope, edge, meta, &keys).await
+}
+
+/// Of these keys, those that at least one of the holders got in this transaction. The copies of a deleted source can't be
+/// locked, and don't change any more.
+async fn new_among(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    keys: HashSet<&Key>,
+    holders: &[RawDocumentBuf],
+) -> Result<Vec<Bson>> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Read outside of the transaction, a document has its previous state, and no other client can change it meanwhile.
+    let outside = Scope {
+        session: None,
+        ..*scope
+    };
+    let ids: Vec<Key> = holders.iter().map(id).collect();
+    let before: HashMap<Key, HashSet<Key>> = by_ids(&outside, edge.holder, ids.iter(), [edge.root()])
+        .await?
+        .into_iter()
+        .map(|document| (id(&document), edge.keys(0, &document).into_iter().collect()))
+        .collect();
+    let mut new: HashSet<Key> = HashSet::new();
+    for holder in holders {
+        let had = before.get(&id(holder));
+        let named = edge.keys(0, holder).into_iter().filter(|key| keys.contains(key));
+        new.extend(named.filter(|key| !had.is_some_and(|had| had.contains(key))));
+    }
+    Ok(new.iter().map(Key::to_bson).collect())
+}

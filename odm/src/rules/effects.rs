@@ -1,0 +1,278 @@
+//! The effects of one operation on other documents, as its rules report them: changes that other rules have to follow, and work that
+//! is left to be done after the commit.
+
+use crate::Result;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::edge::Edge;
+use crate::model::key::Key;
+use crate::own_fields::Token;
+use crate::plan::fields::ChangedFields;
+use crate::rules::children::orphans;
+use crate::rules::image::Changed;
+use crate::rules::pending::{PendingWork, record_for, update_all};
+use crate::store::batch::id;
+use crate::store::each::Written;
+use crate::store::scope::Scope;
+use mongodb::bson::{Bson, Document, RawDocumentBuf};
+use std::collections::{HashMap, HashSet};
+
+/// The work of a transaction that is done after its commit.
+#[derive(Debug, Default)]
+pub(crate) struct DeferredWork {
+    /// The tokens of pending work, each with the collection of its documents.
+    pub(crate) tokens: Vec<(&'static DocumentMeta, Token)>,
+    /// Parents whose derived fields are computed again: their keys, by the child's reference as its position in the graph.
+    pub(crate) parents: HashMap<usize, HashSet<Key>>,
+    /// The notes about these parents in the database.
+    pub(crate) notes: Vec<Token>,
+}
+
+impl DeferredWork {
+    /// Adds parents that lose children by this reference. The note is stored before they lose them, or in the same transaction.
+    pub(crate) async fn note_parents(
+        &mut self,
+        scope: &Scope<'_>,
+        edge: &Edge,
+        keys: impl IntoIterator<Item = Key>,
+    ) -> Result<()> {
+        let keys: Vec<Key> = keys.into_iter().collect();
+        if !keys.is_empty() {
+            self.add_parents(edge.at, keys.iter().cloned());
+            self.notes
+                .extend(orphans::note(scope, vec![(edge.at, keys)]).await?);
+        }
+        Ok(())
+    }
+
+    /// Adds parents, by the position of the child's reference in the graph.
+    pub(crate) fn add_parents(&mut self, at: usize, keys: impl IntoIterator<Item = Key>) {
+        self.parents.entry(at).or_default().extend(keys);
+    }
+
+    /// Adds the pending work with this token in the documents of a collection.
+    pub(crate) fn add(&mut self, meta: &'static DocumentMeta, token: Token) {
+        let known = |(other, of): &(&'static DocumentMeta, Token)| {
+            other.collection == meta.collection && *of == token
+        };
+        if !self.tokens.iter().any(known) {
+            self.tokens.push((meta, token));
+        }
+    }
+
+    pub(crate) fn add_all(&mut self, other: DeferredWork) {
+        other
+            .tokens
+            .into_iter()
+            .for_each(|(meta, token)| self.add(meta, token));
+        for (at, keys) in other.parents {
+            self.add_parents(at, keys);
+        }
+        self.notes.extend(other.notes);
+    }
+}
+
+/// Changed documents of a collection from which others derive something: those with these values in this field.
+pub(crate) struct PassedOn {
+    pub(crate) meta: &'static DocumentMeta,
+    pub(crate) field: String,
+    pub(crate) values: Vec<Bson>,
+    /// Their changed fields.
+    pub(crate) changed: Vec<String>,
+    /// How many documents lie between them and the write.
+    hop: usize,
+}
+
+/// The effects of writes on other documents. In a transaction they are applied there, unless their consistency mode is
+/// eventual. On a standalone server, which has no transactions, all effects are eventual: they are pending in the documents, or
+/// listed in [`DeferredWork`], and applied after the writes.
+pub(crate) struct Effects {
+    transactions: bool,
+    /// The changed documents from which others derive something.
+    passed_on: Vec<PassedOn>,
+    /// How many documents lie between the change that is being applied and the write.
+    hop: usize,
+    /// The token of the work that is applied after the commit.
+    later: Token,
+    pub(crate) deferred: DeferredWork,
+    /// How many documents were changed.
+    pub(crate) copies: u64,
+    /// The documents whose earlier pending work is included already: their collections and ids.
+    included: HashSet<(&'static str, Key)>,
+}
+
+impl Effects {
+    pub(crate) fn new(scope: &Scope<'_>) -> Effects {
+        Effects {
+            transactions: scope.session.is_some(),
+            passed_on: Vec::new(),
+            hop: 0,
+            later: Token::new(),
+            deferred: DeferredWork::default(),
+            copies: 0,
+            included: HashSet::new(),
+        }
+    }
+
+    /// Whether the effects are applied in the transaction of the write.
+    pub(crate) fn are_in_transaction(&self) -> bool {
+        self.transactions
+    }
+
+    /// The pending work that updates by the library record in the documents that they change.
+    pub(crate) fn pending(&self) -> PendingWork {
+        if self.transactions {
+            PendingWork::Later(self.later)
+        } else {
+            PendingWork::All(self.later)
+        }
+    }
+
+    /// The token of the work that is applied after the commit.
+    pub(crate) fn later(&self) -> Token {
+        self.later
+    }
+
+    /// Whether something of such a document is derived elsewhere after the write.
+    fn is_derived_later(&self, graph: &Graph, meta: &DocumentMeta) -> bool {
+        !self.transactions || graph.is_derived_later(meta)
+    }
+
+    /// Has the pending work that a statement of the rules recorded in such documents applied after the commit, if it recorded any.
+    pub(crate) fn apply_later(&mut self, graph: &Graph, meta: &'static DocumentMeta) {
+        if self.is_derived_later(graph, meta) {
+            self.deferred.add(meta, self.later);
+        }
+    }
+
+    /// The changed fields of a document, with those of its earlier pending work: the process that applies that later finds that
+    /// it is done. Only the first time for a document, since the earlier work is not cleared here.
+    pub(crate) fn with_earlier(
+        &mut self,
+        meta: &DocumentMeta,
+        document: &RawDocumentBuf,
+        changed: ChangedFields,
+    ) -> ChangedFields {
+        if self.included.insert((meta.collection, id(document))) {
+            changed.with_pending(document)
+        } else {
+            changed
+        }
+    }
+
+    /// Records that this reference was changed in documents with these ids.
+    pub(crate) fn rewritten(&mut self, graph: &Graph, edge: &Edge, ids: Vec<Bson>) {
+        if graph.is_read_as_value(edge) {
+            self.pass_on(graph, edge.holder, ("_id", ids), vec![edge.path.clone()]);
+        }
+    }
+
+    /// Records that these fields have changed in documents of a collection. Derived fields never depend on each other in a
+    /// circle, so passing on ends, also where documents refer to each other in a circle.
+    pub(crate) fn pass_on(
+        &mut self,
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        (field, values): (&str, Vec<Bson>),
+        changed: Vec<String>,
+    ) {
+        if changed.is_empty() {
+            return;
+        }
+        self.apply_later(graph, meta);
+        if !self.transactions {
+            return;
+        }
+        let hop = self.hop + 1;
+        let same = |known: &&mut PassedOn| {
+            known.meta.collection == meta.collection && known.field == field && known.hop == hop
+        };
+        match self.passed_on.iter_mut().find(same) {
+            Some(known) => {
+                known.values.extend(values);
+                known.changed.extend(changed);
+            }
+            None => self.passed_on.push(PassedOn {
+                meta,
+                field: field.to_owned(),
+                values,
+                changed,
+                hop,
+            }),
+        }
+    }
+
+    /// The changes that were passed on next. The nearest first: a document that is reached in two ways is read after both changes.
+    pub(crate) fn next(&mut self) -> Option<PassedOn> {
+        let (nearest, _) = (self.passed_on.iter().enumerate()).min_by_key(|(_, next)| next.hop)?;
+        let next = self.passed_on.swap_remove(nearest);
+        self.hop = next.hop;
+        Some(next)
+    }
+
+    /// Records in these documents that the fields derived from these ones are to be updated after the commit. The fields are
+    /// named: a document with pending work for everything may have been written without a transaction, so that its sources
+    /// would be locked and its copies read again.
+    pub(crate) async fn leave_pending(
+        &mut self,
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        which: Document,
+        names: &[&str],
+    ) -> Result<()> {
+        let mut update = Document::new();
+        for name in names {
+            record_for(&mut update, self.later, name);
+        }
+        update_all(scope, meta, which, update).await?;
+        self.deferred.add(meta, self.later);
+        Ok(())
+    }
+}
+
+/// Documents of one collection whose pending work is being applied.
+pub(crate) struct Draining {
+    /// With the fields that their pending work names.
+    pub(crate) documents: Vec<Changed>,
+    /// The fields that are read of them.
+    pub(crate) fields: Document,
+    /// The token of the pending work that this leaves in other documents.
+    pub(crate) token: Token,
+    /// Whether the deployment has transactions, and this is not one.
+    pub(crate) transactions: bool,
+    pub(crate) applied: Written,
+    /// The collections in whose documents work with the token may be pending.
+    pub(crate) pending: Vec<&'static DocumentMeta>,
+    /// The documents that other writers changed meanwhile, so that some of their holders may lack the changes.
+    pub(crate) overtaken: HashSet<Key>,
+    /// Whether other writers keep changing the same values, so that all work stays pending.
+    pub(crate) is_given_up: bool,
+}
+
+impl Draining {
+    pub(crate) fn new(documents: Vec<RawDocumentBuf>, fields: Document, transactions: bool) -> Draining {
+        Draining {
+            documents: Draining::with_changed_fields(documents),
+            fields,
+            token: Token::new(),
+            transactions,
+            applied: Written::default(),
+            pending: Vec::new(),
+            overtaken: HashSet::new(),
+            is_given_up: false,
+        }
+    }
+
+    /// Documents with the fields that their pending work names.
+    pub(crate) fn with_changed_fields(documents: Vec<RawDocumentBuf>) -> Vec<Changed> {
+        let with_fields = |document: RawDocumentBuf| {
+            let fields = ChangedFields::pending_in(&document);
+            (document, fields)
+        };
+        documents.into_iter().map(with_fields).collect()
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &RawDocumentBuf> + Clone {
+        self.documents.iter().map(|(document, _)| document)
+    }
+}

@@ -1,0 +1,110 @@
+//! What the rules have in common by which values are kept in sync.
+
+use crate::Result;
+use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::own_fields::Token;
+use crate::plan::operation::Write;
+use crate::rules::derived::{DerivedValue, Rewritten};
+use crate::rules::effects::{DeferredWork, Draining, Effects};
+use crate::rules::filling::{NewDocuments, Replacing, Updating};
+use crate::rules::image::{Changed, Image};
+use crate::store::scope::Scope;
+use futures::future::BoxFuture;
+use std::collections::HashSet;
+
+/// A rule by which values are kept in sync with the documents that they are derived of. One whose values are part of the statement
+/// of the write itself has no more than values.
+pub(crate) trait Rule: Send + Sync {
+    /// The values of a graph that are kept by this rule.
+    fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>>;
+
+    /// Fills in new documents before they are inserted.
+    fn fill_new<'s>(
+        &'s self,
+        _scope: &'s Scope<'_>,
+        _meta: &'static DocumentMeta,
+        _new: &'s mut NewDocuments<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Adds to an update what follows from it in the same document.
+    fn fill_update<'s>(
+        &'s self,
+        _scope: &'s Scope<'_>,
+        _meta: &'static DocumentMeta,
+        _updating: &'s mut Updating<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Prepares a replacement, so that it keeps what the library has in the document.
+    fn fill_replacement<'s>(
+        &'s self,
+        _scope: &'s Scope<'_>,
+        _meta: &'static DocumentMeta,
+        _replacing: &'s mut Replacing<'_>,
+    ) -> BoxFuture<'s, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Adds the fields of a document that the rule reads where the document is changed, apart from the library's own.
+    fn fields(&self, _graph: &Graph, _meta: &DocumentMeta, _names: &mut HashSet<String>) {}
+
+    /// Whether the rule compares documents of this type with what they were before these writes, which are all of that type.
+    fn compares(&self, _graph: &Graph, _meta: &DocumentMeta, _writes: &[&Write]) -> bool {
+        false
+    }
+
+    /// Updates the values after a write, in its transaction. On a standalone server nothing is updated yet: the effects say what is
+    /// left to be done after the write, where no pending work in the documents does.
+    fn after_write<'s>(
+        &'s self,
+        _scope: &'s Scope<'_>,
+        _meta: &'static DocumentMeta,
+        _images: &'s [Image],
+        _effects: &'s mut Effects,
+    ) -> BoxFuture<'s, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Updates the values that are derived from documents which rules have changed, in the same transaction.
+    fn after_effects<'s>(
+        &'s self,
+        _scope: &'s Scope<'_>,
+        _meta: &'static DocumentMeta,
+        _documents: &'s [Changed],
+        _effects: &'s mut Effects,
+    ) -> BoxFuture<'s, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Applies the pending work of documents, after the write that left it. It may have been applied before, and may be
+    /// applied by another process at the same time.
+    ///
+    /// # Errors
+    /// An error that would occur with every document; others are in [`Draining::applied`].
+    fn drain<'s>(
+        &'s self,
+        _scope: &'s Scope<'_>,
+        _meta: &'static DocumentMeta,
+        _draining: &'s mut Draining,
+    ) -> BoxFuture<'s, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Applies the work of a transaction that no document holds, after its commit. Changes of values that others are derived of are
+    /// pending with the token.
+    ///
+    /// # Errors
+    /// As [`drain`](Rule::drain).
+    fn after_commit<'s>(
+        &'s self,
+        _scope: &'s Scope<'_>,
+        _deferred: &'s DeferredWork,
+        _token: Token,
+    ) -> BoxFuture<'s, Result<Rewritten>> {
+        Box::pin(async { Ok(Rewritten::default()) })
+    }
+}
