@@ -19,12 +19,12 @@ use crate::rules::effects::{Draining, Effects};
 use crate::rules::filling::{NewDocuments, Replacing, Updating};
 use crate::rules::image::{Changed, Image};
 use crate::rules::pending::PendingWork;
-use crate::rules::rule::Rule;
+use crate::rules::rule::{Meta, Rule, Step};
 use crate::store::batch::{self, by_ids, id};
 use crate::store::each::Written;
 use crate::store::fields::{at, is_number};
 use crate::store::scope::{Scope, Statement};
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
@@ -42,30 +42,25 @@ impl Rule for Copying {
             .collect()
     }
 
-    fn fill_new<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
-        new: &'s mut NewDocuments<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    fn fill_new<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
         fill::fill_new(scope, meta, new).boxed()
     }
 
     fn fill_update<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         updating: &'s mut Updating<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         fill::fill_update(scope, meta, updating).boxed()
     }
 
     fn fill_replacement<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         replacing: &'s mut Replacing<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         fill::fill_replacement(scope, meta, replacing).boxed()
     }
 
@@ -85,10 +80,10 @@ impl Rule for Copying {
     fn after_write<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         images: &'s [Image],
         effects: &'s mut Effects,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             if !effects.are_in_transaction() {
                 return Ok(());
@@ -134,10 +129,10 @@ impl Rule for Copying {
     fn after_effects<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         documents: &'s [Changed],
         effects: &'s mut Effects,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             for edge in scope.odm.graph().copied(meta).filter(|edge| is_kept(edge)) {
                 to_holders(scope, meta, edge, documents, effects).await?;
@@ -147,12 +142,7 @@ impl Rule for Copying {
         .boxed()
     }
 
-    fn drain<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
-        draining: &'s mut Draining,
-    ) -> BoxFuture<'s, Result<()>> {
+    fn drain<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, draining: &'s mut Draining) -> Step<'s> {
         async move {
             take(scope, meta, draining).await?;
             if !draining.is_given_up {
