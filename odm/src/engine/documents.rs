@@ -3,9 +3,9 @@
 //! minute, and is kept in memory meanwhile.
 
 use crate::engine::obligations::MAX_DOCS_PER_TX;
+use crate::graph::edge::Edge;
+use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::{Graph, is};
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
 use crate::plan::condition::combines;
@@ -230,7 +230,7 @@ pub(crate) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
 /// Whether a condition asks for this field, or may do so.
 fn reads(filter: &Document, path: &str) -> bool {
     let mut names = Vec::new();
-    crate::model::graph::fields_of(filter, &mut names);
+    crate::graph::fields_of(filter, &mut names);
     computes(filter) || names.iter().any(|name| meet(name, path))
 }
 

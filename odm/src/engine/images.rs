@@ -2,9 +2,9 @@
 
 use crate::Result;
 use crate::engine::Outcome;
+use crate::graph::edge::Edge;
+use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::plan::fields::ChangedFields;

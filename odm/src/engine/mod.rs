@@ -30,7 +30,7 @@ pub(crate) mod recheck;
 pub(crate) mod remove;
 mod send;
 
-use crate::model::graph;
+use crate::graph;
 pub(crate) use crate::plan::operation::{
     Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
 };

@@ -11,9 +11,9 @@
 
 use crate::engine::recheck::{Recheck, Written};
 use crate::engine::{Outcome, drain, images, propagate, recheck};
+use crate::graph::edge::Edge;
+use crate::graph::{Graph, sync};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::{Graph, sync};
 use crate::model::key::Key;
 use crate::own_fields::Token;
 use crate::plan::affected::Affected;

@@ -3,8 +3,8 @@
 use crate::Result;
 use crate::engine::Outcome;
 use crate::engine::images::Before;
+use crate::graph::is;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::is;
 use crate::model::key;
 use crate::model::key::Key;
 use crate::plan::fields::ChangedFields;

@@ -951,7 +951,7 @@ fn two_way<'g>(rules: &Rules<'g>) -> Vec<Rule<'g>> {
 
 /// The fields to read of a holder, for its references.
 fn fields_of(rule: Rule<'_>) -> Document {
-    crate::model::graph::sync::fields_of([rule.edge])
+    crate::graph::sync::fields_of([rule.edge])
 }
 
 /// Splits a batch by the maximum number of links for one transaction, and the maximum number of bytes for one condition.

@@ -2,9 +2,9 @@
 //! is left to be done after the commit.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::own_fields::Token;
 use crate::plan::fields::ChangedFields;

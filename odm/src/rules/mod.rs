@@ -39,9 +39,9 @@ pub(crate) mod others;
 pub(crate) mod pending;
 pub(crate) mod rule;
 
+use crate::graph::Graph;
+use crate::graph::declaration::{self, Declaration};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::declaration::{self, Declaration};
 use crate::own_fields::OWN;
 use crate::rules::derived::DerivedValue;
 use crate::rules::rule::Rule;

@@ -1,8 +1,8 @@
 //! What the rules have in common by which values are kept in sync.
 
 use crate::Result;
+use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::own_fields::Token;
 use crate::plan::operation::Write;
 use crate::rules::derived::{DerivedValue, Rewritten};

@@ -3,11 +3,11 @@
 //! summaries of buckets.
 
 use crate::engine::drain::drain;
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::bucket::BucketMeta;
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::model::names::{meet, plain_name};
 use crate::own_fields::{COPIED, LINKS, OWN, Token, VERSION};

@@ -12,12 +12,12 @@ pub(crate) mod orphans;
 pub(crate) mod rule;
 pub(crate) mod value;
 
+use crate::graph::edge::{Derived, Edge, What};
+use crate::graph::sync::is_atomic;
+use crate::graph::{Graph, is};
 use crate::model::copy::{Operation, Subset};
 use crate::model::default;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::{Derived, Edge, What};
-use crate::model::graph::sync::is_atomic;
-use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
@@ -615,7 +615,7 @@ async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(u
     for (at, keys) in missing(scope, meta, named).await? {
         if let Some(edge) = graph.edge(at) {
             let ids = keys.iter().map(Key::to_bson).collect();
-            return Err(crate::model::graph::sync::missing(edge, meta, ids));
+            return Err(crate::graph::sync::missing(edge, meta, ids));
         }
     }
     Ok(())

@@ -4,9 +4,9 @@
 
 //! Neither a query for the children of all parents does so, nor a `$group`: both read all that there are.
 
+use crate::graph::edge::{Derived, Edge};
 use crate::model::copy::Subset;
 use crate::model::document::IndexKind;
-use crate::model::graph::edge::{Derived, Edge};
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::plan::condition::matches;

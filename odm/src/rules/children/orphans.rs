@@ -7,7 +7,7 @@
 //! transaction: other notes at the same time don't conflict with it.
 
 use crate::Result;
-use crate::model::graph::Graph;
+use crate::graph::Graph;
 use crate::model::key::Key;
 use crate::own_fields::{EDGES, Token};
 use crate::rules::image::Image;

@@ -1,10 +1,10 @@
 //! Values of children as a rule: parents derive fields from their children, and follow each change of these.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::{Derived, Edge};
+use crate::graph::sync::is_atomic;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{Derived, Edge};
-use crate::model::graph::sync::is_atomic;
 use crate::model::key::{self, Key};
 use crate::model::names::root;
 use crate::own_fields::{CHILDREN, REVISION, Token, name_of};

@@ -5,11 +5,11 @@
 
 //! deliveries can be repeated, and can overtake each other: the newest version stays.
 
+use crate::graph::Graph;
+use crate::graph::edge::{Edge, dotted};
+use crate::graph::sync::kept_in_sync;
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{Edge, dotted};
-use crate::model::graph::sync::kept_in_sync;
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::model::{default, key};

@@ -1,10 +1,10 @@
 //! Copies as a rule: a document that is written takes the newest values of its sources, and passes on its own.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::{CopyField, Edge};
+use crate::graph::sync::{is_atomic, kept_in_sync, missing};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{CopyField, Edge};
-use crate::model::graph::sync::{is_atomic, kept_in_sync, missing};
 use crate::model::key::{self, Key};
 use crate::model::names::root;
 use crate::model::reference::OnDelete;

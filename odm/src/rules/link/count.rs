@@ -1,7 +1,7 @@
 //! The count of link writes ([`LINKS`]): how often the library has linked or unlinked a document with two-way references.
 
+use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::own_fields::{LINKS, name_of};
 use crate::rules::derived::DerivedValue;
 use crate::rules::filling::{NewDocuments, Replacing, Updating};

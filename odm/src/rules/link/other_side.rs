@@ -1,9 +1,9 @@
 //! The other side of two-way references: what a write of one side asks of the documents on the other.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::plan::links::{self, Diff, Effect, Node};
 use crate::plan::operation::Write;
