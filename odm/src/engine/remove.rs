@@ -5,6 +5,7 @@
 //! ids, so the rest of an interrupted deletion is found again from the document at the top. After a batch is deleted,
 //! references to it are looked up again: this finds a writer that checked its target before the deletion and wrote after the
 //! first look; one that writes later finds the target gone when it checks again itself.
+
 //!
 
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
@@ -12,12 +13,13 @@
 //! collection.
 
 use super::graph::is;
-use crate::engine::documents::{empties_itself, found, is_asked_once, rest};
+use crate::engine::documents::found;
 use crate::engine::drain;
 use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
+use crate::plan::repeated::{empties_itself, is_asked_once, rest};
 use crate::rules::effects::{DeferredWork, Effects};
 use crate::rules::link::count;
 use crate::rules::on_delete::{Detached, Rule, Rules, again};

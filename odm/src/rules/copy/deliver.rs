@@ -1,4 +1,5 @@
 //! Updates the copies of a document in their holders.
+
 //!
 
 //! A delivery has the version of the source, and updates the holders that still refer to it and have an older version. So
@@ -15,7 +16,7 @@ use crate::model::names::read_too;
 use crate::model::{default, key};
 use crate::own_fields::{COPIED, OPERATION, PROGRESS, Token, VERSION};
 use crate::plan::fields::ChangedFields;
-use crate::rules::image::Changed;
+use crate::plan::image::Changed;
 use crate::rules::lease;
 use crate::rules::pending::{PendingWork, below, first_version, record};
 use crate::store::batch::{Ids, id};
