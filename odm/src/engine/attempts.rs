@@ -3,7 +3,10 @@
 
 //! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
-use super::{Execution, Failure, One, Outcome, Reply, Update, UpdateMany, What, Write, once, prepare};
+use crate::engine::send::count;
+use super::{One, Outcome, Reply, Update, UpdateMany, What, Write, prepare};
+use super::with_rules::{Failure, once};
+use super::execution::Execution;
 use crate::bounds;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
@@ -435,22 +438,6 @@ fn naming(mut error: Error, id: Option<Bson>) -> Error {
         *existing = id.map(Box::new);
     }
     error
-}
-
-/// The number of documents that match a condition of an update, beside its own.
-pub(super) async fn count(
-    execution: Execution<'_>,
-    core: &Core,
-    condition: Option<&Document>,
-    update: &UpdateMany,
-) -> Result<u64> {
-    let Some(condition) = condition else { return Ok(0) };
-    let mut count = core.raw().count_documents(condition.clone());
-    if let Some(collation) = &update.collation {
-        count = count.collation(collation.clone());
-    }
-    execution.trace.more(1);
-    act!(core.session(), count).map_err(|error| core.error(error))
 }
 
 /// Whether the server refused the write.

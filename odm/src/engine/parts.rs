@@ -3,7 +3,9 @@
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use super::attempts::{self, ATTEMPTS};
-use super::{Execution, Outcome, UpdateMany, What, Write, once, prepare};
+use super::{Outcome, UpdateMany, What, Write, prepare};
+use super::with_rules::{once};
+use super::execution::Execution;
 use crate::engine::documents::Parts;
 use crate::engine::obligations;
 use crate::engine::obligations::{MAX_DOCS_PER_TX, Obligations};

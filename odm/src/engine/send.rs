@@ -2,7 +2,6 @@
 
 //! Bulks are in `bulk`.
 
-use super::attempts::count;
 use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
 use crate::bounds;
 use crate::error::results::BulkDone;
@@ -476,4 +475,20 @@ async fn replace(execution: Execution<'_>, core: Core, replace: &Replace) -> Res
         document: stored.or_else(|| replace.changed.then(|| made.document.clone())),
         ..replaced
     })
+}
+
+/// The number of documents that match a condition of an update, beside its own.
+pub(super) async fn count(
+    execution: Execution<'_>,
+    core: &Core,
+    condition: Option<&Document>,
+    update: &UpdateMany,
+) -> Result<u64> {
+    let Some(condition) = condition else { return Ok(0) };
+    let mut count = core.raw().count_documents(condition.clone());
+    if let Some(collation) = &update.collation {
+        count = count.collation(collation.clone());
+    }
+    execution.trace.more(1);
+    act!(core.session(), count).map_err(|error| core.error(error))
 }

@@ -10,7 +10,6 @@
 use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::{LEASE, OPERATION, Token};
-use crate::rules::needed;
 use crate::store::batch::all;
 use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each};
@@ -62,11 +61,12 @@ pub(crate) fn free() -> Document {
 }
 
 /// Takes the leases of those of these documents that are still free, with the scope's token. Returns these documents, as they
-/// are then.
+/// are then: these fields of theirs.
 pub(crate) async fn take(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
+    fields: &Document,
 ) -> Result<Vec<RawDocumentBuf>> {
     let Some(own) = scope.lease.filter(|_| !documents.is_empty()) else {
         return Ok(documents);
@@ -87,7 +87,7 @@ pub(crate) async fn take(
         _ => {
             let of_own = doc! { format!("{LEASE}.by"): own };
             scope
-                .every(meta, all([these, of_own]), needed(scope.odm.graph(), meta))
+                .every(meta, all([these, of_own]), fields.clone())
                 .await
         }
     }

@@ -95,22 +95,6 @@ pub(crate) fn first_version() -> i64 {
     bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
 }
 
-/// A new document with pending work for everything that is derived from it, and in it.
-pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<RawDocumentBuf> {
-    let mut document = decoded(raw)?;
-    let mut fields = all_fields();
-    if has_entry(raw, CHILDREN) {
-        fields.insert(CHILDREN, Token::new());
-    }
-    if let Bson::Document(own) = document
-        .entry(OWN.to_owned())
-        .or_insert_with(|| Document::new().into())
-    {
-        own.insert(name_of(PENDING), mark(token, fields));
-    }
-    encoded(&document)
-}
-
 /// The part of an update that gives a document references back that it had before, with the copies beside them: the version of
 /// its fields that others copy is raised, and updates that its copies, and the copies of it, have missed are pending with the
 /// token. Returns whether there are any.

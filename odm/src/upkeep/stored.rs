@@ -6,6 +6,7 @@
 
 //! the older one: nothing else tells which of two programs is newer.
 
+use crate::graph::Graph;
 use crate::graph::declaration;
 use crate::graph::declaration::{
     Declaration, EARLIER, MOST_EARLIER, is_more, is_rule, is_two_way, lacking, restricted, sources,
@@ -17,7 +18,6 @@ use crate::own_fields::EDGES;
 use crate::rules::children::orphans::DERIVED;
 use crate::store::action::Action;
 use crate::store::fields::put;
-use crate::upkeep::backfill::{unlinked, unlinked_of};
 use crate::{Error, Odm, Result, rules};
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
@@ -620,4 +620,24 @@ fn is_duplicate(error: &mongodb::error::Error) -> bool {
         &*error.kind,
         mongodb::error::ErrorKind::Write(mongodb::error::WriteFailure::WriteError(error)) if error.code == 11_000
     )
+}
+
+/// The two-way references that are declared there and whose other side was not written for all documents yet, or that are
+/// declared there as one-way: by their positions.
+pub(crate) fn unlinked(graph: &Graph, known: &Known) -> Vec<usize> {
+    let is_open = |declared: &Declaration| {
+        let stored = known.declaration(&declared.id);
+        stored.is_some_and(|stored| !is_two_way(stored) || !known.is_filled(&declared.id))
+    };
+    let linked = declaration::linked(graph);
+    let open = linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| is_open(&edge)));
+    open.map(|edge| edge.at).collect()
+}
+
+/// Those of these names.
+fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
+    let linked = declaration::linked(graph);
+    let named =
+        linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| names.contains(&edge.id)));
+    named.map(|edge| edge.at).collect()
 }
