@@ -1,13 +1,13 @@
 //! One write, sent until it is made or what prevents it is known. A write that finds no document does not say why: the document is
+
 //! gone, it has another version, a guard of the changes holds it back, or another writer has changed it in between. Its fields are
 
 //! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
-use crate::engine::send::count;
-use super::{One, Outcome, Reply, Update, UpdateMany, What, Write, prepare};
-use super::with_rules::{Failure, once};
 use super::execution::Execution;
-use crate::bounds;
+use super::with_rules::{Failure, once};
+use super::{One, Outcome, Reply, Update, UpdateMany, What, Write, prepare};
+use crate::engine::send::count;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
 use crate::plan::operation::Pending;
@@ -17,7 +17,7 @@ use crate::plan::upsert;
 use crate::query::find::Query;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::scope;
-use crate::{Error, Filter, Result};
+use crate::{Error, Filter, Result, bounds};
 use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::ops::ControlFlow;

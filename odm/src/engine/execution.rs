@@ -1,16 +1,13 @@
 //! The context of an operation.
 
-use crate::rules::on_delete;
-use crate::Error;
-use crate::Odm;
 use crate::model::meta::DocumentMeta;
-use crate::plan::operation::Sent;
-use crate::plan::operation::What;
-use crate::plan::operation::Write;
+use crate::plan::operation::{Sent, What, Write};
 use crate::plan::outcome::Outcome;
+use crate::rules::on_delete;
 use crate::store::core::Core;
 use crate::store::session::Shared;
 use crate::store::trace::Trace;
+use crate::{Error, Odm};
 
 /// The context of an operation.
 #[derive(Clone, Copy)]
@@ -50,4 +47,3 @@ impl Execution<'_> {
         }
     }
 }
-

@@ -5,6 +5,7 @@
 //! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
 //! (`parts`). All are completed (`prepare`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
 //! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
+
 //! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
 
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
@@ -33,21 +34,16 @@ mod send;
 mod with_rules;
 
 use crate::engine::execution::Execution;
-use crate::engine::obligations::Obligations;
-use crate::model::document::DocumentMeta;
-use crate::plan::operation::Pending;
 pub(crate) use crate::plan::operation::{
     Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
 };
 pub(crate) use crate::plan::outcome::Outcome;
-use crate::rules::on_delete;
 use crate::session::Shared;
 use crate::store::core::Core;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result, graph};
 
 use futures::future::{BoxFuture, FutureExt};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The handle that an operation came from: a collection, or the database of a bulk; within a transaction or not.
 pub(crate) struct Caller<'a> {

@@ -3,9 +3,9 @@
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use super::attempts::{self, ATTEMPTS};
-use super::{Outcome, UpdateMany, What, Write, prepare};
-use super::with_rules::{once};
 use super::execution::Execution;
+use super::with_rules::once;
+use super::{Outcome, UpdateMany, What, Write, prepare};
 use crate::engine::documents::Parts;
 use crate::engine::obligations;
 use crate::engine::obligations::{MAX_DOCS_PER_TX, Obligations};
@@ -13,8 +13,7 @@ use crate::model::document::DocumentMeta;
 use crate::plan::write::refers_to_its_kind;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
-use crate::{Error, Result};
-use crate::{bounds, graph};
+use crate::{Error, Result, bounds, graph};
 use mongodb::bson::RawDocumentBuf;
 
 /// Inserts documents, with what their references and copies ask for.

@@ -3,7 +3,6 @@
 //! Bulks are in `bulk`.
 
 use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
-use crate::bounds;
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
@@ -16,7 +15,7 @@ use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::store::server::Topology;
-use crate::{Error, Result};
+use crate::{Error, Result, bounds};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{ReturnDocument, UpdateModifications};

@@ -1,15 +1,14 @@
 //! Sends writes once: alone, or with what they ask of other documents.
 
+use crate::engine::execution::Execution;
+use crate::engine::obligations::Obligations;
 use crate::engine::send;
+use crate::plan::operation::{Pending, Write};
+use crate::plan::outcome::Outcome;
+use crate::store::session::Shared;
 use crate::{Error, Result};
 use futures::future::FutureExt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use crate::engine::execution::Execution;
-use crate::engine::obligations::Obligations;
-use crate::plan::operation::Pending;
-use crate::plan::operation::Write;
-use crate::plan::outcome::Outcome;
-use crate::store::session::Shared;
 
 /// Why writes were not executed.
 pub(super) struct Failure {

@@ -1,14 +1,10 @@
 //! Documents and updates before they are sent: the rules fill in what the library keeps in them.
 
-use crate::own_fields::CHILDREN;
-use crate::rules::pending::all_fields;
-use crate::rules::pending::has_entry;
-use crate::Error;
-use crate::Result;
 use crate::model::document::DocumentMeta;
-use crate::own_fields::{OWN, PENDING, Token, name_of};
+use crate::own_fields::{CHILDREN, OWN, PENDING, Token, name_of};
 use crate::plan::touches::Touches;
-use crate::rules::pending::mark;
+use crate::rules::pending::{all_fields, has_entry, mark};
+use crate::{Error, Result};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf};
 
 /// Documents that an operation inserts into one collection, with what the library has in them.

@@ -19,6 +19,7 @@
 //!
 //! Each of these can be done twice, by several processes at once and in any order, so any process that finds pending work may
 //! apply it: the writer, or [`recover`](crate::Odm::recover) after the writer has ended. Where the deployment has transactions
+
 //! and the copies are not declared eventual, the same is done within one transaction, in which nothing needs to be written down
 
 //! but what it modifies: it locks the sources that it copies from and the parents that it changes by modifying them, so that of
@@ -39,8 +40,8 @@ pub(crate) mod others;
 pub(crate) mod pending;
 pub(crate) mod rule;
 
-use crate::graph::Graph;
-use crate::graph::declaration::{self, Declaration};
+use crate::graph::declaration::Declaration;
+use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
 use crate::own_fields::OWN;
 use crate::rules::derived::DerivedValue;
@@ -67,11 +68,8 @@ pub(crate) fn values(graph: &Graph) -> impl Iterator<Item = Box<dyn DerivedValue
 /// All declarations, as they are stored: those of derived values, both sides of two-way references, each derived of the other one, and
 /// the rules of references without copies.
 pub(crate) fn declarations(graph: &Graph) -> impl Iterator<Item = Declaration> {
-    let linked = declaration::linked(graph).filter_map(|edge| declaration::two_way(graph, edge));
-    let ruled = graph
-        .edges()
-        .iter()
-        .flat_map(|edge| declaration::ruled(graph, edge));
+    let linked = declared::linked(graph).filter_map(|edge| declared::two_way(graph, edge));
+    let ruled = graph.edges().iter().flat_map(|edge| declared::ruled(graph, edge));
     values(graph)
         .map(|value| value.declaration(graph))
         .chain(linked)

@@ -2,9 +2,9 @@
 
 //! writes the other side of their two-way references.
 
-use crate::graph::declaration::{Declaration, is_two_way};
+use crate::graph::declaration::Declaration;
 use crate::graph::edge::Edge;
-use crate::graph::{Graph, declaration};
+use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
 use crate::rules::derived::DerivedValue;
 use crate::store::batch::document_id;
@@ -12,8 +12,7 @@ use crate::store::each::Written;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::upkeep::audit::Source;
-use crate::upkeep::stored::unlinked;
-use crate::upkeep::stored::{EARLY, Known};
+use crate::upkeep::stored::{EARLY, Known, unlinked};
 use crate::upkeep::{copies, follow, inspect, snapshots};
 use crate::{Error, Odm, Result, rules};
 use futures::future::{BoxFuture, FutureExt};
@@ -213,8 +212,8 @@ impl<'g> Lacking<'g> {
             let declaration = value.declaration(graph);
             (Lacking::Value(value), declaration)
         });
-        let linked = declaration::linked(graph)
-            .filter_map(|edge| Some((Lacking::Links(edge), declaration::two_way(graph, edge)?)));
+        let linked = declared::linked(graph)
+            .filter_map(|edge| Some((Lacking::Links(edge), declared::two_way(graph, edge)?)));
         values.chain(linked)
     }
 

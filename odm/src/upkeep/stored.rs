@@ -1,18 +1,18 @@
 //! The declared edges as they are stored in the database, so that a process with older or fewer models notices the difference,
 //! and a new or changed declaration is backfilled.
+
 //!
 
 //! A declaration that replaces another one stores that among the previous ones. A program whose declaration is found there is
 
 //! the older one: nothing else tells which of two programs is newer.
 
-use crate::graph::Graph;
-use crate::graph::declaration;
 use crate::graph::declaration::{
     Declaration, EARLIER, MOST_EARLIER, is_more, is_rule, is_two_way, lacking, restricted, sources,
     was_declared, with_those_of,
 };
-use crate::graph::others::{Others, Unknown, is_refused, may_be_left};
+use crate::graph::known::{Others, Unknown, is_refused, may_be_left};
+use crate::graph::{Graph, declaration, declared};
 use crate::model::names::meet;
 use crate::own_fields::EDGES;
 use crate::rules::children::orphans::DERIVED;
@@ -629,15 +629,15 @@ pub(crate) fn unlinked(graph: &Graph, known: &Known) -> Vec<usize> {
         let stored = known.declaration(&declared.id);
         stored.is_some_and(|stored| !is_two_way(stored) || !known.is_filled(&declared.id))
     };
-    let linked = declaration::linked(graph);
-    let open = linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| is_open(&edge)));
+    let linked = declared::linked(graph);
+    let open = linked.filter(|edge| declared::two_way(graph, edge).is_some_and(|edge| is_open(&edge)));
     open.map(|edge| edge.at).collect()
 }
 
 /// Those of these names.
 fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
-    let linked = declaration::linked(graph);
+    let linked = declared::linked(graph);
     let named =
-        linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| names.contains(&edge.id)));
+        linked.filter(|edge| declared::two_way(graph, edge).is_some_and(|edge| names.contains(&edge.id)));
     named.map(|edge| edge.at).collect()
 }
