@@ -1,7 +1,6 @@
 //! Declarations of other programs, as they are stored in the database.
 
-use crate::graph::Graph;
-use crate::graph::declaration::{copies, is_two_way};
+use crate::graph::declaration::is_two_way;
 use crate::graph::edge::{Derived, Edge};
 use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
@@ -95,37 +94,6 @@ impl Others {
     pub(crate) fn derive(&self, derived: &Derived) -> bool {
         self.derived.contains(&derived.at)
     }
-
-    /// Adds a stored declaration that this program lacks, or declares in another way. Says whether holders of it may be written by
-    /// this program: a reference among its copies that it knows as a plain value can't be told of.
-    pub(crate) fn add(&mut self, graph: &Graph, edge: &Document, declaration: &Document) -> bool {
-        let text = |name: &str| edge.get_str(name).unwrap_or_default().to_owned();
-        let (id, from, holder) = (text("_id"), text("from"), text("holder"));
-        if let Ok(parent) = declaration.get_str("parent") {
-            let read = Read {
-                fields: reads(declaration),
-                parent: Some((id.clone(), parent.to_owned())),
-            };
-            self.sources.entry(from).or_default().push(read);
-            self.parents.insert(holder);
-            let own = graph.derived().iter().filter(|derived| derived.name() == id);
-            self.derived.extend(own.map(|derived| derived.at));
-            return true;
-        }
-        let read = Read {
-            fields: copies(declaration).map(|(_, of)| of.to_owned()).collect(),
-            parent: None,
-        };
-        self.sources.entry(from).or_default().push(read);
-        let through = declaration.get_str("through").unwrap_or_default();
-        let Some(meta) = graph.models().find(|meta| meta.collection == holder) else {
-            return true;
-        };
-        let own = graph.outgoing(meta).find(|edge| edge.path == through);
-        self.edges.extend(own.map(|edge| edge.at));
-        let root = through.split('.').next().unwrap_or_default();
-        own.is_some() || meta.field(root).is_none()
-    }
 }
 
 /// Declarations in the database that the models of a program lack.
@@ -143,7 +111,7 @@ mod tests {
     use mongodb::bson::doc;
 
     #[test]
-    pub(super) fn a_declaration_names_the_fields_that_it_reads_of_a_child() {
+    fn a_declaration_names_the_fields_that_it_reads_of_a_child() {
         let newest = doc! {
             "parent": "host", "filter": { "%24or": [{ "place%2ename": { "%24eq": 1 } }, { "a": 2 }] }, "sync": "auto",
             "limit": 3_i64, "order": [{ "field": "at", "kind": "Descending" }], "fields": [{ "field": "t", "of": "text" }],
@@ -154,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    pub(super) fn declarations_that_need_a_transaction_are_refused() {
+    fn declarations_that_need_a_transaction_are_refused() {
         let copy =
             |sync: &str| doc! { "through": "a", "copies": [{ "field": "x", "of": "y", "sync": sync }] };
         assert!(is_refused(&copy("atomic")) && !is_refused(&copy("auto")) && !is_refused(&copy("eventual")));

@@ -1,10 +1,13 @@
 //! What programs with other models derive from the documents of this one, as their stored declarations say.
 
 use crate::graph::Graph;
+use crate::graph::declaration::copies;
 use crate::graph::edge::{Derived, Edge};
+use crate::graph::known::reads;
 use crate::graph::known::{Others, Read, parents};
 use crate::model::document::DocumentMeta;
 use crate::model::names::meet;
+use mongodb::bson::Document;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -96,5 +99,38 @@ impl Graph {
         let parents = others.iter().flat_map(|others| parents(others, meta));
         let roots = parents.map(|(_, path)| path.split('.').next().unwrap_or_default().to_owned());
         roots.collect()
+    }
+}
+
+impl Others {
+    /// Adds a stored declaration that this program lacks, or declares in another way. Says whether holders of it may be written by
+    /// this program: a reference among its copies that it knows as a plain value can't be told of.
+    pub(crate) fn add(&mut self, graph: &Graph, edge: &Document, declaration: &Document) -> bool {
+        let text = |name: &str| edge.get_str(name).unwrap_or_default().to_owned();
+        let (id, from, holder) = (text("_id"), text("from"), text("holder"));
+        if let Ok(parent) = declaration.get_str("parent") {
+            let read = Read {
+                fields: reads(declaration),
+                parent: Some((id.clone(), parent.to_owned())),
+            };
+            self.sources.entry(from).or_default().push(read);
+            self.parents.insert(holder);
+            let own = graph.derived().iter().filter(|derived| derived.name() == id);
+            self.derived.extend(own.map(|derived| derived.at));
+            return true;
+        }
+        let read = Read {
+            fields: copies(declaration).map(|(_, of)| of.to_owned()).collect(),
+            parent: None,
+        };
+        self.sources.entry(from).or_default().push(read);
+        let through = declaration.get_str("through").unwrap_or_default();
+        let Some(meta) = graph.models().find(|meta| meta.collection == holder) else {
+            return true;
+        };
+        let own = graph.outgoing(meta).find(|edge| edge.path == through);
+        self.edges.extend(own.map(|edge| edge.at));
+        let root = through.split('.').next().unwrap_or_default();
+        own.is_some() || meta.field(root).is_none()
     }
 }
