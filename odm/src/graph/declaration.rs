@@ -155,6 +155,7 @@ pub(crate) fn storable(condition: &Bson) -> Bson {
 #[cfg(test)]
 mod tests {
     use crate::graph::declaration::*;
+    use mongodb::bson::doc;
 
     #[test]
     fn an_edge_was_declared_in_another_way_before() {
