@@ -12,7 +12,7 @@ use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use std::sync::atomic::AtomicU64;
 
-/// What the operations of a transaction leave for the time after its commit. References are checked again then, since its snapshot
+/// The work that the operations of a transaction leave for the time after its commit. References are checked again then, since its snapshot
 /// does not show the writes of others.
 #[derive(Default)]
 pub(crate) struct Left {

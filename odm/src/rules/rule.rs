@@ -1,4 +1,4 @@
-//! What the rules have in common by which values are kept in sync.
+//! The steps that the rules have in common by which values are kept in sync.
 
 use crate::Result;
 use crate::graph::Graph;
