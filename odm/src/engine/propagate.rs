@@ -72,13 +72,7 @@ impl Effects {
             return Ok(Beside::default());
         }
         let beside = look(scope, own, links).await?;
-        link::apply(scope, scope.odm.graph(), links, self.pending()).await?;
-        let graph = scope.odm.graph();
-        for edge in links.iter().filter_map(|effect| graph.edge(effect.edge)) {
-            if graph.is_read(edge.holder, &edge.path) {
-                self.apply_later(graph, edge.holder);
-            }
-        }
+        link::apply(scope, scope.odm.graph(), links, self).await?;
         Ok(beside)
     }
 

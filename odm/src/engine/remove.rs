@@ -19,7 +19,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::rules::effects::{DeferredWork, Effects};
-use crate::rules::link::count;
+use crate::rules::library::Rewrite;
 use crate::rules::on_delete::{Detached, Rule, Rules, again};
 use crate::rules::pending::record_all;
 use crate::session::Turn;
@@ -224,9 +224,7 @@ struct Removal<'a, 'd> {
     later: Vec<Later>,
     /// The token of the pending work of documents from which references were removed.
     token: own_fields::Token,
-    /// The collections of these documents.
-    pending: Vec<&'static DocumentMeta>,
-    /// Work for parents that children were detached from: they may stay after all, or be inserted again.
+    /// This pending work, and the parents that children were detached from: they may stay after all, or be inserted again.
     deferred: DeferredWork,
     /// The failure of pending work after a transaction, which stays pending.
     failed: Result<()>,
@@ -244,7 +242,6 @@ impl<'a, 'd> Removal<'a, 'd> {
             first: None,
             later: Vec::new(),
             token: own_fields::Token::new(),
-            pending: Vec::new(),
             deferred: DeferredWork::default(),
             failed: Ok(()),
         }
@@ -258,10 +255,6 @@ impl<'a, 'd> Removal<'a, 'd> {
     /// Applies the pending work of documents from which references were removed, and of the parents that lost children.
     async fn drain(&mut self) -> Result<()> {
         let mut drained = std::mem::replace(&mut self.failed, Ok(()));
-        for meta in std::mem::take(&mut self.pending) {
-            let applied = drain::drain(self.scope, meta, self.token).await;
-            drained = drained.and(applied.map(drop));
-        }
         let deferred = std::mem::take(&mut self.deferred);
         match self.scope.session {
             Some(session) => session.leave(deferred),
@@ -498,9 +491,8 @@ impl<'a, 'd> Removal<'a, 'd> {
         if let Some(refers) = rule.holders(there) {
             record_all(&self.scope.unvalidated(), holder, refers, self.token).await?;
             // A process whose models lack copies leaves the pending work to one that has them.
-            let may_apply = self.scope.odm.may_write(holder).is_ok();
-            if may_apply && !self.pending.iter().any(|meta| is(meta, holder)) {
-                self.pending.push(holder);
+            if self.scope.odm.may_write(holder).is_ok() {
+                self.deferred.add(holder, self.token);
             }
         }
         Ok(())
@@ -580,21 +572,18 @@ impl<'a, 'd> Removal<'a, 'd> {
         } else {
             HashSet::new()
         };
-        // Fields that are derived from what is removed with the references, be it copies beside them or whole items, are
-        // updated. So are the computed fields of the documents themselves, if they stay after all, or are inserted again.
+        // Computed fields of the documents themselves are updated, if they stay after all, or are inserted again.
         let graph = self.scope.odm.graph();
         let may_stay = self.scope.session.is_none() || graph.may_have_children(meta);
         let mut orphans = may_stay && graph.is_parent_edge_of(rule.edge, meta);
-        let mut passed_on = false;
+        let change = rule.detachment(documents);
         let mut last = None;
         loop {
             let fields = Some(doc! { "_id": 1 });
             let batch = self.batch(holder, &refers, last.as_ref(), fields, BATCH).await?;
-            let mut found = ids(&batch.documents);
-            found.retain(|id| !own.contains(&Key::of_bson(id)));
-            if !found.is_empty() {
-                let filter = all([doc! { "_id": { "$in": &found } }, refers.clone()]);
-                let mut change = rule.detachment(documents);
+            let mut holders = ids(&batch.documents);
+            holders.retain(|id| !own.contains(&Key::of_bson(id)));
+            if !holders.is_empty() {
                 if std::mem::take(&mut orphans) {
                     let parents = documents.iter().filter_map(|parent| rule.key(parent));
                     let parents = parents.map(|key| Key::of_bson(&key));
@@ -602,30 +591,31 @@ impl<'a, 'd> Removal<'a, 'd> {
                         .note_parents(&self.scope, rule.edge, parents)
                         .await?;
                 }
-                passed_on |= graph.note(holder, &mut change.update, Some(rule.edge), self.token.into());
-                if rule.is_two_way() {
-                    count::count(&mut change.update);
-                }
-                let changed = if rule.is_two_way() {
-                    let found = found.iter().map(Key::of_bson);
-                    unlink(&self.scope, holder, (found, filter), change, &self.on_the_way).await?
-                } else {
-                    self.scope.change(holder, filter, change).await?
+                let filter = all([doc! { "_id": { "$in": &holders } }, refers.clone()]);
+                let detachment = Detachment {
+                    rule,
+                    holders,
+                    filter,
+                    change: change.clone(),
                 };
+                let changed = self.detach_batch(&detachment).await?;
                 self.count(rule, changed);
             }
             last = batch.documents.last().map(id);
             if !batch.more {
-                break;
+                return Ok(());
             }
         }
-        match self.scope.session {
-            _ if !passed_on => {}
-            Some(session) => session.add_pending(holder, self.token),
-            None if self.pending.iter().any(|meta| is(meta, holder)) => {}
-            None => self.pending.push(holder),
-        }
-        Ok(())
+    }
+
+    /// Detaches some holders, with pending work for the values that are derived of them.
+    async fn detach_batch(&mut self, detachment: &Detachment<'_>) -> Result<u64> {
+        let mut effects = Effects::of(false, self.token);
+        let changed = detachment
+            .apply(&self.scope, &self.on_the_way, &mut effects)
+            .await?;
+        self.deferred.add_all(effects.deferred);
+        Ok(changed)
     }
 
     fn count(&mut self, rule: Rule<'a>, changed: u64) {
@@ -876,13 +866,12 @@ impl<'a, 'd> Removal<'a, 'd> {
             return Ok(HashSet::new());
         }
         let graph = self.scope.odm.graph();
-        let token = own_fields::Token::new();
-        let mut pending = Vec::new();
+        let mut effects = Effects::of(false, own_fields::Token::new());
         if graph.takes_part(level.meta) {
             for document in &mut back {
-                *document = again(graph, level.meta, document, token)?;
+                *document = again(graph, level.meta, document, effects.later())?;
             }
-            pending.push(level.meta);
+            effects.deferred.add(level.meta, effects.later());
         }
         let left_out = self.scope.restore(level.meta, &back).await?;
         // Its links are restored.
@@ -890,18 +879,12 @@ impl<'a, 'd> Removal<'a, 'd> {
             let holder = rule.edge.holder;
             for document in &back {
                 for (filter, mut change) in rule.attachments(document) {
-                    if graph.note(holder, &mut change.update, None, token.into()) {
-                        pending.push(holder);
-                    }
-                    count::raise_version(holder, &mut change.update);
+                    effects.complete(graph, Rewrite::link(holder), &mut change.update);
                     self.scope.change(holder, filter, change).await?;
                 }
             }
         }
-        let mut known = HashSet::new();
-        pending.retain(|meta| known.insert(meta.collection));
-        let pending = pending.into_iter().map(|meta| (meta, token)).collect();
-        let drained = drain::drain_all(&self.scope, pending).await;
+        let drained = effects.deferred.drain(&self.scope).await;
         // The documents are restored, whatever is still pending: the caller needs the error that names the restricting
         // references.
         drain::log_undrained(each::but_for_the_deployment(drained)?);
@@ -997,33 +980,44 @@ fn as_read(meta: &'static DocumentMeta, documents: &[RawDocumentBuf]) -> Result<
     Ok(all([among(documents), is_one]))
 }
 
-/// Removes references from the matching documents, which are the other side of two-way references, and raises their versions. A
-/// document that is about to be deleted itself keeps its version, which its deletion may require.
-async fn unlink(
-    scope: &Scope<'_>,
-    holder: &'static DocumentMeta,
-    (ids, filter): (impl Iterator<Item = Key>, Document),
+/// References to deleted documents that are taken out of their holders.
+struct Detachment<'g> {
+    rule: Rule<'g>,
+    /// The ids of the holders.
+    holders: Vec<Bson>,
+    /// The condition of those that still hold such a reference.
+    filter: Document,
     change: Change,
-    on_the_way: &OnTheWay,
-) -> Result<u64> {
-    let (going, staying): (Vec<Key>, Vec<Key>) =
-        ids.partition(|id| on_the_way.contains(&(holder.collection, id.clone())));
-    if going.is_empty() || holder.version().is_none() {
-        let mut change = change;
-        count::raise_version(holder, &mut change.update);
-        return scope.change(holder, filter, change).await;
+}
+
+impl Detachment<'_> {
+    /// Updates the holders, and returns the number of those that were changed. Links count in them and raise their versions; a
+    /// holder that is about to be deleted itself keeps its version, which its deletion may require.
+    async fn apply(&self, scope: &Scope<'_>, on_the_way: &OnTheWay, effects: &mut Effects) -> Result<u64> {
+        let (graph, edge) = (scope.odm.graph(), self.rule.edge);
+        let has_version = self.rule.is_two_way() && edge.holder.version().is_some();
+        let is_going = |id: &Bson| on_the_way.contains(&(edge.holder.collection, Key::of_bson(id)));
+        let holders = self.holders.iter().cloned();
+        let (going, staying): (Vec<Bson>, Vec<Bson>) = holders.partition(|id| has_version && is_going(id));
+        let detachment = Rewrite::detachment(edge);
+        let is_split = !going.is_empty();
+        let mut done = 0;
+        for (holders, rewrite) in [(going, detachment.keeping_version()), (staying, detachment)] {
+            if holders.is_empty() {
+                continue;
+            }
+            let mut change = self.change.clone();
+            let fields = effects.complete(graph, rewrite, &mut change.update);
+            let filter = if is_split {
+                all([doc! { "_id": { "$in": &holders } }, self.filter.clone()])
+            } else {
+                self.filter.clone()
+            };
+            done += scope.change(edge.holder, filter, change).await?;
+            effects.pass_on(graph, edge.holder, ("_id", holders), fields);
+        }
+        Ok(done)
     }
-    let of = |ids: &[Key]| {
-        let ids: Vec<Bson> = ids.iter().map(Key::to_bson).collect();
-        all([filter.clone(), doc! { "_id": { "$in": ids } }])
-    };
-    let mut changed = scope.change(holder, of(&going), change.clone()).await?;
-    if !staying.is_empty() {
-        let mut change = change;
-        count::raise_version(holder, &mut change.update);
-        changed += scope.change(holder, of(&staying), change).await?;
-    }
-    Ok(changed)
 }
 
 /// Deletes documents if they are still as they were read, and removes the links to the deleted ones. Documents that were read
@@ -1075,22 +1069,18 @@ async fn erase(
         .iter()
         .filter(|document| !erased.there.contains(&Key::of_bson(&id(document))))
         .collect();
-    let mut propagation = Effects::new(&scope);
+    let mut effects = Effects::new(&scope);
     for rule in unlinks {
         let changed = match rule.holders(gone.iter().copied()) {
             Some(filter) => {
-                let mut change = rule.detachment(gone.iter().copied());
-                count::count(&mut change.update);
-                graph.note(
-                    rule.edge.holder,
-                    &mut change.update,
-                    Some(rule.edge),
-                    propagation.pending(),
-                );
                 let named = rule.named(gone.iter().copied());
-                propagation.rewritten(graph, rule.edge, named.iter().map(Key::to_bson).collect());
-                let named = named.into_iter();
-                unlink(&scope, rule.edge.holder, (named, filter), change, on_the_way).await?
+                let detachment = Detachment {
+                    rule: *rule,
+                    holders: named.iter().map(Key::to_bson).collect(),
+                    filter,
+                    change: rule.detachment(gone.iter().copied()),
+                };
+                detachment.apply(&scope, on_the_way, &mut effects).await?
             }
             None => 0,
         };
@@ -1099,9 +1089,9 @@ async fn erase(
     if scope.session.is_some() {
         if level.rules.derives {
             let deleted = own.as_ref().map_or(gone, |own| own.iter().collect());
-            propagation.deleted(&scope, level.meta, &deleted).await?;
+            effects.deleted(&scope, level.meta, &deleted).await?;
         }
-        (_, erased.deferred) = propagation.end(&scope).await?;
+        (_, erased.deferred) = effects.end(&scope).await?;
     }
     Ok(erased)
 }

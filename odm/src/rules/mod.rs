@@ -33,6 +33,7 @@ pub(crate) mod exists;
 pub(crate) mod filling;
 pub(crate) mod image;
 pub(crate) mod lease;
+pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod on_delete;
 pub(crate) mod others;
