@@ -15,9 +15,13 @@ use super::graph::is;
 use crate::engine::documents::{empties_itself, found, is_asked_once, rest};
 use crate::engine::drain;
 use crate::error::results::Deleted;
+use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
+use crate::model::graph::Graph;
+use crate::model::graph::sync::is_atomic;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
+use crate::plan::fields::changed;
 use crate::rules::effects::{DeferredWork, Effects};
 use crate::rules::library::Rewrite;
 use crate::rules::on_delete::{Detached, Rule, Rules, again};
@@ -608,13 +612,28 @@ impl<'a, 'd> Removal<'a, 'd> {
         }
     }
 
-    /// Detaches some holders, with pending work for the values that are derived of them.
+    /// Detaches some holders: with the values that are derived of them in one transaction, or with pending work for these.
     async fn detach_batch(&mut self, detachment: &Detachment<'_>) -> Result<u64> {
-        let mut effects = Effects::of(false, self.token);
-        let changed = detachment
-            .apply(&self.scope, &self.on_the_way, &mut effects)
-            .await?;
-        self.deferred.add_all(effects.deferred);
+        let (scope, token) = (self.scope, self.token);
+        let on_the_way = &self.on_the_way;
+        let together = (self.transactions || scope.session.is_some())
+            && detachment.is_followed_at_once(scope.odm.graph(), scope.odm.fan_out_options().in_transaction);
+        let apply = async |scope: Scope<'_>| {
+            let mut effects = Effects::of(together, token);
+            let changed = detachment.apply(&scope, on_the_way, &mut effects).await?;
+            let (_, deferred) = effects.end(&scope).await?;
+            Ok((changed, deferred))
+        };
+        let (changed, deferred) = if together && scope.session.is_none() {
+            session::take_turns(scope.odm, Vec::new(), async |session| {
+                scope.trip(); // its commit
+                apply(scope.within(&session)).await
+            })
+            .await?
+        } else {
+            apply(scope).await?
+        };
+        self.deferred.add_all(deferred);
         Ok(changed)
     }
 
@@ -991,6 +1010,19 @@ struct Detachment<'g> {
 }
 
 impl Detachment<'_> {
+    /// Whether values that are derived of the holders are updated in the transaction that detaches them: those with `sync = atomic`, and
+    /// others of few holders.
+    fn is_followed_at_once(&self, graph: &Graph, few: usize) -> bool {
+        let edge = self.rule.edge;
+        let fields = changed(&self.change.update);
+        let are_read = |modes: fn(SyncMode) -> bool| {
+            let mut fields = fields.iter();
+            fields.any(|field| graph.is_read_in(modes, edge.holder, field, Some(edge)))
+        };
+        are_read(|sync| sync == SyncMode::Atomic)
+            || self.holders.len() <= few && are_read(|sync| is_atomic(sync, true))
+    }
+
     /// Updates the holders, and returns the number of those that were changed. Links count in them and raise their versions; a
     /// holder that is about to be deleted itself keeps its version, which its deletion may require.
     async fn apply(&self, scope: &Scope<'_>, on_the_way: &OnTheWay, effects: &mut Effects) -> Result<u64> {
