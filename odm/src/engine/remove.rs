@@ -14,12 +14,14 @@
 use super::graph::is;
 use crate::engine::documents::{empties_itself, found, is_asked_once, rest};
 use crate::engine::drain;
+use crate::engine::propagate::Beside;
 use crate::error::results::Deleted;
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::graph::Graph;
 use crate::model::graph::sync::is_atomic;
 use crate::model::key::Key;
+use crate::model::names::read_too;
 use crate::model::reference::OnDelete;
 use crate::plan::fields::changed;
 use crate::rules::effects::{DeferredWork, Effects};
@@ -202,11 +204,39 @@ struct Level<'a> {
 }
 
 impl Level<'_> {
+    /// Goes behind this batch, and returns its documents.
+    fn read(&mut self, batch: Batch) -> Vec<RawDocumentBuf> {
+        self.more = batch.more;
+        self.batches += 1;
+        if let Some(last) = batch.documents.last() {
+            self.last = Some(id(last));
+        }
+        batch.documents
+    }
+
     /// Continues with a batch that contains the whole level.
     fn resume(&mut self, state: State, batch: Vec<RawDocumentBuf>) {
         self.batch = batch;
         self.more = false;
         self.state = state;
+    }
+}
+
+/// The next documents that match, after the last one.
+async fn next_batch(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    filter: &Document,
+    last: Option<&Bson>,
+    fields: Option<Document>,
+    limit: usize,
+) -> Result<Batch> {
+    match last {
+        None => scope.first_batch(meta, filter.clone(), fields, limit).await,
+        Some(last) => {
+            let rest = all([filter.clone(), behind(meta, last)]);
+            scope.batch(meta, rest, fields, limit).await
+        }
     }
 }
 
@@ -317,6 +347,10 @@ impl<'a, 'd> Removal<'a, 'd> {
                     }
                     return Ok(None);
                 }
+                if self.transactions && self.deletes && level.rules.list.is_empty() {
+                    self.delete_next(level).await?;
+                    return Ok(Some(None));
+                }
                 self.read(level).await?;
                 if !level.batch.is_empty() {
                     self.look(level).await?;
@@ -376,39 +410,47 @@ impl<'a, 'd> Removal<'a, 'd> {
         let whole = level.rules.whole && (self.deletes || level.root && level.batches == 0);
         let (fields, limit) = if whole {
             (None, WHOLE_BATCH)
+        } else if self.scope.session.is_some() && level.rules.derives {
+            // What is derived of them is updated in this transaction.
+            let mut fields = level.rules.fields.clone();
+            let needed = rules::needed(self.scope.odm.graph(), level.meta);
+            needed.keys().for_each(|name| read_too(&mut fields, name));
+            (Some(fields), BATCH)
         } else {
             (Some(level.rules.fields.clone()), BATCH)
         };
-        let batch = self
-            .batch(level.meta, &level.filter, level.last.as_ref(), fields, limit)
-            .await?;
-        level.more = batch.more;
-        level.batch = batch.documents;
-        level.batches += 1;
+        let after = level.last.as_ref();
+        let batch = next_batch(&self.scope, level.meta, &level.filter, after, fields, limit).await?;
+        level.batch = level.read(batch);
         level.attempts = 0;
-        if let Some(last) = level.batch.last() {
-            level.last = Some(id(last));
-        }
         self.enter(level);
         Ok(())
     }
 
-    /// The next documents that match, after the last one.
-    async fn batch(
-        &self,
-        meta: &'static DocumentMeta,
-        filter: &Document,
-        last: Option<&Bson>,
-        fields: Option<Document>,
-        limit: usize,
-    ) -> Result<Batch> {
-        match last {
-            None => self.scope.first_batch(meta, filter.clone(), fields, limit).await,
-            Some(last) => {
-                let rest = all([filter.clone(), behind(meta, last)]);
-                self.scope.batch(meta, rest, fields, limit).await
+    /// Deletes the next batch of documents that no rule protects or follows, but of which something is derived: they are read in the
+    /// transaction that deletes them.
+    async fn delete_next(&mut self, level: &mut Level<'a>) -> Result<()> {
+        let (scope, meta) = (self.scope, level.meta);
+        let (filter, last) = (&level.filter, level.last.as_ref());
+        let (batch, deleted, deferred) = session::take_turns(scope.odm, Vec::new(), async |session| {
+            scope.trip(); // its commit
+            let scope = scope.within(&session);
+            let fields = Some(rules::needed(scope.odm.graph(), meta));
+            let batch = next_batch(&scope, meta, filter, last, fields, BATCH).await?;
+            if batch.documents.is_empty() {
+                return Ok((batch, 0, DeferredWork::default()));
             }
-        }
+            let deleted = scope.delete(meta, among(&batch.documents)).await?;
+            let mut effects = Effects::new(&scope);
+            let documents: Vec<&RawDocumentBuf> = batch.documents.iter().collect();
+            effects.deleted(&scope, meta, &documents).await?;
+            let (_, deferred) = effects.end(&scope).await?;
+            Ok((batch, deleted, deferred))
+        })
+        .await?;
+        level.read(batch);
+        self.deleted(level, deleted);
+        self.drain_after(deferred).await
     }
 
     /// Reads those again that had changed, if they still are to be deleted.
@@ -545,7 +587,14 @@ impl<'a, 'd> Removal<'a, 'd> {
                     return Ok(None);
                 };
                 let below = self.level(holder, filter, false);
-                Ok((self.deletes || below.rules.restricts).then_some(below))
+                if !self.deletes {
+                    return Ok(below.rules.restricts.then_some(below));
+                }
+                if below.rules.is_empty() {
+                    self.done.cascaded += self.scope.delete(holder, below.filter).await?;
+                    return Ok(None);
+                }
+                Ok(Some(below))
             }
             // Two-way references are removed in one transaction with the documents.
             OnDelete::Nullify | OnDelete::Pull if self.deletes && (!rule.is_two_way() || self.is_alone()) => {
@@ -576,33 +625,41 @@ impl<'a, 'd> Removal<'a, 'd> {
         } else {
             HashSet::new()
         };
-        // Computed fields of the documents themselves are updated, if they stay after all, or are inserted again.
         let graph = self.scope.odm.graph();
-        let may_stay = self.scope.session.is_none() || graph.may_have_children(meta);
-        let mut orphans = may_stay && graph.is_parent_edge_of(rule.edge, meta);
+        let (session, transactions) = (self.scope.session, self.transactions);
+        let few = self.scope.odm.fan_out_options().in_transaction;
+        // The documents themselves are the parents of their holders. In the application's transaction they are deleted with these;
+        // else they stay for a moment, or after all.
+        let is_parent = graph.is_parent_edge_of(rule.edge, meta);
+        let may_stay = session.is_none() || graph.may_have_children(meta);
+        let mut note = is_parent && may_stay;
         let change = rule.detachment(documents);
         let mut last = None;
         loop {
             let fields = Some(doc! { "_id": 1 });
-            let batch = self.batch(holder, &refers, last.as_ref(), fields, BATCH).await?;
+            let batch = next_batch(&self.scope, holder, &refers, last.as_ref(), fields, BATCH).await?;
             let mut holders = ids(&batch.documents);
             holders.retain(|id| !own.contains(&Key::of_bson(id)));
             if !holders.is_empty() {
-                if std::mem::take(&mut orphans) {
+                let filter = all([doc! { "_id": { "$in": &holders } }, refers.clone()]);
+                let mut detachment = Detachment {
+                    rule,
+                    holders,
+                    filter,
+                    change: change.clone(),
+                    leaves_parents: is_parent && session.is_none(),
+                };
+                let together =
+                    (transactions || session.is_some()) && detachment.is_followed_at_once(graph, few);
+                detachment.leaves_parents &= together;
+                if !detachment.leaves_parents && std::mem::take(&mut note) {
                     let parents = documents.iter().filter_map(|parent| rule.key(parent));
                     let parents = parents.map(|key| Key::of_bson(&key));
                     self.deferred
                         .note_parents(&self.scope, rule.edge, parents)
                         .await?;
                 }
-                let filter = all([doc! { "_id": { "$in": &holders } }, refers.clone()]);
-                let detachment = Detachment {
-                    rule,
-                    holders,
-                    filter,
-                    change: change.clone(),
-                };
-                let changed = self.detach_batch(&detachment).await?;
+                let changed = self.detach_batch(&detachment, together).await?;
                 self.count(rule, changed);
             }
             last = batch.documents.last().map(id);
@@ -613,11 +670,9 @@ impl<'a, 'd> Removal<'a, 'd> {
     }
 
     /// Detaches some holders: with the values that are derived of them in one transaction, or with pending work for these.
-    async fn detach_batch(&mut self, detachment: &Detachment<'_>) -> Result<u64> {
+    async fn detach_batch(&mut self, detachment: &Detachment<'_>, together: bool) -> Result<u64> {
         let (scope, token) = (self.scope, self.token);
         let on_the_way = &self.on_the_way;
-        let together = (self.transactions || scope.session.is_some())
-            && detachment.is_followed_at_once(scope.odm.graph(), scope.odm.fan_out_options().in_transaction);
         let apply = async |scope: Scope<'_>| {
             let mut effects = Effects::of(together, token);
             let changed = detachment.apply(&scope, on_the_way, &mut effects).await?;
@@ -665,20 +720,8 @@ impl<'a, 'd> Removal<'a, 'd> {
                 })
                 .await?
             };
-            if level.root {
-                self.done.deleted += erased.deleted
-            } else {
-                self.done.cascaded += erased.deleted
-            }
-            let deferred = std::mem::take(&mut erased.deferred);
-            match self.scope.session {
-                Some(session) => session.leave(deferred),
-                None => {
-                    // The documents after it are deleted and checked nevertheless.
-                    let drained = each::but_for_the_deployment(deferred.drain(&self.scope).await)?;
-                    self.failed = std::mem::replace(&mut self.failed, Ok(())).and(drained.map(drop));
-                }
-            }
+            self.deleted(level, erased.deleted);
+            self.drain_after(std::mem::take(&mut erased.deferred)).await?;
             for (rule, changed) in unlinks.iter().zip(erased.unlinked) {
                 self.count(*rule, changed);
             }
@@ -699,6 +742,27 @@ impl<'a, 'd> Removal<'a, 'd> {
             level.attempts = 0;
         }
         level.batch = gone;
+        Ok(())
+    }
+
+    fn deleted(&mut self, level: &Level<'_>, deleted: u64) {
+        if level.root {
+            self.done.deleted += deleted
+        } else {
+            self.done.cascaded += deleted
+        }
+    }
+
+    /// Applies the work that a transaction of a deletion has left. If that fails, the documents after it are deleted and checked
+    /// nevertheless.
+    async fn drain_after(&mut self, deferred: DeferredWork) -> Result<()> {
+        match self.scope.session {
+            Some(session) => session.leave(deferred),
+            None => {
+                let drained = each::but_for_the_deployment(deferred.drain(&self.scope).await)?;
+                self.failed = std::mem::replace(&mut self.failed, Ok(())).and(drained.map(drop));
+            }
+        }
         Ok(())
     }
 
@@ -859,7 +923,7 @@ impl<'a, 'd> Removal<'a, 'd> {
         let mut last = None;
         loop {
             let fields = Some(fields_of(rule));
-            let batch = self.batch(holder, others, last.as_ref(), fields, BATCH).await?;
+            let batch = next_batch(&self.scope, holder, others, last.as_ref(), fields, BATCH).await?;
             last = batch.documents.last().map(id);
             for found in &batch.documents {
                 let which = rule.referred(found, documents);
@@ -1007,6 +1071,8 @@ struct Detachment<'g> {
     /// The condition of those that still hold such a reference.
     filter: Document,
     change: Change,
+    /// Whether values that are derived of the holders in the deleted documents are updated, too.
+    leaves_parents: bool,
 }
 
 impl Detachment<'_> {
@@ -1015,9 +1081,10 @@ impl Detachment<'_> {
     fn is_followed_at_once(&self, graph: &Graph, few: usize) -> bool {
         let edge = self.rule.edge;
         let fields = changed(&self.change.update);
+        let but = (!self.leaves_parents).then_some(edge);
         let are_read = |modes: fn(SyncMode) -> bool| {
             let mut fields = fields.iter();
-            fields.any(|field| graph.is_read_in(modes, edge.holder, field, Some(edge)))
+            fields.any(|field| graph.is_read_in(modes, edge.holder, field, but))
         };
         are_read(|sync| sync == SyncMode::Atomic)
             || self.holders.len() <= few && are_read(|sync| is_atomic(sync, true))
@@ -1031,6 +1098,12 @@ impl Detachment<'_> {
         let is_going = |id: &Bson| on_the_way.contains(&(edge.holder.collection, Key::of_bson(id)));
         let holders = self.holders.iter().cloned();
         let (going, staying): (Vec<Bson>, Vec<Bson>) = holders.partition(|id| has_version && is_going(id));
+        // Which parents a child has left is known from the child as it was, and so is all else that follows.
+        let before = if self.leaves_parents {
+            Beside::read(scope, edge.holder, &self.holders).await?
+        } else {
+            Beside::default()
+        };
         let detachment = Rewrite::detachment(edge);
         let is_split = !going.is_empty();
         let mut done = 0;
@@ -1046,8 +1119,11 @@ impl Detachment<'_> {
                 self.filter.clone()
             };
             done += scope.change(edge.holder, filter, change).await?;
-            effects.pass_on(graph, edge.holder, ("_id", holders), fields);
+            if !self.leaves_parents {
+                effects.pass_on(graph, edge.holder, ("_id", holders), fields);
+            }
         }
+        effects.written(scope, None, before).await?;
         Ok(done)
     }
 }
@@ -1111,6 +1187,7 @@ async fn erase(
                     holders: named.iter().map(Key::to_bson).collect(),
                     filter,
                     change: rule.detachment(gone.iter().copied()),
+                    leaves_parents: false,
                 };
                 detachment.apply(&scope, on_the_way, &mut effects).await?
             }

@@ -215,7 +215,15 @@ fn the_values_of_few_holders_follow_in_their_transaction() {
             .with_fan_out(FanOut::new().in_transaction(4));
         odm.collection::<atomic::Maker>().delete(1).await.unwrap();
         let sent = t.commands.take();
-        assert_eq!(commits(&sent), 1, "{sent:?}");
+        let of_tags = ["find", "update"];
+        let of_shops = ["find", "find", "aggregate", "update"]; // as they are, the items for the list and for the count
+        let expected = [
+            &["find", "find", "update", "find"][..], // the maker, its items, which let it go and are read again
+            &of_tags,
+            &of_shops,
+            &["commitTransaction", "delete", "find"],
+        ];
+        assert_eq!(sent, expected.concat());
         assert_eq!(seen(&t.db).await, nobodys(5));
         t.db.drop().await.unwrap();
         let odm = eventual::stocked(&t, 5).await;
@@ -223,6 +231,77 @@ fn the_values_of_few_holders_follow_in_their_transaction() {
         let sent = t.commands.take();
         assert_eq!(commits(&sent), 0, "{sent:?}");
         assert_eq!(seen(&t.db).await, nobodys(5));
+        assert_clean(&odm).await;
+    });
+}
+
+mod herds {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "herds")]
+    pub struct Herd {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[computed(count = Sheep, sync = atomic)]
+        pub sheep: i64,
+        #[subset(of = Sheep, limit = 9, order(id), fields(name: String))]
+        pub list: Vec<ListEntry>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "sheep")]
+    pub struct Sheep {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        #[parent_ref(on_delete = nullify)]
+        pub herd: Option<Ref<Herd>>,
+    }
+}
+
+/// The parent of detached children stays for a moment, or after all: it does not count them any more.
+#[odm_tests::test]
+fn a_parent_is_seen_without_the_children_that_are_detached() {
+    use herds::{Herd, NewHerd, Sheep};
+    with_transactions(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Herd, Sheep]).unwrap();
+        odm.sync().await.unwrap();
+        odm.collection::<Herd>().insert(NewHerd { id: 1 }).await.unwrap();
+        let sheep = (0..3).map(|id| Sheep {
+            id,
+            name: format!("sheep {id}"),
+            herd: Some(Ref::new(1)),
+        });
+        odm.collection::<Sheep>().insert_many(sheep).await.unwrap();
+        let seen = Arc::new(Mutex::new(None));
+        let into = seen.clone();
+        let odm = interrupted(&t, models![Herd, Sheep], "delete", "herds", move |db| {
+            Box::pin(async move {
+                let herd = db.collection::<Doc>("herds").find_one(doc! {}).await.unwrap();
+                let named = doc! { "herd": 1 };
+                let sheep = db
+                    .collection::<Doc>("sheep")
+                    .count_documents(named)
+                    .await
+                    .unwrap();
+                let notes = doc! { "parents": { "$exists": true } };
+                let notes = db
+                    .collection::<Doc>("_odm_edges")
+                    .count_documents(notes)
+                    .await
+                    .unwrap();
+                *into.lock().unwrap() = Some((herd.unwrap(), sheep, notes));
+            })
+        })
+        .await;
+        let done = odm.collection::<Herd>().delete(1).await.unwrap();
+        assert_eq!((done.deleted, done.nullified), (1, 3));
+        let (herd, sheep, notes) = seen.lock().unwrap().take().unwrap();
+        assert_eq!((herd.get_i64("sheep").unwrap(), sheep), (0, 0), "{herd}");
+        assert!(herd.get_array("list").unwrap().is_empty(), "{herd}");
+        assert_eq!(notes, 0, "nothing is left to be derived anew");
         assert_clean(&odm).await;
     });
 }

@@ -319,6 +319,11 @@ pub(crate) struct Rules<'g> {
 }
 
 impl<'g> Rules<'g> {
+    /// Whether nothing depends on the documents, so that they need not be read before they are deleted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty() && !self.derives
+    }
+
     pub(crate) fn of(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
         let list = rules(graph, meta);
         let mut fields = doc! { "_id": 1 };
@@ -328,18 +333,7 @@ impl<'g> Rules<'g> {
                 read_too(&mut fields, &back.path);
             }
         }
-        let mut derives = false;
-        for derived in graph.derived_from(meta) {
-            derives = true;
-            read_too(&mut fields, crate::own_fields::OPERATION);
-            for name in derived.reads(graph) {
-                read_too(&mut fields, name.split('.').next().unwrap_or_default());
-            }
-        }
-        for name in graph.parent_fields_of_others(meta) {
-            derives = true;
-            read_too(&mut fields, &name);
-        }
+        let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
         let whole = list.iter().any(|rule| {
             rule.on_delete() == OnDelete::Restrict || rule.is_two_way() || rule.edge.by() != "_id"
         });
