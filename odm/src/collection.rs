@@ -68,7 +68,7 @@ impl Odm {
             && !self
                 .models()
                 .iter()
-                .any(|model| crate::model::graph::is(model.meta, T::META))
+                .any(|model| crate::graph::is(model.meta, T::META))
         {
             tracing::warn!(
                 target: "odm",

@@ -1,6 +1,6 @@
 //! Whole documents on their way to the database: as serde stores them, within their bounds.
 
-use crate::model::check;
+use crate::bounds;
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::plan::keep::refuse_own;
 use crate::store::decode::not_encoded;
@@ -29,7 +29,7 @@ fn checked(meta: &'static DocumentMeta, written: bson::error::Result<()>, bytes:
     if (meta.extra)() {
         refuse_own(meta, raw)?;
     }
-    check::document(meta, raw)
+    bounds::document(meta, raw)
 }
 
 /// The document, where it is whole before others are asked, and how it is stored.

@@ -119,8 +119,10 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod bucket;
 mod bulk;
+
 #[cfg(feature = "cli")]
 pub mod cli;
 mod collection;
@@ -128,6 +130,7 @@ pub mod edges;
 mod encoded;
 mod engine;
 pub mod error;
+mod graph;
 mod insert_many;
 mod model;
 mod modify;

@@ -1,6 +1,6 @@
 //! Makes the handle that everything starts from: checks the models, and builds their graph.
 
-use crate::model::graph::Graph;
+use crate::graph::Graph;
 use crate::{Error, Model, Odm, Result};
 use mongodb::Database;
 

@@ -16,7 +16,7 @@ use crate::source::{Module, Source, Token, tokens, uses};
 pub struct Room(pub &'static str);
 
 /// The rooms of the library, from above. Each uses those that follow it.
-pub const ODM: [Room; 11] = [
+pub const ODM: [Room; 13] = [
     Room("tools"),
     Room("api"),
     Room("upkeep"),
@@ -26,6 +26,8 @@ pub const ODM: [Room; 11] = [
     Room("plan"),
     Room("query"),
     Room("store"),
+    Room("graph"),
+    Room("bounds"),
     Room("model"),
     Room("error"),
 ];
@@ -429,7 +431,7 @@ mod tests {
     }
 
     /// The folders whose files still use each other in circles.
-    const WITH_CIRCLES: [&str; 6] = ["engine", "model/graph", "plan", "rules", "store", "upkeep"];
+    const WITH_CIRCLES: [&str; 6] = ["engine", "graph", "plan", "rules", "store", "upkeep"];
 
     #[test]
     fn no_files_of_the_library_use_each_other_outside_of_six_folders() -> Result<()> {

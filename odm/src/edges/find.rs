@@ -2,10 +2,10 @@
 
 use super::{BucketNode, CopyEdge, CopyKind, DocumentNode, Edges, ReferenceEdge};
 use crate::Odm;
+use crate::graph::Graph;
+use crate::graph::edge::{Derived, Edge, What};
 use crate::model::bucket::Per;
 use crate::model::document::{DocumentMeta, IndexKey, IndexKind};
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{Derived, Edge, What};
 
 impl Odm {
     /// The documents, their references and their copies, as a diagram: text, Mermaid or SVG. Nothing is sent to the

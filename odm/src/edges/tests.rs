@@ -1,9 +1,9 @@
 use super::Edges;
 use crate::Model;
+use crate::graph::Graph;
 use crate::model::bucket::{BucketMeta, BucketPeriod, Per};
 use crate::model::copy::{Computed, Copied, CopiedField, FieldCopy, Operation, Subset, SyncMode};
 use crate::model::document::{DocumentMeta, IndexKey, IndexKind, Validation};
-use crate::model::graph::Graph;
 use crate::model::reference::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
 use crate::model::shape::{Bounds, FieldMeta, Managed, Shape, ShapeFn, StructShape};
 

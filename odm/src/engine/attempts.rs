@@ -4,7 +4,7 @@
 //! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
 use super::{Execution, Failure, One, Outcome, Reply, Update, UpdateMany, What, Write, once, prepare};
-use crate::model::check;
+use crate::bounds;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
 use crate::plan::operation::Pending;
@@ -359,7 +359,7 @@ async fn explained(execution: Execution<'_>, core: &Core, update: &Update, one: 
     if let Ok(Some(stored)) = stored.await {
         let all = growth::grown(&stored, &update.built.update);
         *size = size.or((all > crate::model::size::MAX_DOCUMENT_SIZE).then_some(all));
-        *largest = check::largest(&stored);
+        *largest = bounds::largest(&stored);
     }
     error
 }

@@ -4,8 +4,9 @@
 
 use super::{Execution, Outcome, UpdateMany, What, Write};
 use crate::error::results::BulkDone;
+use crate::graph;
 use crate::model::document::DocumentMeta;
-use crate::model::{encode, graph};
+use crate::model::encode;
 use crate::plan::operators::{Built, growth};
 use crate::session::Shared;
 use crate::store::core::{Core, act};
@@ -303,7 +304,7 @@ fn add_sizes(writes: &[Write], at: usize, error: &mut Error) {
     match write.map(|write| &write.what) {
         Some(What::Update(update)) => *brought = growth::brought(&update.built.update),
         Some(What::UpdateMany(update)) => *brought = growth::brought(&update.built.update),
-        Some(What::Replace(replace)) => *brought = crate::model::check::largest(replace.stored()),
+        Some(What::Replace(replace)) => *brought = crate::bounds::largest(replace.stored()),
         Some(What::Insert(_) | What::Delete(_)) | None => {}
     }
 }

@@ -1,17 +1,17 @@
 //! The documents that a write changes, as they were before it.
 
 use crate::Result;
-use crate::engine::Outcome;
+use crate::graph::edge::Edge;
+use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::plan::fields::ChangedFields;
+use crate::plan::image::Image;
 use crate::plan::operation::Write;
+use crate::plan::outcome::Outcome;
 use crate::rules::copy::fill;
 use crate::rules::exists::{self, Images, roots};
-use crate::rules::image::Image;
 use crate::rules::{self, needed};
 use crate::store::batch::{by_ids, id as id_of};
 use crate::store::scope::Scope;

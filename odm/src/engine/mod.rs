@@ -6,6 +6,7 @@
 //! (`parts`). All are completed (`prepare`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
 //! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
 //! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
+
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
 
 //!
@@ -22,7 +23,6 @@ pub(crate) mod drain;
 pub(crate) mod fill_in;
 pub(crate) mod images;
 pub(crate) mod obligations;
-mod outcome;
 mod parts;
 mod prepare;
 pub(crate) mod propagate;
@@ -30,20 +30,19 @@ pub(crate) mod recheck;
 pub(crate) mod remove;
 mod send;
 
-use crate::model::graph;
-pub(crate) use crate::plan::operation::{
-    Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
-};
-use crate::rules::on_delete;
-pub(crate) use outcome::Outcome;
-
 use crate::engine::obligations::Obligations;
 use crate::model::document::DocumentMeta;
 use crate::plan::operation::Pending;
+pub(crate) use crate::plan::operation::{
+    Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
+};
+pub(crate) use crate::plan::outcome::Outcome;
+use crate::rules::on_delete;
 use crate::session::Shared;
 use crate::store::core::Core;
 use crate::store::trace::Trace;
-use crate::{Error, Odm, Result};
+use crate::{Error, Odm, Result, graph};
+
 use futures::future::{BoxFuture, FutureExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -11,9 +11,9 @@
 
 use crate::engine::recheck::{Recheck, Written};
 use crate::engine::{Outcome, drain, images, propagate, recheck};
+use crate::graph::edge::Edge;
+use crate::graph::{Graph, sync};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::{Graph, sync};
 use crate::model::key::Key;
 use crate::own_fields::Token;
 use crate::plan::affected::Affected;
@@ -23,7 +23,7 @@ use crate::plan::write::refers_to_its_kind;
 use crate::rules::effects::{DeferredWork, Effects};
 use crate::rules::exists;
 use crate::rules::exists::{AddedRefs, Images, Missing, roots};
-use crate::rules::link::other_side::{Linking, Made, effects_of, node, values};
+use crate::rules::link::other_side::{Linking, effects_of, node, values};
 use crate::session::{self, Shared, Turn};
 use crate::store::batch::by_ids;
 use crate::store::queue::QueueKey;
@@ -556,12 +556,7 @@ impl<'a> Obligations<'a> {
         if self.is_linked() {
             // It may be on the other side of its own links.
             done.after = None;
-            let made = Made {
-                found_all: done.missed == 0,
-                upserted: done.upserted.as_ref(),
-                is_made: &|at| done.is_made(at),
-            };
-            let links = self.linking().effects(scope, before, &made).await?;
+            let links = self.linking().effects(scope, before, done).await?;
             let own = images.as_ref().map(|before| propagate::Own {
                 before,
                 writes: self.writes,

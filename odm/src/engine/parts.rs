@@ -8,11 +8,11 @@ use crate::engine::documents::Parts;
 use crate::engine::obligations;
 use crate::engine::obligations::{MAX_DOCS_PER_TX, Obligations};
 use crate::model::document::DocumentMeta;
-use crate::model::{check, graph};
 use crate::plan::write::refers_to_its_kind;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::{Error, Result};
+use crate::{bounds, graph};
 use mongodb::bson::RawDocumentBuf;
 
 /// Inserts documents, with what their references and copies ask for.
@@ -34,7 +34,7 @@ pub(super) async fn inserts(
         // A document that something is filled into is checked when it is complete.
         if give_back
             && !changed
-            && let Err(error) = check::document(meta, document)
+            && let Err(error) = bounds::document(meta, document)
         {
             all.errors.push((at, error));
             continue;

@@ -3,9 +3,9 @@
 //! and conditions that compare in another way than their collection.
 
 use super::{Execution, What, Write};
+use crate::bounds;
 use crate::engine::documents;
 use crate::engine::fill_in::FillIn;
-use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::Token;
 use crate::plan::keep::Replacement;
@@ -139,7 +139,7 @@ async fn fill_in(
             let Some(write) = writes.get_mut(place) else {
                 continue;
             };
-            if let Err(error) = check::document(meta, &document) {
+            if let Err(error) = bounds::document(meta, &document) {
                 refused.push((write.at, error));
             }
             write.what = What::Insert(document);

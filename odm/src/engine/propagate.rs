@@ -1,17 +1,17 @@
 //! Applies the effects of a write on other documents: in its transaction layer by layer, as the rules pass on what they change.
 
 use crate::Result;
-use crate::engine::Outcome;
 use crate::engine::images::Before;
+use crate::graph::is;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::is;
 use crate::model::key;
 use crate::model::key::Key;
 use crate::plan::fields::ChangedFields;
+use crate::plan::image::{Changed, Image};
 use crate::plan::links::Effect;
 use crate::plan::operation::Write;
+use crate::plan::outcome::Outcome;
 use crate::rules::effects::{DeferredWork, Effects, PassedOn};
-use crate::rules::image::{Changed, Image};
 use crate::rules::{self, link, needed};
 use crate::store::batch::{by_ids, id};
 use crate::store::scope::Scope;

@@ -1,9 +1,9 @@
 //! The second check of references, after a write: where a target has been deleted meanwhile, the write that refers to it is undone.
 
 use crate::engine::drain;
+use crate::graph::edge::Edge;
+use crate::graph::{Graph, is};
 use crate::model::bucket::VERSION;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::model::meta::{DocumentMeta, OnDelete};
 use crate::own_fields::Token;

@@ -5,25 +5,26 @@
 //! ids, so the rest of an interrupted deletion is found again from the document at the top. After a batch is deleted,
 //! references to it are looked up again: this finds a writer that checked its target before the deletion and wrote after the
 //! first look; one that writes later finds the target gone when it checks again itself.
+
 //!
 
 //! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the
 
 //! collection.
 
-use super::graph::is;
-use crate::engine::documents::{empties_itself, found, is_asked_once, rest};
+use crate::engine::documents::found;
 use crate::engine::drain;
 use crate::engine::propagate::Beside;
 use crate::error::results::Deleted;
+use crate::graph::sync::is_atomic;
+use crate::graph::{Graph, is};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::sync::is_atomic;
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::model::reference::OnDelete;
 use crate::plan::fields::changed;
+use crate::plan::repeated::{empties_itself, is_asked_once, rest};
 use crate::rules::effects::{DeferredWork, Effects};
 use crate::rules::library::Rewrite;
 use crate::rules::on_delete::{Detached, Rule, Rules, again};
@@ -1017,7 +1018,7 @@ fn two_way<'g>(rules: &Rules<'g>) -> Vec<Rule<'g>> {
 
 /// The fields to read of a holder, for its references.
 fn fields_of(rule: Rule<'_>) -> Document {
-    crate::model::graph::sync::fields_of([rule.edge])
+    crate::graph::sync::fields_of([rule.edge])
 }
 
 /// Splits a batch by the maximum number of links for one transaction, and the maximum number of bytes for one condition.

@@ -4,8 +4,8 @@
 
 use super::attempts::count;
 use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
+use crate::bounds;
 use crate::error::results::BulkDone;
-use crate::model::check;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
 use crate::own_fields::OWN;
@@ -446,7 +446,7 @@ async fn replace(execution: Execution<'_>, core: Core, replace: &Replace) -> Res
         let mut error = core.error(error);
         // With what it keeps of the stored document it is larger than it was when it was looked at.
         if let Error::TooLarge { largest, .. } = &mut error {
-            *largest = check::largest(&made.document);
+            *largest = bounds::largest(&made.document);
         }
         error
     })?;

@@ -1,11 +1,10 @@
-//! The declarations of the derives, as constants: metadata, shapes, paths, sizes, values, references; and the bounds.
+//! The declarations of the derives, as constants: metadata, shapes, paths, sizes, values, references.
 //!
 //! Invariant: nothing here asks a server, and nothing knows a handle.
 
 pub(crate) mod asserts;
 pub(crate) mod average;
 pub(crate) mod bucket;
-pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod copy;
 pub(crate) mod default;
@@ -14,8 +13,6 @@ pub(crate) mod elements;
 pub(crate) mod encode;
 pub(crate) mod field;
 pub mod geo;
-pub(crate) mod graph;
-pub(crate) mod indexes;
 pub(crate) mod key;
 pub(crate) mod level;
 pub(crate) mod meta;

@@ -1,10 +1,10 @@
 //! The derived values that a write affects: worked out without a question to the server.
 
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
+use crate::graph::sync::{is_atomic, kept_in_sync};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::sync::{is_atomic, kept_in_sync};
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
 

@@ -1,8 +1,8 @@
 //! Values that every document has which matches a condition.
 
+use crate::graph::edge::{Derived, dotted};
+use crate::graph::{Graph, fields_of};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::{Derived, dotted};
-use crate::model::graph::{Graph, fields_of};
 use crate::model::names::meet;
 use crate::store::fields::put;
 use crate::{Error, Result};

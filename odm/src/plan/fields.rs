@@ -1,8 +1,8 @@
 //! The fields of a document that a write changes.
 
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{Derived, Edge};
-use crate::model::graph::sync::kept_in_sync;
+use crate::graph::Graph;
+use crate::graph::edge::{Derived, Edge};
+use crate::graph::sync::kept_in_sync;
 use crate::model::names::{meet, plain_name};
 use crate::own_fields::ALL;
 use mongodb::bson::{Bson, Document};

@@ -6,8 +6,8 @@
 
 //! the other side, whatever the write was. Nothing here talks to a server.
 
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::Bson;

@@ -1,5 +1,5 @@
+use crate::graph::testing::*;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::testing::*;
 use crate::plan::links::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

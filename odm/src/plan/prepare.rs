@@ -2,10 +2,10 @@
 
 //! array of two-way references add to a set.
 
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
+use crate::graph::sync::kept_in_sync;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::sync::kept_in_sync;
 use crate::model::names::{meet, plain_name};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, Raw};
@@ -119,7 +119,7 @@ fn why_not(graph: &Graph, meta: &DocumentMeta, raw: &Raw) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::graph::testing::{BOOK, ORDER, all};
+    use crate::graph::testing::{BOOK, ORDER, all};
 
     fn built(update: Document) -> Built {
         Built {

@@ -2,9 +2,9 @@
 
 //! them and before the library adds its own.
 
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::model::names::{meet, plain_name};
 use crate::plan::affected::Affected;

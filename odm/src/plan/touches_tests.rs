@@ -1,6 +1,6 @@
+use crate::graph::Graph;
+use crate::graph::testing::*;
 use crate::model::copy::{Computed, Copied, FieldCopy, Operation, SyncMode};
-use crate::model::graph::Graph;
-use crate::model::graph::testing::*;
 use crate::model::reference::{ParentField, ReferenceKind, ReferenceMeta};
 use crate::model::shape::{FieldMeta, Shape, StructShape};
 use crate::plan::touches::*;

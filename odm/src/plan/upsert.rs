@@ -6,9 +6,9 @@
 //! Where that document does not match the rest of the condition, the refusal is returned, and names it.
 
 use crate::Error;
+use crate::graph::Graph;
+use crate::graph::indexes;
 use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
-use crate::model::graph::Graph;
-use crate::model::indexes;
 use crate::model::key::Key;
 use crate::model::names::meet;
 use crate::plan::condition;

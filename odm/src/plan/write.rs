@@ -1,8 +1,8 @@
 //! The questions that the engine and the rules ask of a write: of an update its operators answer, of a whole document its type.
 
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::plan::affected::Affected;
 use crate::plan::condition::demanded;

@@ -1,9 +1,9 @@
 //! The summary that a bucket stores of its items: their number, the least and the greatest time, and sums.
 
+use crate::graph::Graph;
+use crate::graph::declaration::Declaration;
 use crate::model::bucket::{BucketMeta, ROOM, merge};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::declaration::Declaration;
 use crate::own_fields::Token;
 use crate::rules::derived::{Compared, DerivedValue, Rewritten};
 use crate::rules::pending::recorded_in_pipeline;

@@ -4,9 +4,9 @@
 
 //! Audits, repairs, backfills and the reconciler are loops over them, and know no kind by name.
 
+use crate::graph::Graph;
+use crate::graph::declaration::Declaration;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::declaration::Declaration;
 use crate::model::key::Key;
 use crate::own_fields::{COPIED, Token};
 use crate::store::each::Written;

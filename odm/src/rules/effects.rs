@@ -1,15 +1,16 @@
 //! The effects of one operation on other documents, as its rules report them: changes that other rules have to follow, and work that
+
 //! is left to be done after the commit.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::own_fields::Token;
 use crate::plan::fields::ChangedFields;
+use crate::plan::image::Changed;
 use crate::rules::children::orphans;
-use crate::rules::image::Changed;
 use crate::rules::pending::{PendingWork, record_for, update_all};
 use crate::store::batch::id;
 use crate::store::each::Written;

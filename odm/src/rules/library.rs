@@ -4,9 +4,9 @@
 //! To the application and to the other rules such an update is a change of the document like its own: the document's version is
 //! raised, a link is counted, and the values that are derived of the changed fields follow.
 
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::own_fields::VERSION;
 use crate::plan::fields::changed;
 use crate::plan::touches::Touches;

@@ -20,6 +20,7 @@
 //! Each of these can be done twice, by several processes at once and in any order, so any process that finds pending work may
 //! apply it: the writer, or [`recover`](crate::Odm::recover) after the writer has ended. Where the deployment has transactions
 //! and the copies are not declared eventual, the same is done within one transaction, in which nothing needs to be written down
+
 //! but what it modifies: it locks the sources that it copies from and the parents that it changes by modifying them, so that of
 
 //! two writers that could miss each other one waits.
@@ -31,7 +32,6 @@ pub(crate) mod derived;
 pub(crate) mod effects;
 pub(crate) mod exists;
 pub(crate) mod filling;
-pub(crate) mod image;
 pub(crate) mod lease;
 pub(crate) mod library;
 pub(crate) mod link;
@@ -40,9 +40,9 @@ pub(crate) mod others;
 pub(crate) mod pending;
 pub(crate) mod rule;
 
+use crate::graph::Graph;
+use crate::graph::declaration::{self, Declaration};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::declaration::{self, Declaration};
 use crate::own_fields::OWN;
 use crate::rules::derived::DerivedValue;
 use crate::rules::rule::Rule;

@@ -19,8 +19,8 @@
 
 //! backfill compares, value by value, everything that was written before without pending work.
 
+use crate::graph::others::parents;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::others::parents;
 use crate::model::key::Key;
 use crate::own_fields::Token;
 use crate::rules::children::orphans;

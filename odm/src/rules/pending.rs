@@ -1,8 +1,8 @@
 //! Pending work of a document: how it is recorded, read and cleared.
 
 use crate::Result;
+use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::model::key::Key;
 use crate::model::names::{escaped, unescaped_name};
 use crate::own_fields::{ALL, CHILDREN, DELETE, FIELDS, OPERATION, OWN, PENDING, Token, VERSION, name_of};

@@ -1,17 +1,23 @@
 //! What the rules have in common by which values are kept in sync.
 
 use crate::Result;
+use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::own_fields::Token;
+use crate::plan::image::{Changed, Image};
 use crate::plan::operation::Write;
 use crate::rules::derived::{DerivedValue, Rewritten};
 use crate::rules::effects::{DeferredWork, Draining, Effects};
 use crate::rules::filling::{NewDocuments, Replacing, Updating};
-use crate::rules::image::{Changed, Image};
 use crate::store::scope::Scope;
 use futures::future::BoxFuture;
 use std::collections::HashSet;
+
+/// The documents of one model.
+pub(crate) type Meta = &'static DocumentMeta;
+
+/// A step of a rule.
+pub(crate) type Step<'s, T = ()> = BoxFuture<'s, Result<T>>;
 
 /// A rule by which values are kept in sync with the documents that they are derived of. One whose values are part of the statement
 /// of the write itself has no more than values.
@@ -23,30 +29,30 @@ pub(crate) trait Rule: Send + Sync {
     fn fill_new<'s>(
         &'s self,
         _scope: &'s Scope<'_>,
-        _meta: &'static DocumentMeta,
+        _meta: Meta,
         _new: &'s mut NewDocuments<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
-        Box::pin(async { Ok(()) })
+    ) -> Step<'s> {
+        nothing()
     }
 
     /// Adds to an update what follows from it in the same document.
     fn fill_update<'s>(
         &'s self,
         _scope: &'s Scope<'_>,
-        _meta: &'static DocumentMeta,
+        _meta: Meta,
         _updating: &'s mut Updating<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
-        Box::pin(async { Ok(()) })
+    ) -> Step<'s> {
+        nothing()
     }
 
     /// Prepares a replacement, so that it keeps what the library has in the document.
     fn fill_replacement<'s>(
         &'s self,
         _scope: &'s Scope<'_>,
-        _meta: &'static DocumentMeta,
+        _meta: Meta,
         _replacing: &'s mut Replacing<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
-        Box::pin(async { Ok(()) })
+    ) -> Step<'s> {
+        nothing()
     }
 
     /// Adds the fields of a document that the rule reads where the document is changed, apart from the library's own.
@@ -62,22 +68,22 @@ pub(crate) trait Rule: Send + Sync {
     fn after_write<'s>(
         &'s self,
         _scope: &'s Scope<'_>,
-        _meta: &'static DocumentMeta,
+        _meta: Meta,
         _images: &'s [Image],
         _effects: &'s mut Effects,
-    ) -> BoxFuture<'s, Result<()>> {
-        Box::pin(async { Ok(()) })
+    ) -> Step<'s> {
+        nothing()
     }
 
     /// Updates the values that are derived from documents which rules have changed, in the same transaction.
     fn after_effects<'s>(
         &'s self,
         _scope: &'s Scope<'_>,
-        _meta: &'static DocumentMeta,
+        _meta: Meta,
         _documents: &'s [Changed],
         _effects: &'s mut Effects,
-    ) -> BoxFuture<'s, Result<()>> {
-        Box::pin(async { Ok(()) })
+    ) -> Step<'s> {
+        nothing()
     }
 
     /// Applies the pending work of documents, after the write that left it. It may have been applied before, and may be
@@ -85,13 +91,8 @@ pub(crate) trait Rule: Send + Sync {
     ///
     /// # Errors
     /// An error that would occur with every document; others are in [`Draining::applied`].
-    fn drain<'s>(
-        &'s self,
-        _scope: &'s Scope<'_>,
-        _meta: &'static DocumentMeta,
-        _draining: &'s mut Draining,
-    ) -> BoxFuture<'s, Result<()>> {
-        Box::pin(async { Ok(()) })
+    fn drain<'s>(&'s self, _scope: &'s Scope<'_>, _meta: Meta, _draining: &'s mut Draining) -> Step<'s> {
+        nothing()
     }
 
     /// Applies the work of a transaction that no document holds, after its commit. Changes of values that others are derived of are
@@ -104,7 +105,11 @@ pub(crate) trait Rule: Send + Sync {
         _scope: &'s Scope<'_>,
         _deferred: &'s DeferredWork,
         _token: Token,
-    ) -> BoxFuture<'s, Result<Rewritten>> {
-        Box::pin(async { Ok(Rewritten::default()) })
+    ) -> Step<'s, Rewritten> {
+        nothing()
     }
+}
+
+fn nothing<'s, T: Default + Send + 's>() -> Step<'s, T> {
+    Box::pin(async { Ok(T::default()) })
 }

@@ -3,11 +3,11 @@
 use super::values::{integer, same, same_document, whole};
 use super::{language, partial};
 use crate::Result;
+use crate::graph::edge::Edge;
+use crate::graph::indexes::{begins_with, is_indexed, looked_up};
 use crate::model::compare::least;
 use crate::model::copy::Subset;
 use crate::model::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
-use crate::model::graph::edge::Edge;
-use crate::model::indexes::{begins_with, is_indexed, looked_up};
 use crate::model::shape::{FieldMeta, MOST_WRAPPERS, Shape};
 use mongodb::bson::Bson;
 use mongodb::bson::Document;
@@ -190,7 +190,7 @@ impl Index {
         if !edge.reference.index || edge.reference.one || edge.path == "_id" {
             return None;
         }
-        let order = crate::rules::children::newest::order(subset).map(|(path, direction)| {
+        let order = crate::plan::parents::order(subset).map(|(path, direction)| {
             let kind = match direction {
                 1 => IndexKind::Ascending,
                 _ => IndexKind::Descending,

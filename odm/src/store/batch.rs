@@ -4,8 +4,8 @@
 
 //! writes and looks again, and the second look may not miss what was acknowledged before.
 
+use crate::graph::fields;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::fields;
 use crate::model::key::Key;
 use crate::model::shape::{Managed, Shape};
 use crate::store::map::Context;

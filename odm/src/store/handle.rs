@@ -1,9 +1,9 @@
 //! The handle that everything works with: a database, and the models that are stored in it.
 
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
+use crate::graph::others::Unknown;
 use crate::model::document::{DocumentMeta, Model};
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::others::Unknown;
 use crate::store::age::Age;
 use crate::store::fan_out::FanOut;
 use crate::store::looked::Looked;

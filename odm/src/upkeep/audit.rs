@@ -1,7 +1,7 @@
 //! Finds faults in references and copies, by reading every document that holds some once.
 
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::Edge;
 use crate::model::path::{Path, Step};
 use crate::rules::derived::DerivedValue;
 use crate::schema::plural;

@@ -2,10 +2,10 @@
 
 //! writes the other side of their two-way references.
 
+use crate::graph::declaration::{Declaration, is_two_way};
+use crate::graph::edge::Edge;
+use crate::graph::{Graph, declaration};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::declaration::{Declaration, is_two_way};
-use crate::model::graph::edge::Edge;
-use crate::model::graph::{Graph, declaration};
 use crate::rules::derived::DerivedValue;
 use crate::store::batch::document_id;
 use crate::store::each::Written;

@@ -1,9 +1,9 @@
 //! Makes both sides of two-way references equal after out-of-band writes that changed one side, or added duplicates.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::rules::pending;
 use crate::store::each::{Written, but_for_the_deployment};

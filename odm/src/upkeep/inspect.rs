@@ -6,10 +6,10 @@
 //! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::{Edge, Segment};
+use crate::graph::sync::fields_of;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{Edge, Segment};
-use crate::model::graph::sync::fields_of;
 use crate::model::key;
 use crate::model::key::Key;
 use crate::own_fields::DELETE;

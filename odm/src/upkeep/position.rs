@@ -2,8 +2,8 @@
 
 //! server can still go on there.
 
+use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::own_fields::Token;
 use crate::store::each::is_one_of;
 use crate::{Error, Odm, Result, rules};

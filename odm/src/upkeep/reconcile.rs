@@ -3,16 +3,16 @@
 //! summaries of buckets.
 
 use crate::engine::drain::drain;
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::bucket::BucketMeta;
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::model::names::{meet, plain_name};
 use crate::own_fields::{COPIED, LINKS, OWN, Token, VERSION};
+use crate::plan::parents::parents_of;
 use crate::rules::bucket::Summaries;
-use crate::rules::children::parents_of;
 use crate::rules::children::value::OfChildren;
 use crate::rules::copy::deliver::raise;
 use crate::rules::copy::value::Copies;

@@ -1,8 +1,8 @@
 //! Applies the pending work that ended processes left.
 
 use crate::engine::drain::apply_each;
+use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::own_fields::{OPERATION, Token};
 use crate::rules::pending::has_pending_work;
 use crate::rules::{lease, needed};

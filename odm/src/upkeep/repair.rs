@@ -6,9 +6,9 @@
 
 //! repaired again.
 
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::own_fields::Token;
@@ -790,7 +790,7 @@ async fn read<'i>(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let fields = crate::model::graph::sync::fields_of([edge]);
+    let fields = crate::graph::sync::fields_of([edge]);
     scope
         .every(edge.holder, doc! { "_id": { "$in": ids } }, fields)
         .await

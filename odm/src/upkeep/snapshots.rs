@@ -9,9 +9,9 @@
 
 use crate::Result;
 use crate::engine::drain::drain;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{CopyField, Edge};
-use crate::model::graph::sync::snapshots;
+use crate::graph::Graph;
+use crate::graph::edge::{CopyField, Edge};
+use crate::graph::sync::snapshots;
 use crate::model::key::Key;
 use crate::own_fields::Token;
 use crate::rules::copy::deliver::{Place, named, sources, structs};

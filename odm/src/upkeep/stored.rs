@@ -6,12 +6,12 @@
 
 //! the older one: nothing else tells which of two programs is newer.
 
-use crate::model::graph::declaration;
-use crate::model::graph::declaration::{
+use crate::graph::declaration;
+use crate::graph::declaration::{
     Declaration, EARLIER, MOST_EARLIER, is_more, is_rule, is_two_way, lacking, restricted, sources,
     was_declared, with_those_of,
 };
-use crate::model::graph::others::{Others, Unknown, is_refused, may_be_left};
+use crate::graph::others::{Others, Unknown, is_refused, may_be_left};
 use crate::model::names::meet;
 use crate::own_fields::EDGES;
 use crate::rules::children::orphans::DERIVED;

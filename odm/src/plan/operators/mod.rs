@@ -2,12 +2,13 @@
 
 //! out of them.
 
+use crate::bounds;
 use crate::model::document::DocumentMeta;
 use crate::model::encode::Stored;
 use crate::model::path::{Codec, Path, Plain, Root};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::Array;
-use crate::model::{check, default, shape};
+use crate::model::{default, shape};
 use crate::plan::operators::guard::Added;
 use crate::plan::operators::range::{Limits, Range};
 use crate::query::equal::Place;
@@ -517,8 +518,8 @@ impl<R> Changes<R> {
                 };
                 let at = (path, level);
                 match kind {
-                    Part::Whole => check::value(at, field, raw, &mut self.violations),
-                    Part::Item => check::item(at, field, raw, &mut self.violations),
+                    Part::Whole => bounds::value(at, field, raw, &mut self.violations),
+                    Part::Item => bounds::item(at, field, raw, &mut self.violations),
                 }
             }
             raw.map_or(Ok(Bson::Null), crate::model::encode::owned)
@@ -782,7 +783,7 @@ impl<R> Changes<R> {
                     max,
                     unless_there,
                     field,
-                    numbered: field.is_some_and(check::has_numbered_items),
+                    numbered: field.is_some_and(bounds::has_numbered_items),
                 });
                 more
             }
@@ -953,7 +954,7 @@ impl<R> Changes<R> {
                 ),
             }
         }
-        let room = check::MOST.saturating_sub(self.violations.len());
+        let room = bounds::MOST.saturating_sub(self.violations.len());
         let violations = changes.violations.into_iter().take(room);
         self.violations.extend(violations.map(|violation| Violation {
             path: joined(array, &violation.path),
@@ -1339,7 +1340,7 @@ impl<R> Changes<R> {
         let mut violations = Vec::new();
         if let Some(field) = field {
             violations
-                .extend(check::key(field, key).map(|rule| Violation::new(name, rule, Some(key.into()))));
+                .extend(bounds::key(field, key).map(|rule| Violation::new(name, rule, Some(key.into()))));
         }
         let fits = violations.is_empty();
         if !fits {

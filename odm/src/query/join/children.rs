@@ -662,7 +662,7 @@ async fn together<C>(
 
 /// Says in a debug build that no declared index finds the children.
 pub(crate) fn warn_of_scan(children: &DocumentMeta, odm: &Odm, field: &str) {
-    if cfg!(debug_assertions) && !crate::model::indexes::has_index_on(children, odm.graph(), field) {
+    if cfg!(debug_assertions) && !crate::graph::indexes::has_index_on(children, odm.graph(), field) {
         tracing::warn!(
             target: "odm",
             collection = children.collection,

@@ -1,6 +1,7 @@
 //! Fields that parents derive from their children: subsets and computed fields.
 //!
 //! Within a transaction, a change of a child is a change of its parent where the one follows from the other: an element is
+
 //! pushed, a number is added. Everything else is derived again from the children, by a query on the index of the parent
 
 //! reference. Without a transaction everything is derived again, and written only if no other writer has changed the parent's
@@ -12,27 +13,27 @@ pub(crate) mod orphans;
 pub(crate) mod rule;
 pub(crate) mod value;
 
-use crate::model::copy::{Operation, Subset};
+use crate::graph::edge::{Derived, Edge, What};
+use crate::graph::{Graph, is};
+use crate::model::copy::Operation;
 use crate::model::default;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::{Derived, Edge, What};
-use crate::model::graph::sync::is_atomic;
-use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
 use crate::model::shape::Shape;
-use crate::own_fields::{DELETE, OPERATION, REVISION};
-use crate::query::page::is_compared_alike;
-use crate::rules::children::newest::{newest, order};
-use crate::rules::image::Image;
+use crate::own_fields::{DELETE, REVISION};
+use crate::plan::image::Image;
+use crate::plan::parents;
+use crate::plan::parents::{Parents, integer, is_whole};
+use crate::rules::children::newest::newest;
 use crate::rules::pending::PendingWork;
 use crate::store::batch::all;
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::{at, is_number, number, put};
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
-use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
@@ -41,30 +42,6 @@ const ATTEMPTS: u32 = 200;
 
 /// Whole numbers below this are exact as doubles.
 const EXACT: f64 = 9.0e15;
-
-/// The changes of one parent.
-#[derive(Debug, Default)]
-struct Change {
-    update: Document,
-    /// The fields to derive again: positions in the graph.
-    anew: HashSet<usize>,
-    touched: HashSet<usize>,
-    /// Whether a child has come to name it, so that it has to be there.
-    named: bool,
-    /// Whether a number may have grown: one outside of its field's range then refuses the write. A child can always be removed,
-    /// whatever the value of the others, unless it was negative: the write that made the value too great still has pending work
-    /// for it.
-    grown: bool,
-}
-
-/// Parents are known by the reference that names them, which of its targets they are, and what it names them by.
-type Parents = BTreeMap<(usize, usize, Key), Change>;
-
-/// The parent that a child names.
-fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key> {
-    let target = edge.target(derived.parent)?;
-    edge.keys(target, child).into_iter().next()
-}
 
 /// The result of applying changes of children to their parents.
 pub(crate) struct UpdatedParents {
@@ -85,342 +62,8 @@ pub(crate) async fn update_parents(
     images: &[Image],
     pending: PendingWork,
 ) -> Result<UpdatedParents> {
-    let graph = scope.odm.graph();
-    let mut parents = Parents::new();
-    for derived in graph.derived_from(meta) {
-        let Some(edge) = graph.parent_edge(derived) else {
-            continue;
-        };
-        let reads = derived.reads(graph);
-        for image in images {
-            let before = image
-                .before
-                .as_ref()
-                .and_then(|child| parent_of(edge, derived, child));
-            let after = image
-                .after
-                .as_ref()
-                .and_then(|child| parent_of(edge, derived, child));
-            let moved = before != after;
-            if !moved && (before.is_none() || is_same(&reads, image)) {
-                continue;
-            }
-            // An eventual field may not include the child yet, so that nothing can be added to it or taken away; while the
-            // child stays where it is, its own pending work covers it.
-            if !is_atomic(derived.sync, true) {
-                if image.before.is_some() && moved {
-                    for key in [before, after].into_iter().flatten() {
-                        let parent = change(&mut parents, edge, derived, key);
-                        parent.anew.insert(derived.at);
-                        parent.grown |= was_negative(derived, image);
-                    }
-                }
-                continue;
-            }
-            let named = after.clone().filter(|_| moved);
-            let lost = before.clone().filter(|_| was_negative(derived, image));
-            let grown = [after.clone(), lost];
-            one(&mut parents, edge, derived, image, before, after);
-            let target = edge.target(derived.parent).unwrap_or_default();
-            for key in grown.into_iter().flatten() {
-                if let Some(change) = parents.get_mut(&(edge.at, target, key)) {
-                    change.grown = true;
-                }
-            }
-            // It is locked, and has to be there, also where the child has nothing that is derived.
-            if let Some(key) = named {
-                change(&mut parents, edge, derived, key).named = true;
-            }
-        }
-    }
+    let parents = parents::changes(scope.odm.graph(), meta, images);
     write_parents(scope, parents, pending).await
-}
-
-/// Whether what a child was before took something from a sum.
-fn was_negative(derived: &Derived, image: &Image) -> bool {
-    let What::Computed { of, .. } = derived.what else {
-        return false;
-    };
-    let before = image
-        .before
-        .as_ref()
-        .and_then(|child| Number::at(derived, child, of));
-    before.is_some_and(|number| number.value() < 0.0)
-}
-
-fn is_same(names: &[String], image: &Image) -> bool {
-    let (Some(before), Some(after)) = (&image.before, &image.after) else {
-        return false;
-    };
-    names
-        .iter()
-        .all(|name| up_to_array(before, name) == up_to_array(after, name))
-}
-
-/// The value at a dotted name, or that of the array that it leads through.
-fn up_to_array<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'d>> {
-    let mut parts = name.split('.');
-    let mut value = document.get(parts.next()?).ok()??;
-    for part in parts {
-        value = match value {
-            RawBsonRef::Document(within) => within.get(part).ok()??,
-            RawBsonRef::Array(_) => return Some(value),
-            _ => return None,
-        };
-    }
-    Some(value)
-}
-
-fn change<'p>(parents: &'p mut Parents, edge: &Edge, derived: &Derived, key: Key) -> &'p mut Change {
-    let target = edge.target(derived.parent).unwrap_or_default();
-    let change = parents.entry((edge.at, target, key)).or_default();
-    change.touched.insert(derived.at);
-    change
-}
-
-/// The effect of one child on one derived field.
-fn one(
-    parents: &mut Parents,
-    edge: &Edge,
-    derived: &Derived,
-    image: &Image,
-    before: Option<Key>,
-    after: Option<Key>,
-) {
-    let both = |parents: &mut Parents| {
-        for key in [&before, &after].into_iter().flatten() {
-            change(parents, edge, derived, key.clone())
-                .anew
-                .insert(derived.at);
-        }
-    };
-    // The parent may not have been told of a child's present value, so that it can't be taken away.
-    let is_owing = |child: &RawDocumentBuf| at(child, OPERATION).is_some();
-    if derived.filter.is_some() || image.before.as_ref().is_some_and(is_owing) {
-        return both(parents);
-    }
-    let name = derived.field.name;
-    match derived.what {
-        What::Subset(subset) => {
-            let element = image.after.as_ref().map(|child| element(subset, child));
-            match (&before, &after, element, push_order(derived, subset)) {
-                (None, Some(key), Some(element), Some(sort)) => {
-                    let change = change(parents, edge, derived, key.clone());
-                    push(&mut change.update, name, subset, sort, element);
-                }
-                _ => both(parents),
-            }
-        }
-        What::Computed { operation, of } => {
-            let value = |child: &Option<RawDocumentBuf>| {
-                child.as_ref().and_then(|child| Number::at(derived, child, of))
-            };
-            let (old, new) = (
-                value(&image.before).filter(|_| before.is_some()),
-                value(&image.after).filter(|_| after.is_some()),
-            );
-            let odd = |n: &Option<Number>| n.is_some_and(|n| !n.is_like(operation, derived));
-            match operation {
-                Operation::Count => {
-                    let moved = before != after;
-                    for (key, by) in [(&before, -1), (&after, 1)] {
-                        if let Some(key) = key.clone().filter(|_| moved) {
-                            let parent = change(parents, edge, derived, key);
-                            if !add(&mut parent.update, name, derived.whole(by)) {
-                                parent.anew.insert(derived.at);
-                            }
-                        }
-                    }
-                }
-                // Subtracting a fraction from a rounded sum may leave a remainder, or remove a part of others.
-                Operation::Sum | Operation::Avg
-                    if !odd(&new) && old.is_none_or(|old| old.is_exact(operation, derived)) =>
-                {
-                    let mut put = |key: Option<Key>, n: Option<Number>, sign: i64| {
-                        let (Some(key), Some(n)) = (key, n) else { return };
-                        let parent = change(parents, edge, derived, key);
-                        let fits = match operation {
-                            Operation::Sum => n
-                                .times(sign, derived)
-                                .is_some_and(|by| add(&mut parent.update, name, by)),
-                            _ => {
-                                let by = Bson::Double(n.value() * sign as f64);
-                                add(&mut parent.update, &format!("{name}.sum"), by)
-                                    && add(&mut parent.update, &format!("{name}.count"), Bson::Int64(sign))
-                            }
-                        };
-                        if !fits {
-                            parent.anew.insert(derived.at);
-                        }
-                    };
-                    put(before, old, -1);
-                    put(after, new, 1);
-                }
-                Operation::Min | Operation::Max
-                    if before.is_none()
-                        && !derived.field.required
-                        && is_compared_alike((derived.child.shape)(), of) =>
-                {
-                    let child = image.after.as_ref();
-                    let value = child
-                        .and_then(|child| default::read((derived.child.shape)(), child, of))
-                        .filter(|value| *value != Bson::Null);
-                    let (Some(value), Some(key)) = (value, after.clone()) else {
-                        return;
-                    };
-                    let operator = if operation == Operation::Min {
-                        "$min"
-                    } else {
-                        "$max"
-                    };
-                    let change = change(parents, edge, derived, key.clone());
-                    let twice = matches!(change.update.get_document(operator), Ok(fields) if fields.contains_key(name));
-                    if twice {
-                        change.anew.insert(derived.at);
-                    } else {
-                        put(&mut change.update, operator, name, value)
-                    }
-                }
-                _ => both(parents),
-            }
-        }
-    }
-}
-
-/// The number in a child's field.
-#[derive(Clone, Copy, Debug)]
-enum Number {
-    Whole(i64),
-    Float(f64),
-    /// One that can't be added and taken away again.
-    Odd,
-}
-
-impl Number {
-    fn at(derived: &Derived, child: &RawDocument, name: &str) -> Option<Number> {
-        Some(match default::read((derived.child.shape)(), child, name)? {
-            Bson::Int32(n) => Number::Whole(n.into()),
-            Bson::Int64(n) => Number::Whole(n),
-            Bson::Double(n) if n.is_finite() => Number::Float(n),
-            Bson::Double(_) | Bson::Decimal128(_) => Number::Odd,
-            _ => return None,
-        })
-    }
-
-    fn value(self) -> f64 {
-        match self {
-            Number::Whole(n) => n as f64,
-            Number::Float(n) => n,
-            Number::Odd => 0.0,
-        }
-    }
-
-    /// Whether it can be added to what is stored.
-    fn is_like(self, operation: Operation, derived: &Derived) -> bool {
-        match self {
-            Number::Whole(_) => true,
-            // Only an out-of-band write stores a fraction in a sum of whole numbers.
-            Number::Float(_) => operation != Operation::Sum || !is_whole(derived),
-            Number::Odd => false,
-        }
-    }
-
-    /// Whether taking it away leaves exactly what was there before it. The sum of an average is stored as a fraction, in which
-    /// whole numbers of this size are exact as long as there are not millions of them.
-    fn is_exact(self, operation: Operation, derived: &Derived) -> bool {
-        match (self, operation) {
-            (Number::Whole(n), Operation::Avg) => i32::try_from(n).is_ok(),
-            (Number::Whole(_), _) => is_whole(derived),
-            (Number::Float(_) | Number::Odd, _) => false,
-        }
-    }
-
-    /// `None` where that is no number that can be stored, or one of another type than the field's, which would become that.
-    fn times(self, sign: i64, derived: &Derived) -> Option<Bson> {
-        match self {
-            Number::Whole(n) => {
-                let n = n.checked_mul(sign)?;
-                let is_narrow = matches!((derived.field.shape)(), Shape::Int { .. });
-                (!is_narrow || i32::try_from(n).is_ok()).then(|| derived.whole(n))
-            }
-            other => Some(Bson::Double(other.value() * sign as f64)),
-        }
-    }
-}
-
-/// Whether the field holds whole numbers alone.
-pub(crate) fn is_whole(derived: &Derived) -> bool {
-    matches!((derived.field.shape)(), Shape::Int { .. } | Shape::Long { .. })
-}
-
-/// Adds to what an update adds to a number already; says whether that fits.
-#[must_use]
-fn add(update: &mut Document, name: &str, by: Bson) -> bool {
-    let before = update
-        .get_document("$inc")
-        .ok()
-        .and_then(|fields| fields.get(name))
-        .cloned();
-    let sum = match (before, by) {
-        (Some(Bson::Double(a)), Bson::Double(b)) => Some(Bson::Double(a + b)),
-        (Some(Bson::Int32(a)), Bson::Int32(b)) => a.checked_add(b).map(Bson::Int32),
-        (Some(a @ (Bson::Int32(_) | Bson::Int64(_))), b @ (Bson::Int32(_) | Bson::Int64(_))) => {
-            integer(&a).checked_add(integer(&b)).map(Bson::Int64)
-        }
-        (_, by) => Some(by),
-    };
-    let fits = sum.is_some();
-    if let Some(sum) = sum {
-        put(update, "$inc", name, sum);
-    }
-    fits
-}
-
-/// The element of a subset for a child.
-pub(crate) fn element(subset: &Subset, child: &RawDocument) -> Document {
-    let shape = ((subset.child)().shape)();
-    let mut element = Document::new();
-    for field in (subset.fields)() {
-        if let Some(value) = default::read(shape, child, field.source) {
-            element.insert(field.name, value);
-        }
-    }
-    element
-}
-
-/// The order of a subset's elements, if there are any to push to, if all of it can be told from them, and if the parent's collection sorts them as the
-/// children's does: strings go by the collation of each, and of an array a query takes the least or the greatest item.
-fn push_order(derived: &Derived, subset: &Subset) -> Option<Document> {
-    if subset.single {
-        return None;
-    }
-    let name = |source: &str| {
-        if source != "_id" && !is_compared_alike((derived.child.shape)(), source) {
-            return None;
-        }
-        let field = (subset.fields)().iter().find(|field| field.source == source)?;
-        Some(field.name)
-    };
-    let mut sort = Document::new();
-    for (path, direction) in order(subset) {
-        sort.insert(name(path)?, direction);
-    }
-    Some(sort)
-}
-
-fn push(update: &mut Document, name: &str, subset: &Subset, sort: Document, element: Document) {
-    let each = update
-        .get_document_mut("$push")
-        .ok()
-        .and_then(|fields| fields.get_document_mut(name).ok())
-        .and_then(|push| push.get_array_mut("$each").ok());
-    if let Some(each) = each {
-        return each.push(element.into());
-    }
-    let limit = i64::from(subset.limit);
-    let slice = if subset.last { -limit } else { limit };
-    let push = doc! { "$each": [element], "$sort": sort, "$slice": slice };
-    put(update, "$push", name, push.into());
 }
 
 /// The writes to the parents in one collection.
@@ -615,7 +258,7 @@ async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(u
     for (at, keys) in missing(scope, meta, named).await? {
         if let Some(edge) = graph.edge(at) {
             let ids = keys.iter().map(Key::to_bson).collect();
-            return Err(crate::model::graph::sync::missing(edge, meta, ids));
+            return Err(crate::graph::sync::missing(edge, meta, ids));
         }
     }
     Ok(())
@@ -827,15 +470,6 @@ fn computed<'l>(
     })
 }
 
-fn integer(value: &Bson) -> i64 {
-    match value {
-        Bson::Int32(n) => (*n).into(),
-        Bson::Int64(n) => *n,
-        Bson::Double(n) => *n as i64,
-        _ => 0,
-    }
-}
-
 fn float(value: &Bson) -> f64 {
     match value {
         Bson::Int32(n) => (*n).into(),
@@ -862,65 +496,6 @@ fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
             _ => value.clone(),
         },
     }
-}
-
-/// The parents that children have left, by the references that named them: positions in the graph.
-pub(crate) fn previous_parents(
-    graph: &Graph,
-    meta: &DocumentMeta,
-    images: &[Image],
-) -> BTreeMap<usize, HashSet<Key>> {
-    let mut all: BTreeMap<usize, HashSet<Key>> = BTreeMap::new();
-    for derived in graph.derived_from(meta) {
-        let Some(edge) = graph.parent_edge(derived) else {
-            continue;
-        };
-        for image in images {
-            let parent = |child: &Option<RawDocumentBuf>| parent_of(edge, derived, child.as_ref()?);
-            let before = parent(&image.before);
-            if before != parent(&image.after) {
-                all.entry(edge.at).or_default().extend(before);
-            }
-        }
-    }
-    all
-}
-
-/// The parents of these children, with what is derived in them eventually; of children that are to be deleted everything.
-pub(crate) fn parents_of<'g, 'c>(
-    graph: &'g Graph,
-    meta: &DocumentMeta,
-    children: impl IntoIterator<Item = &'c RawDocumentBuf> + Clone,
-    which: impl Fn(&Derived, &RawDocumentBuf) -> bool,
-) -> Vec<(&'g Edge, Vec<&'g Derived>, HashSet<Key>)> {
-    let mut parents: Vec<(&Edge, Vec<&Derived>, HashSet<Key>)> = Vec::new();
-    for derived in graph.derived_from(meta) {
-        let Some(edge) = graph.parent_edge(derived) else {
-            continue;
-        };
-        let mut keys = HashSet::new();
-        let children = children.clone().into_iter();
-        for child in children.filter(|child| which(derived, child)) {
-            keys.extend(parent_of(edge, derived, child));
-        }
-        if keys.is_empty() {
-            continue;
-        }
-        let same = |(other, list, _): &&mut (&Edge, Vec<&Derived>, HashSet<Key>)| {
-            other.at == edge.at
-                && list
-                    .iter()
-                    .all(|one| one.parent.collection == derived.parent.collection)
-        };
-        match parents.iter_mut().find(same) {
-            Some((_, list, known)) => {
-                list.push(derived);
-                known.extend(keys);
-            }
-            None => parents.push((edge, vec![derived], keys)),
-        }
-    }
-    parents
 }
 
 /// Derives what these documents hold of children that may have been there before them.
@@ -1100,24 +675,4 @@ pub(crate) async fn refresh(
             open.first().map(Key::to_bson)
         ),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::rules::children::*;
-
-    #[test]
-    fn additions_to_one_number_are_summed_up_or_overflow() {
-        let mut update = Document::new();
-        for by in [Bson::Int64(5), Bson::Int32(-7), Bson::Int64(i64::MAX)] {
-            assert!(add(&mut update, "n", by));
-        }
-        assert!(!add(&mut update, "n", Bson::Int64(3)));
-        assert!(add(&mut update, "n", Bson::Int64(-3)));
-        for by in [0.5, 0.25] {
-            assert!(add(&mut update, "mean.sum", by.into()));
-        }
-        let expected = doc! { "$inc": { "n": i64::MAX - 5, "mean.sum": 0.75 } };
-        assert_eq!(update, expected);
-    }
 }

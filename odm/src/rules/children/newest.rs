@@ -1,16 +1,16 @@
 //! The first children of each of many parents, as subsets hold them.
 //!
+
 //! For each parent the server begins in the index of the parent reference, and where that has the order it stops at the limit.
 
 //! Neither a query for the children of all parents does so, nor a `$group`: both read all that there are.
 
+use crate::graph::edge::{Derived, Edge};
 use crate::model::copy::Subset;
-use crate::model::document::IndexKind;
-use crate::model::graph::edge::{Derived, Edge};
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::plan::condition::matches;
-use crate::rules::children::element;
+use crate::plan::parents::{element, order};
 use crate::store::batch::all;
 use crate::store::scope::Scope;
 use crate::{Error, Result};
@@ -23,18 +23,6 @@ const AT_ONCE: usize = 8;
 
 /// Maximum number of parents whose children one query reads: those of a batch of documents, and few enough for a short query.
 const PARENTS_IN_ONE_QUERY: usize = 1_000;
-
-/// The order of the children: ties are broken by the id.
-pub(crate) fn order(subset: &Subset) -> impl Iterator<Item = (&'static str, i32)> {
-    let direction = |kind: IndexKind| if kind == IndexKind::Descending { -1 } else { 1 };
-    let first = subset.order.first().map_or(1, |key| direction(key.kind));
-    let own = subset
-        .order
-        .iter()
-        .map(move |key| ((key.path)(), direction(key.kind)));
-    let named = subset.order.iter().any(|key| (key.path)() == "_id");
-    own.chain((!named).then_some(("_id", first)))
-}
 
 /// Which children of a parent are wanted.
 struct First<'g> {

@@ -1,32 +1,32 @@
 //! Values of children as a rule: parents derive fields from their children, and follow each change of these.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::{Derived, Edge};
+use crate::graph::sync::is_atomic;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{Derived, Edge};
-use crate::model::graph::sync::is_atomic;
 use crate::model::key::{self, Key};
 use crate::model::names::root;
 use crate::own_fields::{CHILDREN, REVISION, Token, name_of};
 use crate::plan::fields::ChangedFields;
+use crate::plan::image::{Changed, Image, before_and_after};
 use crate::plan::operation::Write;
+use crate::plan::parents::{parents_of, previous_parents};
 use crate::rules::children::value::OfChildren;
 use crate::rules::children::{
-    UpdatedParents, adopt, may_be_absent, missing, orphans, parents_of, previous_parents, refresh,
-    update_parents,
+    UpdatedParents, adopt, may_be_absent, missing, orphans, refresh, update_parents,
 };
 use crate::rules::derived::{DerivedValue, Rewritten};
 use crate::rules::effects::{DeferredWork, Draining, Effects};
 use crate::rules::filling::{NewDocuments, Replacing, Updating};
-use crate::rules::image::{Changed, Image, before_and_after};
 use crate::rules::others::note_parents;
 use crate::rules::pending::{first_version, has_entry, is_gone, record_all};
-use crate::rules::rule::Rule;
+use crate::rules::rule::{Meta, Rule, Step};
 use crate::store::batch::id;
 use crate::store::each::Written;
 use crate::store::fields::put;
 use crate::store::scope::Scope;
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
@@ -42,12 +42,7 @@ impl Rule for Deriving {
     }
 
     /// A new parent has no children yet, but for those that may name a parent before it is there.
-    fn fill_new<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
-        new: &'s mut NewDocuments<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    fn fill_new<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
         async move {
             let graph = scope.odm.graph();
             if graph.may_have_children(meta) {
@@ -69,9 +64,9 @@ impl Rule for Deriving {
     fn fill_update<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         updating: &'s mut Updating<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             if !updating.upsert {
                 return Ok(());
@@ -97,9 +92,9 @@ impl Rule for Deriving {
     fn fill_replacement<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         replacing: &'s mut Replacing<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             let graph = scope.odm.graph();
             for derived in graph.derived_in(meta) {
@@ -142,10 +137,10 @@ impl Rule for Deriving {
     fn after_write<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         images: &'s [Image],
         effects: &'s mut Effects,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             let graph = scope.odm.graph();
             note_parents(scope, meta, before_and_after(images)).await?;
@@ -176,10 +171,10 @@ impl Rule for Deriving {
     fn after_effects<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         documents: &'s [Changed],
         effects: &'s mut Effects,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             let graph = scope.odm.graph();
             let all_changed: HashMap<Key, &ChangedFields> = documents
@@ -213,12 +208,7 @@ impl Rule for Deriving {
         .boxed()
     }
 
-    fn drain<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
-        draining: &'s mut Draining,
-    ) -> BoxFuture<'s, Result<()>> {
+    fn drain<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, draining: &'s mut Draining) -> Step<'s> {
         async move {
             let graph = scope.odm.graph();
             let token = draining.token;
@@ -261,7 +251,7 @@ impl Rule for Deriving {
         scope: &'s Scope<'_>,
         deferred: &'s DeferredWork,
         token: Token,
-    ) -> BoxFuture<'s, Result<Rewritten>> {
+    ) -> Step<'s, Rewritten> {
         async move {
             let mut derived = Rewritten::default();
             for (at, keys) in &deferred.parents {

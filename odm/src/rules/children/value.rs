@@ -1,12 +1,12 @@
 //! A field that parents derive of their children, as a derived value.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::declaration::{Declaration, storable};
+use crate::graph::edge::{Derived, What};
 use crate::model::copy::Operation;
 use crate::model::default;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::declaration::{Declaration, storable};
-use crate::model::graph::edge::{Derived, What};
 use crate::model::key::Key;
 use crate::own_fields::{OWN, Token};
 use crate::rules::children::{derive, is_whole, refresh};

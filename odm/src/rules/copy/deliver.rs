@@ -1,21 +1,22 @@
 //! Updates the copies of a document in their holders.
+
 //!
 
 //! A delivery has the version of the source, and updates the holders that still refer to it and have an older version. So
 
 //! deliveries can be repeated, and can overtake each other: the newest version stays.
 
+use crate::graph::Graph;
+use crate::graph::edge::{Edge, dotted};
+use crate::graph::sync::kept_in_sync;
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{Edge, dotted};
-use crate::model::graph::sync::kept_in_sync;
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::model::{default, key};
 use crate::own_fields::{COPIED, OPERATION, PROGRESS, Token, VERSION};
 use crate::plan::fields::ChangedFields;
-use crate::rules::image::Changed;
+use crate::plan::image::Changed;
 use crate::rules::lease;
 use crate::rules::pending::{PendingWork, below, first_version, record};
 use crate::store::batch::{Ids, id};

@@ -2,9 +2,9 @@
 
 //! the pending work of the write.
 
+use crate::graph::Graph;
+use crate::graph::edge::{CopyField, Edge, Segment};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{CopyField, Edge, Segment};
 use crate::model::key::Key;
 use crate::own_fields::{COPIED, VERSION, name_of};
 use crate::plan::fields::ChangedFields;
@@ -92,7 +92,7 @@ async fn read(
             .map(|(_, value)| value)
             .collect();
         if let (false, Some(target)) = (missing.is_empty(), edge.targets.first()) {
-            return Err(crate::model::graph::sync::missing(edge, target, missing));
+            return Err(crate::graph::sync::missing(edge, target, missing));
         }
         all.0.insert(at, found);
     }
@@ -307,7 +307,7 @@ async fn taken(
 
 /// The copies beside a reference that are never taken again.
 fn snapshots(edge: &Edge) -> impl Iterator<Item = &CopyField> {
-    crate::model::graph::sync::snapshots(edge).map(|(_, copy)| copy)
+    crate::graph::sync::snapshots(edge).map(|(_, copy)| copy)
 }
 
 /// The snapshots of a struct as they are stored.

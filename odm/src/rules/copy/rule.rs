@@ -1,15 +1,16 @@
 //! Copies as a rule: a document that is written takes the newest values of its sources, and passes on its own.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::{CopyField, Edge};
+use crate::graph::sync::{is_atomic, kept_in_sync, missing};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{CopyField, Edge};
-use crate::model::graph::sync::{is_atomic, kept_in_sync, missing};
 use crate::model::key::{self, Key};
 use crate::model::names::root;
 use crate::model::reference::OnDelete;
 use crate::own_fields::{COPIED, OPERATION, OWN, REVISION, VERSION};
 use crate::plan::fields::ChangedFields;
+use crate::plan::image::{Changed, Image};
 use crate::plan::operation::Write;
 use crate::rules::copy::deliver::{To, deliver, held, is_read_on, passed_on, pull, raise_counted, sources};
 use crate::rules::copy::fill;
@@ -17,14 +18,13 @@ use crate::rules::copy::value::Copies;
 use crate::rules::derived::DerivedValue;
 use crate::rules::effects::{Draining, Effects};
 use crate::rules::filling::{NewDocuments, Replacing, Updating};
-use crate::rules::image::{Changed, Image};
 use crate::rules::pending::PendingWork;
-use crate::rules::rule::Rule;
+use crate::rules::rule::{Meta, Rule, Step};
 use crate::store::batch::{self, by_ids, id};
 use crate::store::each::Written;
 use crate::store::fields::{at, is_number};
 use crate::store::scope::{Scope, Statement};
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
@@ -42,30 +42,25 @@ impl Rule for Copying {
             .collect()
     }
 
-    fn fill_new<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
-        new: &'s mut NewDocuments<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    fn fill_new<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
         fill::fill_new(scope, meta, new).boxed()
     }
 
     fn fill_update<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         updating: &'s mut Updating<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         fill::fill_update(scope, meta, updating).boxed()
     }
 
     fn fill_replacement<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         replacing: &'s mut Replacing<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         fill::fill_replacement(scope, meta, replacing).boxed()
     }
 
@@ -85,10 +80,10 @@ impl Rule for Copying {
     fn after_write<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         images: &'s [Image],
         effects: &'s mut Effects,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             if !effects.are_in_transaction() {
                 return Ok(());
@@ -134,10 +129,10 @@ impl Rule for Copying {
     fn after_effects<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         documents: &'s [Changed],
         effects: &'s mut Effects,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             for edge in scope.odm.graph().copied(meta).filter(|edge| is_kept(edge)) {
                 to_holders(scope, meta, edge, documents, effects).await?;
@@ -147,12 +142,7 @@ impl Rule for Copying {
         .boxed()
     }
 
-    fn drain<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
-        draining: &'s mut Draining,
-    ) -> BoxFuture<'s, Result<()>> {
+    fn drain<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, draining: &'s mut Draining) -> Step<'s> {
         async move {
             take(scope, meta, draining).await?;
             if !draining.is_given_up {

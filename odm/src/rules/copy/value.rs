@@ -1,13 +1,13 @@
 //! The copies beside one reference, as a derived value.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::declaration::Declaration;
+use crate::graph::edge::{CopyField, Edge};
+use crate::graph::sync::kept_in_sync;
 use crate::model::copy::SyncMode;
 use crate::model::default;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::declaration::Declaration;
-use crate::model::graph::edge::{CopyField, Edge};
-use crate::model::graph::sync::kept_in_sync;
 use crate::model::key::Key;
 use crate::own_fields::{COPIED, OWN, Token};
 use crate::plan::fields::ChangedFields;

@@ -1,7 +1,7 @@
 //! Undoes a write's changes to references, except where they have been changed again since.
 
-use crate::model::graph::edge;
-use crate::model::graph::edge::Edge;
+use crate::graph::edge;
+use crate::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::plan::touches::How;
 use crate::rules::copy::fill;

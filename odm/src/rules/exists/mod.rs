@@ -6,9 +6,9 @@
 
 pub(crate) mod back;
 
+use crate::graph::edge::Edge;
+use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::{Graph, is};
 use crate::model::key;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;

@@ -1,16 +1,15 @@
 //! The count of link writes ([`LINKS`]): how often the library has linked or unlinked a document with two-way references.
 
-use crate::Result;
+use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::own_fields::{LINKS, name_of};
 use crate::rules::derived::DerivedValue;
 use crate::rules::filling::{NewDocuments, Replacing, Updating};
-use crate::rules::rule::Rule;
+use crate::rules::rule::{Meta, Rule, Step};
 use crate::store::fields;
 use crate::store::fields::put;
 use crate::store::scope::Scope;
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::FutureExt;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
 /// The rule of the count: a write that links or unlinks a document counts itself in it.
@@ -21,12 +20,7 @@ impl Rule for Counting {
         Vec::new()
     }
 
-    fn fill_new<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
-        new: &'s mut NewDocuments<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    fn fill_new<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
         async move {
             if scope.odm.graph().is_linked(meta) {
                 new.own.insert(name_of(LINKS), 1_i64);
@@ -39,9 +33,9 @@ impl Rule for Counting {
     fn fill_update<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         updating: &'s mut Updating<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             let graph = scope.odm.graph();
             if updating.touches.links(graph) {
@@ -58,9 +52,9 @@ impl Rule for Counting {
     fn fill_replacement<'s>(
         &'s self,
         scope: &'s Scope<'_>,
-        meta: &'static DocumentMeta,
+        meta: Meta,
         replacing: &'s mut Replacing<'_>,
-    ) -> BoxFuture<'s, Result<()>> {
+    ) -> Step<'s> {
         async move {
             if scope.odm.graph().is_linked(meta) {
                 let writes = doc! { "$add": [{ "$ifNull": [format!("${LINKS}"), 0_i64] }, 1_i64] };

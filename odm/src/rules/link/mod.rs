@@ -3,10 +3,10 @@
 pub(crate) mod count;
 pub(crate) mod other_side;
 
-use crate::model::check;
+use crate::bounds;
+use crate::graph::edge::Edge;
+use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::Edge;
-use crate::model::graph::{Graph, is};
 use crate::model::key::Key;
 use crate::plan::links::{Act, Answers, Effect, Node, Questions, missing};
 use crate::rules::effects::Effects;
@@ -318,7 +318,7 @@ fn room(edge: &Edge, targets: Vec<Bson>) -> Document {
     let there = doc! { path: { "$all": &targets } };
     // Room for all of them means that a position is free: an index lookup within the document, which is mostly enough.
     match max.checked_sub(targets.len() as u64) {
-        Some(free) if !check::has_numbered_items(edge.field) => {
+        Some(free) if !bounds::has_numbered_items(edge.field) => {
             doc! { "$or": [{ format!("{path}.{free}"): { "$exists": false } }, exactly, there] }
         }
         _ => doc! { "$or": [exactly, there] },

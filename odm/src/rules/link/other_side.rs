@@ -1,12 +1,13 @@
 //! The other side of two-way references: what a write of one side asks of the documents on the other.
 
 use crate::Result;
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::plan::links::{self, Diff, Effect, Node};
 use crate::plan::operation::Write;
+use crate::plan::outcome::Outcome;
 use crate::rules::exists::{Images, roots};
 use crate::rules::link;
 use crate::store::batch::{by_ids, id};
@@ -22,16 +23,6 @@ pub(crate) struct Linking<'a> {
     pub(crate) edges: Vec<&'a Edge>,
 }
 
-/// What has become of the writes.
-pub(crate) struct Made<'o> {
-    /// Whether all writes of one document have found it.
-    pub(crate) found_all: bool,
-    /// The id of a document that an upsert inserted.
-    pub(crate) upserted: Option<&'o Bson>,
-    /// Whether the write at this position was made.
-    pub(crate) is_made: &'o (dyn Fn(usize) -> bool + Sync),
-}
-
 impl<'a> Linking<'a> {
     fn edges(&self) -> impl Iterator<Item = &'a Edge> + Clone {
         self.edges.iter().copied()
@@ -45,12 +36,14 @@ impl<'a> Linking<'a> {
         &self,
         scope: &Scope<'_>,
         before: &Images,
-        made: &Made<'_>,
+        done: &Outcome,
     ) -> Result<Vec<Effect>> {
-        let foreseen = self.after(before, made.is_made).filter(|_| made.found_all);
+        let foreseen = self
+            .after(before, |at| done.is_made(at))
+            .filter(|_| done.missed == 0);
         let after = match foreseen {
             Some(after) => after,
-            None => self.read_after(scope, before, made.upserted).await?,
+            None => self.read_after(scope, before, done.upserted.as_ref()).await?,
         };
         let diff = self.diff(before, &after)?;
         if diff.is_empty() {

@@ -1,8 +1,8 @@
 //! The effect of a deletion on the documents that refer to the deleted one.
 
+use crate::graph::Graph;
+use crate::graph::edge::{Edge, Segment, dotted};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{Edge, Segment, dotted};
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::model::reference::OnDelete;

@@ -1,4 +1,4 @@
-use crate::model::graph::testing::*;
+use crate::graph::testing::*;
 use crate::model::reference::ReferenceMeta;
 use crate::model::shape::{FieldMeta, Shape, StructShape};
 use crate::rules::on_delete::*;

@@ -1,8 +1,8 @@
 //! A declared edge as it is stored: all that decides what its copies are.
 
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::copy::SyncMode;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 use crate::model::names::escaped;
 use crate::model::reference::OnDelete;
 use mongodb::bson::{Bson, Document, doc};
@@ -201,7 +201,7 @@ pub(crate) fn storable(condition: &Bson) -> Bson {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::graph::declaration::*;
+    use crate::graph::declaration::*;
 
     #[test]
     fn an_edge_was_declared_in_another_way_before() {

@@ -1,7 +1,7 @@
+use crate::graph::testing::*;
+use crate::graph::*;
 use crate::model::bucket::BucketMeta;
 use crate::model::copy::EntryMeta;
-use crate::model::graph::testing::*;
-use crate::model::graph::*;
 use crate::model::key::Key;
 use crate::model::reference::{ReferenceKind, ReferenceMeta};
 use crate::model::shape::{Body, Bounds, EnumShape, StructShape, Tagging, VariantMeta};

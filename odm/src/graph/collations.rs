@@ -5,8 +5,8 @@
 
 //! the one that is referred to, so a rule could be applied to the wrong document.
 
+use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
 use crate::query::page::holds_text;
 
 impl Graph {

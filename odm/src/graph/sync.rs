@@ -1,9 +1,9 @@
 //! Derived values and the fields that they depend on: which references have copies beside them, which fields others read.
 
+use crate::graph::Graph;
+use crate::graph::edge::{CopyField, Derived, Edge};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{CopyField, Derived, Edge};
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
 use crate::own_fields::COPIED;

@@ -1,8 +1,8 @@
 //! Documents in every shape of relationship, for the tests: as the derive would describe them.
 
 use crate::Model;
+use crate::graph::Graph;
 use crate::model::document::{DocumentMeta, Validation};
-use crate::model::graph::Graph;
 use crate::model::reference::{OnDelete, ReferenceKind, ReferenceMeta, TargetMeta};
 use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Managed, Shape, ShapeFn, StructShape, Tagging, VariantMeta,

@@ -1,8 +1,8 @@
 //! One reference of a document, with the copies beside it, and one field that is derived from children.
 
+use crate::graph::{Graph, fields_of, is};
 use crate::model::copy::{Operation, Subset, SyncMode};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::{Graph, fields_of, is};
 use crate::model::key::Key;
 use crate::model::reference::ReferenceMeta;
 use crate::model::shape::{FieldMeta, Shape};

@@ -2,9 +2,9 @@
 
 //! collection that is full. No rule of the library is applied to such a deletion.
 
+use crate::graph::Graph;
+use crate::graph::edge::{Derived, Edge};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::{Derived, Edge};
 use crate::model::reference::OnDelete;
 
 impl Graph {

@@ -90,7 +90,7 @@ impl Outcome {
     }
 
     /// Whether a part of the operation was executed.
-    pub(super) fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.inserted
             + self.matched
             + self.deleted
@@ -103,12 +103,12 @@ impl Outcome {
     }
 
     /// The number of documents that were written.
-    pub(super) fn documents(&self) -> u64 {
+    pub(crate) fn documents(&self) -> u64 {
         self.inserted + self.modified + self.deleted + self.cascaded
     }
 
     /// Adds what another part of the operation did.
-    pub(super) fn add(&mut self, part: Outcome) {
+    pub(crate) fn add(&mut self, part: Outcome) {
         self.inserted += part.inserted;
         self.matched += part.matched;
         self.modified += part.modified;

@@ -1,8 +1,8 @@
 //! The walk through the shape of a document that finds its references, the copies beside them, and what is derived in it.
 
+use crate::graph::edge::{CopyField, Segment, path};
 use crate::model::copy::{Copied, EntryMeta, FieldCopy};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::edge::{CopyField, Segment, path};
 use crate::model::reference::ReferenceMeta;
 use crate::model::shape::{Body, EnumShape, FieldMeta, Shape, StructShape, Tagging};
 use std::collections::{BTreeMap, HashSet};

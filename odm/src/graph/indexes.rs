@@ -1,8 +1,8 @@
 //! The fields of declared indexes, and of those that references ask for.
 
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::Graph;
-use crate::model::graph::edge::Edge;
 
 /// Whether an index finds the holders of a reference. None does where it is not wanted, for `_id`, which has its own, and for a
 /// two-way reference, whose other side names its holders.

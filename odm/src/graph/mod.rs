@@ -6,6 +6,7 @@
 mod collations;
 pub(crate) mod declaration;
 pub(crate) mod edge;
+pub(crate) mod indexes;
 mod lost;
 pub(crate) mod others;
 pub(crate) mod sync;
@@ -13,11 +14,11 @@ pub(crate) mod sync;
 pub(crate) mod testing;
 mod walk;
 
-pub(crate) use crate::model::graph::edge::{Derived, Edge, What};
+pub(crate) use crate::graph::edge::{Derived, Edge, What};
 
+use crate::graph::walk::{Found, Walk};
 use crate::model::copy::{Computed, Copied, SyncMode};
 use crate::model::document::DocumentMeta;
-use crate::model::graph::walk::{Found, Walk};
 use crate::model::reference::{OnDelete, TargetMeta};
 use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
@@ -35,7 +36,7 @@ pub(crate) struct Graph {
     incoming: HashMap<&'static str, Vec<usize>>,
     derived: Vec<Derived>,
     /// The fields that programs with other models derive.
-    pub(crate) others: crate::model::graph::others::Known,
+    pub(crate) others: crate::graph::others::Known,
 }
 
 impl Graph {

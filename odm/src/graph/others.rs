@@ -1,10 +1,10 @@
 //! What programs with other models derive from the documents of this one, as their stored declarations say.
 
+use crate::graph::declaration::{copies, is_two_way};
+use crate::graph::edge::{Derived, Edge};
+use crate::graph::{Graph, fields_of};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::graph::declaration::{copies, is_two_way};
-use crate::model::graph::edge::{Derived, Edge};
-use crate::model::graph::{Graph, fields_of};
 use crate::model::names::{meet, unescaped};
 use mongodb::bson::{Bson, Document};
 use std::collections::{HashMap, HashSet};

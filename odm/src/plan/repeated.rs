@@ -1,0 +1,115 @@
+//! Conditions that an operation in several parts evaluates again for each part: whether the parts before may have changed their answer.
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
+use crate::graph::is;
+use crate::model::meta::DocumentMeta;
+use crate::model::meta::OnDelete;
+use crate::model::names::meet;
+use crate::plan::condition::combines;
+use crate::store::batch::all;
+use crate::store::scope::names_one;
+use mongodb::bson::Bson;
+use mongodb::bson::Document;
+use mongodb::bson::doc;
+
+/// Whether a condition has another answer after a part of the operation: it can't stand beside another one, or is on what is
+/// derived of the documents themselves.
+pub(crate) fn is_asked_once(graph: &Graph, meta: &DocumentMeta, filter: &Document) -> bool {
+    let computes = || computes(filter) && graph.derived_in(meta).next().is_some();
+    !combines(filter) || graph.is_derived_by(meta, filter) || computes()
+}
+
+/// Whether a write of documents of this type may change what the condition reads of others of them.
+pub(crate) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> bool {
+    // What follows from such documents is derived in the documents of these collections.
+    let mut reached = vec![meta];
+    let mut at = 0;
+    while let Some(from) = reached.get(at).copied() {
+        at += 1;
+        let holders = graph.copied(from).map(|edge| edge.holder);
+        for next in holders.chain(graph.derived_from(from).map(|derived| derived.parent)) {
+            if !reached.iter().any(|known| is(known, next)) {
+                reached.push(next);
+            }
+        }
+    }
+    let follows = |edge: &Edge| {
+        edge.targets
+            .iter()
+            .any(|target| reached.iter().any(|one| is(one, target)))
+    };
+    let reads = |path: &str| reads(filter, path);
+    // Of one document that is named by its id no part is written before it.
+    let version = meta.version().filter(|_| !names_one(filter));
+    graph
+        .copying(meta)
+        .filter(|edge| follows(edge))
+        .any(|edge| edge.copies.iter().any(|copy| reads(&edge.copy_path(copy))))
+        || graph
+            .outgoing(meta)
+            .filter(|edge| edge.is_two_way() && edge.target(meta).is_some())
+            .any(|edge| reads(&edge.path) || version.is_some_and(reads))
+}
+
+/// Whether the deletion of documents of this type may change what the condition reads of others of them: their references to
+/// what goes are emptied, and to what goes with it.
+pub(crate) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter: &Document) -> bool {
+    if follows_itself(graph, meta, filter) {
+        return true;
+    }
+    let mut gone = vec![meta];
+    let mut at = 0;
+    while let Some(from) = gone.get(at).copied() {
+        at += 1;
+        for edge in graph.incoming(from) {
+            let cascades = edge.reference.on_delete == OnDelete::Cascade;
+            if cascades && !gone.iter().any(|known| is(known, edge.holder)) {
+                gone.push(edge.holder);
+            }
+        }
+    }
+    let empties = |edge: &&Edge| {
+        let detaches = matches!(edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull);
+        let goes = |target: &&'static DocumentMeta| gone.iter().any(|one| is(one, target));
+        (detaches || edge.is_two_way()) && edge.targets.iter().any(goes)
+    };
+    graph.outgoing(meta).filter(empties).any(|edge| {
+        let mut beside = edge.copies.iter().map(|copy| edge.copy_path(copy));
+        let version = meta.version().filter(|_| edge.is_two_way() && !names_one(filter));
+        reads(filter, &edge.path)
+            || version.is_some_and(|version| reads(filter, version))
+            || beside.any(|path| reads(filter, &path))
+    })
+}
+
+/// Whether a condition asks for this field, or may do so.
+fn reads(filter: &Document, path: &str) -> bool {
+    let mut names = Vec::new();
+    crate::graph::fields_of(filter, &mut names);
+    computes(filter) || names.iter().any(|name| meet(name, path))
+}
+
+/// Whether a condition holds an expression, which may read anything.
+fn computes(filter: &Document) -> bool {
+    filter.iter().any(|(name, value)| match value {
+        _ if matches!(name.as_str(), "$expr" | "$where") => true,
+        Bson::Document(inner) => computes(inner),
+        Bson::Array(items) => items.iter().filter_map(Bson::as_document).any(computes),
+        _ => false,
+    })
+}
+
+/// The parts of a condition that can be evaluated again, where the whole condition is evaluated once.
+pub(crate) fn rest(
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    filter: &Document,
+    changes: fn(&Graph, &'static DocumentMeta, &Document) -> bool,
+) -> Document {
+    let stands = |part: &Document| !is_asked_once(graph, meta, part) && !changes(graph, meta, part);
+    let parts = filter.iter().flat_map(|(name, value)| match value {
+        Bson::Array(list) if name == "$and" => list.iter().filter_map(Bson::as_document).cloned().collect(),
+        _ => vec![doc! { name: value.clone() }],
+    });
+    all(parts.filter(stands))
+}
