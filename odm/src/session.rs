@@ -2,8 +2,8 @@
 
 use crate::engine::after_commit;
 use crate::engine::after_commit::AfterCommit;
+use crate::engine::delete::walk::Later;
 use crate::engine::recheck::Recheck;
-use crate::engine::remove::Later;
 use crate::error::driver::DriverText;
 use crate::rules::effects::DeferredWork;
 use crate::store::queue::{QueueKey, Turns, at_random};

@@ -1,7 +1,7 @@
 //! The checks and the work that follow the commit of a transaction.
 
+use crate::engine::delete::walk::{self, Later};
 use crate::engine::recheck::Recheck;
-use crate::engine::remove::{self, Later};
 use crate::engine::{drain, recheck};
 use crate::rules::effects::DeferredWork;
 use crate::store::scope::Scope;
@@ -53,7 +53,7 @@ pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result
         let deleted = if left.deleted.is_empty() {
             Ok(())
         } else {
-            remove::look_again(scope, left.deleted).await
+            walk::look_again(scope, left.deleted).await
         };
         let checked = if left.written.is_empty() {
             Ok(())

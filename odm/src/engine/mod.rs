@@ -17,7 +17,7 @@ pub(crate) mod after_commit;
 mod attempts;
 pub(crate) mod bucket;
 mod bulk;
-mod delete;
+pub(crate) mod delete;
 pub(crate) mod documents;
 pub(crate) mod drain;
 pub(crate) mod fill_in;
@@ -27,7 +27,6 @@ mod parts;
 mod prepare;
 pub(crate) mod propagate;
 pub(crate) mod recheck;
-pub(crate) mod remove;
 mod send;
 
 use crate::engine::obligations::Obligations;
@@ -223,7 +222,7 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
             part.push(next);
         }
         let made = if walks {
-            delete::walk(execution, meta, &part).await
+            delete::by_rules(execution, meta, &part).await
         } else {
             together(execution, part).await
         };

@@ -1,5 +1,7 @@
 //! The effect of a deletion on the documents that refer to the deleted one.
 
+pub(crate) mod restrict;
+
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, Segment, dotted};
 use crate::model::document::DocumentMeta;
@@ -322,6 +324,12 @@ impl<'g> Rules<'g> {
     /// Whether nothing depends on the documents, so that they need not be read before they are deleted.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty() && !self.derives
+    }
+
+    /// The rules by which the references on the other side of links are removed.
+    pub(crate) fn two_way(&self) -> Vec<Rule<'g>> {
+        let links = |rule: &Rule<'g>| rule.is_two_way() && rule.detaches();
+        self.list.iter().copied().filter(links).collect()
     }
 
     pub(crate) fn of(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
