@@ -1,7 +1,7 @@
 //! The checks and the work that follow the commit of a transaction.
 
+use crate::engine::delete::walk::{self, Later};
 use crate::engine::recheck::Recheck;
-use crate::engine::remove::{self, Later};
 use crate::engine::{drain, recheck};
 use crate::model::document::DocumentMeta;
 use crate::own_fields::Token;
@@ -56,7 +56,7 @@ impl AfterCommit for Left {
             let deleted = if self.deleted.is_empty() {
                 Ok(())
             } else {
-                remove::look_again(scope, self.deleted).await
+                walk::look_again(scope, self.deleted).await
             };
             let checked = if self.written.is_empty() {
                 Ok(())

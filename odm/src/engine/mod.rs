@@ -18,7 +18,7 @@ pub(crate) mod after_commit;
 mod attempts;
 pub(crate) mod bucket;
 mod bulk;
-mod delete;
+pub(crate) mod delete;
 pub(crate) mod documents;
 pub(crate) mod drain;
 mod execution;
@@ -29,7 +29,6 @@ mod parts;
 mod prepare;
 pub(crate) mod propagate;
 pub(crate) mod recheck;
-pub(crate) mod remove;
 mod send;
 mod with_rules;
 
@@ -183,7 +182,7 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
             part.push(next);
         }
         let made = if walks {
-            delete::walk(execution, meta, &part).await
+            delete::by_rules(execution, meta, &part).await
         } else {
             together(execution, part).await
         };

@@ -15,10 +15,10 @@ use crate::rules::effects::{DeferredWork, Effects, PassedOn};
 use crate::rules::{self, link, needed};
 use crate::store::batch::{by_ids, id};
 use crate::store::scope::Scope;
-use mongodb::bson::{Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
-/// Documents on the other side of two-way references, as they were before these were changed.
+/// Documents that the library changes beside those of the writes, such as the other side of two-way references, as they were before.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     before: Vec<(&'static DocumentMeta, HashMap<Key, RawDocumentBuf>)>,
@@ -42,6 +42,16 @@ impl Own<'_> {
         inserts
             .chain(upserted.map(|(id, write)| (write.meta.collection, Key::of_bson(id))))
             .collect()
+    }
+}
+
+impl Beside {
+    /// Reads documents that the library is about to change.
+    pub(crate) async fn read(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<Beside> {
+        let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
+        Ok(Beside {
+            before: vec![(meta, read(scope, meta, keys.iter()).await?)],
+        })
     }
 }
 
@@ -72,13 +82,7 @@ impl Effects {
             return Ok(Beside::default());
         }
         let beside = look(scope, own, links).await?;
-        link::apply(scope, scope.odm.graph(), links, self.pending()).await?;
-        let graph = scope.odm.graph();
-        for edge in links.iter().filter_map(|effect| graph.edge(effect.edge)) {
-            if graph.is_read(edge.holder, &edge.path) {
-                self.apply_later(graph, edge.holder);
-            }
-        }
+        link::apply(scope, scope.odm.graph(), links, self).await?;
         Ok(beside)
     }
 

@@ -8,9 +8,9 @@ use crate::model::key::Key;
 use crate::model::meta::{DocumentMeta, OnDelete};
 use crate::own_fields::Token;
 use crate::plan::touches::How;
+use crate::rules::effects::Effects;
 use crate::rules::exists::back::{Own, put_back};
 use crate::rules::exists::{AddedRefs, Asked, Column, missing, roots};
-use crate::rules::pending::given_back;
 use crate::store::batch::{by_ids, id};
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
@@ -146,19 +146,15 @@ impl Recheck {
         }
         let known = self.written.changed.iter();
         changed.extend(known.map(|(meta, documents)| (*meta, documents.as_slice().into())));
-        let mut tokens = Vec::new();
+        let mut effects = Effects::of(false, Token::new());
         for (meta, documents) in &changed {
-            let (token, mut leaves_work) = (Token::new(), false);
             let documents = (*meta, documents.as_ref());
-            let restored = self.restore(scope, graph, is_there, documents, (token, &mut leaves_work));
+            let restored = self.restore(scope, graph, is_there, documents, &mut effects);
             failed = failed.and(restored.await);
-            if leaves_work {
-                tokens.push((*meta, token));
-            }
         }
         // After the last one: a failure of pending work must neither keep a reference from being undone, nor hide the missing
         // targets from the caller.
-        drain::log_undrained(drain::drain_all(scope, tokens).await);
+        drain::log_undrained(effects.deferred.drain(scope).await);
         failed
     }
 
@@ -207,7 +203,7 @@ impl Recheck {
         graph: &Graph,
         is_there: &(impl Fn(Column, &Key) -> bool + Sync),
         (meta, documents): (&'static DocumentMeta, &[RawDocumentBuf]),
-        (token, leaves_work): (Token, &mut bool),
+        effects: &mut Effects,
     ) -> Result<()> {
         let edges: Vec<&Edge> = self
             .added
@@ -252,7 +248,7 @@ impl Recheck {
                     if let Some(bucket) = meta.bucket {
                         crate::rules::bucket::retell(bucket, &mut back.update)?;
                     }
-                    *leaves_work |= given_back(graph, meta, &mut back.update, token);
+                    effects.give_back(graph, meta, &mut back.update);
                     Ok(back)
                 })
                 .collect::<Result<_>>()?;

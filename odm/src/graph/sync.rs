@@ -68,22 +68,26 @@ impl Graph {
         self.is_read_but(meta, field, None)
     }
 
-    /// Whether something is derived from a reference as from any other field: it is copied, or a condition of what is derived
-    /// in other documents than its targets.
-    pub(crate) fn is_read_as_value(&self, edge: &Edge) -> bool {
-        self.is_read_but(edge.holder, &edge.path, Some(edge))
-    }
-
     /// Whether something is derived from this field of a document, in other documents than those that this reference names.
     pub(crate) fn is_read_but(&self, meta: &DocumentMeta, field: &str, but: Option<&Edge>) -> bool {
+        self.is_read_in(|_| true, meta, field, but) || self.is_read_by_others(meta, field, but)
+    }
+
+    /// The same of values with these consistency modes that this program keeps in sync.
+    pub(crate) fn is_read_in(
+        &self,
+        modes: impl Fn(SyncMode) -> bool,
+        meta: &DocumentMeta,
+        field: &str,
+        but: Option<&Edge>,
+    ) -> bool {
         self.copied(meta)
             .flat_map(kept_in_sync)
-            .any(|copy| meet(copy.source, field))
+            .any(|copy| modes(copy.sync) && meet(copy.source, field))
             || self
                 .derived_from(meta)
-                .filter(|derived| but.is_none_or(|edge| edge.at != derived.edge))
+                .filter(|derived| modes(derived.sync) && but.is_none_or(|edge| edge.at != derived.edge))
                 .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
-            || self.is_read_by_others(meta, field, but)
     }
 
     /// Whether something is derived of a document in those that this reference names.

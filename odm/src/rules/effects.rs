@@ -104,11 +104,17 @@ pub(crate) struct Effects {
 
 impl Effects {
     pub(crate) fn new(scope: &Scope<'_>) -> Effects {
+        Effects::of(scope.session.is_some(), Token::new())
+    }
+
+    /// The effects of an operation in a transaction, or of one that leaves all of them to be applied later. The token is that of the
+    /// work that is applied later.
+    pub(crate) fn of(transactions: bool, later: Token) -> Effects {
         Effects {
-            transactions: scope.session.is_some(),
+            transactions,
             passed_on: Vec::new(),
             hop: 0,
-            later: Token::new(),
+            later,
             deferred: DeferredWork::default(),
             copies: 0,
             included: HashSet::new(),
@@ -158,13 +164,6 @@ impl Effects {
             changed.with_pending(document)
         } else {
             changed
-        }
-    }
-
-    /// Records that this reference was changed in documents with these ids.
-    pub(crate) fn rewritten(&mut self, graph: &Graph, edge: &Edge, ids: Vec<Bson>) {
-        if graph.is_read_as_value(edge) {
-            self.pass_on(graph, edge.holder, ("_id", ids), vec![edge.path.clone()]);
         }
     }
 

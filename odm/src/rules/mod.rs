@@ -34,6 +34,7 @@ pub(crate) mod effects;
 pub(crate) mod exists;
 pub(crate) mod filling;
 pub(crate) mod lease;
+pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod on_delete;
 pub(crate) mod others;

@@ -2,13 +2,11 @@
 
 use crate::Result;
 use crate::graph::Graph;
-use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::names::{escaped, unescaped_name};
 use crate::own_fields::{ALL, DELETE, FIELDS, OPERATION, PENDING, Token, VERSION, name_of};
-use crate::plan::fields::{ChangedFields, changed};
-use crate::plan::touches::Touches;
+use crate::plan::fields::ChangedFields;
 use crate::store::batch::id;
 use crate::store::fields::{at, put};
 use crate::store::scope::{Scope, Statement};
@@ -92,26 +90,6 @@ impl ChangedFields {
 /// as that changed less than a thousand times in a millisecond.
 pub(crate) fn first_version() -> i64 {
     bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
-}
-
-/// The part of an update that gives a document references back that it had before, with the copies beside them: the version of
-/// its fields that others copy is raised, and updates that its copies, and the copies of it, have missed are pending with the
-/// token. Returns whether there are any.
-pub(crate) fn given_back(
-    graph: &Graph,
-    meta: &'static DocumentMeta,
-    update: &mut Document,
-    token: Token,
-) -> bool {
-    let touches = Touches::of_statement(graph, meta, update);
-    if touches.is_of_source {
-        put(update, "$inc", VERSION, 1_i64.into());
-    }
-    if !touches.affected.is_any() {
-        return false;
-    }
-    record(update, token);
-    true
 }
 
 /// Whether a document is to be deleted as soon as its pending work is applied.
@@ -258,7 +236,8 @@ pub(crate) enum PendingWork {
 }
 
 impl PendingWork {
-    fn of(self, graph: &Graph, meta: &DocumentMeta) -> Option<Token> {
+    /// The token of the work that a statement records in such a document, if it records any.
+    pub(crate) fn of(self, graph: &Graph, meta: &DocumentMeta) -> Option<Token> {
         match self {
             PendingWork::All(token) => Some(token),
             PendingWork::Later(token) => graph.is_derived_later(meta).then_some(token),
@@ -273,28 +252,6 @@ impl From<Token> for PendingWork {
 }
 
 impl Graph {
-    /// The part of an update by the library that passes on its changes: it raises the version, and records pending work for the
-    /// fields that are derived from the changed ones, except in documents that do not exist any more: those that this reference
-    /// names. Returns whether it records any.
-    pub(crate) fn note(
-        &self,
-        meta: &DocumentMeta,
-        update: &mut Document,
-        but: Option<&Edge>,
-        pending: PendingWork,
-    ) -> bool {
-        let mut names = changed(update);
-        names.retain(|name| self.is_read_but(meta, name, but));
-        if names.is_empty() {
-            return false;
-        }
-        put(update, "$inc", VERSION, 1_i64.into());
-        if let Some(token) = pending.of(self, meta) {
-            names.iter().for_each(|name| record_for(update, token, name));
-        }
-        true
-    }
-
     /// The update's part that passes a change of a derived field on, where others are derived from it: it raises its version,
     /// and records pending work for the fields that are derived from it.
     pub(crate) fn passed_on(

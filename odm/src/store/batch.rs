@@ -88,6 +88,24 @@ impl Scope<'_> {
         }
     }
 
+    /// The documents that fit after the last one that was read, or the first ones.
+    pub(crate) async fn next_batch(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: &Document,
+        last: Option<&Bson>,
+        projection: Option<Document>,
+        limit: usize,
+    ) -> Result<Batch> {
+        match last {
+            None => self.first_batch(meta, filter.clone(), projection, limit).await,
+            Some(last) => {
+                let rest = all([filter.clone(), behind(meta, last)]);
+                self.batch(meta, rest, projection, limit).await
+            }
+        }
+    }
+
     /// A few of the documents that fit.
     pub(crate) async fn few(
         &self,

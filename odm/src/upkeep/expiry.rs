@@ -3,7 +3,7 @@
 
 //! An index with a time to live would have the server do it, which knows no reference, no link, no count and no copy.
 
-use crate::engine::remove;
+use crate::engine::delete::walk::walk;
 use crate::model::document::{DocumentMeta, Expiry};
 use crate::rules::on_delete::has_rules;
 use crate::store::action::Action;
@@ -130,7 +130,7 @@ async fn delete_part(
             done.deleted += scope.delete(meta, filter).await?;
             continue;
         }
-        match (remove::remove(scope, meta, filter, done).await, part.as_slice()) {
+        match (walk(scope, meta, filter, done).await, part.as_slice()) {
             (Ok(()), _) => {}
             (Err(error @ Error::StillReferenced { .. }), [id]) => tracing::debug!(
                 target: "odm",

@@ -13,8 +13,8 @@ use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::own_fields::Token;
 use crate::rules::derived::DerivedValue;
-use crate::rules::effects::DeferredWork;
-use crate::rules::link::count;
+use crate::rules::effects::Effects;
+use crate::rules::library::Rewrite;
 use crate::store::batch::{Change, all, document_id, value};
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::scope::{Scope, Statement};
@@ -380,14 +380,13 @@ impl Repaired {
             }
         }
         let mut write = Writing {
-            token: Token::new(),
-            deferred: DeferredWork::default(),
+            effects: Effects::of(false, Token::new()),
             belief,
         };
         let not_repaired = self
             .repair_sorted(scope, (detached, repeated, links), &mut write)
             .await;
-        let drained = std::mem::take(&mut write.deferred).drain(scope).await;
+        let drained = std::mem::take(&mut write.effects.deferred).drain(scope).await;
         left.extend(not_repaired?);
         drained?;
         Ok(left)
@@ -439,7 +438,8 @@ impl Repaired {
         if parent.is_some_and(|parent| graph.may_have_children(parent)) {
             write.leave(scope, edge, parents).await?;
         }
-        write.note(graph, edge, Some(edge), [&mut change.update]);
+        let detachment = Rewrite::repaired_detachment(edge);
+        write.effects.complete(graph, detachment, &mut change.update);
         let filter = all([doc! { "_id": { "$in": holders } }, edge.holders_of(target, keys)]);
         let what = if edge.pulls() {
             RepairKind::Pulled
@@ -477,8 +477,8 @@ impl Repaired {
                 .cloned()
                 .collect();
             let mut update = doc! { "$set": { &edge.path: once } };
-            count::raise_version(edge.holder, &mut update);
-            write.record(scope.odm.graph(), edge, None, &mut update);
+            let repair = Rewrite::repair(edge);
+            write.effects.complete(scope.odm.graph(), repair, &mut update);
             statements.push(Statement {
                 filter: doc! { "_id": document_id(&document), &edge.path: { "$eq": items } },
                 update,
@@ -586,12 +586,7 @@ impl Repaired {
         write
             .leave(scope, edge, losses.iter().filter_map(other_of).collect())
             .await?;
-        write.note(
-            graph,
-            edge,
-            None,
-            statements.iter_mut().map(|one| &mut one.update),
-        );
+        write.complete(graph, edge, &mut statements);
         let mut changed = 0;
         match scope.update(edge.holder, &statements).await {
             Ok(n) => {
@@ -613,12 +608,7 @@ impl Repaired {
             write.leave(scope, back, singles.previous).await?;
             (singles.statements, singles.written)
         };
-        write.note(
-            graph,
-            back,
-            None,
-            statements.iter_mut().map(|one| &mut one.update),
-        );
+        write.complete(graph, back, &mut statements);
         match scope.update(back.holder, &statements).await {
             Ok(n) => {
                 self.count(back, RepairKind::Linked, n);
@@ -658,41 +648,25 @@ pub(crate) enum Belief<'b> {
 
 /// The work that repairs leave to be done after them.
 struct Writing<'m> {
-    /// The token of pending work for fields that other documents derive from the references.
-    token: Token,
-    deferred: DeferredWork,
+    effects: Effects,
     belief: Belief<'m>,
 }
 
 impl Writing<'_> {
-    /// Of updates of one command, which write this reference; what is derived in documents that don't exist is left out.
-    fn note<'u>(
-        &mut self,
-        graph: &Graph,
-        edge: &Edge,
-        but: Option<&Edge>,
-        updates: impl IntoIterator<Item = &'u mut Fields>,
-    ) {
-        for update in updates {
-            if edge.is_two_way() {
-                count::raise_version(edge.holder, update);
-            }
-            self.record(graph, edge, but, update);
+    /// Completes statements that write this reference.
+    fn complete(&mut self, graph: &Graph, edge: &Edge, statements: &mut [Statement]) {
+        for statement in statements {
+            self.effects
+                .complete(graph, Rewrite::repair(edge), &mut statement.update);
         }
     }
 
     /// Records that these parents lose children.
     async fn leave(&mut self, scope: &Scope<'_>, edge: &Edge, parents: Vec<Key>) -> Result<()> {
         if scope.odm.graph().is_parent_edge(edge) {
-            self.deferred.note_parents(scope, edge, parents).await
+            self.effects.deferred.note_parents(scope, edge, parents).await
         } else {
             Ok(())
-        }
-    }
-
-    fn record(&mut self, graph: &Graph, edge: &Edge, but: Option<&Edge>, update: &mut Fields) {
-        if graph.note(edge.holder, update, but, self.token.into()) {
-            self.deferred.add(edge.holder, self.token);
         }
     }
 }

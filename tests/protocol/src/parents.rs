@@ -84,7 +84,7 @@ enum Safeguard {
     OneTransaction,
     /// `Odm::transaction` runs all of it again, also the read of the children before the write.
     ReadWhenRunAgain,
-    /// `remove::erase` reads in the transaction what the deletion has found before it.
+    /// `delete::erase` reads in the transaction what the deletion has found before it.
     ReadOfTheDeleted,
     /// `children::update_parents` changes also the parent that a child leaves.
     PreviousParent,

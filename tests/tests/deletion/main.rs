@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod deletion;
+mod detached;
 mod parts;
 
 fn main() -> std::process::ExitCode {

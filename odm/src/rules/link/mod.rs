@@ -9,7 +9,8 @@ use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::plan::links::{Act, Answers, Effect, Node, Questions, missing};
-use crate::rules::pending::PendingWork;
+use crate::rules::effects::Effects;
+use crate::rules::library::Rewrite;
 use crate::store::batch::{by_ids, id};
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
@@ -44,7 +45,7 @@ pub(crate) fn node(value: RawBsonRef<'_>) -> Option<Node> {
 }
 
 /// Writes these effects, all of them or with an error. Within a transaction that is the caller's to abort; without one a part may
-/// be written. Updates of fields that are derived from the references are left to pending work as `pending` says.
+/// be written.
 ///
 /// # Errors
 /// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
@@ -52,7 +53,7 @@ pub(crate) async fn apply(
     scope: &Scope<'_>,
     graph: &Graph,
     effects: &[Effect],
-    pending: PendingWork,
+    further: &mut Effects,
 ) -> Result<()> {
     let mut collections: Vec<(&'static DocumentMeta, Vec<&Effect>)> = Vec::new();
     for effect in effects {
@@ -66,13 +67,15 @@ pub(crate) async fn apply(
     }
     for (meta, effects) in collections {
         let mut prepared = statements(graph, &effects, meta.version().is_some());
+        let link = Rewrite::link(meta);
         for statement in &mut prepared.statements {
-            count::raise_version(meta, &mut statement.update);
+            further.complete(graph, link, &mut statement.update);
         }
-        for statement in prepared.before.iter_mut().chain(&mut prepared.statements) {
-            graph.note(meta, &mut statement.update, None, pending);
+        for statement in prepared.before.iter_mut().chain(&mut prepared.untouched) {
+            further.complete(graph, link.keeping_version(), &mut statement.update);
         }
-        prepared.count();
+        // The references to remove are still there.
+        prepared.statements.splice(0..0, prepared.untouched.drain(..));
         scope.update(meta, &prepared.before).await?;
         let matched = scope.update(meta, &prepared.statements).await?;
         // A reference to remove may be gone already; an added one must not fail.
@@ -151,7 +154,8 @@ pub(crate) struct Prepared {
     /// Makes arrays that are `null` arrays, which take items.
     pub(crate) before: Vec<Statement>,
     pub(crate) statements: Vec<Statement>,
-    /// Fit the documents that are right already, before the others are.
+    /// Fit the documents that are right already, before the others are. They count the write also there: of two transactions that rely
+    /// on the same document one is run again.
     untouched: Vec<Statement>,
     /// How many documents the statements fit at most, added up.
     pub(crate) documents: u64,
@@ -227,17 +231,6 @@ pub(crate) fn statements(graph: &Graph, effects: &[&Effect], only_changed: bool)
 }
 
 impl Prepared {
-    /// Counts the write in each document that the effects concern, also where there is nothing to change: of two transactions
-    /// that rely on the same document one is run again.
-    fn count(&mut self) {
-        let lists = [&mut self.before, &mut self.untouched, &mut self.statements];
-        for statement in lists.into_iter().flatten() {
-            count::count(&mut statement.update);
-        }
-        // The references to remove are still there.
-        self.statements.splice(0..0, self.untouched.drain(..));
-    }
-
     /// These are not changed where this is so.
     fn leave(&mut self, holders: &[Bson], filter: Document) {
         split(holders, &filter, &Document::new(), &mut self.untouched);

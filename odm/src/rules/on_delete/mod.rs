@@ -1,5 +1,7 @@
 //! The effect of a deletion on the documents that refer to the deleted one.
 
+pub(crate) mod restrict;
+
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, Segment, dotted};
 use crate::model::document::DocumentMeta;
@@ -319,6 +321,17 @@ pub(crate) struct Rules<'g> {
 }
 
 impl<'g> Rules<'g> {
+    /// Whether nothing depends on the documents, so that they need not be read before they are deleted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty() && !self.derives
+    }
+
+    /// The rules by which the references on the other side of links are removed.
+    pub(crate) fn two_way(&self) -> Vec<Rule<'g>> {
+        let links = |rule: &Rule<'g>| rule.is_two_way() && rule.detaches();
+        self.list.iter().copied().filter(links).collect()
+    }
+
     pub(crate) fn of(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
         let list = rules(graph, meta);
         let mut fields = doc! { "_id": 1 };
@@ -328,18 +341,7 @@ impl<'g> Rules<'g> {
                 read_too(&mut fields, &back.path);
             }
         }
-        let mut derives = false;
-        for derived in graph.derived_from(meta) {
-            derives = true;
-            read_too(&mut fields, crate::own_fields::OPERATION);
-            for name in derived.reads(graph) {
-                read_too(&mut fields, name.split('.').next().unwrap_or_default());
-            }
-        }
-        for name in graph.parent_fields_of_others(meta) {
-            derives = true;
-            read_too(&mut fields, &name);
-        }
+        let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
         let whole = list.iter().any(|rule| {
             rule.on_delete() == OnDelete::Restrict || rule.is_two_way() || rule.edge.by() != "_id"
         });

@@ -1,7 +1,11 @@
 //! Deletions to which rules of other documents apply.
 
+mod detach;
+mod erase;
+mod restore;
+pub(crate) mod walk;
+
 use super::{Execution, Outcome, Sent, What, Write};
-use crate::engine::remove;
 use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
 use crate::plan::condition;
@@ -16,7 +20,7 @@ const MAX_DELETES: usize = 10_000;
 
 /// Deletes documents of one collection by the rules of the references to them: all together if nothing refers to one of them
 /// with `restrict`; else the deletions of a bulk are split in halves until each is made or refused alone.
-pub(super) async fn walk(
+pub(super) async fn by_rules(
     execution: Execution<'_>,
     meta: &'static DocumentMeta,
     deletes: &[Write],
@@ -41,7 +45,7 @@ pub(super) async fn walk(
             }
         };
         let mut done = Deleted::default();
-        let made = remove::remove(scope, meta, filter, &mut done).await;
+        let made = walk::walk(scope, meta, filter, &mut done).await;
         all.add(Outcome {
             deleted: done.deleted,
             cascaded: done.cascaded,

@@ -1,0 +1,207 @@
+//! Takes the references to deleted documents out of the documents that hold them, with what others derive of these.
+
+use crate::engine::delete::walk::{BATCH, OnTheWay, Walk};
+use crate::engine::propagate::Beside;
+use crate::graph::sync::is_atomic;
+use crate::graph::{Graph, is};
+use crate::model::copy::SyncMode;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::own_fields::CHILDREN;
+use crate::plan::fields::changed;
+use crate::rules::effects::Effects;
+use crate::rules::library::Rewrite;
+use crate::rules::on_delete::Rule;
+use crate::store::batch::document_id as id;
+use crate::store::batch::{Change, all, ids};
+use crate::store::scope::Scope;
+use crate::{Result, session};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::collections::HashSet;
+
+/// References to deleted documents that are taken out of their holders.
+pub(super) struct Detachment<'g> {
+    pub(super) rule: Rule<'g>,
+    /// The ids of the holders.
+    pub(super) holders: Vec<Bson>,
+    /// The condition of those that still hold such a reference.
+    pub(super) filter: Document,
+    pub(super) change: Change,
+    pub(super) parents: Parents,
+}
+
+/// What becomes of the values that the deleted documents derive of the holders, which are their children.
+pub(super) enum Parents {
+    /// Nothing: they derive none, or they are deleted in the same transaction.
+    Left,
+    /// They are updated in the transaction that detaches the holders.
+    Updated,
+    /// They are pending in these documents, recorded in the transaction that detaches the holders: the documents stay where the process
+    /// dies before it deletes them.
+    Pending(&'static DocumentMeta, Document),
+}
+
+impl Detachment<'_> {
+    /// Whether values that are derived of the holders are updated in the transaction that detaches them: those with `sync = atomic`, and
+    /// others of few holders.
+    fn is_followed_at_once(&self, graph: &Graph, few: usize) -> bool {
+        let edge = self.rule.edge;
+        let fields = changed(&self.change.update);
+        let but = match self.parents {
+            Parents::Updated => None,
+            Parents::Left | Parents::Pending(..) => Some(edge),
+        };
+        let are_read = |modes: fn(SyncMode) -> bool| {
+            let mut fields = fields.iter();
+            fields.any(|field| graph.is_read_in(modes, edge.holder, field, but))
+        };
+        are_read(|sync| sync == SyncMode::Atomic)
+            || self.holders.len() <= few && are_read(|sync| is_atomic(sync, true))
+    }
+
+    /// Updates the holders, and returns the number of those that were changed. Links count in them and raise their versions; a
+    /// holder that is about to be deleted itself keeps its version, which its deletion may require.
+    pub(super) async fn apply(
+        &self,
+        scope: &Scope<'_>,
+        on_the_way: &OnTheWay,
+        effects: &mut Effects,
+    ) -> Result<u64> {
+        let (graph, edge) = (scope.odm.graph(), self.rule.edge);
+        let has_version = self.rule.is_two_way() && edge.holder.version().is_some();
+        let is_going = |id: &Bson| on_the_way.contains(&(edge.holder.collection, Key::of_bson(id)));
+        let holders = self.holders.iter().cloned();
+        let (going, staying): (Vec<Bson>, Vec<Bson>) = holders.partition(|id| has_version && is_going(id));
+        // Which parents a child has left is known from the child as it was, and so is all else that follows.
+        let before = match &self.parents {
+            Parents::Updated => Some(Beside::read(scope, edge.holder, &self.holders).await?),
+            Parents::Pending(meta, which) => {
+                effects
+                    .leave_pending(scope, meta, which.clone(), &[CHILDREN])
+                    .await?;
+                None
+            }
+            Parents::Left => None,
+        };
+        let detachment = Rewrite::detachment(edge);
+        let is_split = !going.is_empty();
+        let mut done = 0;
+        for (holders, rewrite) in [(going, detachment.keeping_version()), (staying, detachment)] {
+            if holders.is_empty() {
+                continue;
+            }
+            let mut change = self.change.clone();
+            let fields = effects.complete(graph, rewrite, &mut change.update);
+            let filter = if is_split {
+                all([doc! { "_id": { "$in": &holders } }, self.filter.clone()])
+            } else {
+                self.filter.clone()
+            };
+            done += scope.change(edge.holder, filter, change).await?;
+            if before.is_none() {
+                effects.pass_on(graph, edge.holder, ("_id", holders), fields);
+            }
+        }
+        if let Some(before) = before {
+            effects.written(scope, None, before).await?;
+        }
+        Ok(done)
+    }
+}
+
+impl<'a> Walk<'a, '_> {
+    /// Removes the references to these documents from the documents that hold them.
+    pub(super) async fn detach(
+        &mut self,
+        meta: &'static DocumentMeta,
+        documents: &[RawDocumentBuf],
+        rule: Rule<'a>,
+    ) -> Result<()> {
+        let Some(refers) = rule.holders(documents) else {
+            return Ok(());
+        };
+        let holder = rule.edge.holder;
+        // A document that is about to be deleted itself keeps its references, or it would have changed.
+        let own: HashSet<Key> = if is(holder, meta) {
+            documents
+                .iter()
+                .map(|document| Key::of_bson(&id(document)))
+                .collect()
+        } else {
+            HashSet::new()
+        };
+        let graph = self.scope.odm.graph();
+        let (session, transactions) = (self.scope.session, self.transactions);
+        let few = self.scope.odm.fan_out_options().in_transaction;
+        // In the application's transaction they are deleted with what they derive.
+        let derive = graph.is_parent_edge_of(rule.edge, meta) && session.is_none();
+        let keys: Vec<Bson> = documents.iter().filter_map(|parent| rule.key(parent)).collect();
+        let mut note = derive && !transactions;
+        let change = rule.detachment(documents);
+        let mut last = None;
+        loop {
+            let fields = Some(doc! { "_id": 1 });
+            let batch = self
+                .scope
+                .next_batch(holder, &refers, last.as_ref(), fields, BATCH)
+                .await?;
+            let mut holders = ids(&batch.documents);
+            holders.retain(|id| !own.contains(&Key::of_bson(id)));
+            if !holders.is_empty() {
+                let filter = all([doc! { "_id": { "$in": &holders } }, refers.clone()]);
+                let mut detachment = Detachment {
+                    rule,
+                    holders,
+                    filter,
+                    change: change.clone(),
+                    parents: if derive { Parents::Updated } else { Parents::Left },
+                };
+                let together =
+                    (transactions || session.is_some()) && detachment.is_followed_at_once(graph, few);
+                if derive && !together {
+                    detachment.parents = if transactions {
+                        Parents::Pending(meta, doc! { rule.edge.by(): { "$in": &keys } })
+                    } else {
+                        Parents::Left
+                    };
+                }
+                if std::mem::take(&mut note) {
+                    let parents = keys.iter().map(Key::of_bson);
+                    self.deferred
+                        .note_parents(&self.scope, rule.edge, parents)
+                        .await?;
+                }
+                let changed = self.detach_batch(&detachment, together).await?;
+                self.count(rule, changed);
+            }
+            last = batch.documents.last().map(id);
+            if !batch.more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Detaches some holders: with the values that are derived of them in one transaction, or with pending work for these.
+    async fn detach_batch(&mut self, detachment: &Detachment<'_>, together: bool) -> Result<u64> {
+        let (scope, token) = (self.scope, self.token);
+        let on_the_way = &self.on_the_way;
+        let apply = async |scope: Scope<'_>| {
+            let mut effects = Effects::of(together, token);
+            let changed = detachment.apply(&scope, on_the_way, &mut effects).await?;
+            let (_, deferred) = effects.end(&scope).await?;
+            Ok((changed, deferred))
+        };
+        let is_one = together || matches!(detachment.parents, Parents::Pending(..));
+        let (changed, deferred) = if is_one && scope.session.is_none() {
+            session::take_turns(scope.odm, Vec::new(), async |session| {
+                scope.trip(); // its commit
+                apply(scope.within(&session)).await
+            })
+            .await?
+        } else {
+            apply(scope).await?
+        };
+        self.deferred.add_all(deferred);
+        Ok(changed)
+    }
+}

@@ -1,0 +1,230 @@
+//! Deletes the documents of a batch, with the other side of their links and what is derived of them.
+
+use crate::engine::delete::detach::{Detachment, Parents};
+use crate::engine::delete::walk::{BATCH, Level, OnTheWay, Walk};
+use crate::engine::drain;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::rules::effects::{DeferredWork, Effects};
+use crate::rules::on_delete::Rule;
+use crate::store::batch::document_id as id;
+use crate::store::batch::{all, document, ids};
+use crate::store::each;
+use crate::store::scope::Scope;
+use crate::{Result, rules, session};
+use mongodb::bson::{Document, RawDocumentBuf, doc};
+use std::collections::HashSet;
+
+/// Maximum number of documents that one transaction changes: it has to end within the server's minute.
+const LINKS: usize = 5_000;
+
+/// Maximum size of the documents that one condition compares with, unless it is a single document: a message has at most 16
+/// MiB.
+const BYTES: usize = 8 << 20;
+
+impl<'a> Walk<'a, '_> {
+    /// Deletes the batch; afterwards it contains the documents that were deleted.
+    pub(super) async fn delete(&mut self, level: &mut Level<'a>) -> Result<()> {
+        let unlinks: Vec<Rule<'a>> = if !self.is_alone() {
+            level.rules.two_way()
+        } else {
+            Vec::new()
+        };
+        let batch = std::mem::take(&mut level.batch);
+        let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());
+        for part in parts(batch, &unlinks) {
+            let mut erased = if !(self.transactions && (!unlinks.is_empty() || level.rules.derives)) {
+                erase(self.scope, level, &part, (&unlinks, &self.on_the_way), false).await?
+            } else {
+                let (scope, level, part) = (self.scope, &*level, &part);
+                let unlinks = (unlinks.as_slice(), &self.on_the_way);
+                session::take_turns(scope.odm, Vec::new(), async |session| {
+                    scope.trip(); // its commit
+                    erase(scope.within(&session), level, part, unlinks, true).await
+                })
+                .await?
+            };
+            self.deleted(level, erased.deleted);
+            self.drain_after(std::mem::take(&mut erased.deferred)).await?;
+            for (rule, changed) in unlinks.iter().zip(erased.unlinked) {
+                self.count(*rule, changed);
+            }
+            for document in part {
+                let id = id(&document);
+                if !erased.there.contains(&Key::of_bson(&id)) {
+                    gone.push(document)
+                } else {
+                    self.on_the_way
+                        .remove(&(level.meta.collection, Key::of_bson(&id)));
+                    if level.rules.whole {
+                        level.changed.push(id);
+                    }
+                }
+            }
+        }
+        if !gone.is_empty() {
+            level.attempts = 0;
+        }
+        level.batch = gone;
+        Ok(())
+    }
+
+    /// Deletes the next batch of documents that no rule protects or follows, but of which something is derived: they are read in the
+    /// transaction that deletes them.
+    pub(super) async fn delete_next(&mut self, level: &mut Level<'a>) -> Result<()> {
+        let (scope, meta) = (self.scope, level.meta);
+        let (filter, last) = (&level.filter, level.last.as_ref());
+        let (batch, deleted, deferred) = session::take_turns(scope.odm, Vec::new(), async |session| {
+            scope.trip(); // its commit
+            let scope = scope.within(&session);
+            let fields = Some(rules::needed(scope.odm.graph(), meta));
+            let batch = scope.next_batch(meta, filter, last, fields, BATCH).await?;
+            if batch.documents.is_empty() {
+                return Ok((batch, 0, DeferredWork::default()));
+            }
+            let deleted = scope.delete(meta, among(&batch.documents)).await?;
+            let mut effects = Effects::new(&scope);
+            let documents: Vec<&RawDocumentBuf> = batch.documents.iter().collect();
+            effects.deleted(&scope, meta, &documents).await?;
+            let (_, deferred) = effects.end(&scope).await?;
+            Ok((batch, deleted, deferred))
+        })
+        .await?;
+        level.read(batch);
+        self.deleted(level, deleted);
+        self.drain_after(deferred).await
+    }
+
+    /// Applies the work that a transaction of a deletion has left. If that fails, the documents after it are deleted and checked
+    /// nevertheless.
+    async fn drain_after(&mut self, deferred: DeferredWork) -> Result<()> {
+        match self.scope.session {
+            Some(session) => session.leave(deferred),
+            None => {
+                let drained = each::but_for_the_deployment(deferred.drain(&self.scope).await)?;
+                self.failed = std::mem::replace(&mut self.failed, Ok(())).and(drained.map(drop));
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Erased {
+    deleted: u64,
+    /// The ids of those that are still there: they have changed since they were read.
+    there: HashSet<Key>,
+    /// By rule.
+    unlinked: Vec<u64>,
+    /// The work that is left after the commit.
+    deferred: DeferredWork,
+}
+
+/// Deletes documents if they are still as they were read, and removes the links to the deleted ones. Documents that were read
+/// before the transaction began are read again in it if something is derived from them: another client may have changed or
+/// deleted them since, with their effects.
+async fn erase(
+    scope: Scope<'_>,
+    level: &Level<'_>,
+    part: &[RawDocumentBuf],
+    (unlinks, on_the_way): (&[Rule<'_>], &OnTheWay),
+    read_before: bool,
+) -> Result<Erased> {
+    let all_ids = ids(part);
+    let mut erased = Erased {
+        deleted: 0,
+        there: HashSet::new(),
+        unlinked: Vec::new(),
+        deferred: DeferredWork::default(),
+    };
+    if part.is_empty() {
+        return Ok(erased);
+    }
+    let filter = if !level.rules.whole {
+        all([among(part), level.filter.clone()])
+    } else {
+        as_read(level.meta, part)?
+    };
+    let graph = scope.odm.graph();
+    let own = if read_before && level.rules.derives {
+        Some(
+            scope
+                .every(level.meta, filter.clone(), rules::needed(graph, level.meta))
+                .await?,
+        )
+    } else {
+        None
+    };
+    // Outside of a transaction, what is derived from them is derived without them before they are deleted.
+    erased.deleted = if level.rules.derives && scope.session.is_none() {
+        drain::delete_after_draining(&scope, level.meta, filter).await?
+    } else {
+        scope.delete(level.meta, filter).await?
+    };
+    if erased.deleted < part.len() as u64 {
+        let left = scope.there(level.meta, &all_ids).await?;
+        erased.there = left.iter().map(|document| Key::of_bson(&id(document))).collect();
+    }
+    let gone: Vec<&RawDocumentBuf> = part
+        .iter()
+        .filter(|document| !erased.there.contains(&Key::of_bson(&id(document))))
+        .collect();
+    let mut effects = Effects::new(&scope);
+    for rule in unlinks {
+        let changed = match rule.holders(gone.iter().copied()) {
+            Some(filter) => {
+                let named = rule.named(gone.iter().copied());
+                let detachment = Detachment {
+                    rule: *rule,
+                    holders: named.iter().map(Key::to_bson).collect(),
+                    filter,
+                    change: rule.detachment(gone.iter().copied()),
+                    parents: Parents::Left,
+                };
+                detachment.apply(&scope, on_the_way, &mut effects).await?
+            }
+            None => 0,
+        };
+        erased.unlinked.push(changed);
+    }
+    if scope.session.is_some() {
+        if level.rules.derives {
+            let deleted = own.as_ref().map_or(gone, |own| own.iter().collect());
+            effects.deleted(&scope, level.meta, &deleted).await?;
+        }
+        (_, erased.deferred) = effects.end(&scope).await?;
+    }
+    Ok(erased)
+}
+
+/// Splits a batch by the maximum number of links for one transaction, and the maximum number of bytes for one condition.
+fn parts(batch: Vec<RawDocumentBuf>, unlinks: &[Rule<'_>]) -> Vec<Vec<RawDocumentBuf>> {
+    let mut parts: Vec<Vec<RawDocumentBuf>> = Vec::new();
+    let (mut links, mut bytes) = (0, 0);
+    for document in batch {
+        let more: usize = unlinks.iter().map(|rule| rule.named([&document]).len()).sum();
+        let size = document.as_bytes().len();
+        links += more;
+        bytes += size;
+        match parts.last_mut() {
+            Some(part) if links <= LINKS && bytes <= BYTES => part.push(document),
+            _ => {
+                (links, bytes) = (more, size);
+                parts.push(vec![document]);
+            }
+        }
+    }
+    parts
+}
+
+/// The condition of these documents.
+fn among(documents: &[RawDocumentBuf]) -> Document {
+    doc! { "_id": { "$in": ids(documents) } }
+}
+
+/// The condition of those of these documents that are still as they were read.
+fn as_read(meta: &'static DocumentMeta, documents: &[RawDocumentBuf]) -> Result<Document> {
+    let as_read = documents.iter().map(|raw| document(raw, meta));
+    let as_read: Vec<Document> = as_read.collect::<Result<_>>()?;
+    let is_one = doc! { "$expr": { "$in": ["$$ROOT", { "$literal": as_read }] } };
+    Ok(all([among(documents), is_one]))
+}

@@ -1,0 +1,555 @@
+//! The walk of a deletion: down the references to the deleted documents, level by level, by the `on_delete` rules of these references.
+//!
+//! Every deletion is two walks: the first one looks for a `restrict`, down every cascade that may reach one, and writes
+//! nothing; the second one deletes. Whether references refuse a deletion is decided in `rules/on_delete/restrict.rs`.
+//!
+//! A document is deleted after everything that refers to it, in batches in the order of their ids, so the rest of an interrupted
+//! deletion is found again from the document at the top. After a batch is deleted, references to it are looked up again: this finds
+//! a writer that checked its target before the deletion and wrote after the first look; one that writes later finds the target gone
+//! when it checks again itself.
+//!
+//! The levels of a cascade are a list rather than calls within calls: a chain of references may be as long as the collection.
+//!
+//! # Round trips
+//!
+//! | step, for a batch of documents | round trips |
+//! | --- | --- |
+//! | the documents are read | 1, if a rule applies to them, or something is derived of them |
+//! | a reference with `restrict` | 1 before they are deleted, and 1 after that if it is one-way |
+//! | with `cascade` | those of the level below, and 1 after |
+//! | with `nullify` or `pull`, one-way | 1 for each 1,000 holders and 1 that updates them, and 1 after |
+//! | two-way, with `nullify` or `pull` | 1, and 1 for the commit; on a standalone server as one-way |
+//! | with `keep` | 0 |
+//! | they are deleted | 1, and 1 for the commit if it is a transaction |
+//!
+//! On top of this come those of the values that are derived of the deleted documents and of the holders, and 1 for the commit of the
+//! transaction in which holders are updated with these values.
+
+use crate::engine::documents::found;
+use crate::error::results::Deleted;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::model::names::read_too;
+use crate::model::reference::OnDelete;
+use crate::plan::repeated::{empties_itself, is_asked_once, rest};
+use crate::rules::effects::DeferredWork;
+use crate::rules::on_delete::restrict::Restricting;
+use crate::rules::on_delete::{Detached, Rule, Rules};
+use crate::session::Turn;
+use crate::store::batch::document_id as id;
+use crate::store::batch::{Batch, all, behind};
+use crate::store::scope::Scope;
+use crate::{Error, Result, own_fields, rules};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Number of documents of one level that are deleted, or changed, at a time.
+pub(super) const BATCH: usize = 1_000;
+
+/// The same where each document is compared with its state when it was read.
+const WHOLE_BATCH: usize = 200;
+
+/// Maximum number of attempts to delete documents that keep changing.
+const ATTEMPTS: u32 = 10;
+
+/// Deletes the documents that match, by the rules of all registered references. The counts are added to `done`, also where it
+/// ends with an error.
+pub(crate) fn walk<'s>(
+    scope: Scope<'s>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    done: &'s mut Deleted,
+) -> BoxFuture<'s, Result<()>> {
+    // Boxed: the future is large, and most deletions do not come here.
+    async move {
+        may_follow(scope, meta)?;
+        let turn = match scope.session {
+            Some(session) => Some(session.turn().await),
+            None => None,
+        };
+        let walked = walk_in_turn(scope, meta, filter, done).await;
+        turn.into_iter().for_each(Turn::end);
+        walked
+    }
+    .boxed()
+}
+
+async fn walk_in_turn(
+    scope: Scope<'_>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    done: &mut Deleted,
+) -> Result<()> {
+    // Their derived fields, and links among each other, change before they are deleted.
+    let graph = scope.odm.graph();
+    let filter = if is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
+        let rest = rest(graph, meta, &filter, empties_itself);
+        let found = found(&scope, meta, filter, "deleted").await?;
+        all([doc! { "_id": { "$in": found } }, rest])
+    } else {
+        filter
+    };
+    let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
+    let mut walk = Walk::new(scope, transactions, done);
+    let mut root = walk.level(meta, filter, true);
+    if root.rules.restricts {
+        let copy = walk.level(meta, root.filter.clone(), true);
+        walk.run(copy).await?;
+        // A single batch need not be read again.
+        if let Some(documents) = walk.first.take() {
+            root.resume(State::Before(0), documents);
+        }
+    }
+    walk.deletes = true;
+    let outcome = walk.run(root).await;
+    let drained = walk.drain().await;
+    if let Some(session) = scope.session {
+        if let Err(error) = &outcome {
+            // A part of it may be written: it must not be committed, whatever the caller does with the error.
+            session.spoil(error);
+        }
+        session.look_at_the_end(std::mem::take(&mut walk.later));
+    }
+    outcome.and(drained)
+}
+
+/// Refuses a deletion that writes documents whose copies these models lack, or that deletes documents to which they lack
+/// references.
+fn may_follow(scope: Scope<'_>, meta: &'static DocumentMeta) -> Result<()> {
+    let mut known: HashSet<&str> = HashSet::new();
+    let mut open = vec![meta];
+    while let Some(meta) = open.pop() {
+        scope.odm.may_delete(meta)?;
+        for edge in scope.odm.graph().incoming(meta) {
+            if matches!(edge.reference.on_delete, OnDelete::Keep | OnDelete::Restrict) {
+                continue;
+            }
+            scope.odm.may_write(edge.holder)?;
+            if edge.reference.on_delete == OnDelete::Cascade && known.insert(edge.holder.collection) {
+                open.push(edge.holder);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Looks for new references to documents that were deleted in a transaction, after its commit.
+pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()> {
+    let transactions = scope.odm.has_transactions().await?;
+    let mut done = Deleted::default();
+    let mut walk = Walk::new(scope, transactions, &mut done);
+    walk.deletes = true;
+    let mut failed = None;
+    for Later { meta, deleted } in later {
+        let mut level = walk.level(meta, Document::new(), false);
+        level.resume(State::Look, deleted);
+        if let Err(error) = walk.run(level).await {
+            failed = failed.or(Some(error));
+        }
+    }
+    let drained = walk.drain().await;
+    failed.map_or(drained, Err)
+}
+
+/// Documents that were deleted in a transaction of the caller: references to them are looked up again after its commit.
+#[derive(Debug)]
+pub(crate) struct Later {
+    meta: &'static DocumentMeta,
+    deleted: Vec<RawDocumentBuf>,
+}
+
+pub(super) enum State {
+    /// The next batch is to be read.
+    Read,
+    /// This rule is to be applied to the documents that refer to the batch.
+    Before(usize),
+    /// The batch is to be deleted.
+    Delete,
+    /// It is deleted: new references that restrict the deletion are to be looked up.
+    Look,
+    /// This rule is to be applied to the documents that have got a reference to it meanwhile.
+    After(usize),
+    /// Documents that were changed since they were read are to be read again.
+    Again,
+}
+
+/// Documents that are deleted for the same reason: the condition at the top, or a reference to documents of the level above.
+pub(super) struct Level<'a> {
+    pub(super) meta: &'static DocumentMeta,
+    pub(super) rules: Arc<Rules<'a>>,
+    /// All documents of the level.
+    pub(super) filter: Document,
+    pub(super) root: bool,
+    pub(super) state: State,
+    pub(super) batch: Vec<RawDocumentBuf>,
+    /// The id of the last document that was read.
+    pub(super) last: Option<Bson>,
+    pub(super) more: bool,
+    pub(super) batches: u32,
+    /// The ids of those that had changed since they were read.
+    pub(super) changed: Vec<Bson>,
+    pub(super) attempts: u32,
+    /// The error of the references that restricted the deletion of some of the batch.
+    pub(super) refused: Option<Error>,
+}
+
+impl<'a> Level<'a> {
+    /// Goes behind this batch, and returns its documents.
+    pub(super) fn read(&mut self, batch: Batch) -> Vec<RawDocumentBuf> {
+        self.more = batch.more;
+        self.batches += 1;
+        if let Some(last) = batch.documents.last() {
+            self.last = Some(id(last));
+        }
+        batch.documents
+    }
+
+    /// Continues with a batch that contains the whole level.
+    fn resume(&mut self, state: State, batch: Vec<RawDocumentBuf>) {
+        self.batch = batch;
+        self.more = false;
+        self.state = state;
+    }
+
+    /// The look for references that refuse the deletion of documents of the batch, before it or after it.
+    pub(super) fn restricting<'l>(&'l self, scope: Scope<'l>, after: bool) -> Restricting<'l, 'a> {
+        let together = if after {
+            // Those that are still to be deleted.
+            let changed = doc! { "_id": { "$in": &self.changed } };
+            let coming = self.last.as_ref().filter(|_| self.more);
+            let coming = coming.map(|last| all([self.filter.clone(), behind(self.meta, last)]));
+            [changed].into_iter().chain(coming).collect()
+        } else {
+            vec![self.filter.clone()]
+        };
+        Restricting {
+            scope,
+            meta: self.meta,
+            rules: &self.rules,
+            together,
+            after,
+        }
+    }
+}
+
+/// The documents in the batches of all levels of a deletion, by collection and id.
+pub(super) type OnTheWay = HashSet<(&'static str, Key)>;
+
+pub(super) struct Walk<'a, 'd> {
+    pub(super) scope: Scope<'a>,
+    /// Whether two-way references are removed in transactions of this walk's own.
+    pub(super) transactions: bool,
+    /// Whether this is the walk that deletes, or the one that looks for a `restrict`.
+    pub(super) deletes: bool,
+    pub(super) rules: HashMap<&'static str, Arc<Rules<'a>>>,
+    /// The documents in the batches of all levels. One that is met again refers to itself in a circle.
+    pub(super) on_the_way: OnTheWay,
+    pub(super) done: &'d mut Deleted,
+    /// The batch at the top, if one was all.
+    pub(super) first: Option<Vec<RawDocumentBuf>>,
+    pub(super) later: Vec<Later>,
+    /// The token of the pending work of documents from which references were removed.
+    pub(super) token: own_fields::Token,
+    /// This pending work, and the parents that children were detached from: they may stay after all, or be inserted again.
+    pub(super) deferred: DeferredWork,
+    /// The failure of pending work after a transaction, which stays pending.
+    pub(super) failed: Result<()>,
+}
+
+impl<'a, 'd> Walk<'a, 'd> {
+    fn new(scope: Scope<'a>, transactions: bool, done: &'d mut Deleted) -> Self {
+        Walk {
+            scope,
+            transactions,
+            deletes: false,
+            rules: HashMap::new(),
+            on_the_way: HashSet::new(),
+            done,
+            first: None,
+            later: Vec::new(),
+            token: own_fields::Token::new(),
+            deferred: DeferredWork::default(),
+            failed: Ok(()),
+        }
+    }
+
+    /// Whether the two sides of a link are separate writes: on a standalone server.
+    pub(super) fn is_alone(&self) -> bool {
+        !self.transactions && self.scope.session.is_none()
+    }
+
+    /// Applies the pending work of documents from which references were removed, and of the parents that lost children.
+    async fn drain(&mut self) -> Result<()> {
+        let mut drained = std::mem::replace(&mut self.failed, Ok(()));
+        let deferred = std::mem::take(&mut self.deferred);
+        match self.scope.session {
+            Some(session) => session.leave(deferred),
+            None => drained = drained.and(deferred.drain(&self.scope).await.map(drop)),
+        }
+        drained
+    }
+
+    fn rules(&mut self, meta: &'static DocumentMeta) -> Arc<Rules<'a>> {
+        let graph = self.scope.odm.graph();
+        self.rules
+            .entry(meta.collection)
+            .or_insert_with(|| Arc::new(Rules::of(graph, meta)))
+            .clone()
+    }
+
+    pub(super) fn level(&mut self, meta: &'static DocumentMeta, filter: Document, root: bool) -> Level<'a> {
+        Level {
+            meta,
+            rules: self.rules(meta),
+            filter,
+            root,
+            state: State::Read,
+            batch: Vec::new(),
+            last: None,
+            more: true,
+            batches: 0,
+            changed: Vec::new(),
+            attempts: 0,
+            refused: None,
+        }
+    }
+
+    async fn run(&mut self, mut top: Level<'a>) -> Result<()> {
+        self.on_the_way.clear();
+        self.enter(&mut top);
+        let mut levels = vec![top];
+        while let Some(mut level) = levels.pop() {
+            let below = self.step(&mut level).await?;
+            if let Some(below) = below {
+                levels.push(level);
+                levels.extend(below);
+            }
+        }
+        Ok(())
+    }
+
+    /// One step of a level: `None` when it is done, else the level below that comes first.
+    async fn step(&mut self, level: &mut Level<'a>) -> Result<Option<Option<Level<'a>>>> {
+        match level.state {
+            State::Read => {
+                self.leave(level);
+                if !level.more {
+                    if !self.deletes && level.root && level.batches == 1 {
+                        self.first = Some(std::mem::take(&mut level.batch));
+                    }
+                    return Ok(None);
+                }
+                if self.transactions && self.deletes && level.rules.list.is_empty() {
+                    self.delete_next(level).await?;
+                    return Ok(Some(None));
+                }
+                self.read(level).await?;
+                if !level.batch.is_empty() {
+                    level.restricting(self.scope, false).check(&level.batch).await?;
+                    level.state = State::Before(0);
+                }
+            }
+            State::Before(at) => {
+                let Some(rule) = level.rules.list.get(at).copied() else {
+                    level.state = if self.deletes { State::Delete } else { State::Read };
+                    return Ok(Some(None));
+                };
+                level.state = State::Before(at + 1);
+                return self.apply(level.meta, &level.batch, rule).await.map(Some);
+            }
+            State::Delete => {
+                self.delete(level).await?;
+                level.state = match self.scope.session {
+                    None => State::Look,
+                    Some(_) => {
+                        self.postpone(level);
+                        State::Again
+                    }
+                };
+            }
+            State::Look => {
+                self.restore_referenced(level).await?;
+                level.state = State::After(0);
+            }
+            State::After(at) => {
+                let Some(rule) = level.rules.list.get(at).copied() else {
+                    level.state = State::Again;
+                    return Ok(Some(None));
+                };
+                level.state = State::After(at + 1);
+                // A new two-way reference would have changed the document itself, which then would not have been deleted;
+                // without a transaction the other side of a link may have been written before it.
+                if !rule.is_two_way() || self.is_alone() {
+                    return self.apply_late(level, rule).await.map(Some);
+                }
+            }
+            State::Again => {
+                level.state = State::Read;
+                if let Some(error) = level.refused.take() {
+                    return Err(error);
+                }
+                if !level.changed.is_empty() {
+                    self.read_again(level).await?;
+                }
+            }
+        }
+        Ok(Some(None))
+    }
+
+    /// Reads the next batch.
+    async fn read(&mut self, level: &mut Level<'a>) -> Result<()> {
+        // The walk that only looks needs no whole documents, except in the first batch, which is the only one most of the time.
+        let whole = level.rules.whole && (self.deletes || level.root && level.batches == 0);
+        let (fields, limit) = if whole {
+            (None, WHOLE_BATCH)
+        } else if self.scope.session.is_some() && level.rules.derives {
+            // What is derived of them is updated in this transaction.
+            let mut fields = level.rules.fields.clone();
+            let needed = rules::needed(self.scope.odm.graph(), level.meta);
+            needed.keys().for_each(|name| read_too(&mut fields, name));
+            (Some(fields), BATCH)
+        } else {
+            (Some(level.rules.fields.clone()), BATCH)
+        };
+        let after = level.last.as_ref();
+        let batch = self
+            .scope
+            .next_batch(level.meta, &level.filter, after, fields, limit)
+            .await?;
+        level.batch = level.read(batch);
+        level.attempts = 0;
+        self.enter(level);
+        Ok(())
+    }
+
+    /// Reads those again that had changed, if they still are to be deleted.
+    async fn read_again(&mut self, level: &mut Level<'a>) -> Result<()> {
+        self.leave(level);
+        level.attempts += 1;
+        if level.attempts > ATTEMPTS {
+            return Err(Error::Contention {
+                collection: level.meta.collection,
+                source: None,
+                message: format!(
+                    "documents changed during each of {ATTEMPTS} attempts to delete them, such as the one with _id {}: try \
+                     again",
+                    level.changed.first().unwrap_or(&Bson::Null)
+                ),
+            });
+        }
+        let changed = std::mem::take(&mut level.changed);
+        let filter = all([level.filter.clone(), doc! { "_id": { "$in": &changed } }]);
+        let batch = self
+            .scope
+            .first_batch(level.meta, filter, None, changed.len() + 1)
+            .await?;
+        level.batch = batch.documents;
+        if batch.more {
+            // They have grown: the others follow.
+            let read: HashSet<Key> = level.batch.iter().map(|one| Key::of_bson(&id(one))).collect();
+            let rest = changed.into_iter();
+            level.changed = rest.filter(|id| !read.contains(&Key::of_bson(id))).collect();
+            level.attempts = 0;
+        }
+        self.enter(level);
+        if !level.batch.is_empty() {
+            level.restricting(self.scope, false).check(&level.batch).await?;
+            level.state = State::Before(0);
+        }
+        Ok(())
+    }
+
+    /// The second look waits until the caller's transaction is committed: its snapshot shows no new references.
+    fn postpone(&mut self, level: &Level<'a>) {
+        let one_way = level.rules.list.iter().any(|rule| !rule.is_two_way());
+        if one_way && !level.batch.is_empty() {
+            self.later.push(Later {
+                meta: level.meta,
+                deleted: level.batch.clone(),
+            });
+        }
+    }
+
+    /// Leaves out the documents that the walk has reached already.
+    fn enter(&mut self, level: &mut Level<'a>) {
+        let collection = level.meta.collection;
+        level
+            .batch
+            .retain(|document| self.on_the_way.insert((collection, Key::of_bson(&id(document)))));
+    }
+
+    fn leave(&mut self, level: &Level<'a>) {
+        for document in &level.batch {
+            self.on_the_way
+                .remove(&(level.meta.collection, Key::of_bson(&id(document))));
+        }
+    }
+
+    /// Applies the rule to the documents that refer to these; returns them as a level, where they are deleted too.
+    async fn apply(
+        &mut self,
+        meta: &'static DocumentMeta,
+        documents: &[RawDocumentBuf],
+        rule: Rule<'a>,
+    ) -> Result<Option<Level<'a>>> {
+        match rule.on_delete() {
+            OnDelete::Cascade => {
+                let holder = rule.edge.holder;
+                let Some(filter) = rule.holders(documents) else {
+                    return Ok(None);
+                };
+                let below = self.level(holder, filter, false);
+                if !self.deletes {
+                    return Ok(below.rules.restricts.then_some(below));
+                }
+                if below.rules.is_empty() {
+                    self.done.cascaded += self.scope.delete(holder, below.filter).await?;
+                    return Ok(None);
+                }
+                Ok(Some(below))
+            }
+            // Two-way references are removed in one transaction with the documents.
+            OnDelete::Nullify | OnDelete::Pull if self.deletes && (!rule.is_two_way() || self.is_alone()) => {
+                self.detach(meta, documents, rule).await?;
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Applies the rule to documents that have got a reference to the batch since the first look.
+    async fn apply_late(&mut self, level: &Level<'a>, rule: Rule<'a>) -> Result<Option<Level<'a>>> {
+        if rule.on_delete() == OnDelete::Restrict {
+            return Ok(None);
+        }
+        let Some(refers) = rule.holders(&level.batch) else {
+            return Ok(None);
+        };
+        let fields = doc! { "_id": 1 };
+        let found = self.scope.few(rule.edge.holder, refers, fields, 1).await?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let (gone, there) = self.gone(level, rule).await?;
+        self.renew(rule, &there).await?;
+        self.apply(level.meta, &gone, rule).await
+    }
+
+    pub(super) fn count(&mut self, rule: Rule<'a>, changed: u64) {
+        match rule.counts_as() {
+            Detached::Nullified => self.done.nullified += changed,
+            Detached::Pulled => self.done.pulled += changed,
+        }
+    }
+
+    pub(super) fn deleted(&mut self, level: &Level<'_>, deleted: u64) {
+        if level.root {
+            self.done.deleted += deleted
+        } else {
+            self.done.cascaded += deleted
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Whether references with `on_delete = restrict` refuse the deletion of documents.
+
+use crate::graph::is;
+use crate::graph::sync::fields_of;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::model::reference::OnDelete;
+use crate::rules::on_delete::{Rule, Rules};
+use crate::store::batch::all;
+use crate::store::batch::document_id as id;
+use crate::store::scope::Scope;
+use crate::{Error, Result};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::collections::HashSet;
+
+/// Number of documents that are read at a time.
+const BATCH: usize = 1_000;
+
+/// Number of ids of holders that an error lists.
+const SAMPLE: usize = 5;
+
+/// Number of queries for references that run at once.
+const AT_ONCE: usize = 8;
+
+/// The look for references to documents of one type that refuse their deletion.
+pub(crate) struct Restricting<'l, 'g> {
+    pub(crate) scope: Scope<'l>,
+    pub(crate) meta: &'static DocumentMeta,
+    pub(crate) rules: &'l Rules<'g>,
+    /// The conditions of the documents that are deleted together, for the same reason. References among them refuse nothing.
+    pub(crate) together: Vec<Document>,
+    /// Whether the documents are deleted already.
+    pub(crate) after: bool,
+}
+
+/// The references that refuse a deletion.
+pub(crate) struct Refusal<'g> {
+    rule: Rule<'g>,
+    /// The condition that the documents which hold them were found by.
+    others: Document,
+    /// A few of these.
+    found: Vec<RawDocumentBuf>,
+}
+
+impl<'g> Restricting<'_, 'g> {
+    /// Fails if references refuse the deletion of one of these documents.
+    ///
+    /// # Errors
+    /// [`Error::StillReferenced`].
+    pub(crate) async fn check(&self, documents: &[RawDocumentBuf]) -> Result<()> {
+        match self.first(documents).await? {
+            Some(refusal) => Err(self.error(refusal, documents).await?),
+            None => Ok(()),
+        }
+    }
+
+    /// The references that refuse the deletion of one of these documents, by the first rule that has some.
+    pub(crate) async fn first(&self, documents: &[RawDocumentBuf]) -> Result<Option<Refusal<'g>>> {
+        let scope = self.scope;
+        let looks: Vec<_> = self
+            .rules
+            .restricting(self.after)
+            .filter_map(|rule| Some((rule, self.others(rule, documents)?)))
+            .map(|(rule, others)| {
+                async move {
+                    let found = scope
+                        .few(rule.edge.holder, others.clone(), fields_of([rule.edge]), SAMPLE)
+                        .await?;
+                    Ok::<_, Error>(Refusal { rule, others, found })
+                }
+                .boxed()
+            })
+            .collect();
+        // The operations of a transaction take turns.
+        let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
+        let looks: Vec<Refusal<'g>> = stream::iter(looks).buffered(at_once).try_collect().await?;
+        Ok(looks.into_iter().find(|refusal| !refusal.found.is_empty()))
+    }
+
+    /// The ids of all of these documents whose deletion references of this rule refuse, with a few of the references.
+    pub(crate) async fn all(
+        &self,
+        rule: Rule<'g>,
+        documents: &[RawDocumentBuf],
+    ) -> Result<Option<(HashSet<Key>, Option<Refusal<'g>>)>> {
+        let Some(others) = self.others(rule, documents) else {
+            return Ok(None);
+        };
+        let holder = rule.edge.holder;
+        let (mut referred, mut sample) = (HashSet::new(), Vec::new());
+        let mut last = None;
+        loop {
+            let fields = Some(fields_of([rule.edge]));
+            let batch = self
+                .scope
+                .next_batch(holder, &others, last.as_ref(), fields, BATCH)
+                .await?;
+            last = batch.documents.last().map(id);
+            for found in &batch.documents {
+                let which = rule.referred(found, documents);
+                referred.extend(which.map(|document| Key::of_bson(&id(document))));
+            }
+            let room = SAMPLE.saturating_sub(sample.len());
+            sample.extend(batch.documents.into_iter().take(room));
+            if !batch.more {
+                break;
+            }
+        }
+        let refusal = (!sample.is_empty()).then_some(Refusal {
+            rule,
+            others,
+            found: sample,
+        });
+        Ok(Some((referred, refusal)))
+    }
+
+    /// The condition of the documents that refer to one of these and are not deleted together with them.
+    fn others(&self, rule: Rule<'_>, documents: &[RawDocumentBuf]) -> Option<Document> {
+        let refers = rule.holders(documents)?;
+        if is(rule.edge.holder, self.meta) {
+            Some(all([refers, doc! { "$nor": self.together.clone() }]))
+        } else {
+            Some(refers)
+        }
+    }
+
+    /// The error that names one of the documents, and the references to it.
+    pub(crate) async fn error(&self, refusal: Refusal<'_>, documents: &[RawDocumentBuf]) -> Result<Error> {
+        let Refusal { rule, others, found } = refusal;
+        let referred = found
+            .iter()
+            .find_map(|holder| rule.referred(holder, documents).next());
+        let Some(referred) = referred.or(documents.first()) else {
+            return Err(Error::Query {
+                collection: self.meta.collection,
+                message: "nothing was to be deleted".to_owned(),
+            });
+        };
+        let one = std::slice::from_ref(referred);
+        let sample: Vec<Bson> = found
+            .iter()
+            .filter(|holder| rule.referred(holder, one).next().is_some())
+            .map(id)
+            .collect();
+        let count = match (documents.len(), found.len() < SAMPLE) {
+            (1, true) => sample.len() as u64,
+            _ => {
+                let filter = all(rule.holders(one).into_iter().chain([others]));
+                self.scope.count(rule.edge.holder, filter).await?
+            }
+        };
+        Ok(Error::StillReferenced {
+            collection: self.meta.collection,
+            id: Box::new(id(referred)),
+            by: rule.edge.holder.collection,
+            field: rule.edge.path.clone(),
+            count: count.max(1),
+            sample,
+        })
+    }
+}
+
+impl<'g> Rules<'g> {
+    /// The rules that refuse a deletion. After the deletion those of two-way references are left out: such a reference would have
+    /// changed the document itself, which then would not have been deleted.
+    pub(crate) fn restricting(&self, after: bool) -> impl Iterator<Item = Rule<'g>> + use<'_, 'g> {
+        let restricts =
+            move |rule: &Rule<'g>| rule.on_delete() == OnDelete::Restrict && !(after && rule.is_two_way());
+        self.list.iter().copied().filter(restricts)
+    }
+}

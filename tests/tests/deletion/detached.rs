@@ -1,0 +1,339 @@
+//! Holders that lose their reference when its target is deleted, and what others derive of them.
+
+use odm::bson::{Bson, Document as Doc, doc};
+use odm::copies::FanOut;
+use odm::mongodb::Database;
+use odm::prelude::*;
+use odm_tests::fixtures::interleaved::interrupted;
+use odm_tests::{TestDb, assert_clean, require_transactions, with_transactions};
+use std::sync::{Arc, Mutex};
+
+/// Items lose their maker. Tags copy from an item what it has copied from its maker; shops list their items and count those with
+/// a maker.
+macro_rules! makers {
+    ($mode:ident $(, $sync:ident)?) => {
+        mod $mode {
+            use odm::prelude::*;
+            use serde::{Deserialize, Serialize};
+
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "makers")]
+            pub struct Maker {
+                #[serde(rename = "_id")]
+                pub id: i32,
+                pub name: String,
+            }
+
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "items")]
+            pub struct Item {
+                #[serde(rename = "_id")]
+                pub id: i32,
+                #[reference(on_delete = nullify)]
+                pub maker: Option<Ref<Maker>>,
+                #[denormalize(from = maker.name)]
+                pub maker_name: Option<String>,
+                #[parent_ref]
+                pub shop: Ref<Shop>,
+            }
+
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "tags")]
+            pub struct Tag {
+                #[serde(rename = "_id")]
+                pub id: i32,
+                #[reference]
+                pub item: Ref<Item>,
+                #[denormalize(from = item.maker_name $(, sync = $sync)?)]
+                pub maker_name: Option<String>,
+            }
+
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "shops")]
+            pub struct Shop {
+                #[serde(rename = "_id")]
+                pub id: i32,
+                #[subset(of = Item, limit = 9, order(id), fields(maker_name: Option<String>) $(, sync = $sync)?)]
+                pub list: Vec<ListEntry>,
+                #[computed(count = Item, filter = |i| i.maker.exists(true) $(, sync = $sync)?)]
+                pub made: i64,
+            }
+
+            pub fn models() -> [odm::Model; 4] {
+                models![Maker, Item, Tag, Shop]
+            }
+
+            /// Two makers, and items of the first one in one shop, each with a tag.
+            pub async fn stocked(t: &odm_tests::TestDb, items: i32) -> Odm {
+                let odm = Odm::new(t.db.clone(), models()).unwrap();
+                odm.sync().await.unwrap();
+                let makers = (1..=2).map(|id| Maker { id, name: format!("maker {id}") });
+                odm.collection::<Maker>().insert_many(makers).await.unwrap();
+                odm.collection::<Shop>().insert(NewShop { id: 1 }).await.unwrap();
+                let new_items = (0..items).map(|id| NewItem {
+                    id,
+                    maker: Some(Ref::new(1)),
+                    shop: Ref::new(1),
+                });
+                odm.collection::<Item>().insert_many(new_items).await.unwrap();
+                let tags = (0..items).map(|id| NewTag { id, item: Ref::new(id) });
+                odm.collection::<Tag>().insert_many(tags).await.unwrap();
+                t.commands.clear();
+                odm
+            }
+        }
+    };
+}
+makers!(auto);
+makers!(atomic, atomic);
+makers!(eventual, eventual);
+
+/// What is derived of the items, as one moment shows it: the names in items, tags and the shop, and the count.
+async fn seen(db: &Database) -> [Vec<Bson>; 4] {
+    let mut session = db.client().start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    let mut names = Vec::new();
+    for name in ["items", "tags", "shops"] {
+        let all = db.collection::<Doc>(name);
+        let mut found = all
+            .find(doc! {})
+            .sort(doc! { "_id": 1 })
+            .session(&mut session)
+            .await
+            .unwrap();
+        let mut documents = Vec::new();
+        while let Some(document) = found.next(&mut session).await {
+            documents.push(document.unwrap());
+        }
+        names.push(documents);
+    }
+    session.abort_transaction().await.unwrap();
+    let name = |document: &Doc| document.get("maker_name").cloned().unwrap_or(Bson::Null);
+    let [items, tags, shops] = names.try_into().unwrap();
+    let shop = shops.first().unwrap();
+    let list = shop
+        .get_array("list")
+        .unwrap()
+        .iter()
+        .filter_map(Bson::as_document);
+    [
+        items.iter().map(name).collect(),
+        tags.iter().map(name).collect(),
+        list.map(name).collect(),
+        vec![shop.get("made").cloned().unwrap()],
+    ]
+}
+
+fn nobodys(items: usize) -> [Vec<Bson>; 4] {
+    let names = || vec![Bson::Null; items];
+    [names(), names(), names(), vec![Bson::Int64(0)]]
+}
+
+#[odm_tests::test]
+fn in_a_transaction_what_is_derived_of_holders_follows_with_them() {
+    use atomic::{Item, Maker, Shop, Tag};
+    with_transactions(async |t| {
+        let odm = atomic::stocked(&t, 3).await;
+        odm.transaction(async |tx| {
+            let done = tx.collection::<Maker>().delete(1).await?;
+            assert_eq!((done.deleted, done.nullified), (1, 3));
+            let names: Vec<_> = (tx.collection::<Item>().find_all().all().await?.iter())
+                .map(|item| item.maker_name.clone())
+                .collect();
+            assert_eq!(names, [None, None, None]);
+            let names: Vec<_> = (tx.collection::<Tag>().find_all().all().await?.iter())
+                .map(|tag| tag.maker_name.clone())
+                .collect();
+            assert_eq!(names, [None, None, None]);
+            let shop = tx.collection::<Shop>().get(1).await?.unwrap();
+            assert!(
+                shop.list.iter().all(|entry| entry.maker_name.is_none()),
+                "{shop:?}"
+            );
+            assert_eq!((shop.list.len(), shop.made), (3, 0));
+            Ok(())
+        })
+        .await
+        .unwrap();
+        assert_eq!(seen(&t.db).await, nobodys(3));
+        assert_eq!(odm.recover().await.unwrap().documents, 0);
+        assert_clean(&odm).await;
+    });
+}
+
+/// A handle whose deletion of a maker waits until another client has seen what is derived of its items.
+async fn watched(t: &TestDb, models: [odm::Model; 4]) -> (Odm, Arc<Mutex<Vec<[Vec<Bson>; 4]>>>) {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let into = all.clone();
+    let odm = interrupted(t, models, "delete", "makers", move |db| {
+        Box::pin(async move {
+            let now = seen(&db).await;
+            into.lock().unwrap().push(now);
+        })
+    })
+    .await;
+    (odm, all)
+}
+
+#[odm_tests::test]
+fn a_reader_sees_holders_with_what_is_derived_of_them() {
+    with_transactions(async |t| {
+        atomic::stocked(&t, 3).await;
+        let (odm, found) = watched(&t, atomic::models()).await;
+        let done = odm.collection::<atomic::Maker>().delete(1).await.unwrap();
+        assert_eq!((done.deleted, done.nullified), (1, 3));
+        assert_eq!(*found.lock().unwrap(), [nobodys(3)]);
+        assert_clean(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn the_values_of_few_holders_follow_in_their_transaction() {
+    with_transactions(async |t| {
+        auto::stocked(&t, 5).await;
+        let (odm, found) = watched(&t, auto::models()).await;
+        odm.collection::<auto::Maker>().delete(1).await.unwrap();
+        assert_eq!(*found.lock().unwrap(), [nobodys(5)]);
+        assert_clean(&odm).await;
+        t.db.drop().await.unwrap();
+
+        // Of more than these they are updated afterwards, by the pending work of the holders.
+        let odm = auto::stocked(&t, 5)
+            .await
+            .with_fan_out(FanOut::new().in_transaction(4));
+        let commits = |sent: &[String]| sent.iter().filter(|name| *name == "commitTransaction").count();
+        odm.collection::<auto::Maker>().delete(1).await.unwrap();
+        let sent = t.commands.take();
+        assert_eq!(commits(&sent), 0, "{sent:?}");
+        assert_eq!(seen(&t.db).await, nobodys(5));
+        assert_clean(&odm).await;
+        t.db.drop().await.unwrap();
+
+        // With `sync = atomic` their number does not matter, and with `sync = eventual` neither.
+        let odm = atomic::stocked(&t, 5)
+            .await
+            .with_fan_out(FanOut::new().in_transaction(4));
+        odm.collection::<atomic::Maker>().delete(1).await.unwrap();
+        let sent = t.commands.take();
+        let of_tags = ["find", "update"];
+        let of_shops = ["find", "find", "aggregate", "update"]; // as they are, the items for the list and for the count
+        let expected = [
+            &["find", "find", "update", "find"][..], // the maker, its items, which let it go and are read again
+            &of_tags,
+            &of_shops,
+            &["commitTransaction", "delete", "find"],
+        ];
+        assert_eq!(sent, expected.concat());
+        assert_eq!(seen(&t.db).await, nobodys(5));
+        t.db.drop().await.unwrap();
+        let odm = eventual::stocked(&t, 5).await;
+        odm.collection::<eventual::Maker>().delete(1).await.unwrap();
+        let sent = t.commands.take();
+        assert_eq!(commits(&sent), 0, "{sent:?}");
+        assert_eq!(seen(&t.db).await, nobodys(5));
+        assert_clean(&odm).await;
+    });
+}
+
+mod herds {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "herds")]
+    pub struct Herd {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[computed(count = Sheep, sync = atomic)]
+        pub sheep: i64,
+        #[subset(of = Sheep, limit = 9, order(id), fields(name: String))]
+        pub list: Vec<ListEntry>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "sheep")]
+    pub struct Sheep {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        #[parent_ref(on_delete = nullify)]
+        pub herd: Option<Ref<Herd>>,
+    }
+}
+
+/// The parent of detached children stays for a moment, or after all: it does not count them any more.
+#[odm_tests::test]
+fn a_parent_is_seen_without_the_children_that_are_detached() {
+    use herds::{Herd, NewHerd, Sheep};
+    with_transactions(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Herd, Sheep]).unwrap();
+        odm.sync().await.unwrap();
+        odm.collection::<Herd>().insert(NewHerd { id: 1 }).await.unwrap();
+        let sheep = (0..3).map(|id| Sheep {
+            id,
+            name: format!("sheep {id}"),
+            herd: Some(Ref::new(1)),
+        });
+        odm.collection::<Sheep>().insert_many(sheep).await.unwrap();
+        let seen = Arc::new(Mutex::new(None));
+        let into = seen.clone();
+        let odm = interrupted(&t, models![Herd, Sheep], "delete", "herds", move |db| {
+            Box::pin(async move {
+                let herd = db.collection::<Doc>("herds").find_one(doc! {}).await.unwrap();
+                let named = doc! { "herd": 1 };
+                let sheep = db
+                    .collection::<Doc>("sheep")
+                    .count_documents(named)
+                    .await
+                    .unwrap();
+                let notes = doc! { "parents": { "$exists": true } };
+                let notes = db
+                    .collection::<Doc>("_odm_edges")
+                    .count_documents(notes)
+                    .await
+                    .unwrap();
+                *into.lock().unwrap() = Some((herd.unwrap(), sheep, notes));
+            })
+        })
+        .await;
+        let done = odm.collection::<Herd>().delete(1).await.unwrap();
+        assert_eq!((done.deleted, done.nullified), (1, 3));
+        let (herd, sheep, notes) = seen.lock().unwrap().take().unwrap();
+        assert_eq!((herd.get_i64("sheep").unwrap(), sheep), (0, 0), "{herd}");
+        assert!(herd.get_array("list").unwrap().is_empty(), "{herd}");
+        assert_eq!(notes, 0, "nothing is left to be derived anew");
+        assert_clean(&odm).await;
+    });
+}
+
+/// The holders are found before the transaction that detaches them.
+#[odm_tests::test]
+fn a_holder_that_changes_meanwhile_is_detached_as_it_is_then() {
+    with_transactions(async |t| {
+        atomic::stocked(&t, 2).await;
+        // The first item gets the other maker, just before the items are detached.
+        let odm = interrupted(&t, atomic::models(), "update", "items", |db| {
+            Box::pin(async move {
+                let other = Odm::new(db, atomic::models()).unwrap();
+                other
+                    .collection::<atomic::Item>()
+                    .update(0)
+                    .set(|item| item.maker, Ref::new(2))
+                    .await
+                    .unwrap();
+            })
+        })
+        .await;
+        require_transactions(&odm).await;
+        let done = odm.collection::<atomic::Maker>().delete(1).await.unwrap();
+        assert_eq!((done.deleted, done.nullified), (1, 1));
+        let [items, tags, list, made] = seen(&t.db).await;
+        let names = [Bson::from("maker 2"), Bson::Null];
+        assert_eq!(
+            (&items[..], &tags[..], &list[..]),
+            (&names[..], &names[..], &names[..])
+        );
+        assert_eq!(made, [Bson::Int64(1)]);
+        assert_clean(&odm).await;
+    });
+}
