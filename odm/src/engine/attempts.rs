@@ -1,7 +1,5 @@
 //! One write, sent until it is made or what prevents it is known. A write that finds no document does not say why: the document is
-
 //! gone, it has another version, a guard of the changes holds it back, or another writer has changed it in between. Its fields are
-
 //! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
 use super::execution::Execution;

@@ -5,13 +5,9 @@
 //! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
 //! (`parts`). All are completed (`prepare`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
 //! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
-
 //! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
-
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
-
 //!
-
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 
 pub(crate) mod after_commit;
@@ -30,6 +26,7 @@ mod prepare;
 pub(crate) mod propagate;
 pub(crate) mod recheck;
 mod send;
+mod taken_back;
 mod with_rules;
 
 use crate::engine::execution::Execution;

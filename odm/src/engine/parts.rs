@@ -1,5 +1,4 @@
 //! Operations that may be executed in parts, since one transaction can't hold their documents, or since a refusal of one write must not
-
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use super::attempts::{self, ATTEMPTS};

@@ -1,5 +1,4 @@
 //! Completes writes before they are sent: what the library has in the documents (copies, computed fields, the mark of pending work),
-
 //! and conditions that compare in another way than their collection.
 
 use super::{Execution, What, Write};

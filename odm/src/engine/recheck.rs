@@ -140,7 +140,7 @@ impl Recheck {
                         .await;
                     left.map(|left| changed.push((meta, left.into())))
                 }
-                _ => crate::engine::obligations::remove(scope, meta, ids).await,
+                _ => crate::engine::taken_back::remove(scope, meta, ids).await,
             };
             failed = failed.and(removed);
         }

@@ -1,5 +1,4 @@
 //! The commands of writes: one write, or inserts into one collection, as the driver's action, so that the driver retries what it can.
-
 //! Bulks are in `bulk`.
 
 use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};

@@ -1,11 +1,8 @@
 //! Leases: which process applies pending work, where several could. A worker leaves alone what another process is applying.
 //!
 //! A lease only saves work. Any process may apply pending work, alone or at the same time as others, so it does no harm if a
-
 //! lease expires too early, if the clocks of two processes differ, or if a process goes on that was taken for ended: each write
-
 //! has a condition of its own (the version of the source, the token of the pending work), by which a later write fences off an
-
 //! earlier one.
 
 use crate::Result;

@@ -15,9 +15,7 @@
 //!   server that is a second statement, and a crash between the two is found by an `audit` of a program with the declaration.
 //!
 //! A process reads the declarations before its first write, and again when they are older than the [holding time](HOLDING).
-
 //! After this time since a declaration was stored, every process records pending work for it, and then its backfill begins: the
-
 //! backfill compares, value by value, everything that was written before without pending work.
 
 use crate::graph::known::parents;

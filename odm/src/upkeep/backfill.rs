@@ -1,5 +1,4 @@
 //! Takes copies for documents that are older than their declaration, lets their buckets say what is declared of the items, and
-
 //! writes the other side of their two-way references.
 
 use crate::graph::declaration::Declaration;

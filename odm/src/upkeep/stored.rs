@@ -1,10 +1,7 @@
 //! The declared edges as they are stored in the database, so that a process with older or fewer models notices the difference,
 //! and a new or changed declaration is backfilled.
-
 //!
-
 //! A declaration that replaces another one stores that among the previous ones. A program whose declaration is found there is
-
 //! the older one: nothing else tells which of two programs is newer.
 
 use crate::graph::declaration::{

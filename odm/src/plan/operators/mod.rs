@@ -1,5 +1,4 @@
 //! The operators of an update, built from typed paths; the guards that keep it within the bounds; and the values that it would take
-
 //! out of them.
 
 use crate::model::document::DocumentMeta;

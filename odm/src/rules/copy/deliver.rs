@@ -1,9 +1,6 @@
 //! Updates the copies of a document in their holders.
-
 //!
-
 //! A delivery has the version of the source, and updates the holders that still refer to it and have an older version. So
-
 //! deliveries can be repeated, and can overtake each other: the newest version stays.
 
 use crate::graph::Graph;
