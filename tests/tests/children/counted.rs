@@ -127,7 +127,10 @@ fn yield_at_the_next_read() {
     let mut context = Context::from_waker(Waker::noop());
     // A task has a budget of 128 such operations before it yields.
     for _ in 0..256 {
-        if pin!(tokio::task::consume_budget()).poll(&mut context).is_pending() {
+        if pin!(tokio::task::consume_budget())
+            .poll(&mut context)
+            .is_pending()
+        {
             return;
         }
     }
