@@ -1085,6 +1085,19 @@ fn emptied_and_back() -> Commits {
     }
 }
 
+/// A source whose references are emptied is deleted twice at one moment, and comes back.
+fn emptied_twice_and_back() -> Commits {
+    let delete = Work::Delete { source: 0 };
+    let reinsert = Work::Reinsert { source: 0, value: 30 };
+    Commits {
+        keeps: false,
+        ..model(
+            [None, Some(0), None],
+            &[delete, delete, reinsert, insert(0), update(0, 10)],
+        )
+    }
+}
+
 /// Changes of two fields: one that two holders copy by one reference, and one that a third copies by another.
 fn two_fields() -> Commits {
     Commits {
@@ -1178,6 +1191,10 @@ fn copies_that_follow_a_commit_are_true() {
     holds(
         "commits: a source goes, its references are emptied, it comes back",
         emptied_and_back(),
+    );
+    holds(
+        "commits: a source goes twice, its references are emptied, it comes back",
+        emptied_twice_and_back(),
     );
 }
 
@@ -1277,6 +1294,12 @@ fn each_safeguard_of_work_after_a_commit_is_needed() {
         (
             "pending work in holders that were written between the looks of a deletion, where the source is there again",
             emptied_and_back(),
+            Safeguard::LateHolders,
+            RETURNED,
+        ),
+        (
+            "pending work in holders that were written between the looks, where the source goes twice",
+            emptied_twice_and_back(),
             Safeguard::LateHolders,
             RETURNED,
         ),
