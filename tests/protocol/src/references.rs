@@ -14,7 +14,7 @@ use stateright::{Model, Property};
 
 const DOCUMENTS: usize = 4;
 
-/// What a deletion does to the references to the deleted document.
+/// The effect of a deletion on the references to the deleted document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Rule {
     Nullify,

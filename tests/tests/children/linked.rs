@@ -46,7 +46,7 @@ macro_rules! documents {
 documents!(auto);
 documents!(eventual, eventual);
 
-/// What every team counts, and which members it names.
+/// Each team: its id, its count, the count of heavy members, the weight, the heaviest, and the members that it names.
 type Teams = Vec<(i32, i64, i64, i64, Vec<i32>, Vec<i32>)>;
 
 async fn teams(odm: &Odm) -> Teams {
@@ -78,7 +78,7 @@ async fn teams(odm: &Odm) -> Teams {
     found
 }
 
-/// Member `n` has the weight `n`. What a team counts is true of the members that it names, and these name it.
+/// Member `n` has the weight `n`. Each team counts the members that it names, and these name it.
 async fn counted(odm: &Odm, expected: &[&[i32]], what: &str) {
     let all = expected.iter().zip(1..).filter(|(members, _)| **members != [0]);
     let expected: Teams = all

@@ -122,7 +122,7 @@ async fn delete_late(odm: &Odm, id: i32) {
 }
 
 /// A write takes the place of a reference and is taken back, since its target is deleted. Meanwhile the previous target is deleted, too,
-/// whose deletion finds no reference. What it would have emptied is emptied.
+/// whose deletion finds no reference. The references are emptied, as that deletion would have done.
 #[odm_tests::test]
 fn a_reference_that_is_given_back_is_emptied_where_its_target_is_gone() {
     with_db(async |t| {

@@ -150,7 +150,7 @@ fn a_document_that_does_not_name_those_that_name_it_is_left_to_a_repair() {
         assert_eq!(names(&odm, "teams", "playing", "new").await, ["1"]);
         assert!(names(&odm, "books", "authors", 30).await.is_empty());
         agree(&odm).await;
-        // What the repair has written is a change that the reconciler takes up.
+        // The reconciler takes up the changes of the repair.
         reconciler.caught_up().await.unwrap();
         agree(&odm).await;
         assert_clean(&odm).await;
