@@ -17,6 +17,8 @@ pub(crate) struct Declaration {
     pub(crate) is: Document,
     /// Whether documents that were there before it are to be filled.
     pub(crate) fills: bool,
+    /// Of a reference: what its target's deletion does.
+    pub(crate) rule: Option<OnDelete>,
 }
 
 impl Declaration {
@@ -28,6 +30,15 @@ impl Declaration {
             self.holder
         }
     }
+
+    /// The collection that the reference leads to.
+    pub(crate) fn target(&self) -> &'static str {
+        if is_two_way(&self.is) {
+            self.holder
+        } else {
+            self.from
+        }
+    }
 }
 
 /// Whether a declaration is that of one side of a two-way reference.
@@ -35,12 +46,31 @@ pub(crate) fn is_two_way(declaration: &Document) -> bool {
     declaration.contains_key("inverse")
 }
 
-/// The field of a declaration that is nothing but the rule of a reference.
-pub(super) const RULE: &str = "on_delete";
+/// The field of a stored reference with its rule, and of a declaration that is nothing but the rule.
+pub(crate) const RULE: &str = "on_delete";
+
+/// The field of a stored reference with its earlier rules.
+pub(crate) const EARLIER_RULES: &str = "earlier_on_delete";
 
 /// Whether a declaration is that of a reference without copies.
 pub(crate) fn is_rule(declaration: &Document) -> bool {
     declaration.contains_key(RULE)
+}
+
+/// The rule of a stored reference.
+pub(crate) fn rule(edge: &Document) -> Option<&str> {
+    // Programs of earlier versions stored it only in the declaration of a reference without copies.
+    let alone = || edge.get_document("declaration").ok()?.get_str(RULE).ok();
+    edge.get_str(RULE).ok().or_else(alone)
+}
+
+/// Whether a stored reference had this rule once, and has another one since.
+pub(crate) fn had_rule(edge: &Document, own: &Declaration) -> bool {
+    let (Some(now), Some(own)) = (rule(edge), own.rule.map(|rule| rule.to_string())) else {
+        return false;
+    };
+    let mut earlier = edge.get_array(EARLIER_RULES).into_iter().flatten();
+    now != own && earlier.any(|rule| rule.as_str() == Some(&own))
 }
 
 /// The collection from which nothing may be deleted without regard to this reference, where it has no copies.

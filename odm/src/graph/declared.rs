@@ -27,6 +27,7 @@ pub(crate) fn two_way(graph: &Graph, edge: &Edge) -> Option<Declaration> {
         holder: inverse.holder.collection,
         is: doc! { "inverse": &inverse.path, "list": edge.list },
         fills: true,
+        rule: Some(edge.reference.on_delete),
     })
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn ruled<'g>(graph: &'g Graph, edge: &'g Edge) -> impl Iterator<Item 
             holder: edge.holder.collection,
             is: doc! { RULE: edge.reference.on_delete.to_string(), "to": target.collection },
             fills: false,
+            rule: Some(edge.reference.on_delete),
         }
     })
 }
