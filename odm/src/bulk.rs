@@ -5,8 +5,8 @@ use crate::engine::{self, One, Operation, Sent, UpdateMany, What, Write, Writes}
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::plan::operators::{Changes, never_changed};
-use crate::session::Shared;
 use crate::store::trace::Trace;
+use crate::store::transaction::Shared;
 use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::Collation;

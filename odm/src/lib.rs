@@ -140,7 +140,6 @@ mod plan;
 pub mod query;
 mod rules;
 pub mod schema;
-mod session;
 mod store;
 mod switches;
 mod tx;

@@ -2,7 +2,8 @@
 
 use crate::query::join::{ReadFrom, Source};
 use crate::store::session::Shared;
-use crate::{Collection, Document, Odm, Result, session};
+use crate::store::transaction;
+use crate::{Collection, Document, Odm, Result};
 use mongodb::ClientSession;
 use tokio::sync::MutexGuard;
 
@@ -218,7 +219,7 @@ impl Odm {
             odm: self.clone(),
             session,
         };
-        session::transaction(self, |session| work(tx(session))).await
+        transaction::transaction(self, |session| work(tx(session))).await
     }
 }
 

@@ -53,7 +53,6 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("modify.rs", "api"),
     ("odm.rs", "api"),
     ("own_fields.rs", "model"),
-    ("session.rs", "engine"),
     ("switches.rs", "api"),
     ("tx.rs", "api"),
     ("write.rs", "api"),

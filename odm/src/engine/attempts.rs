@@ -11,7 +11,6 @@ use crate::model::names::read_too;
 use crate::plan::operation::Pending;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, Known, growth};
-use crate::plan::upsert;
 use crate::query::find::Query;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::scope;
@@ -402,7 +401,7 @@ async fn after_refused_update(
         }
         trace.more(1);
         let existing = taken_by(&core.within(None), update, &error).await?;
-        if existing.is_some() || attempt == upsert::REPEATS {
+        if existing.is_some() || attempt == crate::store::transaction::REPEATS {
             return Err(naming(error, existing));
         }
     }

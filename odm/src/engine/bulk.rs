@@ -7,9 +7,9 @@ use crate::graph;
 use crate::model::document::DocumentMeta;
 use crate::model::encode;
 use crate::plan::operators::{Built, growth};
-use crate::session::Shared;
 use crate::store::core::{Core, act};
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
+use crate::store::transaction::Shared;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{

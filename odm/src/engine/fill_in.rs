@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicU64;
 #[derive(Clone, Copy)]
 pub(crate) struct FillIn<'a> {
     pub(crate) odm: &'a Odm,
-    pub(crate) session: Option<&'a crate::session::Shared>,
+    pub(crate) session: Option<&'a crate::store::transaction::Shared>,
     pub(crate) trace: &'a crate::store::trace::Trace,
     /// The inserts of the same operation into other collections.
     pub(crate) beside: &'a [Inserts],

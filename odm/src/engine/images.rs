@@ -10,7 +10,6 @@ use crate::plan::fields::ChangedFields;
 use crate::plan::image::Image;
 use crate::plan::operation::Write;
 use crate::plan::outcome::Outcome;
-use crate::rules::copy::fill;
 use crate::rules::exists::{self, Images, roots};
 use crate::rules::{self, needed};
 use crate::store::batch::{by_ids, id as id_of};
@@ -75,7 +74,7 @@ impl<'w> Wanted<'w> {
         let edges = linked.clone().chain(added);
         // The copies beside a nested reference are in the same field of the document.
         let own = edges.clone().filter(|edge| edge.segments.len() == 1);
-        let beside: Vec<String> = own.flat_map(fill::beside).collect();
+        let beside: Vec<String> = own.flat_map(Edge::fields_beside).collect();
         let roots = roots(edges).into_iter().map(str::to_owned);
         let references: Vec<String> = roots.chain(beside).collect();
         let is_affected = |write: &&Write| !write.is_insert() && write.affected(graph).is_any();

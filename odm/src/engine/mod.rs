@@ -34,9 +34,9 @@ pub(crate) use crate::plan::operation::{
     Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
 };
 pub(crate) use crate::plan::outcome::Outcome;
-use crate::session::Shared;
 use crate::store::core::Core;
 use crate::store::trace::Trace;
+use crate::store::transaction::Shared;
 use crate::{Error, Odm, Result, graph};
 
 use futures::future::{BoxFuture, FutureExt};

@@ -21,11 +21,11 @@ use crate::rules::effects::{DeferredWork, Effects};
 use crate::rules::exists;
 use crate::rules::exists::{AddedRefs, Images, Missing, roots};
 use crate::rules::link::other_side::Linking;
-use crate::session::{self, Shared, Turn};
 use crate::store::batch::by_ids;
 use crate::store::queue::QueueKey;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
+use crate::store::transaction::{self, Shared, Turn};
 use crate::{Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
@@ -456,12 +456,12 @@ impl<'a> Obligations<'a> {
         };
         let documents = self.documents();
         let made = if self.may_be_eventual() {
-            match session::unless_contended(self.odm, documents, work).await? {
+            match transaction::unless_contended(self.odm, documents, work).await? {
                 Some(made) => made,
                 None => return Ok(Outcome::contended()),
             }
         } else {
-            session::take_turns(self.odm, documents, work).await?
+            transaction::take_turns(self.odm, documents, work).await?
         };
         scope.trip();
         made.end(scope).await

@@ -1,5 +1,6 @@
 //! Takes back inserts: documents that were inserted a moment ago are deleted, with the links to them.
 
+use crate::Result;
 use crate::engine::drain;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
@@ -10,7 +11,7 @@ use crate::rules::exists::roots;
 use crate::rules::link::other_side::{effects_of, node, values};
 use crate::store::batch::by_ids;
 use crate::store::scope::Scope;
-use crate::{Result, session};
+use crate::store::transaction;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, doc};
 
@@ -22,7 +23,7 @@ pub(crate) fn remove<'s>(
 ) -> BoxFuture<'s, Result<()>> {
     async move {
         let left = if scope.odm.graph().is_linked(meta) && scope.odm.has_transactions().await? {
-            session::take_turns(scope.odm, Vec::new(), |session| async move {
+            transaction::take_turns(scope.odm, Vec::new(), |session| async move {
                 unlink(&scope.within(&session), meta, ids).await
             })
             .await?

@@ -147,6 +147,14 @@ impl Derived {
 }
 
 impl Edge {
+    /// The copies beside the reference and their version, which are given back with it: those that stand in no array.
+    pub(crate) fn fields_beside(&self) -> impl Iterator<Item = String> {
+        let copies = (self.array().is_none() && !self.copies.is_empty()).then_some(&self.copies);
+        let version = copies.map(|_| self.version_path());
+        let names = copies.into_iter().flatten().map(|copy| self.copy_path(copy));
+        names.chain(version)
+    }
+
     /// The path of a copy beside it.
     pub(crate) fn copy_path(&self, copy: &CopyField) -> String {
         self.beside(copy.name)

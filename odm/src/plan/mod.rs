@@ -13,6 +13,7 @@ pub(crate) mod operators;
 pub(crate) mod outcome;
 pub(crate) mod parents;
 pub(crate) mod prepare;
+pub(crate) mod put_back;
 pub(crate) mod repeated;
 pub(crate) mod touches;
 pub(crate) mod upsert;

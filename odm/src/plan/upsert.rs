@@ -13,9 +13,6 @@ use crate::model::names::meet;
 use crate::plan::condition;
 use mongodb::bson::{Bson, Document, doc};
 
-/// How often an upsert that was refused for a document with the values of its condition is sent again.
-pub(crate) const REPEATS: usize = 5;
-
 /// A unique index of which a condition demands all values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UniqueKey {

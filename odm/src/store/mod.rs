@@ -20,3 +20,4 @@ pub(crate) mod scope;
 pub mod server;
 pub(crate) mod session;
 pub(crate) mod trace;
+pub(crate) mod transaction;

@@ -3,9 +3,9 @@
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::names::read_too;
-use crate::session::Shared;
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
 use crate::store::queue::QueueKey;
+use crate::store::transaction::Shared;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, cstr, doc};

@@ -1,11 +1,12 @@
 //! Compares derived values with what they are derived of, and writes those that differ again.
 
+use crate::Result;
 use crate::engine::drain::drain;
 use crate::own_fields::Token;
 use crate::rules::derived::{Compared, DerivedValue};
 use crate::store::each::Written;
 use crate::store::scope::Scope;
-use crate::{Result, session};
+use crate::store::transaction;
 use mongodb::bson::{RawDocumentBuf, doc};
 
 /// Compares these holders, twice those that seem to differ: while a write is on its way the first look may have seen
@@ -30,7 +31,7 @@ pub(crate) async fn measure(
         look(*scope).await?
     } else {
         scope.trip(); // the commit
-        session::transaction(scope.odm, async |session| look(scope.within(&session)).await).await?
+        transaction::transaction(scope.odm, async |session| look(scope.within(&session)).await).await?
     };
     Ok(Compared {
         copies: first.copies,

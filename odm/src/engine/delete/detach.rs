@@ -1,5 +1,6 @@
 //! Takes the references to deleted documents out of the documents that hold them, with what others derive of these.
 
+use crate::Result;
 use crate::engine::delete::walk::{BATCH, OnTheWay, Walk};
 use crate::engine::propagate::Beside;
 use crate::graph::sync::is_atomic;
@@ -15,7 +16,7 @@ use crate::rules::on_delete::Rule;
 use crate::store::batch::document_id as id;
 use crate::store::batch::{Change, all, ids};
 use crate::store::scope::Scope;
-use crate::{Result, session};
+use crate::store::transaction;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::HashSet;
 
@@ -193,7 +194,7 @@ impl<'a> Walk<'a, '_> {
         };
         let is_one = together || matches!(detachment.parents, Parents::Pending(..));
         let (changed, deferred) = if is_one && scope.session.is_none() {
-            session::take_turns(scope.odm, Vec::new(), async |session| {
+            transaction::take_turns(scope.odm, Vec::new(), async |session| {
                 scope.trip(); // its commit
                 apply(scope.within(&session)).await
             })

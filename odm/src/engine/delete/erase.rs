@@ -11,7 +11,8 @@ use crate::store::batch::document_id as id;
 use crate::store::batch::{all, document, ids};
 use crate::store::each;
 use crate::store::scope::Scope;
-use crate::{Result, rules, session};
+use crate::store::transaction;
+use crate::{Result, rules};
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 use std::collections::HashSet;
 
@@ -38,7 +39,7 @@ impl<'a> Walk<'a, '_> {
             } else {
                 let (scope, level, part) = (self.scope, &*level, &part);
                 let unlinks = (unlinks.as_slice(), &self.on_the_way);
-                session::take_turns(scope.odm, Vec::new(), async |session| {
+                transaction::take_turns(scope.odm, Vec::new(), async |session| {
                     scope.trip(); // its commit
                     erase(scope.within(&session), level, part, unlinks, true).await
                 })
@@ -74,7 +75,7 @@ impl<'a> Walk<'a, '_> {
     pub(super) async fn delete_next(&mut self, level: &mut Level<'a>) -> Result<()> {
         let (scope, meta) = (self.scope, level.meta);
         let (filter, last) = (&level.filter, level.last.as_ref());
-        let (batch, deleted, deferred) = session::take_turns(scope.odm, Vec::new(), async |session| {
+        let (batch, deleted, deferred) = transaction::take_turns(scope.odm, Vec::new(), async |session| {
             scope.trip(); // its commit
             let scope = scope.within(&session);
             let fields = Some(rules::needed(scope.odm.graph(), meta));

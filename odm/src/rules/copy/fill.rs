@@ -172,14 +172,6 @@ fn is_own(edge: &Edge, copy: &CopyField) -> bool {
     edge.segments.len() == 1 && edge.holder.field(copy.name).is_some_and(|field| !field.flatten)
 }
 
-/// The copies beside a reference and their version, which are given back with it: those that stand in no array.
-pub(crate) fn beside(edge: &Edge) -> impl Iterator<Item = String> {
-    let copies = (edge.array().is_none() && !edge.copies.is_empty()).then_some(&edge.copies);
-    let version = copies.map(|_| edge.version_path());
-    let names = copies.into_iter().flatten().map(|copy| edge.copy_path(copy));
-    names.chain(version)
-}
-
 fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<usize, HashMap<Key, Bson>>) {
     if edge.copies.is_empty() {
         return;

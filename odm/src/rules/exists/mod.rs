@@ -3,8 +3,6 @@
 //! The second check closes the race with a delete without a lock. A delete looks for references to the document afterwards; a
 //! write of a reference looks for its target afterwards. The later of the two looks sees the other one's write.
 
-pub(crate) mod back;
-
 use crate::graph::edge::Edge;
 use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;

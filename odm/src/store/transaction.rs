@@ -19,6 +19,9 @@ const RETRY_FOR: Duration = Duration::from_secs(120);
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
+/// How often an upsert that was refused for a document with the values of its condition is sent again.
+pub(crate) const REPEATS: usize = 5;
+
 /// Executes `work` as one transaction, and again where that may succeed.
 pub(crate) async fn transaction<R, F, Fut>(odm: &Odm, work: F) -> Result<R>
 where
@@ -279,7 +282,7 @@ impl Run {
                     // Once, without it.
                     let is_refused = !self.was_refused && self.odm.bulk_write().is_refused();
                     self.races += usize::from(end.raced);
-                    let raced = end.raced && self.races <= crate::plan::upsert::REPEATS;
+                    let raced = end.raced && self.races <= REPEATS;
                     let again = again || error.is_transient_transaction_error() || is_refused || raced;
                     if !(again && self.started.elapsed() < RETRY_FOR) {
                         return Err(error);

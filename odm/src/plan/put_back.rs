@@ -4,7 +4,6 @@ use crate::graph::edge;
 use crate::graph::edge::Edge;
 use crate::model::key::Key;
 use crate::plan::touches::How;
-use crate::rules::copy::fill;
 use crate::store::batch::value;
 use crate::store::scope::Statement;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -65,7 +64,7 @@ pub(crate) fn put_back(
         put(&spot.path, back);
         filter.insert(&spot.path, doc! { "$eq": present.unwrap_or(Bson::Null) });
         let alone = spot.edges.iter().filter(|edge| edge.path == spot.path);
-        for name in alone.flat_map(|edge| fill::beside(edge)) {
+        for name in alone.flat_map(|edge| edge.fields_beside()) {
             put(&name, value(before, &name));
         }
     }
@@ -301,7 +300,7 @@ fn merge<T: Eq + Hash>(
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::exists::back::*;
+    use crate::plan::put_back::*;
 
     fn letters(text: &str) -> Vec<char> {
         text.chars().collect()
