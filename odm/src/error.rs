@@ -315,13 +315,14 @@ pub enum Error {
     },
 
     /// The database holds references to these documents that these models lack, with copies, or with an `on_delete` rule that a
-    /// deletion would have to apply: nothing was deleted. A program with all models calls
+    /// deletion would have to apply; or the rule of a reference has changed since, and these models have the earlier one. Nothing
+    /// was deleted. A program with all models calls
     /// [`forget_copies`](crate::Odm::forget_copies) for what is not declared any more; a program that lacks models on purpose
     /// calls [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
-        "{collection}: other documents refer to these by references that these models don't declare ({}): a deletion here \
-         could leave them dangling; register their documents, call `allow_unknown_copies()`, or call `forget_copies()` for \
-         what no program declares any more",
+        "{collection}: other documents refer to these by references that these models don't declare, or declare with an \
+         earlier `on_delete` ({}): a deletion here could leave them dangling, or delete what is to stay; register their \
+         documents, call `allow_unknown_copies()`, or call `forget_copies()` for what no program declares any more",
         .references.join(", ")
     )]
     UnknownReferences {

@@ -1,14 +1,9 @@
 //! Runs transactions, by the driver's rules for retrying them.
 
-use crate::engine::after_commit;
-use crate::engine::after_commit::AfterCommit;
-use crate::engine::delete::walk::Later;
-use crate::engine::recheck::Recheck;
 use crate::error::driver::DriverText;
-use crate::rules::effects::DeferredWork;
 use crate::store::queue::{QueueKey, Turns, at_random};
 use crate::store::session::End;
-use crate::{Error, Odm, Result, own_fields};
+use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::time::{Duration, Instant};
@@ -23,32 +18,6 @@ const RETRY_FOR: Duration = Duration::from_secs(120);
 /// same specification.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-
-impl Shared {
-    /// Asks once more, after the commit, whether the targets of what was written are still there.
-    pub(crate) fn at_the_end(&self, recheck: Recheck) {
-        self.after_commit(|after: &mut AfterCommit| after.written.push(recheck));
-    }
-
-    /// Registers pending work of this collection's documents with this token, to be applied after the commit.
-    pub(crate) fn add_pending(
-        &self,
-        meta: &'static crate::model::document::DocumentMeta,
-        token: own_fields::Token,
-    ) {
-        self.after_commit(|after: &mut AfterCommit| after.left.add(meta, token));
-    }
-
-    /// Registers all this work, to be applied after the commit.
-    pub(crate) fn leave(&self, deferred: DeferredWork) {
-        self.after_commit(|after: &mut AfterCommit| after.left.add_all(deferred));
-    }
-
-    /// Looks once more, after the commit, whether something refers to what was deleted.
-    pub(crate) fn look_at_the_end(&self, deleted: Vec<Later>) {
-        self.after_commit(|after: &mut AfterCommit| after.deleted.extend(deleted));
-    }
-}
 
 /// Executes `work` as one transaction, and again where that may succeed.
 pub(crate) async fn transaction<R, F, Fut>(odm: &Odm, work: F) -> Result<R>
@@ -292,7 +261,9 @@ impl Run {
             match error {
                 None => match commit(&self.session, self.started).await {
                     Ok(()) => {
-                        after_commit::after_commit(&self.odm, after).await?;
+                        if let Some(after) = after {
+                            after.run(&self.odm).await?;
+                        }
                         return Ok(true);
                     }
                     Err(error)

@@ -1,7 +1,6 @@
 //! The shape that [`quick`](super::quick) compares a document with, resolved once for all documents of the type.
 //!
 //! A shape is made of functions that give shapes, since types may contain themselves. To call them for every value of every
-
 //! document took longer than to look at the values; so they are called once, and their results are kept.
 
 use super::number;

@@ -5,7 +5,6 @@
 //! violation, another order, a flattened part, a limited depth, bytes that are no BSON) is left to [`Walk`], which also says
 //! what is wrong.
 //!
-
 //! [`Walk`]: super::walk::Walk
 
 use super::at::key_rule;

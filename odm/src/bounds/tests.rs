@@ -607,7 +607,7 @@ fn externally_tagged_variants() {
     let shape = holding!(Tagging::External);
     none(shape, "None");
     none(shape, doc! { "Circle": { "r": 1.0 } });
-    none(shape, doc! { "Nobody": { "r": -1.0 } });
+    none(shape, doc! { "Unknown": { "r": -1.0 } });
     one(
         shape,
         doc! { "Circle": { "r": -1.0 } },
@@ -631,7 +631,7 @@ fn internally_tagged_variants() {
     let shape = holding!(Tagging::Internal("type"));
     none(shape, doc! { "type": "None" });
     none(shape, doc! { "type": "Circle", "r": 1.0 });
-    none(shape, doc! { "type": "Nobody", "r": -1.0 });
+    none(shape, doc! { "type": "Unknown", "r": -1.0 });
     one(
         shape,
         doc! { "type": "Circle", "r": -1.0 },

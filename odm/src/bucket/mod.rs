@@ -9,7 +9,6 @@
 //! that is not the newest any more; the next page exists already then, and the index refuses a second one.
 //!
 //! A change of items depends on the bucket's version: count and sums are computed from the items that were read, and written
-
 //! with the change if the version is still the same.
 
 use crate::Document as _;

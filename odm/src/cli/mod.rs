@@ -70,7 +70,6 @@
 //! # Progress
 //!
 //! Where standard error is a terminal, a bar there shows how far `audit` and `repair` are, and of `backfill` how many
-
 //! documents it has read. Results go to standard output.
 
 mod args;

@@ -1,7 +1,6 @@
 //! The models as a diagram: documents, the references between them, and what is copied along these.
 //!
 //! [`Odm::edges`](crate::Odm::edges) gives [`Edges`]. It prints as text; [`Edges::mermaid`] draws it for a page that knows
-
 //! [Mermaid](https://mermaid.js.org), and [`Edges::svg`] as an image of its own.
 
 mod find;

@@ -3,15 +3,19 @@
 use crate::engine::delete::walk::{self, Later};
 use crate::engine::recheck::Recheck;
 use crate::engine::{drain, recheck};
+use crate::model::document::DocumentMeta;
+use crate::own_fields::Token;
 use crate::rules::effects::DeferredWork;
 use crate::store::scope::Scope;
+use crate::store::session::{AfterCommit, Shared};
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use std::sync::atomic::AtomicU64;
 
-/// References that are checked again after the commit of a transaction, since its snapshot does not show the writes of others.
+/// The work that the operations of a transaction leave for the time after its commit. References are checked again then, since its snapshot
+/// does not show the writes of others.
 #[derive(Default)]
-pub(crate) struct AfterCommit {
+pub(crate) struct Left {
     /// References that were written: whether their targets are there.
     pub(crate) written: Vec<Recheck>,
     /// Documents that were deleted: whether something refers to them.
@@ -38,31 +42,53 @@ pub(crate) fn told(looked: Result<()>) -> Result<()> {
     }
 }
 
-/// Checks references again after the commit of a transaction, and applies its pending work. A failure of that is left to
-/// `recover`.
-///
-/// # Errors
-/// [`Error::MissingReference`](crate::Error::MissingReference): the references were undone.
-/// [`Error::StillReferenced`](crate::Error::StillReferenced): the document was restored.
-pub(crate) fn after_commit(odm: &Odm, left: AfterCommit) -> BoxFuture<'_, Result<()>> {
-    async move {
-        let trips = AtomicU64::new(0);
-        let scope = Scope::new(odm, None, &trips);
-        let mut left = left;
-        let deferred = std::mem::take(&mut left.left);
-        let deleted = if left.deleted.is_empty() {
-            Ok(())
-        } else {
-            walk::look_again(scope, left.deleted).await
-        };
-        let checked = if left.written.is_empty() {
-            Ok(())
-        } else {
-            recheck::after(&scope, &left.written).await
-        };
-        drain::drained_or_logged(deferred.drain(&scope).await);
-        told(checked)?;
-        told(deleted)
+impl AfterCommit for Left {
+    /// Checks references again after the commit of a transaction, and applies its pending work. A failure of that is left to
+    /// `recover`.
+    ///
+    /// # Errors
+    /// [`Error::MissingReference`](crate::Error::MissingReference): the references were undone.
+    /// [`Error::StillReferenced`](crate::Error::StillReferenced): the document was restored.
+    fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, Result<()>> {
+        async move {
+            let trips = AtomicU64::new(0);
+            let scope = Scope::new(odm, None, &trips);
+            let deleted = if self.deleted.is_empty() {
+                Ok(())
+            } else {
+                walk::look_again(scope, self.deleted).await
+            };
+            let checked = if self.written.is_empty() {
+                Ok(())
+            } else {
+                recheck::after(&scope, &self.written).await
+            };
+            drain::drained_or_logged(self.left.drain(&scope).await);
+            told(checked)?;
+            told(deleted)
+        }
+        .boxed()
     }
-    .boxed()
+}
+
+impl Shared {
+    /// Asks once more, after the commit, whether the targets of what was written are still there.
+    pub(crate) fn at_the_end(&self, recheck: Recheck) {
+        self.after_commit(|after: &mut Left| after.written.push(recheck));
+    }
+
+    /// Registers pending work of this collection's documents with this token, to be applied after the commit.
+    pub(crate) fn add_pending(&self, meta: &'static DocumentMeta, token: Token) {
+        self.after_commit(|after: &mut Left| after.left.add(meta, token));
+    }
+
+    /// Registers all this work, to be applied after the commit.
+    pub(crate) fn leave(&self, deferred: DeferredWork) {
+        self.after_commit(|after: &mut Left| after.left.add_all(deferred));
+    }
+
+    /// Looks once more, after the commit, whether something refers to what was deleted.
+    pub(crate) fn look_at_the_end(&self, deleted: Vec<Later>) {
+        self.after_commit(|after: &mut Left| after.deleted.extend(deleted));
+    }
 }

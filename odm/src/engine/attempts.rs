@@ -1,10 +1,11 @@
 //! One write, sent until it is made or what prevents it is known. A write that finds no document does not say why: the document is
 //! gone, it has another version, a guard of the changes holds it back, or another writer has changed it in between. Its fields are
-
 //! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
-use super::{Execution, Failure, One, Outcome, Reply, Update, UpdateMany, What, Write, once, prepare};
-use crate::bounds;
+use super::execution::Execution;
+use super::with_rules::{Failure, once};
+use super::{One, Outcome, Reply, Update, UpdateMany, What, Write, prepare};
+use crate::engine::send::count;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
 use crate::plan::operation::Pending;
@@ -14,7 +15,7 @@ use crate::plan::upsert;
 use crate::query::find::Query;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::scope;
-use crate::{Error, Filter, Result};
+use crate::{Error, Filter, Result, bounds};
 use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::ops::ControlFlow;
@@ -435,22 +436,6 @@ fn naming(mut error: Error, id: Option<Bson>) -> Error {
         *existing = id.map(Box::new);
     }
     error
-}
-
-/// The number of documents that match a condition of an update, beside its own.
-pub(super) async fn count(
-    execution: Execution<'_>,
-    core: &Core,
-    condition: Option<&Document>,
-    update: &UpdateMany,
-) -> Result<u64> {
-    let Some(condition) = condition else { return Ok(0) };
-    let mut count = core.raw().count_documents(condition.clone());
-    if let Some(collation) = &update.collation {
-        count = count.collation(collation.clone());
-    }
-    execution.trace.more(1);
-    act!(core.session(), count).map_err(|error| core.error(error))
 }
 
 /// Whether the server refused the write.

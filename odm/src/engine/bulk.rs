@@ -1,5 +1,4 @@
 //! Many writes in few commands: one request where the server has the `bulkWrite` command (MongoDB 8.0), else one command for each
-
 //! run of writes of one kind to one collection.
 
 use super::{Execution, Outcome, UpdateMany, What, Write};

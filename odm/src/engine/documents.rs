@@ -1,5 +1,4 @@
 //! The documents of an operation in parts, in the order of their ids: what is one transaction has to end within the server's
-
 //! minute, and is kept in memory meanwhile.
 
 use crate::engine::obligations::MAX_DOCS_PER_TX;

@@ -6,11 +6,8 @@
 //! (`parts`). All are completed (`prepare`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
 //! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
 //! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
-
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
-
 //!
-
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 
 pub(crate) mod after_commit;
@@ -20,6 +17,7 @@ mod bulk;
 pub(crate) mod delete;
 pub(crate) mod documents;
 pub(crate) mod drain;
+mod execution;
 pub(crate) mod fill_in;
 pub(crate) mod images;
 pub(crate) mod obligations;
@@ -28,61 +26,20 @@ mod prepare;
 pub(crate) mod propagate;
 pub(crate) mod recheck;
 mod send;
+mod taken_back;
+mod with_rules;
 
-use crate::engine::obligations::Obligations;
-use crate::model::document::DocumentMeta;
-use crate::plan::operation::Pending;
+use crate::engine::execution::Execution;
 pub(crate) use crate::plan::operation::{
     Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
 };
 pub(crate) use crate::plan::outcome::Outcome;
-use crate::rules::on_delete;
 use crate::session::Shared;
 use crate::store::core::Core;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result, graph};
 
 use futures::future::{BoxFuture, FutureExt};
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The context of an operation.
-#[derive(Clone, Copy)]
-struct Execution<'a> {
-    odm: &'a Odm,
-    /// The collection, of an operation on one.
-    core: Option<&'a Core>,
-    /// The caller's transaction.
-    session: Option<&'a Shared>,
-    trace: &'a Trace,
-    ordered: bool,
-    sent: Sent,
-    /// Whether the copies follow the write, since its documents are contended.
-    eventual: bool,
-}
-
-impl Execution<'_> {
-    /// The collection of a write, within this session or out of one.
-    fn collection(&self, meta: &'static DocumentMeta, session: Option<Shared>) -> Core {
-        match self.core {
-            Some(core) => core.within(session),
-            None => Core::new(self.odm, meta, session),
-        }
-    }
-
-    /// Whether rules of other documents apply to a deletion.
-    fn is_walk(&self, write: &Write) -> bool {
-        matches!(write.what, What::Delete(_)) && on_delete::has_rules(self.odm.graph(), write.meta)
-    }
-
-    /// The outcome of an operation of which these writes were refused.
-    fn refused(&self, errors: Vec<(usize, Error)>) -> Outcome {
-        Outcome {
-            errors,
-            ordered: self.ordered,
-            ..Outcome::default()
-        }
-    }
-}
 
 /// The handle that an operation came from: a collection, or the database of a bulk; within a transaction or not.
 pub(crate) struct Caller<'a> {
@@ -267,84 +224,5 @@ async fn together(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
             writes.push(last);
             parts::bulk(execution, writes).boxed().await
         }
-    }
-}
-
-/// Why writes were not executed.
-struct Failure {
-    error: Error,
-    /// Whether it came after the writes themselves were made: they must not be sent again.
-    after_write: bool,
-}
-
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Error {
-        failure.error
-    }
-}
-
-/// Sends writes once, with what they ask of other documents.
-///
-/// With `in_parts`, nothing is written where they are for more documents than one transaction takes, and
-/// [`Outcome::too_many`] says so.
-async fn once(
-    execution: Execution<'_>,
-    writes: &mut [Write],
-    pending: Pending,
-    in_parts: bool,
-) -> Result<Outcome, Failure> {
-    let Execution { odm, session, .. } = execution;
-    let failed = |error| Failure {
-        error,
-        after_write: false,
-    };
-    let Some(obligations) = Obligations::of(odm, writes, pending).map_err(failed)? else {
-        let made = send::once(execution, session.cloned(), writes).await;
-        return all_or_nothing(session, made).map_err(failed);
-    };
-    let obligations = if in_parts {
-        obligations.in_parts()
-    } else {
-        obligations
-    };
-    let obligations = if execution.eventual {
-        obligations.eventual()
-    } else {
-        obligations
-    };
-    related(execution, writes, obligations).boxed().await
-}
-
-/// Sends writes that ask something of other documents.
-async fn related(
-    execution: Execution<'_>,
-    writes: &[Write],
-    obligations: Obligations<'_>,
-) -> Result<Outcome, Failure> {
-    let Execution { session, trace, .. } = execution;
-    let after_write = &AtomicBool::new(false);
-    let send = |session: Option<Shared>| {
-        async move {
-            let made = send::send(execution, session, writes).await;
-            after_write.store(made.is_ok(), Ordering::Relaxed);
-            made
-        }
-        .boxed()
-    };
-    let made = obligations.execute(session, trace, &send).await;
-    all_or_nothing(session, made).map_err(|error| Failure {
-        error,
-        after_write: after_write.load(Ordering::Relaxed),
-    })
-}
-
-/// Of a transaction of the operation's own a refused write leaves nothing.
-fn all_or_nothing(session: Option<&Shared>, made: Result<Outcome>) -> Result<Outcome> {
-    match made {
-        Err(Error::Bulk { errors, .. }) if session.is_none() => Err(Error::Bulk {
-            errors,
-            done: Box::default(),
-        }),
-        made => made,
     }
 }

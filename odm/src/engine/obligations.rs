@@ -4,9 +4,7 @@
 //! All writes are executed in one way. They describe their changes, as [`Write`]s, and pass a function that executes them. A
 //! write that touches no references is executed as it is; one that adds references, between two checks; one that touches
 //! two-way references, copies that are not eventual, or parents, in a transaction, the caller's or one of its own, with the documents compared before and after. A
-
 //! standalone server has no transactions: there the same is done without one, so a crash between two statements may leave a
-
 //! link on one side, or a child counted in a parent that it left; `audit` finds both.
 
 use crate::engine::recheck::{Recheck, Written};
@@ -17,13 +15,12 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::own_fields::Token;
 use crate::plan::affected::Affected;
-use crate::plan::links::Diff;
 use crate::plan::operation::{What, Write};
 use crate::plan::write::refers_to_its_kind;
 use crate::rules::effects::{DeferredWork, Effects};
 use crate::rules::exists;
 use crate::rules::exists::{AddedRefs, Images, Missing, roots};
-use crate::rules::link::other_side::{Linking, effects_of, node, values};
+use crate::rules::link::other_side::Linking;
 use crate::session::{self, Shared, Turn};
 use crate::store::batch::by_ids;
 use crate::store::queue::QueueKey;
@@ -146,7 +143,7 @@ impl<'a> Obligations<'a> {
         !self.linked.is_empty()
     }
 
-    /// Whether it is a transaction where the deployment has them.
+    /// Whether the operation runs in a transaction, if the deployment supports transactions.
     fn wants_transaction(&self) -> bool {
         !self.eventual && (self.is_linked() || self.affected.atomic || self.moves_children())
     }
@@ -302,7 +299,7 @@ impl<'a> Obligations<'a> {
         self.linked.iter().filter_map(move |at| graph.edge(*at))
     }
 
-    /// Between two questions.
+    /// Checks the referenced documents, sends the write, and checks them again.
     async fn checked(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
         let Some((before, _)) = self.look(scope, false, None).await? else {
             return Ok(Outcome::too_many());
@@ -358,8 +355,8 @@ impl<'a> Obligations<'a> {
         exists::before(scope, graph, &added, self.writes.iter()).await
     }
 
-    /// Those of the references that are to be looked for: what is copied was read already, and in a transaction the source or
-    /// the parent is locked, which finds it missing.
+    /// The references whose targets must be queried. Copied sources have been read already, and a transaction locks its sources and
+    /// parents, which finds those that are missing.
     fn unheld(
         &self,
         mut added: Vec<AddedRefs>,
@@ -602,61 +599,4 @@ impl Within {
         done.copies += drained?;
         Ok(done)
     }
-}
-
-/// Deletes documents that were inserted a moment ago, and what links others with them.
-pub(crate) fn remove<'s>(
-    scope: &'s Scope<'_>,
-    meta: &'static DocumentMeta,
-    ids: &'s [Bson],
-) -> BoxFuture<'s, Result<()>> {
-    async move {
-        let left = if scope.odm.graph().is_linked(meta) && scope.odm.has_transactions().await? {
-            session::take_turns(scope.odm, Vec::new(), |session| async move {
-                unlink(&scope.within(&session), meta, ids).await
-            })
-            .await?
-        } else {
-            unlink(scope, meta, ids).await?
-        };
-        left.drain(scope).await.map(drop)
-    }
-    .boxed()
-}
-
-/// Returns what is to be done after the commit.
-async fn unlink(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<DeferredWork> {
-    let graph = scope.odm.graph();
-    let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
-    let mut left = DeferredWork::default();
-    let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
-    if graph.is_linked(meta) {
-        let mut diff = Diff::default();
-        for document in by_ids(scope, meta, keys.iter(), roots(edges())).await? {
-            let Some(holder) = node(&document) else { continue };
-            for edge in edges() {
-                diff.add(edge, &holder, &values(edge, &document), &[])?;
-            }
-        }
-        let links = effects_of(scope, graph, &diff).await?;
-        let mut effects = Effects::new(scope);
-        let beside = effects.link(scope, None, &links).await?;
-        effects.written(scope, None, beside).await?;
-        (_, left) = effects.end(scope).await?;
-    }
-    // Fields that are derived from them are derived without them before they are deleted.
-    let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
-    let token = Token::new();
-    for ids in crate::model::key::chunks(&keys) {
-        let which = doc! { "_id": { "$in": ids } };
-        if derives {
-            drain::mark_gone(scope, meta, which, token).await?
-        } else {
-            scope.delete(meta, which).await?
-        };
-    }
-    if derives {
-        left.add(meta, token);
-    }
-    Ok(left)
 }

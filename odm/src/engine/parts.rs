@@ -1,9 +1,10 @@
 //! Operations that may be executed in parts, since one transaction can't hold their documents, or since a refusal of one write must not
-
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use super::attempts::{self, ATTEMPTS};
-use super::{Execution, Outcome, UpdateMany, What, Write, once, prepare};
+use super::execution::Execution;
+use super::with_rules::once;
+use super::{Outcome, UpdateMany, What, Write, prepare};
 use crate::engine::documents::Parts;
 use crate::engine::obligations;
 use crate::engine::obligations::{MAX_DOCS_PER_TX, Obligations};
@@ -11,8 +12,7 @@ use crate::model::document::DocumentMeta;
 use crate::plan::write::refers_to_its_kind;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
-use crate::{Error, Result};
-use crate::{bounds, graph};
+use crate::{Error, Result, bounds, graph};
 use mongodb::bson::RawDocumentBuf;
 
 /// Inserts documents, with what their references and copies ask for.

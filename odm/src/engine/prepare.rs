@@ -1,19 +1,17 @@
 //! Completes writes before they are sent: what the library has in the documents (copies, computed fields, the mark of pending work),
-
 //! and conditions that compare in another way than their collection.
 
 use super::{Execution, What, Write};
-use crate::bounds;
 use crate::engine::documents;
 use crate::engine::fill_in::FillIn;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::Token;
 use crate::plan::keep::Replacement;
 use crate::plan::operation::Pending;
-use crate::rules::filling::Inserts;
+use crate::rules::filling::{Inserts, with_all_pending};
 use crate::rules::on_delete;
-use crate::rules::pending::{self as marks, with_all_pending};
-use crate::{Error, Result};
+use crate::rules::pending as marks;
+use crate::{Error, Result, bounds};
 use futures::future::FutureExt;
 use mongodb::bson::RawDocumentBuf;
 use std::collections::HashSet;

@@ -11,7 +11,9 @@ use crate::plan::touches::How;
 use crate::rules::effects::Effects;
 use crate::rules::exists::back::{Own, put_back};
 use crate::rules::exists::{AddedRefs, Asked, Column, missing, roots};
+use crate::rules::library::Rewrite;
 use crate::store::batch::{by_ids, id};
+use crate::store::fields::at;
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use mongodb::bson::Bson;
@@ -29,6 +31,9 @@ pub(crate) struct Written {
     /// The documents that were changed, as they were: those fields that hold references, and the copies beside them.
     pub(crate) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
 }
+
+/// References to documents of one collection: by edge, the position of the collection among its targets, and keys.
+type Named = HashMap<(usize, usize), HashSet<Key>>;
 
 /// The targets that are checked again after a write.
 #[derive(Debug)]
@@ -132,7 +137,15 @@ impl Recheck {
         // One that can't be taken back does not keep the others.
         let mut failed = Ok(());
         let mut changed: Vec<(&'static DocumentMeta, Cow<'_, [RawDocumentBuf]>)> = Vec::new();
+        let mut effects = Effects::of(false, Token::new());
         for (meta, ids) in &self.written.inserted {
+            let named = match names_of(scope, graph, meta, ids).await {
+                Ok(named) => named,
+                Err(error) => {
+                    failed = failed.and(Err(error));
+                    Named::new()
+                }
+            };
             let removed = match meta.bucket {
                 Some(bucket) if !self.lacks(graph, bucket.parent, is_there) => {
                     let left = self
@@ -140,17 +153,20 @@ impl Recheck {
                         .await;
                     left.map(|left| changed.push((meta, left.into())))
                 }
-                _ => crate::engine::obligations::remove(scope, meta, ids).await,
+                _ => crate::engine::taken_back::remove(scope, meta, ids).await,
             };
             failed = failed.and(removed);
+            failed = failed.and(empty_gone(scope, graph, named, None, &mut effects).await);
         }
         let known = self.written.changed.iter();
         changed.extend(known.map(|(meta, documents)| (*meta, documents.as_slice().into())));
-        let mut effects = Effects::of(false, Token::new());
         for (meta, documents) in &changed {
             let documents = (*meta, documents.as_ref());
-            let restored = self.restore(scope, graph, is_there, documents, &mut effects);
+            let mut lost = Named::new();
+            let restored = self.restore(scope, graph, is_there, documents, (&mut effects, &mut lost));
             failed = failed.and(restored.await);
+            let ids = documents.1.iter().map(crate::store::batch::document_id).collect();
+            failed = failed.and(empty_gone(scope, graph, lost, Some(ids), &mut effects).await);
         }
         // After the last one: a failure of pending work must neither keep a reference from being undone, nor hide the missing
         // targets from the caller.
@@ -196,14 +212,15 @@ impl Recheck {
         })
     }
 
-    /// Takes out of the documents of one collection what dangles in them since they were changed.
+    /// Takes out of the documents of one collection what dangles in them since they were changed, and gives them back what they have
+    /// lost by the change.
     async fn restore(
         &self,
         scope: &Scope<'_>,
         graph: &Graph,
         is_there: &(impl Fn(Column, &Key) -> bool + Sync),
         (meta, documents): (&'static DocumentMeta, &[RawDocumentBuf]),
-        effects: &mut Effects,
+        (effects, lost): (&mut Effects, &mut Named),
     ) -> Result<()> {
         let edges: Vec<&Edge> = self
             .added
@@ -242,6 +259,14 @@ impl Recheck {
                         },
                         how: &|edge| self.how(edge),
                     };
+                    for edge in &dangling {
+                        for target in 0..edge.targets.len() {
+                            let now: HashSet<Key> = edge.keys(target, now).into_iter().collect();
+                            let before = edge.keys(target, before).into_iter();
+                            let gone = before.filter(|key| !now.contains(key));
+                            lost.entry((edge.at, target)).or_default().extend(gone);
+                        }
+                    }
                     put_back(before, now, &dangling, &own)
                 })
                 .map(|mut back| {
@@ -264,4 +289,77 @@ impl Recheck {
         );
         Ok(())
     }
+}
+
+/// By which references these documents are named, where a deletion takes those out of the documents that hold them.
+async fn names_of(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    ids: &[Bson],
+) -> Result<Named> {
+    let mut named = Named::new();
+    for edge in graph.incoming(meta).filter(|edge| is_taken_out(edge)) {
+        let Some(target) = edge.target(meta) else { continue };
+        let keys = match edge.by() {
+            "_id" => ids.iter().map(Key::of_bson).collect(),
+            by => {
+                let ids: Vec<Key> = ids.iter().map(Key::of_bson).collect();
+                let documents = by_ids(scope, meta, ids.iter(), [by]).await?;
+                let keys = documents.iter().filter_map(|document| at(document, by));
+                keys.map(Key::of).collect()
+            }
+        };
+        named.insert((edge.at, target), keys);
+    }
+    Ok(named)
+}
+
+/// Whether a deletion empties such references. Those of two-way references are changed together with their other side.
+fn is_taken_out(edge: &Edge) -> bool {
+    matches!(edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull) && !edge.is_two_way()
+}
+
+/// Undoing a write is a write that other clients may meet: what it gives back may have been deleted meanwhile, and what it removes
+/// may have been referred to. So it looks once more, as a deletion does behind it, and takes out references to what is gone: in these
+/// documents, or in all. A rule that restricts or deletes has no such answer, and `audit` finds what dangles.
+async fn empty_gone(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    named: Named,
+    within: Option<Vec<Bson>>,
+    effects: &mut Effects,
+) -> Result<()> {
+    let named: Vec<(&Edge, usize, HashSet<Key>)> = named
+        .into_iter()
+        .filter_map(|((edge, target), keys)| Some((graph.edge(edge)?, target, keys)))
+        .filter(|(edge, _, keys)| is_taken_out(edge) && !keys.is_empty())
+        .collect();
+    let mut asked = Asked::default();
+    for (edge, target, keys) in &named {
+        if let Some(meta) = edge.targets.get(*target) {
+            keys.iter().for_each(|key| asked.add(meta, edge.by(), key));
+        }
+    }
+    let there = asked.ask(scope).await?;
+    for (edge, target, keys) in named {
+        let Some(meta) = edge.targets.get(target) else {
+            continue;
+        };
+        let there = there.get(&(meta.collection, edge.by()));
+        let gone = keys
+            .iter()
+            .filter(|key| there.is_none_or(|there| !there.contains(key)));
+        let gone: Vec<Bson> = gone.map(Key::to_bson).collect();
+        if gone.is_empty() {
+            continue;
+        }
+        let mut change = edge.detachment(target, &gone);
+        effects.complete(graph, Rewrite::detachment(edge), &mut change.update);
+        let within = within.as_ref().map(|ids| doc! { "_id": { "$in": ids } });
+        let refers = edge.holders_of(target, gone);
+        let filter = crate::store::batch::all(within.into_iter().chain([refers]));
+        scope.change(edge.holder, filter, change).await?;
+    }
+    Ok(())
 }

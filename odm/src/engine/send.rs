@@ -1,10 +1,7 @@
 //! The commands of writes: one write, or inserts into one collection, as the driver's action, so that the driver retries what it can.
-
 //! Bulks are in `bulk`.
 
-use super::attempts::count;
 use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
-use crate::bounds;
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
@@ -17,7 +14,7 @@ use crate::store::core::{Core, PRIMARY, act};
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::store::server::Topology;
-use crate::{Error, Result};
+use crate::{Error, Result, bounds};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{ReturnDocument, UpdateModifications};
@@ -476,4 +473,20 @@ async fn replace(execution: Execution<'_>, core: Core, replace: &Replace) -> Res
         document: stored.or_else(|| replace.changed.then(|| made.document.clone())),
         ..replaced
     })
+}
+
+/// The number of documents that match a condition of an update, beside its own.
+pub(super) async fn count(
+    execution: Execution<'_>,
+    core: &Core,
+    condition: Option<&Document>,
+    update: &UpdateMany,
+) -> Result<u64> {
+    let Some(condition) = condition else { return Ok(0) };
+    let mut count = core.raw().count_documents(condition.clone());
+    if let Some(collation) = &update.collation {
+        count = count.collation(collation.clone());
+    }
+    execution.trace.more(1);
+    act!(core.session(), count).map_err(|error| core.error(error))
 }

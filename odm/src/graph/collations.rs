@@ -2,7 +2,6 @@
 //!
 //! The server compares a reference with the ids of its targets by the collation of the collection that it searches, and a process
 //! that puts documents in their places compares byte by byte. Of `kate` and `Kate` one would be found by the server and not be
-
 //! the one that is referred to, so a rule could be applied to the wrong document.
 
 use crate::graph::Graph;

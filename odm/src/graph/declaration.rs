@@ -1,11 +1,9 @@
 //! A declared edge as it is stored: all that decides what its copies are.
 
-use crate::graph::Graph;
-use crate::graph::edge::Edge;
 use crate::model::copy::SyncMode;
 use crate::model::names::escaped;
 use crate::model::reference::OnDelete;
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, Document};
 
 /// The declaration of an edge.
 #[derive(Debug)]
@@ -19,6 +17,8 @@ pub(crate) struct Declaration {
     pub(crate) is: Document,
     /// Whether documents that were there before it are to be filled.
     pub(crate) fills: bool,
+    /// Of a reference: what its target's deletion does.
+    pub(crate) rule: Option<OnDelete>,
 }
 
 impl Declaration {
@@ -30,31 +30,15 @@ impl Declaration {
             self.holder
         }
     }
-}
 
-/// The sides of two-way references, those that are believed first: what is linked by them is there on the other side when
-/// that is looked at.
-pub(crate) fn linked(graph: &Graph) -> impl Iterator<Item = &Edge> {
-    let believed = graph
-        .edges()
-        .iter()
-        .filter(|edge| edge.owner || edge.inverse == Some(edge.at));
-    believed.flat_map(|edge| {
-        let other = graph.inverse(edge).filter(|other| other.at != edge.at);
-        [edge].into_iter().chain(other)
-    })
-}
-
-/// The other side follows from the documents that hold this one.
-pub(crate) fn two_way(graph: &Graph, edge: &Edge) -> Option<Declaration> {
-    let inverse = graph.inverse(edge)?;
-    Some(Declaration {
-        id: format!("{}.{}", edge.holder.collection, edge.path),
-        from: edge.holder.collection,
-        holder: inverse.holder.collection,
-        is: doc! { "inverse": &inverse.path, "list": edge.list },
-        fills: true,
-    })
+    /// The collection that the reference leads to.
+    pub(crate) fn target(&self) -> &'static str {
+        if is_two_way(&self.is) {
+            self.holder
+        } else {
+            self.from
+        }
+    }
 }
 
 /// Whether a declaration is that of one side of a two-way reference.
@@ -62,32 +46,31 @@ pub(crate) fn is_two_way(declaration: &Document) -> bool {
     declaration.contains_key("inverse")
 }
 
-/// The field of a declaration that is nothing but the rule of a reference.
-const RULE: &str = "on_delete";
+/// The field of a stored reference with its rule, and of a declaration that is nothing but the rule.
+pub(crate) const RULE: &str = "on_delete";
 
-/// A reference without copies: one declaration for each collection that it leads to.
-pub(crate) fn ruled<'g>(graph: &'g Graph, edge: &'g Edge) -> impl Iterator<Item = Declaration> + 'g {
-    let is_plain = edge.sync().is_none() && graph.inverse(edge).is_none();
-    let targets = is_plain.then_some(&edge.targets).into_iter().flatten();
-    targets.map(|target| {
-        let name = format!("{}.{}", edge.holder.collection, edge.path);
-        Declaration {
-            id: if edge.reference.union {
-                format!("{name}: {}", target.collection)
-            } else {
-                name
-            },
-            from: target.collection,
-            holder: edge.holder.collection,
-            is: doc! { RULE: edge.reference.on_delete.to_string(), "to": target.collection },
-            fills: false,
-        }
-    })
-}
+/// The field of a stored reference with its earlier rules.
+pub(crate) const EARLIER_RULES: &str = "earlier_on_delete";
 
 /// Whether a declaration is that of a reference without copies.
 pub(crate) fn is_rule(declaration: &Document) -> bool {
     declaration.contains_key(RULE)
+}
+
+/// The rule of a stored reference.
+pub(crate) fn rule(edge: &Document) -> Option<&str> {
+    // Programs of earlier versions stored it only in the declaration of a reference without copies.
+    let alone = || edge.get_document("declaration").ok()?.get_str(RULE).ok();
+    edge.get_str(RULE).ok().or_else(alone)
+}
+
+/// Whether a stored reference had this rule once, and has another one since.
+pub(crate) fn had_rule(edge: &Document, own: &Declaration) -> bool {
+    let (Some(now), Some(own)) = (rule(edge), own.rule.map(|rule| rule.to_string())) else {
+        return false;
+    };
+    let mut earlier = edge.get_array(EARLIER_RULES).into_iter().flatten();
+    now != own && earlier.any(|rule| rule.as_str() == Some(&own))
 }
 
 /// The collection from which nothing may be deleted without regard to this reference, where it has no copies.
@@ -202,6 +185,7 @@ pub(crate) fn storable(condition: &Bson) -> Bson {
 #[cfg(test)]
 mod tests {
     use crate::graph::declaration::*;
+    use mongodb::bson::doc;
 
     #[test]
     fn an_edge_was_declared_in_another_way_before() {

@@ -1,6 +1,6 @@
 //! One reference of a document, with the copies beside it, and one field that is derived from children.
 
-use crate::graph::{Graph, fields_of, is};
+use crate::graph::names::is;
 use crate::model::copy::{Operation, Subset, SyncMode};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
@@ -105,21 +105,6 @@ pub(crate) fn path(segments: &[Segment]) -> String {
 }
 
 impl Derived {
-    /// The child's fields that it depends on: dotted names.
-    pub(crate) fn reads(&self, graph: &Graph) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        names.extend(graph.edge(self.edge).map(|edge| edge.path.clone()));
-        match self.what {
-            What::Subset(subset) => names.extend(subset.reads().map(str::to_owned)),
-            What::Computed { of: "", .. } => {}
-            What::Computed { of, .. } => names.push(of.to_owned()),
-        }
-        if let Some(filter) = &self.filter {
-            fields_of(filter, &mut names);
-        }
-        names
-    }
-
     /// The value in a document without children; `None` where the field is left out.
     pub(crate) fn nothing(&self) -> Option<Bson> {
         match self.what {

@@ -1,5 +1,4 @@
 //! Rules that would be lost because the server deletes documents itself: by an index with a time to live, or in a capped
-
 //! collection that is full. No rule of the library is applied to such a deletion.
 
 use crate::graph::Graph;

@@ -5,16 +5,21 @@
 
 mod collations;
 pub(crate) mod declaration;
+pub(crate) mod declared;
 pub(crate) mod edge;
 pub(crate) mod indexes;
+pub(crate) mod known;
 mod lost;
+pub(crate) mod names;
 pub(crate) mod others;
+mod reads;
 pub(crate) mod sync;
 #[cfg(test)]
 pub(crate) mod testing;
 mod walk;
 
 pub(crate) use crate::graph::edge::{Derived, Edge, What};
+pub(crate) use crate::graph::names::{fields_of, is};
 
 use crate::graph::walk::{Found, Walk};
 use crate::model::copy::{Computed, Copied, SyncMode};
@@ -36,7 +41,7 @@ pub(crate) struct Graph {
     incoming: HashMap<&'static str, Vec<usize>>,
     derived: Vec<Derived>,
     /// The fields that programs with other models derive.
-    pub(crate) others: crate::graph::others::Known,
+    pub(crate) others: crate::graph::known::Known,
 }
 
 impl Graph {
@@ -551,11 +556,6 @@ impl Graph {
     }
 }
 
-/// Whether both are the constants of one document: there may be several copies of them in memory.
-pub(crate) fn is(a: &DocumentMeta, b: &DocumentMeta) -> bool {
-    std::ptr::eq(a, b) || a.collection == b.collection && a.name == b.name
-}
-
 pub(crate) fn fields(meta: &DocumentMeta) -> Option<&'static [FieldMeta]> {
     match (meta.shape)() {
         Shape::Struct(shape) => Some(shape.fields),
@@ -592,24 +592,6 @@ fn unforeseen(filter: &Document) -> Option<&str> {
         Bson::Array(items) => items.iter().filter_map(Bson::as_document).find_map(unforeseen),
         _ => None,
     })
-}
-
-/// The fields that a condition looks at.
-pub(crate) fn fields_of(filter: &Document, names: &mut Vec<String>) {
-    for (name, value) in filter {
-        if !name.starts_with('$') {
-            names.push(name.clone());
-            continue;
-        }
-        match value {
-            Bson::Document(inner) => fields_of(inner, names),
-            Bson::Array(items) => items
-                .iter()
-                .filter_map(Bson::as_document)
-                .for_each(|inner| fields_of(inner, names)),
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
 //! Assertions of generated code about types that syntax can't see: each is a bound with a message of its own, or a sentence for a
-
 //! constant that panics.
 
 use crate::model::path::{Fielded, Nested, Path, Step};

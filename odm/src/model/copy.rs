@@ -2,7 +2,6 @@
 //! of the children, a computed field.
 //!
 //! The derives generate these constants; the graph finds them by walking the shapes, and one engine keeps all of them in sync
-
 //! (`rules/copy`, `rules/children`).
 
 use crate::Document;

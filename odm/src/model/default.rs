@@ -5,7 +5,6 @@
 //! which documents these are, and `query::seen` puts them into the condition.
 //!
 //! A default is a constant. One that differs from call to call (a time, an id) can't be compared, and conditions on such a
-
 //! field match stored values only.
 
 use crate::model::compare::same;

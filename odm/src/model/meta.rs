@@ -3,7 +3,6 @@
 //!
 //! One description serves every user of it: the `$jsonSchema` validator, the checks before the network, the worst-case
 //! size, the plan of the schema and the bounds of an update. Shapes and documents refer to each other through function
-
 //! pointers, so a type may contain itself (with a declared depth) without a cycle among constants.
 
 use crate::error::violation::Number;

@@ -2,7 +2,6 @@
 //!
 //! `p.addresses.city` is a [`Path`] whose parameters say which document it belongs to, what type stands there and by
 //! which fields it was reached. A path holds no data, so a struct of paths costs nothing and is `Copy`; the dotted name
-
 //! is joined by the compiler.
 
 use crate::Result;

@@ -2,7 +2,6 @@
 //!
 //! [`Ref<T>`] is stored as the bare id, so documents of other programs can be read unchanged. The declaration of a field
 //! (`#[reference]`, `#[parent_ref]`) is in a [`ReferenceMeta`] beside its bounds; joins, checks and the rules of deletion all
-
 //! read it there.
 
 pub use crate::model::document::Ref;

@@ -3,7 +3,6 @@
 //!
 //! `$replaceWith` takes the stored document, over it the new values as one literal, and over these what is computed of the
 //! stored values: embedded structs, which are merged in the same way, and what the library keeps itself. `$unset` then removes
-
 //! the names that are left out. Values of the application stand in `$literal` alone, so none of them is an expression.
 
 use crate::model::document::DocumentMeta;

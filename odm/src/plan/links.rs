@@ -3,7 +3,6 @@
 //!
 //! A link is held by two documents, each of which names the other. A write changes the fields of one side; what it added
 //! and removed is the difference between the documents before and after. From these differences alone follow the writes on
-
 //! the other side, whatever the write was. Nothing here talks to a server.
 
 use crate::graph::Graph;

@@ -1,5 +1,4 @@
 //! Prepares the operators that a front end has stated: it refuses those that change what the library writes, and makes a push onto an
-
 //! array of two-way references add to a set.
 
 use crate::graph::Graph;

@@ -1,5 +1,4 @@
 //! The fields, references and derived values that an update touches: read from its operators once, after the front ends have stated
-
 //! them and before the library adds its own.
 
 use crate::graph::Graph;

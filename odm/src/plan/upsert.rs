@@ -2,7 +2,6 @@
 //!
 //! Where the condition requires all values of a unique index, at most one document matches it. So the update is sent as an
 //! update of one, and is retried if it was refused because another client inserted a document with these values in between.
-
 //! Where that document does not match the rest of the condition, the refusal is returned, and names it.
 
 use crate::Error;

@@ -7,7 +7,6 @@
 //! and no other. A value of one part, such as a number, a text or a reference, is compared as it is stored, which is what an
 //! index finds.
 //!
-
 //! A copy is not compared: it follows its source, and only the reference beside it says which document is meant.
 
 use crate::model::key::Key;

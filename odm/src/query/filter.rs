@@ -1,6 +1,5 @@
 //! Filters and sort orders, built from typed paths.
 //!
-
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
 use crate::model::geo::{Area, Point};

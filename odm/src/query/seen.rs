@@ -1,5 +1,4 @@
 //! Conditions on what a reader sees, made of those on what is stored: a document that lacks a field is found by a condition
-
 //! that the default of the field meets.
 
 use crate::model::compare::{compare, same};

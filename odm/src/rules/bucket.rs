@@ -432,6 +432,7 @@ impl DerivedValue for Summaries {
             holder: self.meta.collection,
             is,
             fills: true,
+            rule: None,
         }
     }
 

@@ -1,7 +1,6 @@
 //! Values that are derived of other documents and stored: what they have in common.
 //!
 //! A kind of derived value is a type that implements [`DerivedValue`], in the folder of its rule, which makes the values of a graph.
-
 //! Audits, repairs, backfills and the reconciler are loops over them, and know no kind by name.
 
 use crate::graph::Graph;

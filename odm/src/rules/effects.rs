@@ -1,5 +1,4 @@
 //! The effects of one operation on other documents, as its rules report them: changes that other rules have to follow, and work that
-
 //! is left to be done after the commit.
 
 use crate::Result;
@@ -145,7 +144,7 @@ impl Effects {
         !self.transactions || graph.is_derived_later(meta)
     }
 
-    /// Has the pending work that a statement of the rules recorded in such documents applied after the commit, if it recorded any.
+    /// Schedules pending work that a statement of a rule recorded in such documents, to be applied after the commit.
     pub(crate) fn apply_later(&mut self, graph: &Graph, meta: &'static DocumentMeta) {
         if self.is_derived_later(graph, meta) {
             self.deferred.add(meta, self.later);

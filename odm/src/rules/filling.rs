@@ -1,11 +1,10 @@
 //! Documents and updates before they are sent: the rules fill in what the library keeps in them.
 
-use crate::Error;
-use crate::Result;
 use crate::model::document::DocumentMeta;
-use crate::own_fields::{OWN, PENDING, Token, name_of};
+use crate::own_fields::{CHILDREN, OWN, PENDING, Token, name_of};
 use crate::plan::touches::Touches;
-use crate::rules::pending::mark;
+use crate::rules::pending::{all_fields, has_entry, mark};
+use crate::{Error, Result};
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf};
 
 /// Documents that an operation inserts into one collection, with what the library has in them.
@@ -157,4 +156,20 @@ fn encoding(source: bson::error::Error) -> Error {
         field: "document".to_owned(),
         source: Box::new(source),
     }
+}
+
+/// A new document with pending work for everything that is derived from it, and in it.
+pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<RawDocumentBuf> {
+    let mut document = decoded(raw)?;
+    let mut fields = all_fields();
+    if has_entry(raw, CHILDREN) {
+        fields.insert(CHILDREN, Token::new());
+    }
+    if let Bson::Document(own) = document
+        .entry(OWN.to_owned())
+        .or_insert_with(|| Document::new().into())
+    {
+        own.insert(name_of(PENDING), mark(token, fields));
+    }
+    encoded(&document)
 }

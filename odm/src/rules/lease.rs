@@ -2,15 +2,12 @@
 //!
 //! A lease only saves work. Any process may apply pending work, alone or at the same time as others, so it does no harm if a
 //! lease expires too early, if the clocks of two processes differ, or if a process goes on that was taken for ended: each write
-
 //! has a condition of its own (the version of the source, the token of the pending work), by which a later write fences off an
-
 //! earlier one.
 
 use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::{LEASE, OPERATION, Token};
-use crate::rules::needed;
 use crate::store::batch::all;
 use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each};
@@ -62,11 +59,12 @@ pub(crate) fn free() -> Document {
 }
 
 /// Takes the leases of those of these documents that are still free, with the scope's token. Returns these documents, as they
-/// are then.
+/// are then: these fields of theirs.
 pub(crate) async fn take(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
+    fields: &Document,
 ) -> Result<Vec<RawDocumentBuf>> {
     let Some(own) = scope.lease.filter(|_| !documents.is_empty()) else {
         return Ok(documents);
@@ -86,9 +84,7 @@ pub(crate) async fn take(
         Ok(taken) if taken == documents.len() => Ok(documents),
         _ => {
             let of_own = doc! { format!("{LEASE}.by"): own };
-            scope
-                .every(meta, all([these, of_own]), needed(scope.odm.graph(), meta))
-                .await
+            scope.every(meta, all([these, of_own]), fields.clone()).await
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What writes have to keep true, a folder a rule: references exist, deletions, two-way links, copies, values of children, buckets.
 //!
 //! The rules by which values in other documents are kept in sync implement [`Rule`](rule::Rule), and [`all`] lists them. The engine calls them in
-//! that order, and knows none by name.
+//! that order, and knows none of them by name. That references exist, the other side of links and the decisions of deletions are no
+//! `Rule`s: each has steps of its own.
 //!
 //! # Values that are kept in sync
 //!
@@ -19,11 +20,8 @@
 //!
 //! Each of these can be done twice, by several processes at once and in any order, so any process that finds pending work may
 //! apply it: the writer, or [`recover`](crate::Odm::recover) after the writer has ended. Where the deployment has transactions
-//! and the copies are not declared eventual, the same is done within one transaction, in which nothing needs to be written down
-
-//! but what it modifies: it locks the sources that it copies from and the parents that it changes by modifying them, so that of
-
-//! two writers that could miss each other one waits.
+//! and the copies are not declared eventual, the write and its updates commit together, and no mark is stored. The transaction
+//! modifies each source that it copies from and each parent that it changes, so a concurrent writer of one of them waits or is retried.
 
 pub(crate) mod bucket;
 pub(crate) mod children;
@@ -40,8 +38,8 @@ pub(crate) mod others;
 pub(crate) mod pending;
 pub(crate) mod rule;
 
-use crate::graph::Graph;
-use crate::graph::declaration::{self, Declaration};
+use crate::graph::declaration::Declaration;
+use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
 use crate::own_fields::OWN;
 use crate::rules::derived::DerivedValue;
@@ -49,8 +47,8 @@ use crate::rules::rule::Rule;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 
-/// The rules by which values are kept in sync, in the order in which they are applied: links and summaries of buckets first, from
-/// which others are derived, and copies before what is derived of them.
+/// The rules by which values are kept in sync, in the order in which they are applied: copies come before values of children, because
+/// a parent may derive from a copied field. The first two depend on no other.
 pub(crate) fn all() -> [&'static dyn Rule; 4] {
     [
         &link::count::Counting,
@@ -68,11 +66,8 @@ pub(crate) fn values(graph: &Graph) -> impl Iterator<Item = Box<dyn DerivedValue
 /// All declarations, as they are stored: those of derived values, both sides of two-way references, each derived of the other one, and
 /// the rules of references without copies.
 pub(crate) fn declarations(graph: &Graph) -> impl Iterator<Item = Declaration> {
-    let linked = declaration::linked(graph).filter_map(|edge| declaration::two_way(graph, edge));
-    let ruled = graph
-        .edges()
-        .iter()
-        .flat_map(|edge| declaration::ruled(graph, edge));
+    let linked = declared::linked(graph).filter_map(|edge| declared::two_way(graph, edge));
+    let ruled = graph.edges().iter().flat_map(|edge| declared::ruled(graph, edge));
     values(graph)
         .map(|value| value.declaration(graph))
         .chain(linked)

@@ -16,10 +16,9 @@
 //!
 //! A process reads the declarations before its first write, and again when they are older than the [holding time](HOLDING).
 //! After this time since a declaration was stored, every process records pending work for it, and then its backfill begins: the
-
 //! backfill compares, value by value, everything that was written before without pending work.
 
-use crate::graph::others::parents;
+use crate::graph::known::parents;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::own_fields::Token;

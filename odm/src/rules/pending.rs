@@ -5,9 +5,8 @@ use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::names::{escaped, unescaped_name};
-use crate::own_fields::{ALL, CHILDREN, DELETE, FIELDS, OPERATION, OWN, PENDING, Token, VERSION, name_of};
+use crate::own_fields::{ALL, DELETE, FIELDS, OPERATION, PENDING, Token, VERSION, name_of};
 use crate::plan::fields::ChangedFields;
-use crate::rules::filling::{decoded, encoded};
 use crate::store::batch::id;
 use crate::store::fields::{at, put};
 use crate::store::scope::{Scope, Statement};
@@ -91,22 +90,6 @@ impl ChangedFields {
 /// as that changed less than a thousand times in a millisecond.
 pub(crate) fn first_version() -> i64 {
     bson::DateTime::now().timestamp_millis().saturating_mul(1_000)
-}
-
-/// A new document with pending work for everything that is derived from it, and in it.
-pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<RawDocumentBuf> {
-    let mut document = decoded(raw)?;
-    let mut fields = all_fields();
-    if has_entry(raw, CHILDREN) {
-        fields.insert(CHILDREN, Token::new());
-    }
-    if let Bson::Document(own) = document
-        .entry(OWN.to_owned())
-        .or_insert_with(|| Document::new().into())
-    {
-        own.insert(name_of(PENDING), mark(token, fields));
-    }
-    encoded(&document)
 }
 
 /// Whether a document is to be deleted as soon as its pending work is applied.

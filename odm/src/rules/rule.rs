@@ -1,4 +1,4 @@
-//! What the rules have in common by which values are kept in sync.
+//! The steps that the rules have in common by which values are kept in sync.
 
 use crate::Result;
 use crate::graph::Graph;
@@ -19,8 +19,8 @@ pub(crate) type Meta = &'static DocumentMeta;
 /// A step of a rule.
 pub(crate) type Step<'s, T = ()> = BoxFuture<'s, Result<T>>;
 
-/// A rule by which values are kept in sync with the documents that they are derived of. One whose values are part of the statement
-/// of the write itself has no more than values.
+/// A rule by which values are kept in sync with the documents that they are derived of. One whose values
+/// are written by the statement itself, as summaries of buckets, implements only `values`.
 pub(crate) trait Rule: Send + Sync {
     /// The values of a graph that are kept by this rule.
     fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>>;
@@ -63,8 +63,8 @@ pub(crate) trait Rule: Send + Sync {
         false
     }
 
-    /// Updates the values after a write, in its transaction. On a standalone server nothing is updated yet: the effects say what is
-    /// left to be done after the write, where no pending work in the documents does.
+    /// Updates the values after a write, in its transaction. On a standalone server this updates nothing: it adds to the effects
+    /// the work that no mark in a document records.
     fn after_write<'s>(
         &'s self,
         _scope: &'s Scope<'_>,

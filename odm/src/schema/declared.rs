@@ -1,5 +1,4 @@
 //! Declared indexes that can't work on any server, or by which every document of the struct is refused: found by
-
 //! [`Odm::new`](crate::Odm::new), which asks none.
 
 use super::index::{Index, OVERRIDE};

@@ -2,7 +2,6 @@
 //!
 //! The schema contains every rule that has a keyword; the others are only checked before a write is sent: the length of binary
 //! values and of a map's keys. `$ref` is not supported by MongoDB, so a recursive type is written out to its declared depth; a
-
 //! variant of an enum carries its name as `title`, which the server repeats where it refuses.
 
 use super::values::{count, whole};

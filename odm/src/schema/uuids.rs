@@ -2,7 +2,6 @@
 //!
 //! `$jsonSchema` knows no subtypes. MongoDB compares binary data by length, then by subtype, then by bytes, and a comparison by
 //! operator meets values of its own type alone; so what is neither below the least UUID nor above the greatest one is a UUID, of
-
 //! subtype 4, as `bson::Uuid` reads it.
 
 use crate::model::document::DocumentMeta;

@@ -2,7 +2,6 @@
 //!
 //! Ours is a `$jsonSchema` whose title begins with [`MARK`], and beside it what a schema can't say: where the `_id` is a struct,
 //! the order of its fields as an `$expr`, and of [UUIDs](super::uuids) their subtype as a `$nor`. Where a collection has another validator, that one stays, and the collection gets
-
 //! `{ $and: [theirs, { $jsonSchema: ours }] }`; only our part is replaced later.
 
 use super::json_schema::MARK;

@@ -1,7 +1,6 @@
 //! Documents in batches, as deletion and audit go through them: in the order of their ids, within a bound of memory.
 //!
 //! They are read from the primary and written to a majority, whatever the application's client prefers: a rule looks,
-
 //! writes and looks again, and the second look may not miss what was acknowledged before.
 
 use crate::graph::fields;

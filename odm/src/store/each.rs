@@ -4,7 +4,6 @@
 //! value that only one may have, one that would become too large. The documents after it would never be written, however often
 //! the command is sent. So the statements are sent in halves, and a statement for many documents is split into halves of them,
 //! until only the refused one is left. Each statement is guarded, so all can be executed twice. A transaction ends with the
-
 //! first refusal, and nothing is split in it.
 
 use crate::model::document::DocumentMeta;

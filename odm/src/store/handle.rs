@@ -2,7 +2,7 @@
 
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
-use crate::graph::others::Unknown;
+use crate::graph::known::Unknown;
 use crate::model::document::{DocumentMeta, Model};
 use crate::store::age::Age;
 use crate::store::fan_out::FanOut;

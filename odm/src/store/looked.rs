@@ -2,7 +2,6 @@
 //!
 //! It looks whether a source has few holders, and where it has not, the delivery follows the commit. That goes by batches in the order of
 //! the holders' ids, of which the look has read the first ones already, so they are handed on here. A border may be any id: it
-
 //! does no harm if they are outdated, or are never used.
 
 use crate::model::key::Key;

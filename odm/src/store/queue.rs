@@ -9,7 +9,6 @@
 //! - All operations ask in the order of the documents, each for all of its turns before it does anything else. So no two operations
 //!   wait for each other.
 //! - A future that is dropped while it waits, or while it has the turn, lets the next one on.
-
 //! - A document has an entry while an operation has the turn at it or waits for it.
 
 use crate::model::key::Key;

@@ -1,8 +1,9 @@
 //! The session of a transaction: the driver's, whose turn it is, and how the transaction may end.
 
-use crate::Error;
 use crate::error::driver::DriverText;
 use crate::store::queue::QueueKey;
+use crate::{Error, Odm, Result};
+use futures::future::BoxFuture;
 use mongodb::ClientSession;
 use mongodb::error::TRANSIENT_TRANSACTION_ERROR;
 use std::any::Any;
@@ -55,7 +56,14 @@ pub(crate) struct End {
     /// Documents that a transaction of another client has written at the same time.
     pub(crate) met: Vec<QueueKey>,
     /// Work that the rooms above leave for the time after the commit.
-    after: Option<Box<dyn Any + Send>>,
+    after: Option<Box<dyn AfterCommit>>,
+}
+
+/// Work for the time after the commit.
+pub(crate) trait AfterCommit: Any + Send {
+    /// # Errors
+    /// If something of the committed transaction was undone.
+    fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, Result<()>>;
 }
 
 impl Shared {
@@ -118,9 +126,9 @@ impl Shared {
     }
 
     /// Adds to what is left for the time after the commit. All of it is of one type.
-    pub(crate) fn after_commit<T: Default + Send + 'static>(&self, add: impl FnOnce(&mut T)) {
+    pub(crate) fn after_commit<T: AfterCommit + Default>(&self, add: impl FnOnce(&mut T)) {
         let mut end = self.end();
-        let after = end.after.get_or_insert_with(|| Box::new(T::default()));
+        let after: &mut dyn Any = &mut **end.after.get_or_insert_with(|| Box::new(T::default()));
         if let Some(after) = after.downcast_mut() {
             add(after);
         }
@@ -129,8 +137,7 @@ impl Shared {
 
 impl End {
     /// Takes the work that the operations have left for the time after the commit.
-    pub(crate) fn take_after<T: Default + 'static>(&mut self) -> T {
-        let after = self.after.take().and_then(|after| after.downcast().ok());
-        after.map(|after| *after).unwrap_or_default()
+    pub(crate) fn take_after(&mut self) -> Option<Box<dyn AfterCommit>> {
+        self.after.take()
     }
 }

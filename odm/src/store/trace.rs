@@ -1,5 +1,4 @@
 //! The span of an operation in `tracing`: collection, operation, round trips, documents, time, and the kind of error that ended
-
 //! it. Values of documents are logged only at level `TRACE`.
 
 use crate::store::batches::Batch;

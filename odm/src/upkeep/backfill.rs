@@ -1,10 +1,9 @@
 //! Takes copies for documents that are older than their declaration, lets their buckets say what is declared of the items, and
-
 //! writes the other side of their two-way references.
 
-use crate::graph::declaration::{Declaration, is_two_way};
+use crate::graph::declaration::Declaration;
 use crate::graph::edge::Edge;
-use crate::graph::{Graph, declaration};
+use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
 use crate::rules::derived::DerivedValue;
 use crate::store::batch::document_id;
@@ -12,7 +11,7 @@ use crate::store::each::Written;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::upkeep::audit::Source;
-use crate::upkeep::stored::{EARLY, Known};
+use crate::upkeep::stored::{EARLY, Known, unlinked};
 use crate::upkeep::{copies, follow, inspect, snapshots};
 use crate::{Error, Odm, Result, rules};
 use futures::future::{BoxFuture, FutureExt};
@@ -212,8 +211,8 @@ impl<'g> Lacking<'g> {
             let declaration = value.declaration(graph);
             (Lacking::Value(value), declaration)
         });
-        let linked = declaration::linked(graph)
-            .filter_map(|edge| Some((Lacking::Links(edge), declaration::two_way(graph, edge)?)));
+        let linked = declared::linked(graph)
+            .filter_map(|edge| Some((Lacking::Links(edge), declared::two_way(graph, edge)?)));
         values.chain(linked)
     }
 
@@ -260,26 +259,6 @@ impl<'g> Lacking<'g> {
             }
         }
     }
-}
-
-/// The two-way references that are declared there and whose other side was not written for all documents yet, or that are
-/// declared there as one-way: by their positions.
-pub(crate) fn unlinked(graph: &Graph, known: &Known) -> Vec<usize> {
-    let is_open = |declared: &Declaration| {
-        let stored = known.declaration(&declared.id);
-        stored.is_some_and(|stored| !is_two_way(stored) || !known.is_filled(&declared.id))
-    };
-    let linked = declaration::linked(graph);
-    let open = linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| is_open(&edge)));
-    open.map(|edge| edge.at).collect()
-}
-
-/// Those of these names.
-pub(crate) fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
-    let linked = declaration::linked(graph);
-    let named =
-        linked.filter(|edge| declaration::two_way(graph, edge).is_some_and(|edge| names.contains(&edge.id)));
-    named.map(|edge| edge.at).collect()
 }
 
 /// Waits until every process knows of the declarations that are to be filled: one that has read them before these were stored

@@ -1,6 +1,5 @@
 //! Deletes documents whose time has come, by the rules of the library: `#[document(expire = field)]`.
 //!
-
 //! An index with a time to live would have the server do it, which knows no reference, no link, no count and no copy.
 
 use crate::engine::delete::walk::walk;

@@ -1,8 +1,6 @@
 //! Finds faults in the references of some documents.
 //!
-
 //! The targets of a whole batch are asked for at once, one query for each collection and field that they are found by. Of
-
 //! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
 
 use crate::Result;

@@ -1,5 +1,4 @@
 //! How far the reconcilers of a program have come in the change stream, as the database stores it, and whether the
-
 //! server can still go on there.
 
 use crate::graph::Graph;

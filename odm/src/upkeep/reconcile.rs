@@ -1,5 +1,4 @@
 //! Follows out-of-band writes, and repairs the copies that they leave stale, the links that they leave on one side, and the
-
 //! summaries of buckets.
 
 use crate::engine::drain::drain;

@@ -211,7 +211,7 @@ impl IntoFuture for Recovering {
                         } else {
                             scope
                         };
-                        let documents = lease::take(&scope, meta, batch.documents).await?;
+                        let documents = lease::take(&scope, meta, batch.documents, &fields).await?;
                         recovered.found(&documents);
                         if !documents.is_empty() {
                             let mut applied = Written::default();

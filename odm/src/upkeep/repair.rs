@@ -1,9 +1,7 @@
 //! Repairs faults in references and copies that have one right answer.
 //!
 //! Every write matches the value that was read, so it does nothing where another writer was faster, be it another repair. A
-
 //! repaired link is read again on both sides: one half of a concurrent write may have been undone, and then the link is
-
 //! repaired again.
 
 use crate::graph::Graph;

@@ -2,9 +2,7 @@
 //!
 //! A snapshot is not kept in sync, so no pending work exists for it, and nothing records its time. A missing field is the sign
 //! that it was never taken; a document that was written after the declaration has one, `null` where the source lacks the field
-
 //! and the copy is required. So each is written on the condition that the reference is unchanged and the field is still
-
 //! missing: another writer may set the reference meanwhile, and two processes may take the same snapshot.
 
 use crate::Result;

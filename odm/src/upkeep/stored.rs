@@ -1,26 +1,24 @@
 //! The declared edges as they are stored in the database, so that a process with older or fewer models notices the difference,
 //! and a new or changed declaration is backfilled.
 //!
-
 //! A declaration that replaces another one stores that among the previous ones. A program whose declaration is found there is
-
 //! the older one: nothing else tells which of two programs is newer.
 
-use crate::graph::declaration;
 use crate::graph::declaration::{
-    Declaration, EARLIER, MOST_EARLIER, is_more, is_rule, is_two_way, lacking, restricted, sources,
-    was_declared, with_those_of,
+    Declaration, EARLIER, EARLIER_RULES, MOST_EARLIER, RULE, had_rule, is_more, is_rule, is_two_way, lacking,
+    restricted, sources, was_declared, with_those_of,
 };
-use crate::graph::others::{Others, Unknown, is_refused, may_be_left};
+use crate::graph::known::{Others, Unknown, is_refused, may_be_left};
+use crate::graph::{Graph, declaration, declared};
 use crate::model::names::meet;
+use crate::model::reference::OnDelete;
 use crate::own_fields::EDGES;
 use crate::rules::children::orphans::DERIVED;
 use crate::store::action::Action;
 use crate::store::fields::put;
-use crate::upkeep::backfill::{unlinked, unlinked_of};
 use crate::{Error, Odm, Result, rules};
 use futures::TryStreamExt;
-use mongodb::bson::{DateTime, Document, doc};
+use mongodb::bson::{Bson, DateTime, Document, doc};
 use mongodb::options::{CollectionOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::collections::HashMap;
 use std::time::Instant;
@@ -83,7 +81,30 @@ impl Known {
         let is = |known: &Document| {
             *known == declared.is || is_more(known, &declared.is) || is_another(&declared.is, known)
         };
-        edge.get_document("declaration").is_ok_and(is) || was_declared(edge, &declared.is)
+        let had_rule = || is_rule(&declared.is) && had_rule(edge, declared);
+        edge.get_document("declaration").is_ok_and(is) || was_declared(edge, &declared.is) || had_rule()
+    }
+
+    /// The rule of a reference as it is to be stored, with the one that it replaces; `None` where it is stored, or is an earlier one.
+    fn new_rule(&self, own: &Declaration) -> Option<(String, Option<String>)> {
+        let stored = self.edge(&own.id);
+        let rule = own.rule?.to_string();
+        let is_another = |edge: &Document| {
+            let declaration = edge.get_document("declaration");
+            declaration.is_ok_and(|stored| is_another(&own.is, stored))
+        };
+        let previous = stored.and_then(declaration::rule);
+        if previous == Some(&rule) || stored.is_some_and(|edge| had_rule(edge, own) || is_another(edge)) {
+            return None;
+        }
+        Some((rule, previous.map(str::to_owned)))
+    }
+
+    /// The condition that an edge is stored as it was read.
+    fn as_read(&self, id: &str, declaration: &Document) -> Document {
+        let rule = self.edge(id).and_then(|edge| edge.get(RULE)).cloned();
+        let rule = rule.unwrap_or_else(|| doc! { "$exists": false }.into());
+        doc! { "_id": id, "declaration": { "$eq": declaration }, RULE: rule }
     }
 
     /// Whether processes that did not know of the declaration may have changed sources of its first holders.
@@ -213,7 +234,7 @@ impl Odm {
             let declaration = with_those_of(&edge.is, previous);
             let mut set = as_stored(edge);
             let as_read = match previous {
-                Some(previous) => doc! { "_id": &edge.id, "declaration": { "$eq": previous } },
+                Some(previous) => known.as_read(&edge.id, previous),
                 None => doc! { "_id": &edge.id, "declaration": { "$exists": false } },
             };
             // A declaration of a part of it is not an older one.
@@ -232,8 +253,10 @@ impl Odm {
             }
             update.insert("$set", set);
             if let Some(replaced) = replaced {
-                let push = doc! { EARLIER: { "$each": [replaced], "$slice": -MOST_EARLIER } };
-                update.insert("$push", push);
+                remember(&mut update, EARLIER, replaced.clone().into());
+            }
+            if let Some(rule) = known.new_rule(edge) {
+                store_rule(&mut update, rule);
             }
             let stored = edges.update_one(as_read, update).upsert(previous.is_none()).await;
             match stored {
@@ -248,6 +271,16 @@ impl Odm {
                     edge = edge.id,
                     "copies are new or declared differently: `backfill()` fills them in existing documents"
                 );
+            }
+        }
+        for Declared { edge, .. } in declared.iter().filter(|declared| declared.is_known) {
+            if let (Some(rule), Some(previous)) = (known.new_rule(edge), known.declaration(&edge.id)) {
+                let mut update = Document::new();
+                store_rule(&mut update, rule);
+                let stored = edges
+                    .update_one(known.as_read(&edge.id, previous), update)
+                    .await?;
+                is_stored &= stored.matched_count > 0;
             }
         }
         Ok((unknown, declared, is_stored))
@@ -337,6 +370,10 @@ impl Odm {
             let from = edge.get_str("from").unwrap_or_default();
             let stored = edge.get_document("declaration").cloned().unwrap_or_default();
             let own = own.get(id).filter(|own| !is_another(&own.is, &stored));
+            // A deletion by an earlier rule would change documents that the rule of today leaves as they are, or leave what that changes.
+            // One that is refused changes nothing.
+            let replaced = own.filter(|own| own.rule != Some(OnDelete::Restrict) && had_rule(edge, own));
+            referred.extend(replaced.map(|own| (own.target().to_owned(), in_another_way(id))));
             if is_rule(&stored) {
                 if let (None, Some(to)) = (own, restricted(&stored)) {
                     referred.push((to.to_owned(), id.to_owned()));
@@ -472,7 +509,9 @@ impl Odm {
             let Ok(id) = edge.get_str("_id") else { continue };
             let stored = edge.get_document("declaration").cloned().unwrap_or_default();
             match own.get(id) {
-                Some(own) if was_declared(edge, &own.is) => names.push(in_another_way(id)),
+                Some(own) if was_declared(edge, &own.is) || had_rule(edge, own) => {
+                    names.push(in_another_way(id));
+                }
                 Some(own) if !is_another(&own.is, &stored) => {
                     let lacking = lacking(&own.is, &stored);
                     let pairs = lacking
@@ -522,9 +561,10 @@ impl Odm {
             .deleted_count;
         let known = Known::all(self).await?;
         // From now on no other declarations count.
-        let earlier = doc! { "$unset": { EARLIER: "" } };
+        let earlier = doc! { "$unset": { EARLIER: "", EARLIER_RULES: "" } };
+        let have_some = [EARLIER, EARLIER_RULES].map(|name| doc! { name: { "$exists": true } });
         edges
-            .update_many(doc! { EARLIER: { "$exists": true } }, earlier)
+            .update_many(doc! { "$or": have_some.to_vec() }, earlier)
             .await?;
         for edge in &declared {
             let Some(stored) = known.declaration(&edge.id) else {
@@ -532,7 +572,7 @@ impl Odm {
             };
             let is_older = known
                 .edge(&edge.id)
-                .is_some_and(|known| was_declared(known, &edge.is));
+                .is_some_and(|known| was_declared(known, &edge.is) || had_rule(known, edge));
             let gone = if is_another(&edge.is, stored) || is_older {
                 1
             } else {
@@ -542,7 +582,8 @@ impl Odm {
                 forgotten += gone as u64;
                 let mut set = as_stored(edge);
                 set.insert("declaration", &edge.is);
-                if !is_more(stored, &edge.is) {
+                set.extend(edge.rule.map(|rule| (RULE.to_owned(), rule.to_string().into())));
+                if *stored != edge.is && !is_more(stored, &edge.is) {
                     set.insert("filled", !edge.fills);
                 }
                 edges
@@ -596,6 +637,20 @@ fn as_stored(edge: &Declaration) -> Document {
     doc! { "from": from, "holder": edge.holder }
 }
 
+/// The part of an update that stores the rule of a reference, and remembers the one that it replaces.
+fn store_rule(update: &mut Document, (rule, previous): (String, Option<String>)) {
+    put(update, "$set", RULE, rule.into());
+    if let Some(previous) = previous {
+        remember(update, EARLIER_RULES, previous.into());
+    }
+}
+
+/// The part of an update that adds what was stored to the earlier ones.
+fn remember(update: &mut Document, earlier: &str, replaced: Bson) {
+    let last = doc! { "$each": [replaced], "$slice": -MOST_EARLIER };
+    put(update, "$push", earlier, last.into());
+}
+
 /// Whether a reference that has no copies here has some, or another side, by what is stored.
 fn is_another(own: &Document, stored: &Document) -> bool {
     is_rule(own) && !is_rule(stored)
@@ -620,4 +675,24 @@ fn is_duplicate(error: &mongodb::error::Error) -> bool {
         &*error.kind,
         mongodb::error::ErrorKind::Write(mongodb::error::WriteFailure::WriteError(error)) if error.code == 11_000
     )
+}
+
+/// The two-way references that are declared there and whose other side was not written for all documents yet, or that are
+/// declared there as one-way: by their positions.
+pub(crate) fn unlinked(graph: &Graph, known: &Known) -> Vec<usize> {
+    let is_open = |declared: &Declaration| {
+        let stored = known.declaration(&declared.id);
+        stored.is_some_and(|stored| !is_two_way(stored) || !known.is_filled(&declared.id))
+    };
+    let linked = declared::linked(graph);
+    let open = linked.filter(|edge| declared::two_way(graph, edge).is_some_and(|edge| is_open(&edge)));
+    open.map(|edge| edge.at).collect()
+}
+
+/// Those of these names.
+fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
+    let linked = declared::linked(graph);
+    let named =
+        linked.filter(|edge| declared::two_way(graph, edge).is_some_and(|edge| names.contains(&edge.id)));
+    named.map(|edge| edge.at).collect()
 }

@@ -203,6 +203,7 @@ fn each_row_of_the_page_is_that_of_one_check() {
         include_str!("leases.rs"),
         include_str!("parents.rs"),
         include_str!("passing.rs"),
+        include_str!("references.rs"),
         include_str!("transactions.rs"),
     ];
     let page = read();

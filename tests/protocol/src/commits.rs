@@ -31,7 +31,7 @@ struct Source {
     fields: [u8; EDGES],
     pending: Token,
     /// How far a delivery of which version has come, for each reference.
-    notes: [Option<(u8, u8)>; EDGES],
+    notes: [Option<(u8, Position)>; EDGES],
     /// How often a document with this id was inserted before: only the invariants know it.
     life: u8,
 }
@@ -48,6 +48,33 @@ struct Holder {
     life: u8,
 }
 
+/// How far a delivery has come. It goes through the holders in their order. Where an earlier one has stopped, it begins behind
+/// that place, and goes on with the first holders behind the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Position {
+    /// The holder behind which it began; `None` before the first one.
+    from: Option<u8>,
+    /// Whether it has come to the first holders, up to `from`.
+    around: bool,
+    /// The last holder that has the version, of this round.
+    last: Option<u8>,
+}
+
+impl Position {
+    /// The holders that are left of this round.
+    fn left(&self) -> u8 {
+        let behind = !self.last.map_or(0, |last| (2 << last) - 1);
+        match self.from {
+            Some(from) if self.around => behind & ((2 << from) - 1),
+            _ => behind,
+        }
+    }
+
+    fn is_last_round(&self) -> bool {
+        self.around || self.from.is_none()
+    }
+}
+
 /// A part of the protocol that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Safeguard {
@@ -58,6 +85,8 @@ enum Safeguard {
     ReferenceInDelivery,
     TokenInClear,
     VersionInNote,
+    FirstHolders,
+    BeginningInNote,
     PendingWhenOvertaken,
     NewVersions,
     LookBehindDeletion,
@@ -140,11 +169,11 @@ enum At {
     Pulls(Marked),
     Pulled(Marked, Source),
     /// Reads the holders that refer to the source by this reference.
-    Lists(Marked, u8),
+    Lists(Marked, u8, Position),
     /// Delivers to these holders, a bit for each.
-    Delivers(Marked, u8, u8),
-    /// Notes that it has come to this holder, before it goes on with the others.
-    Notes(Marked, u8, u8, u8),
+    Delivers(Marked, u8, u8, Position),
+    /// Notes how far it has come, before it goes on with the others.
+    Notes(Marked, u8, u8, Position),
     /// Reads a source that has changed while it was delivered.
     Again(Marked),
     Clears(Marked),
@@ -403,10 +432,60 @@ impl Commits {
         }
     }
 
+    /// Begins with the holders of one reference.
+    fn lists(&self, marked: Marked, edge: u8) -> At {
+        let note = match marked {
+            Marked::Source(_, read, _) => read.notes[edge as usize].map(|note| (note, read.version)),
+            Marked::Holder(..) => None,
+        };
+        let position = match note {
+            None => Position::default(),
+            Some(((noted, position), version))
+                if noted == version || self.lacks(Safeguard::VersionInNote) =>
+            {
+                match self.lacks(Safeguard::BeginningInNote) {
+                    true => Position {
+                        from: None,
+                        ..position
+                    },
+                    false => position,
+                }
+            }
+            // These have an older version: it goes on behind them, and comes to them in the end.
+            Some(((_, Position { last, .. }), _)) => Position {
+                from: last,
+                around: false,
+                last,
+            },
+        };
+        At::Lists(marked, edge, position)
+    }
+
+    /// The first step of applying its pending work.
+    fn apply(&self, marked: Marked) -> At {
+        match marked {
+            Marked::Source(..) => self.lists(marked, 0),
+            Marked::Holder(..) => At::Pulls(marked),
+        }
+    }
+
+    /// Behind the holders of one round.
+    fn next_round(&self, marked: Marked, edge: u8, position: Position, work: Work) -> At {
+        if position.is_last_round() || self.lacks(Safeguard::FirstHolders) {
+            return self.next_edge(marked, edge, work);
+        }
+        let from_the_first = Position {
+            around: true,
+            last: None,
+            ..position
+        };
+        At::Lists(marked, edge, from_the_first)
+    }
+
     /// Behind the holders of one reference.
     fn next_edge(&self, marked: Marked, edge: u8, work: Work) -> At {
         match marked {
-            Marked::Source(..) if edge < self.last_edge() => At::Lists(marked, edge + 1),
+            Marked::Source(..) if edge < self.last_edge() => self.lists(marked, edge + 1),
             Marked::Source(_, _, true) if self.lacks(Safeguard::PendingWhenOvertaken) => At::Clears(marked),
             Marked::Source(_, _, true) if self.lacks(Safeguard::GoingOn) => returned(work),
             Marked::Source(_, _, true) => At::Again(marked),
@@ -558,7 +637,7 @@ impl Commits {
             (At::Renews, Work::Delete { .. }) => {
                 let all = (0..HOLDERS).filter_map(|at| state.marked((SOURCES + at) as u8).flatten());
                 let own = all.into_iter().find(|marked| marked.pending() == own);
-                own.map_or(At::Done, apply)
+                own.map_or(At::Done, |own| self.apply(own))
             }
             (At::Start, Work::Recover) => {
                 let with_work = (state.looked[process]..).map_while(|at| Some((at, state.marked(at)?)));
@@ -566,7 +645,7 @@ impl Commits {
                 match found {
                     Some((at, marked)) => {
                         next.looked[process] = at + 1;
-                        apply(marked)
+                        self.apply(marked)
                     }
                     None => {
                         next.looked[process] = 0;
@@ -577,7 +656,9 @@ impl Commits {
             (At::Drains, _) => {
                 let is_own = |marked: &Marked| marked.pending() == own;
                 let marked = work.writes().and_then(|at| state.marked(at).flatten());
-                marked.filter(is_own).map_or(At::Done, apply)
+                marked
+                    .filter(is_own)
+                    .map_or(At::Done, |marked| self.apply(marked))
             }
             (At::Pulls(marked), _) => {
                 let Marked::Holder(_, holder) = marked else {
@@ -605,25 +686,16 @@ impl Commits {
                 }
                 At::Clears(marked)
             }
-            (At::Lists(marked, edge), _) => {
-                let Marked::Source(source, read, _) = marked else {
+            (At::Lists(marked, edge, position), _) => {
+                let Marked::Source(source, ..) = marked else {
                     return None;
                 };
-                let all = self.holders_of(state, source, edge);
-                let done = match read.notes[edge as usize] {
-                    Some((version, last))
-                        if version == read.version || self.lacks(Safeguard::VersionInNote) =>
-                    {
-                        (2 << last) - 1
-                    }
-                    _ => 0,
-                };
-                match all & !done {
-                    0 => self.next_edge(marked, edge, work),
-                    open => At::Delivers(marked, edge, open),
+                match self.holders_of(state, source, edge) & position.left() {
+                    0 => self.next_round(marked, edge, position, work),
+                    open => At::Delivers(marked, edge, open, position),
                 }
             }
-            (At::Delivers(marked, edge, open), _) => {
+            (At::Delivers(marked, edge, open, position), _) => {
                 let Marked::Source(source, read, _) = marked else {
                     return None;
                 };
@@ -632,24 +704,38 @@ impl Commits {
                     return None;
                 }
                 self.write(&mut next, holder, source, &read);
+                let position = Position {
+                    last: Some(holder),
+                    ..position
+                };
                 match open & (open - 1) {
-                    0 => self.next_edge(marked, edge, work),
-                    open => At::Notes(marked, edge, open, holder),
+                    0 if position.is_last_round() => self.next_edge(marked, edge, work),
+                    open => At::Notes(marked, edge, open, position),
                 }
             }
-            (At::Notes(marked, edge, open, last), _) => {
+            (At::Notes(marked, edge, open, position), _) => {
                 let Marked::Source(source, read, _) = marked else {
                     return None;
                 };
                 if state.holds_source(process, source) {
                     return None;
                 }
-                match &mut next.sources[source as usize] {
-                    Some(there) if there.version == read.version => {
-                        there.notes[edge as usize] = Some((read.version, last));
-                        At::Delivers(marked, edge, open)
+                let is_unchanged = match &mut next.sources[source as usize] {
+                    Some(there) => {
+                        let note = &mut there.notes[edge as usize];
+                        let is_newest = note.is_none_or(|(version, _)| version <= read.version);
+                        // Where the source has changed, the delivery of that change begins there.
+                        if is_newest && there.pending != NONE {
+                            *note = Some((read.version, position));
+                        }
+                        there.version == read.version
                     }
-                    _ => self.next_edge(Marked::Source(source, read, true), edge, work),
+                    None => false,
+                };
+                match open {
+                    _ if !is_unchanged => self.next_edge(Marked::Source(source, read, true), edge, work),
+                    0 => self.next_round(marked, edge, position, work),
+                    open => At::Delivers(marked, edge, open, position),
                 }
             }
             (At::Again(marked), _) => {
@@ -658,7 +744,7 @@ impl Commits {
                 };
                 let again = state.marked(source).flatten();
                 let again = again.filter(|again| again.pending() == marked.pending());
-                again.map_or(returned(work), apply)
+                again.map_or(returned(work), |again| self.apply(again))
             }
             (At::Clears(marked), _) => {
                 let is_same =
@@ -734,14 +820,6 @@ fn token(process: usize) -> Token {
 
 fn bits(of: u8) -> impl Iterator<Item = u8> {
     (0..HOLDERS as u8).filter(move |at| of & 1 << at != 0)
-}
-
-/// The first step of applying its pending work.
-fn apply(marked: Marked) -> At {
-    match marked {
-        Marked::Source(..) => At::Lists(marked, 0),
-        Marked::Holder(..) => At::Pulls(marked),
-    }
 }
 
 fn returned(work: Work) -> At {
@@ -1007,6 +1085,19 @@ fn emptied_and_back() -> Commits {
     }
 }
 
+/// A source whose references are emptied is deleted twice at one moment, and comes back.
+fn emptied_twice_and_back() -> Commits {
+    let delete = Work::Delete { source: 0 };
+    let reinsert = Work::Reinsert { source: 0, value: 30 };
+    Commits {
+        keeps: false,
+        ..model(
+            [None, Some(0), None],
+            &[delete, delete, reinsert, insert(0), update(0, 10)],
+        )
+    }
+}
+
 /// Changes of two fields: one that two holders copy by one reference, and one that a third copies by another.
 fn two_fields() -> Commits {
     Commits {
@@ -1101,6 +1192,10 @@ fn copies_that_follow_a_commit_are_true() {
         "commits: a source goes, its references are emptied, it comes back",
         emptied_and_back(),
     );
+    holds(
+        "commits: a source goes twice, its references are emptied, it comes back",
+        emptied_twice_and_back(),
+    );
 }
 
 #[test]
@@ -1155,6 +1250,18 @@ fn each_safeguard_of_work_after_a_commit_is_needed() {
             AT_THE_END,
         ),
         (
+            "the holders before the one behind which a delivery began",
+            many(),
+            Safeguard::FirstHolders,
+            AT_THE_END,
+        ),
+        (
+            "the beginning of a delivery in the note of how far it has come",
+            many(),
+            Safeguard::BeginningInNote,
+            AT_THE_END,
+        ),
+        (
             "leaving work pending that a delivery has left to another process",
             two_fields(),
             Safeguard::PendingWhenOvertaken,
@@ -1187,6 +1294,12 @@ fn each_safeguard_of_work_after_a_commit_is_needed() {
         (
             "pending work in holders that were written between the looks of a deletion, where the source is there again",
             emptied_and_back(),
+            Safeguard::LateHolders,
+            RETURNED,
+        ),
+        (
+            "pending work in holders that were written between the looks, where the source goes twice",
+            emptied_twice_and_back(),
             Safeguard::LateHolders,
             RETURNED,
         ),

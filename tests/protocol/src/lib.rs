@@ -29,4 +29,6 @@ mod parents;
 #[cfg(test)]
 mod passing;
 #[cfg(test)]
+mod references;
+#[cfg(test)]
 mod transactions;

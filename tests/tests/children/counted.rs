@@ -334,7 +334,7 @@ mod conditions {
                     pub id: i32,
                     #[parent_ref]
                     pub owner: Ref<Owner>,
-                    pub paid: i32,
+                    pub spent: i32,
                     pub price: i32,
                     pub text: String,
                 }
@@ -346,10 +346,10 @@ mod conditions {
         )*};
     }
     counted! {
-        computes: _ => Filter::raw(doc! { "$expr": { "$gt": ["$paid", "$price"] } });
-        searches: o => o.paid.gt(1) & odm::query::text("good");
-        nested: o => !(o.paid.gt(1) | Filter::raw(doc! { "paid": { "$not": { "$jsonSchema": {} } } }));
-        allowed: o => o.paid.gt(1) & !o.text.eq("$expr") & o.text.regex("^a");
+        computes: _ => Filter::raw(doc! { "$expr": { "$gt": ["$spent", "$price"] } });
+        searches: o => o.spent.gt(1) & odm::query::text("good");
+        nested: o => !(o.spent.gt(1) | Filter::raw(doc! { "spent": { "$not": { "$jsonSchema": {} } } }));
+        allowed: o => o.spent.gt(1) & !o.text.eq("$expr") & o.text.regex("^a");
     }
 }
 

@@ -8,6 +8,7 @@ mod buckets_true;
 mod counted;
 mod first;
 mod late_parents;
+mod linked;
 mod subsets;
 
 use odm_tests::fixtures::copying;

@@ -170,7 +170,7 @@ fn an_interrupted_fan_out_resumes_where_it_stopped() {
         assert_eq!((named(&odm, "new").await, recovered.copies), (behind, behind));
         let before = events.find(|e| e.name.eq("new") & e.id.lte(600));
         assert_eq!(before.count().await.unwrap(), 0);
-        // Of another version the note means nothing.
+        // Of another version the note says where to begin: behind its place, and with the first holders at the end.
         let changed = doc! { "name": "newer", "_odm.version": version + 1, "_odm.pending.operation": ObjectId::new(), "_odm.pending.progress": {
             "events%2edevice": { "version": version, "last": 600 },
         } };
@@ -181,7 +181,85 @@ fn an_interrupted_fan_out_resumes_where_it_stopped() {
         odm.recover().await.unwrap();
         assert_eq!(named(&odm, "new").await, 0);
         assert_clean(&odm).await;
+
+        // One that has begun behind 600 and has come to 900 goes on to the end, and then to the first ones; one that has come to 300 of
+        // these goes on to 600.
+        let all = named(&odm, "newer").await;
+        let up_to = async |id: i32| {
+            let events = events.find(|e| e.device.eq(Ref::new(1)) & e.id.lte(id));
+            events.count().await.unwrap()
+        };
+        let (of_300, of_600, of_900) = (up_to(300).await, up_to(600).await, up_to(900).await);
+        for (at, around, last, expected) in [
+            (2, false, 900, all - (of_900 - of_600)),
+            (3, true, 300, of_600 - of_300),
+        ] {
+            let name = format!("of version {at}");
+            let changed = doc! {
+                "name": &name, "_odm.version": version + at, "_odm.pending.operation": ObjectId::new(),
+                "_odm.pending.progress": { "events%2edevice": {
+                    "version": version + at, "last": last, "from": 600, "around": around,
+                } },
+            };
+            let changed = doc! { "$set": changed };
+            devices.update_one(doc! { "_id": 1 }, changed).await.unwrap();
+            assert_eq!(odm.recover().await.unwrap().copies, expected, "{name}");
+            assert_eq!(named(&odm, &name).await, expected, "{name}");
+        }
     });
+}
+
+/// A source that changes again before the first note of each delivery: every process leaves the rest to the next one. The next one
+/// goes on where the one before has stopped, so all holders get a new value in one round, and not the first ones alone.
+#[odm_tests::test]
+fn all_holders_are_reached_in_turn_while_the_source_keeps_changing() {
+    with_db(async |t| {
+        let odm = stored(&t).await;
+        let holders = named(&odm, "old").await - HOLDERS as u64 / 9;
+        let batches = holders.div_ceil(100);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (tell, db) = (seen.clone(), t.db.clone());
+        let runtime = tokio::runtime::Handle::current();
+        let slow = FanOut::new()
+            .batch(100)
+            .pause(Duration::from_millis(1))
+            .progress(move |_| {
+                let again = async {
+                    let written = tell.lock().unwrap().len() as u64 + 1;
+                    let old = doc! { "device": 1, "name": "old" };
+                    let old = db.collection::<Doc>("events").count_documents(old).await.unwrap();
+                    tell.lock().unwrap().push(old);
+                    if written < 2 * batches {
+                        change(&db, written).await;
+                    }
+                };
+                tokio::task::block_in_place(|| runtime.block_on(again));
+            });
+        let slow = odm.clone().with_fan_out(slow);
+        change(&t.db, 0).await;
+        for _ in 0..2 * batches {
+            slow.recover().await.unwrap();
+        }
+        let left = seen.lock().unwrap().clone();
+        let expected = (1..=batches).map(|written| holders.saturating_sub(written * 100));
+        assert_eq!(left[..batches as usize], expected.collect::<Vec<_>>());
+        // When it has stopped changing, everybody has the last value.
+        assert_eq!(named(&odm, &format!("change {}", 2 * batches - 1)).await, holders);
+        assert_clean(&odm).await;
+    });
+
+    /// As a process changes the first device that dies before its delivery.
+    async fn change(db: &odm::mongodb::Database, number: u64) {
+        let change = doc! {
+            "$set": {
+                "name": format!("change {number}"), "_odm.pending.operation": ObjectId::new(),
+                "_odm.pending.fields.*": ObjectId::new(),
+            },
+            "$inc": { "_odm.version": 1_i64 },
+        };
+        let devices = db.collection::<Doc>("devices");
+        devices.update_one(doc! { "_id": 1 }, change).await.unwrap();
+    }
 }
 
 #[odm_tests::test]
@@ -404,6 +482,22 @@ fn a_fan_out_orders_ids_of_every_type() {
         odm.backfill().all().await.unwrap();
         assert_eq!(named().await, all("moss"));
         assert_eq!(odm.recover().await.unwrap().documents, 0);
+        // One that begins behind any of them comes to the others in the end.
+        let gentle = odm.clone().with_fan_out(FanOut::new().batch(1));
+        for (at, last) in ids.iter().enumerate() {
+            let name = format!("fern {at}");
+            let change = doc! {
+                "$set": {
+                    "name": &name, "_odm.pending.operation": ObjectId::new(), "_odm.pending.fields.*": ObjectId::new(),
+                    "_odm.pending.progress": { "pots%2eplant": { "version": 1, "last": last.clone() } },
+                },
+                "$inc": { "_odm.version": 1_i64 },
+            };
+            let plants = t.db.collection::<Doc>("plants");
+            plants.update_one(doc! { "_id": 1 }, change).await.unwrap();
+            assert_eq!(gentle.recover().await.unwrap().copies, 5, "{name}");
+            assert_eq!(named().await, all(&name));
+        }
     });
 }
 

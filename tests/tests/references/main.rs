@@ -5,6 +5,7 @@ mod beside;
 mod gone;
 mod integrity;
 mod references;
+mod three;
 mod undone;
 
 fn main() -> std::process::ExitCode {

@@ -48,7 +48,7 @@ struct Task {
     #[reference(many)]
     related: Option<VecDeque<Ref<Task>>>,
     #[reference(by = account)]
-    payer: Ref<Person, i32>,
+    customer: Ref<Person, i32>,
     #[embed]
     note: Note,
     #[embed(max = 5)]
@@ -148,7 +148,7 @@ fn task(id: i64, owner: &Person) -> NewTask {
         watchers: vec![],
         topics: BTreeSet::new(),
         related: None,
-        payer: Ref::new(owner.account),
+        customer: Ref::new(owner.account),
         note: Note {
             text: "a note".into(),
             author: None,
@@ -178,7 +178,7 @@ fn a_reference_is_stored_as_the_bare_id() {
             watchers: vec![rod.to_ref(), kate.to_ref(), rod.to_ref()],
             topics: [b.to_ref(), a.to_ref()].into(),
             related: Some([first.to_ref()].into()),
-            payer: Ref::new(2),
+            customer: Ref::new(2),
             note: Note {
                 text: String::new(),
                 author: Some(kate.to_ref()),
@@ -201,7 +201,7 @@ fn a_reference_is_stored_as_the_bare_id() {
             "watchers": [rod.id, kate.id, rod.id],
             "topics": ["a", "b"],
             "related": [1_i64],
-            "payer": 2,
+            "customer": 2,
             "note": { "text": "", "author": kate.id },
             "steps": [{ "name": "one", "by": [kate.id, rod.id] }],
             "state": { "is": "Waiting", "for": rod.id },
@@ -288,7 +288,7 @@ fn references_are_found_like_any_other_value() {
         assert_eq!(ids(tasks.find(|t| t.watchers.size(2))).await, [2]);
         assert_eq!(ids(tasks.find(|t| t.topics.contains(a.to_ref()))).await, [2]);
         assert_eq!(ids(tasks.find(|t| t.related.contains(Ref::new(1)))).await, [2]);
-        assert_eq!(ids(tasks.find(|t| t.payer.eq(Ref::new(1)))).await, [1]);
+        assert_eq!(ids(tasks.find(|t| t.customer.eq(Ref::new(1)))).await, [1]);
         assert_eq!(ids(tasks.find(|t| t.note.author.eq(rod.to_ref()))).await, [2]);
         assert_eq!(ids(tasks.find(|t| t.steps.by.contains(rod.to_ref()))).await, [2]);
     });
@@ -315,7 +315,7 @@ fn references_are_changed_like_any_other_value() {
             .update(&task)
             .set(|t| t.owner, rod.to_ref())
             .set(|t| t.done_by, kate.to_ref())
-            .set(|t| t.payer, Ref::new(2))
+            .set(|t| t.customer, Ref::new(2))
             .set(|t| t.note.author, rod.to_ref())
             .push(|t| t.watchers, kate.to_ref())
             .add_to_set(|t| t.topics, a.to_ref())
@@ -329,7 +329,7 @@ fn references_are_changed_like_any_other_value() {
         let changed = stored(&t, "tasks", 1_i64).await;
         assert_eq!(changed.get("owner_id"), Some(&bson!(rod.id)));
         assert_eq!(changed.get("doneBy"), Some(&bson!(kate.id)));
-        assert_eq!(changed.get("payer"), Some(&bson!(2)));
+        assert_eq!(changed.get("customer"), Some(&bson!(2)));
         assert_eq!(
             changed.get("note"),
             Some(&bson!({ "text": "a note", "author": rod.id }))
@@ -403,7 +403,7 @@ fn an_array_of_references_has_its_bound_everywhere() {
             ("watchers", bson!(["kate"])),
             ("owner_id", bson!("kate")),
             ("owner_id", Bson::Null),
-            ("payer", bson!("1")),
+            ("customer", bson!("1")),
             ("topics", bson!([1])),
             ("note", bson!({ "text": "", "author": 1 })),
             ("steps", bson!([{ "name": "", "by": ["kate"] }])),

@@ -3,6 +3,7 @@
 
 mod declared_later;
 mod older;
+mod rules;
 mod snapshots_later;
 mod two_versions;
 

@@ -250,7 +250,7 @@ mod with_price {
         #[denormalize(from = article.name)]
         pub name: String,
         #[denormalize(from = article.price, sync = snapshot)]
-        pub paid: Option<i32>,
+        pub cost: Option<i32>,
     }
 
     pub mod before {

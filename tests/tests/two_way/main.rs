@@ -3,6 +3,7 @@
 
 mod linked_versions;
 mod meetings;
+mod named_before;
 mod reconciled_links;
 mod two_way;
 

@@ -214,7 +214,7 @@ struct Bsons {
     id: Uuid,
     oid: ObjectId,
     date: DateTime,
-    stamp: Timestamp,
+    time_of_write: Timestamp,
     decimal: Decimal128,
     #[field(max_len = 8)]
     bytes: Binary,
@@ -655,7 +655,7 @@ fn bsons() {
                     id: Uuid::from_bytes(id),
                     oid,
                     date,
-                    stamp: Timestamp { time, increment },
+                    time_of_write: Timestamp { time, increment },
                     decimal: Decimal128::from_bytes(decimal),
                     bytes: Binary {
                         subtype: bson::spec::BinarySubtype::Generic,

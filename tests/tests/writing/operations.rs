@@ -734,7 +734,7 @@ enum OldOrNew {
 struct Ticket {
     #[serde(rename = "_id")]
     id: Seat,
-    paid: bool,
+    booked: bool,
 }
 
 #[derive(Document, serde::Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -758,12 +758,12 @@ fn ids_are_of_any_type_that_mongodb_takes() {
         tickets
             .insert_many([1, 2].map(|n| NewTicket {
                 id: seat(n),
-                paid: false,
+                booked: false,
             }))
             .await
             .unwrap();
-        tickets.update(seat(2)).set(|t| t.paid, true).await.unwrap();
-        assert!(tickets.get(seat(2)).await.unwrap().unwrap().paid);
+        tickets.update(seat(2)).set(|t| t.booked, true).await.unwrap();
+        assert!(tickets.get(seat(2)).await.unwrap().unwrap().booked);
         assert_eq!(tickets.find(|t| t.id.number.eq(1)).count().await.unwrap(), 1);
         assert_eq!(tickets.get_many([seat(2), seat(1)]).await.unwrap()[0].id, seat(2));
         let legacy = odm.collection::<Legacy>();

@@ -35,7 +35,7 @@ pub struct Task {
     #[embed]
     pub note: Note,
     #[reference(by = account, on_delete = keep, check = false, index = false)]
-    pub payer: Ref<Person, i32>,
+    pub customer: Ref<Person, i32>,
     #[reference(many, max = 3, on_delete = pull)]
     pub watchers: BTreeSet<Ref<Person>>,
     #[reference(many)]
@@ -214,8 +214,8 @@ fn main() {
     let sign = Sign { text: "Optics".to_owned(), below: None };
     let _ = NewDepartment { id: 1, above: None, beside: vec![Ref::new(2)], sign };
     is_reference::<Who>();
-    let payer = <Task as odm::__private::Fielded>::FIELDS[4].reference;
-    assert_eq!(payer.map(|r| ((r.by)(), r.on_delete)), Some(("account", OnDelete::Keep)));
+    let customer = <Task as odm::__private::Fielded>::FIELDS[4].reference;
+    assert_eq!(customer.map(|r| ((r.by)(), r.on_delete)), Some(("account", OnDelete::Keep)));
     let parent = <Task as ChildOf<Person>>::parent();
     let order: Vec<_> = parent.reference.order.iter().map(|key| (key.path)()).collect();
     assert_eq!(order, ["time", "note.text"]);

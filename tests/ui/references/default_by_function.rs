@@ -10,7 +10,7 @@ struct Person {
     id: i32,
 }
 
-fn nobody() -> Ref<Person> {
+fn anyone() -> Ref<Person> {
     Ref::new(0)
 }
 
@@ -24,7 +24,7 @@ struct Task {
     #[serde(rename = "_id")]
     id: ObjectId,
     #[reference]
-    #[serde(default = "nobody")]
+    #[serde(default = "anyone")]
     owner: Ref<Person>,
     #[reference(many, max = 20)]
     #[serde(default = "everybody")]

@@ -14,7 +14,7 @@ struct Person {
 #[derive(Embed, Serialize, Deserialize)]
 enum Owner {
     Person(Ref<Person>),
-    Nobody,
+    Unknown,
 }
 
 #[derive(Document, Serialize, Deserialize)]

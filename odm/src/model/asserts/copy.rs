@@ -1,5 +1,4 @@
 //! Assertions about fields that are derived from other documents: that the source exists, has the right type, and does not
-
 //! change too often.
 
 use super::message::about;

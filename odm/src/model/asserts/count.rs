@@ -1,5 +1,4 @@
 //! Assertions on constants in declarations, `#[embed(max = limits::TAGS)]`: what the derive checks of a literal, whose
-
 //! value it sees.
 
 use super::message::about;

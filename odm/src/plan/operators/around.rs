@@ -1,5 +1,4 @@
 //! The structs around what an update writes: nothing can be written within `null`, and what is written within a struct that
-
 //! is missing would be all of it.
 
 use crate::model::shape;

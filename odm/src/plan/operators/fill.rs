@@ -1,7 +1,6 @@
 //! Changes of a field that a document may lack: they begin with its default, which is what a reader sees.
 //!
 //! Where the update can be said as a pipeline, it fills the default and makes the change in one statement. An update that can't
-
 //! (by the items of an array, or in MongoDB's own words) has another statement before it, which only fills.
 
 use crate::model::shape::{FieldMeta, Shape};

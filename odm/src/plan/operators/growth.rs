@@ -1,5 +1,4 @@
 //! The sizes in bytes of the values that an update adds to a document: reported where the document would become larger than
-
 //! MongoDB stores, since the server reports only that it would.
 
 use crate::model::size::MAX_DOCUMENT_SIZE;

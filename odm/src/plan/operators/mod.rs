@@ -1,8 +1,6 @@
 //! The operators of an update, built from typed paths; the guards that keep it within the bounds; and the values that it would take
-
 //! out of them.
 
-use crate::bounds;
 use crate::model::document::DocumentMeta;
 use crate::model::encode::Stored;
 use crate::model::path::{Codec, Path, Plain, Root};
@@ -10,11 +8,12 @@ use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, Varian
 use crate::model::value::Array;
 use crate::model::{default, shape};
 use crate::plan::operators::guard::Added;
+use crate::plan::operators::names::{joined, joined_names};
 use crate::plan::operators::range::{Limits, Range};
 use crate::query::equal::Place;
 use crate::query::filter::Element;
 use crate::query::operand::{Operand, encode};
-use crate::{Error, Result, Rule, Violation};
+use crate::{Error, Result, Rule, Violation, bounds};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
@@ -25,9 +24,9 @@ pub(crate) mod fill;
 pub(crate) mod growth;
 pub(crate) mod guard;
 pub(crate) mod items;
+mod names;
 pub(crate) mod range;
 
-pub use crate::plan::operators::change::Change;
 pub(crate) use crate::plan::operators::guard::Guard;
 
 /// A type whose paths closures receive: a document, or the items of an array.
@@ -967,22 +966,6 @@ impl<R> Changes<R> {
 fn written(operators: &Document) -> impl Iterator<Item = &str> {
     let fields = operators.values().filter_map(Bson::as_document);
     fields.flat_map(|fields| fields.keys().map(String::as_str))
-}
-
-/// A field in what stands above it.
-fn joined_names(above: &str, name: &str) -> String {
-    match above {
-        "" => name.to_owned(),
-        above => format!("{above}.{name}"),
-    }
-}
-
-/// A field of an item, or the item itself.
-fn joined(item: &str, field: &str) -> String {
-    match field {
-        "" => item.to_owned(),
-        field => format!("{item}.{field}"),
-    }
 }
 
 /// Whether the items of this array are plain values, never `null` and no references, and the operator leaves one there.

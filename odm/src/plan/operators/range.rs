@@ -1,5 +1,4 @@
 //! The bounds that a sum or a product keeps: those that a field declares and the range of its integer type. Which stored
-
 //! numbers pass them is worked out here, so that a guard is one comparison.
 
 use crate::model::compare::{Decimal, approximate, bson, compare_numbers, number, order_of};

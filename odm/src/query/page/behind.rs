@@ -1,5 +1,4 @@
 //! What sorts behind a value. `$gt` and `$lt` compare values of one type only, while a sort puts one type behind the
-
 //! other.
 
 use crate::model::shape::{Shape, shape_at};

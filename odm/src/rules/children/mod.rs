@@ -1,11 +1,8 @@
 //! Fields that parents derive from their children: subsets and computed fields.
 //!
 //! Within a transaction, a change of a child is a change of its parent where the one follows from the other: an element is
-
 //! pushed, a number is added. Everything else is derived again from the children, by a query on the index of the parent
-
 //! reference. Without a transaction everything is derived again, and written only if no other writer has changed the parent's
-
 //! derived fields since: their revision is read before the children are.
 
 pub(crate) mod newest;
@@ -50,7 +47,7 @@ pub(crate) struct UpdatedParents {
     /// Those from whose derived fields others derive something: their collection, a field with its value in them, and the
     /// derived field.
     pub(crate) passed_on: Vec<(&'static DocumentMeta, &'static str, Bson, &'static str)>,
-    /// Parents that were not there, and need not be: one may come at the same time, and see the children as they were.
+    /// Missing parents whose absence is allowed. A concurrent transaction may insert one, and its snapshot lacks this change.
     /// By their references: positions in the graph.
     pub(crate) alone: Vec<(usize, HashSet<Key>)>,
 }
@@ -498,7 +495,7 @@ fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
     }
 }
 
-/// Derives what these documents hold of children that may have been there before them.
+/// Computes the derived fields of new parents from children that were inserted before them.
 pub(crate) async fn adopt(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -611,7 +608,7 @@ pub(crate) async fn refresh(
     let graph = scope.odm.graph();
     let mut open: Vec<Key> = keys.into_iter().collect();
     let mut written = 0;
-    // Of each parent what was said of it at last: what did not fit may do so when it is derived again.
+    // The last error of each parent. A later attempt may succeed, and then removes it.
     let mut refused: BTreeMap<Key, Error> = BTreeMap::new();
     for attempt in 0..ATTEMPTS {
         let mut revisions: HashMap<Key, i64> = HashMap::new();

@@ -1,8 +1,6 @@
 //! The first children of each of many parents, as subsets hold them.
 //!
-
 //! For each parent the server begins in the index of the parent reference, and where that has the order it stops at the limit.
-
 //! Neither a query for the children of all parents does so, nor a `$group`: both read all that there are.
 
 use crate::graph::edge::{Derived, Edge};

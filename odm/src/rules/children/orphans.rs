@@ -2,9 +2,7 @@
 //!
 //! If the parent is inserted at that very moment, it may be derived with the child, and neither of the two transactions
 //! modifies what the other one does. So after the commit of the child's transaction the parent's fields are derived again, if
-
 //! it exists by then. Until then the pending work is a document of its own among the declarations, inserted by the child's
-
 //! transaction: other notes at the same time don't conflict with it.
 
 use crate::Result;

@@ -1,4 +1,4 @@
-//! Values of children as a rule: parents derive fields from their children, and follow each change of these.
+//! The rule of subsets and computed fields: a write of children updates the fields that their parents derive from them.
 
 use crate::Result;
 use crate::graph::Graph;
@@ -41,7 +41,7 @@ impl Rule for Deriving {
             .collect()
     }
 
-    /// A new parent has no children yet, but for those that may name a parent before it is there.
+    /// A new parent starts without children, unless the reference allows children to be inserted first.
     fn fill_new<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
         async move {
             let graph = scope.odm.graph();
@@ -311,8 +311,8 @@ async fn leave_for_alone(
 }
 
 /// Leaves pending work in those of these children whose parents don't exist yet. Another client may insert such a parent while
-/// this transaction is open, and derive its fields from the children as they were before: neither of the two modifies what
-/// the other one does. So its fields are derived once more after the commit.
+/// this transaction is open, and derive its fields from the children as they were before: the two write different documents, so
+/// the server reports no conflict. So its fields are derived once more after the commit.
 async fn leave_for_absent(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,

@@ -96,6 +96,7 @@ impl DerivedValue for OfChildren<'_> {
             holder: derived.parent.collection,
             is: declaration,
             fills: true,
+            rule: None,
         }
     }
 

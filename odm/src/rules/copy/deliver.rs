@@ -1,9 +1,6 @@
 //! Updates the copies of a document in their holders.
-
 //!
-
 //! A delivery has the version of the source, and updates the holders that still refer to it and have an older version. So
-
 //! deliveries can be repeated, and can overtake each other: the newest version stays.
 
 use crate::graph::Graph;
@@ -355,10 +352,70 @@ const AT_ONCE: usize = 2;
 /// Maximum number of ids of holders that are read in a transaction, unless more are to be written in it.
 const LOOKED: usize = 20_000;
 
+/// Which holders a delivery still has to update. It goes through them in the order of their ids. Where the delivery of an earlier
+/// version has stopped, it begins behind that place, goes on to the last holder, and then updates the first ones, up to that
+/// place. So every holder gets new values in turn, also where the source changes more often than one delivery takes.
+struct Rounds {
+    /// The id behind which it began; `None` before the first holder.
+    from: Option<Bson>,
+    /// Whether it has come to the first holders.
+    is_around: bool,
+    /// The last holder of this round that has the version.
+    last: Option<Bson>,
+}
+
+impl Rounds {
+    /// As the note in the source says.
+    fn noted(document: &RawDocument, note: &str, version: i64) -> Rounds {
+        let value = |name: &str| at(document, &format!("{note}.{name}"));
+        let id = |name: &str| value(name).and_then(|id| Bson::try_from(id).ok());
+        let last = id("last");
+        if number(document, &format!("{note}.version")) == version {
+            let from = id("from");
+            let is_around = from.is_some() && value("around").and_then(|is| is.as_bool()) == Some(true);
+            return Rounds {
+                from,
+                is_around,
+                last,
+            };
+        }
+        Rounds {
+            from: last.clone(),
+            is_around: false,
+            last,
+        }
+    }
+
+    /// The note of it. The holders between `from` and `last` have this version, which stays true whatever happens to the source.
+    fn note(&self, version: i64) -> Document {
+        let mut note = doc! { "version": version, "last": self.last.clone() };
+        if let Some(from) = &self.from {
+            note.extend(doc! { "from": from, "around": self.is_around });
+        }
+        note
+    }
+
+    /// The condition of the holders that are left of this round, apart from `last`.
+    fn up_to(&self, meta: &DocumentMeta) -> Option<Document> {
+        let end = self.from.as_ref().filter(|_| self.is_around);
+        end.map(|end| batch::up_to(meta, end))
+    }
+
+    fn is_last(&self) -> bool {
+        self.is_around || self.from.is_none()
+    }
+
+    /// Goes on with the first holders.
+    fn begin_again(&mut self) {
+        (self.is_around, self.last) = (true, None);
+    }
+}
+
 /// Updates any number of holders, in batches in the order of their ids, so that each command is short and an interrupted
 /// delivery continues where it stopped. When the source has changed again, the rest is left to the process that changed it, or
-/// to the caller if that process has not taken over the pending work. A refused holder does not stop the update of later ones,
-/// and a process that continues the delivery begins before it. Returns the result, and whether all holders were reached.
+/// to the caller if that process has not taken over the pending work; its delivery begins where this one has stopped. A refused
+/// holder does not stop the update of later ones, and a process that continues the delivery begins before it. Returns the
+/// result, and whether all holders were reached.
 async fn fan_out(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
@@ -376,25 +433,39 @@ async fn fan_out(
             .any(|(key, _)| *key == Key::of_bson(&source.key));
     let mut itself_is_left = holds_itself;
     let mut to_all = true;
-    // The progress of an interrupted delivery of the same version, by name: another process may have its models in another
-    // order.
+    // The progress of an interrupted delivery, by name: another process may have its models in another order.
     let place = below(PROGRESS, &format!("{}.{}", edge.holder.collection, edge.path));
-    let mut last = at(document, &format!("{place}.last"))
-        .filter(|_| number(document, &format!("{place}.version")) == source.version)
-        .and_then(|last| Bson::try_from(last).ok());
-    let of = holders(edge, vec![source.key.clone()]);
+    let mut rounds = Rounds::noted(document, &place, source.version);
     let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
-    let mut ids = Ids::of(scope, edge.holder, of, last.clone(), options.batch, at_once);
+    let ids_of = |rounds: &Rounds| {
+        let of = holders(edge, vec![source.key.clone()]);
+        let of = batch::all(rounds.up_to(edge.holder).into_iter().chain([of]));
+        Ids::of(
+            scope,
+            edge.holder,
+            of,
+            rounds.last.clone(),
+            options.batch,
+            at_once,
+        )
+    };
+    let mut ids = ids_of(&rounds);
     let looked = scope.odm.looked().take(&looked_by(edge, source, &options));
-    if last.is_none() {
+    if rounds.last.is_none() && rounds.from.is_none() {
         ids.are_known(looked);
     }
     let mut written = Written::default();
     let mut batches = 0_u64;
     let mut ends = ids.next(at_once).await?;
-    while let Some(border) = ends.last().cloned() {
-        let alone = last.is_none() && ends.len() == 1 && ids.is_over();
-        let mut from = last.take();
+    loop {
+        if ends.is_empty() && !rounds.is_last() {
+            rounds.begin_again();
+            ids = ids_of(&rounds);
+            ends = ids.next(at_once).await?;
+        }
+        let Some(border) = ends.last().cloned() else { break };
+        let alone = rounds.last.is_none() && rounds.from.is_none() && ends.len() == 1 && ids.is_over();
+        let mut from = rounds.last.take();
         let writes: Vec<_> = ends
             .iter()
             .map(|end| {
@@ -418,17 +489,18 @@ async fn fan_out(
             batches += 1;
             report(&options, edge, source, written.documents, batches);
         }
-        if next.is_empty() {
+        if next.is_empty() && rounds.is_last() {
             itself_is_left &= !alone;
             break;
         }
+        rounds.last = Some(border);
         let unchanged = doc! { "_id": &own, VERSION: crate::store::fields::is_number(source.version) };
         let is_unchanged = match written.refused {
             None => {
                 let note = Statement {
                     filter: unchanged,
                     update: doc! { "$set": {
-                        &place: { "version": source.version, "last": &border },
+                        &place: rounds.note(source.version),
                         // A worker that looks for work of ended processes sees that this one is still running.
                         lease::end(): lease::until(options.pause),
                     } },
@@ -452,10 +524,20 @@ async fn fan_out(
                 collection = edge.holder.collection,
                 "the source changed while its copies were updated; the rest gets the new values, here or by the later write"
             );
+            // The next delivery begins here, whichever process makes it.
+            let begins = Statement {
+                filter: doc! {
+                    "_id": &own, OPERATION: { "$exists": true },
+                    format!("{place}.version"): { "$not": { "$gt": source.version } },
+                },
+                update: doc! { "$set": { &place: rounds.note(source.version) } },
+                array_filters: Vec::new(),
+            };
+            written.and(scope.update(meta, &[begins]).await)?;
             to_all = false;
             break;
         }
-        (last, ends) = (Some(border), next);
+        ends = next;
         if !options.pause.is_zero() {
             tokio::time::sleep(options.pause).await;
         }

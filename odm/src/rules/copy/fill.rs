@@ -1,5 +1,4 @@
 //! Fills in copies in the documents that an application writes, before they are sent: with the version of the source, and with
-
 //! the pending work of the write.
 
 use crate::graph::Graph;

@@ -1,4 +1,4 @@
-//! Copies as a rule: a document that is written takes the newest values of its sources, and passes on its own.
+//! The rule of copies: a write reads the copied fields of its sources, and updates the copies of its own fields in other documents.
 
 use crate::Result;
 use crate::graph::Graph;

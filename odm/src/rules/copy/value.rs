@@ -84,6 +84,7 @@ impl DerivedValue for Copies<'_> {
             holder: edge.holder.collection,
             is,
             fills: true,
+            rule: Some(edge.reference.on_delete),
         }
     }
 

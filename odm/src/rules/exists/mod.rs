@@ -1,7 +1,6 @@
 //! Checks that the targets of a write's references exist: before the write, and again after it.
 //!
 //! The second check closes the race with a delete without a lock. A delete looks for references to the document afterwards; a
-
 //! write of a reference looks for its target afterwards. The later of the two looks sees the other one's write.
 
 pub(crate) mod back;

@@ -28,7 +28,7 @@ impl<'a> Linking<'a> {
         self.edges.iter().copied()
     }
 
-    /// What the writes ask of the other side, after they were made.
+    /// The effects of the writes on the other side, after they were made.
     ///
     /// # Errors
     /// As [`links::effects`].

@@ -1495,7 +1495,7 @@ fn snapshot() -> Edge {
                     id: 1,
                     what: "new".into(),
                     article: Some(Ref::new(2)),
-                    paid: Some(99),
+                    cost: Some(99),
                     version: 1,
                 };
                 odm.collection::<Sale>().replace(new).await?;

@@ -1,0 +1,49 @@
+//! The context of an operation.
+
+use crate::model::meta::DocumentMeta;
+use crate::plan::operation::{Sent, What, Write};
+use crate::plan::outcome::Outcome;
+use crate::rules::on_delete;
+use crate::store::core::Core;
+use crate::store::session::Shared;
+use crate::store::trace::Trace;
+use crate::{Error, Odm};
+
+/// The context of an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Execution<'a> {
+    pub(super) odm: &'a Odm,
+    /// The collection, of an operation on one.
+    pub(super) core: Option<&'a Core>,
+    /// The caller's transaction.
+    pub(super) session: Option<&'a Shared>,
+    pub(super) trace: &'a Trace,
+    pub(super) ordered: bool,
+    pub(super) sent: Sent,
+    /// Whether the copies follow the write, since its documents are contended.
+    pub(super) eventual: bool,
+}
+
+impl Execution<'_> {
+    /// The collection of a write, within this session or out of one.
+    pub(super) fn collection(&self, meta: &'static DocumentMeta, session: Option<Shared>) -> Core {
+        match self.core {
+            Some(core) => core.within(session),
+            None => Core::new(self.odm, meta, session),
+        }
+    }
+
+    /// Whether rules of other documents apply to a deletion.
+    pub(super) fn is_walk(&self, write: &Write) -> bool {
+        matches!(write.what, What::Delete(_)) && on_delete::has_rules(self.odm.graph(), write.meta)
+    }
+
+    /// The outcome of an operation of which these writes were refused.
+    pub(super) fn refused(&self, errors: Vec<(usize, Error)>) -> Outcome {
+        Outcome {
+            errors,
+            ordered: self.ordered,
+            ..Outcome::default()
+        }
+    }
+}

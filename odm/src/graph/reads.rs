@@ -1,0 +1,22 @@
+//! The fields on which a derived value depends.
+
+use crate::graph::Graph;
+use crate::graph::edge::{Derived, What};
+use crate::graph::names::fields_of;
+
+impl Derived {
+    /// The child's fields that it depends on: dotted names.
+    pub(crate) fn reads(&self, graph: &Graph) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        names.extend(graph.edge(self.edge).map(|edge| edge.path.clone()));
+        match self.what {
+            What::Subset(subset) => names.extend(subset.reads().map(str::to_owned)),
+            What::Computed { of: "", .. } => {}
+            What::Computed { of, .. } => names.push(of.to_owned()),
+        }
+        if let Some(filter) = &self.filter {
+            fields_of(filter, &mut names);
+        }
+        names
+    }
+}
