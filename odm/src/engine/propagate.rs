@@ -15,10 +15,10 @@ use crate::rules::effects::{DeferredWork, Effects, PassedOn};
 use crate::rules::{self, link, needed};
 use crate::store::batch::{by_ids, id};
 use crate::store::scope::Scope;
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
-/// Documents that the library changes beside those of the writes, such as the other side of two-way references, as they were before.
+/// Documents on the other side of two-way references, as they were before these were changed.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     before: Vec<(&'static DocumentMeta, HashMap<Key, RawDocumentBuf>)>,
@@ -42,16 +42,6 @@ impl Own<'_> {
         inserts
             .chain(upserted.map(|(id, write)| (write.meta.collection, Key::of_bson(id))))
             .collect()
-    }
-}
-
-impl Beside {
-    /// Reads documents that the library is about to change.
-    pub(crate) async fn read(scope: &Scope<'_>, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<Beside> {
-        let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
-        Ok(Beside {
-            before: vec![(meta, read(scope, meta, keys.iter()).await?)],
-        })
     }
 }
 

@@ -197,6 +197,7 @@ fn each_row_of_the_page_is_that_of_one_check() {
         include_str!("copies.rs"),
         include_str!("children.rs"),
         include_str!("commits.rs"),
+        include_str!("deletions.rs"),
         include_str!("followed.rs"),
         include_str!("layers.rs"),
         include_str!("leases.rs"),

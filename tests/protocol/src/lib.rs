@@ -17,6 +17,8 @@ mod commits;
 #[cfg(test)]
 mod copies;
 #[cfg(test)]
+mod deletions;
+#[cfg(test)]
 mod followed;
 #[cfg(test)]
 mod layers;

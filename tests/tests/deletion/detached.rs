@@ -235,64 +235,78 @@ fn the_values_of_few_holders_follow_in_their_transaction() {
     });
 }
 
-mod herds {
-    use odm::prelude::*;
-    use serde::{Deserialize, Serialize};
+/// Herds, which count and list their sheep; these lose their herd.
+macro_rules! herds {
+    ($mode:ident, $sync:ident) => {
+        mod $mode {
+            use odm::prelude::*;
+            use serde::{Deserialize, Serialize};
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-    #[document(collection = "herds")]
-    pub struct Herd {
-        #[serde(rename = "_id")]
-        pub id: i32,
-        #[computed(count = Sheep, sync = atomic)]
-        pub sheep: i64,
-        #[subset(of = Sheep, limit = 9, order(id), fields(name: String))]
-        pub list: Vec<ListEntry>,
-    }
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "herds")]
+            pub struct Herd {
+                #[serde(rename = "_id")]
+                pub id: i32,
+                #[computed(count = Sheep, sync = $sync)]
+                pub sheep: i64,
+                #[subset(of = Sheep, limit = 9, order(id), fields(name: String), sync = $sync)]
+                pub list: Vec<ListEntry>,
+            }
 
-    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-    #[document(collection = "sheep")]
-    pub struct Sheep {
-        #[serde(rename = "_id")]
-        pub id: i32,
-        pub name: String,
-        #[parent_ref(on_delete = nullify)]
-        pub herd: Option<Ref<Herd>>,
-    }
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "sheep")]
+            pub struct Sheep {
+                #[serde(rename = "_id")]
+                pub id: i32,
+                pub name: String,
+                #[parent_ref(on_delete = nullify)]
+                pub herd: Option<Ref<Herd>>,
+            }
+
+            /// A herd of three.
+            pub async fn stocked(t: &odm_tests::TestDb) -> Odm {
+                let odm = Odm::new(t.db.clone(), models![Herd, Sheep]).unwrap();
+                odm.sync().await.unwrap();
+                odm.collection::<Herd>()
+                    .insert(NewHerd { id: 1 })
+                    .await
+                    .unwrap();
+                let sheep = (0..3).map(|id| Sheep {
+                    id,
+                    name: format!("sheep {id}"),
+                    herd: Some(Ref::new(1)),
+                });
+                odm.collection::<Sheep>().insert_many(sheep).await.unwrap();
+                odm
+            }
+        }
+    };
+}
+herds!(followed, atomic);
+herds!(pending, eventual);
+
+/// The herd as it is stored, the number of sheep that name it, and the number of notes about parents.
+async fn herd(db: &Database) -> (Doc, u64, u64) {
+    let all = |name: &str| db.collection::<Doc>(name);
+    let herd = all("herds").find_one(doc! {}).await.unwrap().unwrap();
+    let sheep = all("sheep").count_documents(doc! { "herd": 1 }).await.unwrap();
+    let notes = doc! { "parents": { "$exists": true } };
+    let notes = all("_odm_edges").count_documents(notes).await.unwrap();
+    (herd, sheep, notes)
 }
 
 /// The parent of detached children stays for a moment, or after all: it does not count them any more.
 #[odm_tests::test]
 fn a_parent_is_seen_without_the_children_that_are_detached() {
-    use herds::{Herd, NewHerd, Sheep};
+    use followed::{Herd, Sheep};
     with_transactions(async |t| {
-        let odm = Odm::new(t.db.clone(), models![Herd, Sheep]).unwrap();
-        odm.sync().await.unwrap();
-        odm.collection::<Herd>().insert(NewHerd { id: 1 }).await.unwrap();
-        let sheep = (0..3).map(|id| Sheep {
-            id,
-            name: format!("sheep {id}"),
-            herd: Some(Ref::new(1)),
-        });
-        odm.collection::<Sheep>().insert_many(sheep).await.unwrap();
+        followed::stocked(&t).await;
         let seen = Arc::new(Mutex::new(None));
         let into = seen.clone();
         let odm = interrupted(&t, models![Herd, Sheep], "delete", "herds", move |db| {
             Box::pin(async move {
-                let herd = db.collection::<Doc>("herds").find_one(doc! {}).await.unwrap();
-                let named = doc! { "herd": 1 };
-                let sheep = db
-                    .collection::<Doc>("sheep")
-                    .count_documents(named)
-                    .await
-                    .unwrap();
-                let notes = doc! { "parents": { "$exists": true } };
-                let notes = db
-                    .collection::<Doc>("_odm_edges")
-                    .count_documents(notes)
-                    .await
-                    .unwrap();
-                *into.lock().unwrap() = Some((herd.unwrap(), sheep, notes));
+                let now = herd(&db).await;
+                *into.lock().unwrap() = Some(now);
             })
         })
         .await;
@@ -302,6 +316,41 @@ fn a_parent_is_seen_without_the_children_that_are_detached() {
         assert_eq!((herd.get_i64("sheep").unwrap(), sheep), (0, 0), "{herd}");
         assert!(herd.get_array("list").unwrap().is_empty(), "{herd}");
         assert_eq!(notes, 0, "nothing is left to be derived anew");
+        assert_clean(&odm).await;
+    });
+}
+
+/// Where the values are eventual, the parent has pending work from the transaction that detaches its children.
+#[odm_tests::test]
+fn a_deletion_that_dies_leaves_pending_work_in_the_parent() {
+    use pending::{Herd, Sheep};
+    with_transactions(async |t| {
+        pending::stocked(&t).await;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let into = seen.clone();
+        let odm = interrupted(&t, models![Herd, Sheep], "delete", "herds", move |db| {
+            Box::pin(async move {
+                let before = herd(&db).await;
+                // The process might have died by now.
+                let other = Odm::new(db.clone(), models![Herd, Sheep]).unwrap();
+                other.recover().await.unwrap();
+                let after = herd(&db).await;
+                into.lock().unwrap().extend([before, after]);
+            })
+        })
+        .await;
+        let done = odm.collection::<Herd>().delete(1).await.unwrap();
+        assert_eq!((done.deleted, done.nullified), (1, 3));
+        let found = std::mem::take(&mut *seen.lock().unwrap());
+        let [(before, 0, 0), (after, 0, 0)] = found.as_slice() else {
+            panic!("all sheep have left, and nothing is noted: {found:?}");
+        };
+        let pending = |herd: &Doc| herd.get_document("_odm").unwrap().contains_key("pending");
+        assert!(
+            pending(before) && before.get_i64("sheep").unwrap() == 3,
+            "{before}"
+        );
+        assert!(!pending(after) && after.get_i64("sheep").unwrap() == 0, "{after}");
         assert_clean(&odm).await;
     });
 }

@@ -2,7 +2,6 @@
 
 use crate::Result;
 use crate::engine::delete::walk::{BATCH, OnTheWay, Walk};
-use crate::engine::propagate::Beside;
 use crate::graph::sync::is_atomic;
 use crate::graph::{Graph, is};
 use crate::model::copy::SyncMode;
@@ -35,10 +34,10 @@ pub(super) struct Detachment<'g> {
 pub(super) enum Parents {
     /// Nothing: they derive none, or they are deleted in the same transaction.
     Left,
-    /// They are updated in the transaction that detaches the holders.
-    Updated,
-    /// They are pending in these documents, recorded in the transaction that detaches the holders: the documents stay where the process
-    /// dies before it deletes them.
+    /// They are derived anew in the transaction that detaches the holders, in the documents of this type with these keys.
+    Derived(&'static DocumentMeta, HashSet<Key>),
+    /// They are pending in the documents that match, recorded in the transaction that detaches the holders: the documents stay where the
+    /// process dies before it deletes them.
     Pending(&'static DocumentMeta, Document),
 }
 
@@ -49,7 +48,7 @@ impl Detachment<'_> {
         let edge = self.rule.edge;
         let fields = changed(&self.change.update);
         let but = match self.parents {
-            Parents::Updated => None,
+            Parents::Derived(..) => None,
             Parents::Left | Parents::Pending(..) => Some(edge),
         };
         let are_read = |modes: fn(SyncMode) -> bool| {
@@ -73,17 +72,11 @@ impl Detachment<'_> {
         let is_going = |id: &Bson| on_the_way.contains(&(edge.holder.collection, Key::of_bson(id)));
         let holders = self.holders.iter().cloned();
         let (going, staying): (Vec<Bson>, Vec<Bson>) = holders.partition(|id| has_version && is_going(id));
-        // Which parents a child has left is known from the child as it was, and so is all else that follows.
-        let before = match &self.parents {
-            Parents::Updated => Some(Beside::read(scope, edge.holder, &self.holders).await?),
-            Parents::Pending(meta, which) => {
-                effects
-                    .leave_pending(scope, meta, which.clone(), &[CHILDREN])
-                    .await?;
-                None
-            }
-            Parents::Left => None,
-        };
+        if let Parents::Pending(meta, which) = &self.parents {
+            effects
+                .leave_pending(scope, meta, which.clone(), &[CHILDREN])
+                .await?;
+        }
         let detachment = Rewrite::detachment(edge);
         let is_split = !going.is_empty();
         let mut done = 0;
@@ -99,12 +92,10 @@ impl Detachment<'_> {
                 self.filter.clone()
             };
             done += scope.change(edge.holder, filter, change).await?;
-            if before.is_none() {
-                effects.pass_on(graph, edge.holder, ("_id", holders), fields);
-            }
+            effects.pass_on(graph, edge.holder, ("_id", holders), fields);
         }
-        if let Some(before) = before {
-            effects.written(scope, None, before).await?;
+        if let Parents::Derived(meta, keys) = &self.parents {
+            effects.derive_left(scope, meta, edge, keys.clone()).await?;
         }
         Ok(done)
     }
@@ -155,7 +146,11 @@ impl<'a> Walk<'a, '_> {
                     holders,
                     filter,
                     change: change.clone(),
-                    parents: if derive { Parents::Updated } else { Parents::Left },
+                    parents: if derive {
+                        Parents::Derived(meta, keys.iter().map(Key::of_bson).collect())
+                    } else {
+                        Parents::Left
+                    },
                 };
                 let together =
                     (transactions || session.is_some()) && detachment.is_followed_at_once(graph, few);

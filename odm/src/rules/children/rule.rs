@@ -340,6 +340,34 @@ async fn leave_for_absent(
     Ok(())
 }
 
+impl Effects {
+    /// Derives the fields of parents anew that have lost children in this transaction, of which it is not known whether the parents had
+    /// them: one of them may be there again, inserted by another client since.
+    pub(crate) async fn derive_left(
+        &mut self,
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        edge: &Edge,
+        keys: HashSet<Key>,
+    ) -> Result<()> {
+        let scope = &scope.unvalidated();
+        let graph = scope.odm.graph();
+        let list: Vec<&Derived> = graph
+            .derived_in(meta)
+            .filter(|derived| derived.edge == edge.at)
+            .collect();
+        let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
+        self.copies += refresh(scope, edge, &list, keys, self.pending()).await?.all()?;
+        for derived in list {
+            if graph.is_read(meta, derived.field.name) {
+                let changed = vec![derived.field.name.to_owned()];
+                self.pass_on(graph, meta, (edge.by(), parents.clone()), changed);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Derives in these parents what is derived by this reference, where they are there.
 async fn derive_anew(
     scope: &Scope<'_>,
