@@ -88,7 +88,7 @@ makers!(auto);
 makers!(atomic, atomic);
 makers!(eventual, eventual);
 
-/// What is derived of the items, as one moment shows it: the names in items, tags and the shop, and the count.
+/// The values derived of the items at one moment: the names in items, tags and the shop, and the count.
 async fn seen(db: &Database) -> [Vec<Bson>; 4] {
     let mut session = db.client().start_session().await.unwrap();
     session.start_transaction().await.unwrap();

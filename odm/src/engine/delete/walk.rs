@@ -406,7 +406,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         let (fields, limit) = if whole {
             (None, WHOLE_BATCH)
         } else if self.scope.session.is_some() && level.rules.derives {
-            // What is derived of them is updated in this transaction.
+            // The values that are derived of them are updated in this transaction.
             let mut fields = level.rules.fields.clone();
             let needed = rules::needed(self.scope.odm.graph(), level.meta);
             needed.keys().for_each(|name| read_too(&mut fields, name));
