@@ -15,6 +15,7 @@ use crate::rules::library::Rewrite;
 use crate::store::batch::{by_ids, id};
 use crate::store::fields::at;
 use crate::store::scope::{Scope, Statement};
+use crate::store::transaction;
 use crate::{Error, Result};
 use mongodb::bson::Bson;
 use mongodb::bson::RawDocumentBuf;
@@ -237,6 +238,7 @@ impl Recheck {
                 .into_iter()
                 .map(|document| (id(&document), document))
                 .collect();
+            let mut followed: Vec<String> = Vec::new();
             let statements: Vec<Statement> = documents
                 .iter()
                 .filter_map(|before| {
@@ -273,11 +275,33 @@ impl Recheck {
                     if let Some(bucket) = meta.bucket {
                         crate::rules::bucket::retell(bucket, &mut back.update)?;
                     }
-                    effects.give_back(graph, meta, &mut back.update);
+                    followed.extend(effects.give_back(graph, meta, &mut back.update));
                     Ok(back)
                 })
                 .collect::<Result<_>>()?;
-            if statements.is_empty() || scope.update(meta, &statements).await? >= statements.len() as u64 {
+            if statements.is_empty() {
+                return Ok(());
+            }
+            let given_back = if followed.is_empty() || !scope.odm.has_transactions().await? {
+                scope.update(meta, &statements).await?
+            } else {
+                let ids: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
+                let (ids, statements, followed) = (&ids, &statements, &followed);
+                let token = effects.later();
+                let (given_back, left) = transaction::take_turns(scope.odm, Vec::new(), async |session| {
+                    scope.trip(); // its commit
+                    let scope = scope.within(&session);
+                    let mut effects = Effects::of(true, token);
+                    let given_back = scope.update(meta, statements).await?;
+                    effects.pass_on(graph, meta, ("_id", ids.clone()), followed.clone());
+                    let (_, left) = effects.end(&scope).await?;
+                    Ok((given_back, left))
+                })
+                .await?;
+                effects.deferred.add_all(left);
+                given_back
+            };
+            if given_back >= statements.len() as u64 {
                 return Ok(());
             }
         }

@@ -6,6 +6,7 @@
 
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
+use crate::graph::sync::is_atomic;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::VERSION;
 use crate::plan::fields::changed;
@@ -106,8 +107,16 @@ impl Effects {
     }
 
     /// Completes an update that gives a document references back that it had before, with the copies beside them. These have missed
-    /// updates meanwhile, so all that is derived in the document and from it is pending.
-    pub(crate) fn give_back(&mut self, graph: &Graph, meta: &'static DocumentMeta, update: &mut Document) {
+    /// updates meanwhile, so all that is derived in the document and from it is pending. Returns the changed fields from which something
+    /// is derived that is updated in the transaction of a write.
+    pub(crate) fn give_back(
+        &mut self,
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        update: &mut Document,
+    ) -> Vec<String> {
+        let mut fields = changed(update);
+        fields.retain(|field| graph.is_read_in(|sync| is_atomic(sync, true), meta, field, None));
         let touches = Touches::of_statement(graph, meta, update);
         if touches.is_of_source {
             put(update, "$inc", VERSION, 1_i64.into());
@@ -116,5 +125,6 @@ impl Effects {
             record(update, self.later());
             self.deferred.add(meta, self.later());
         }
+        fields
     }
 }
