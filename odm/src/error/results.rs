@@ -17,7 +17,8 @@
 pub struct Deleted {
     /// How many documents were deleted.
     pub deleted: u64,
-    /// How many documents were deleted with them, since they refer to them with `on_delete = cascade`.
+    /// How many documents were deleted with them, since they refer to them with `on_delete = cascade`. Where a reply was lost and the
+    /// deletion of these was sent again, those that the first attempt deleted are not counted.
     pub cascaded: u64,
     /// How many references in other documents were removed by `on_delete = nullify`. One document may count for several
     /// references.

@@ -279,6 +279,21 @@ impl Scope<'_> {
         Ok(result?.deleted_count)
     }
 
+    /// Deletes all documents that match, for which it makes no difference if that is done twice: where the reply of the first attempt
+    /// is lost outside of a transaction, the command is sent once more. Documents that the first one has deleted are not counted then.
+    pub(crate) async fn delete_repeatedly(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+    ) -> Result<u64> {
+        match self.delete(meta, filter.clone()).await {
+            Err(error) if self.session.is_none() && error.outcome_unknown() => {
+                self.delete(meta, filter).await
+            }
+            deleted => deleted,
+        }
+    }
+
     /// The number of changed documents; a change with the id of one document is an update of one. It is executed as it is: it
     /// changes no timestamp, and no version except that of a bucket whose items it changes.
     pub(crate) async fn change(

@@ -506,7 +506,7 @@ impl<'a, 'd> Walk<'a, 'd> {
                     return Ok(below.rules.restricts.then_some(below));
                 }
                 if below.rules.is_empty() {
-                    self.done.cascaded += self.scope.delete(holder, below.filter).await?;
+                    self.done.cascaded += self.scope.delete_repeatedly(holder, below.filter).await?;
                     return Ok(None);
                 }
                 Ok(Some(below))
