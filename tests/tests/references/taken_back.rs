@@ -62,6 +62,9 @@ fn is_of(command: &Doc, name: &str, collection: &str) -> bool {
     command.get_str(name).is_ok_and(|of| of == collection)
 }
 
+/// The values of a child and of its parent, as readers have seen them.
+type Found = Arc<Mutex<Vec<[(i64, i64); 2]>>>;
+
 /// The write of a reference to user 2, who is deleted before it; at each command that undoes it another client looks.
 async fn undone(
     t: &odm_tests::TestDb,
@@ -80,7 +83,7 @@ async fn undone(
         user: None,
     };
     odm.collection::<Machine>().insert(machine).await.unwrap();
-    let found: Arc<Mutex<Vec<[(i64, i64); 2]>>> = Arc::default();
+    let found: Found = Arc::default();
     let name = t.db.name().to_owned();
     let into = found.clone();
     let database = name.clone();

@@ -140,10 +140,7 @@ fn a_reference_that_is_given_back_is_emptied_where_its_target_is_gone() {
             let (own, taken) = meddled_in(standalone, &odm, models![Port, Ship], steps).await;
             let to = Some(Ref::new(4));
             let stays = vec![
-                Stay {
-                    days: 1,
-                    at: to.clone(),
-                },
+                Stay { days: 1, at: to },
                 Stay {
                     days: 2,
                     at: Some(Ref::new(2)),
