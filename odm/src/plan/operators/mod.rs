@@ -59,7 +59,7 @@ impl<I> Rooted for Element<I> {
     }
 }
 
-/// A list of changes to a document of type `R`, or to an item of an array. [`Change`] has the methods.
+/// A list of changes to a document of type `R`, or to an item of an array. [`Change`](change::Change) has the methods.
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
