@@ -6,7 +6,7 @@
 //! for the target before and after. A child comes in a transaction that changes the target's number. Another client may insert
 //! the target again.
 //!
-//! The values that the target derives of a detached child are derived anew in the transaction that detaches it (`Kept`), or is pending work
+//! The values that the target derives of a detached child are derived anew in the transaction that detaches it (`Kept`), or are pending work
 //! in the target, which that transaction records (`Pending`). A standalone server has no such transaction: a note about the
 //! target is stored before (`Alone`).
 //!

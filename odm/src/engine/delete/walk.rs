@@ -516,7 +516,7 @@ impl<'a, 'd> Walk<'a, 'd> {
                 self.detach(meta, documents, rule).await?;
                 Ok(None)
             }
-            _ => Ok(None),
+            OnDelete::Nullify | OnDelete::Pull | OnDelete::Restrict | OnDelete::Keep => Ok(None),
         }
     }
 
