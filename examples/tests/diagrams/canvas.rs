@@ -227,3 +227,40 @@ fn number(element: &str, name: &str) -> f64 {
     let value = value.and_then(|value| value.split('"').next()?.parse().ok());
     value.unwrap_or_else(|| panic!("no number {name} in {element}"))
 }
+
+/// The contrast of two colours: <https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio>.
+fn contrast(a: &str, b: &str) -> f64 {
+    let luminance = |colour: &str| {
+        let part = |at: usize| {
+            let part = u8::from_str_radix(&colour[at..at + 2], 16).expect("a colour");
+            let part = f64::from(part) / 255.0;
+            match part <= 0.03928 {
+                true => part / 12.92,
+                false => ((part + 0.055) / 1.055).powf(2.4),
+            }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    };
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+#[test]
+fn text_can_be_read_in_light_and_in_dark_mode() {
+    let (light, dark) = STYLE.split_once("@media").expect("two modes");
+    for mode in [light, dark] {
+        let fill = |class: &str| {
+            let rule = mode.split(&format!(".odm-drawing {class}{{fill:")).nth(1);
+            rule.and_then(|rule| rule.get(..7))
+                .unwrap_or_else(|| panic!("{class} in {mode}"))
+        };
+        let on_ground = ["text", ".quiet", ".tab", ".bad"].map(|text| (text, ".ground"));
+        for (text, ground) in on_ground
+            .into_iter()
+            .chain([("text", ".box"), (".quiet", ".box")])
+        {
+            let contrast = contrast(fill(text), fill(ground));
+            assert!(contrast >= 4.5, "{text} on {ground}: {contrast:.2}");
+        }
+    }
+}

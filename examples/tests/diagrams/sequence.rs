@@ -105,6 +105,7 @@ impl Sequence {
                     let Some((top, text)) = open.pop() else { continue };
                     let left = self.x(1) - 52;
                     canvas.rect("frame", (left, top), (WIDTH - 6 - left, y - top + 2));
+                    canvas.rect("ground", (left + 6, top + 3), (width(text) + 4, LINE));
                     canvas.text("tab", Anchor::Start, (left + 8, top + 15), text);
                     y += 16;
                 }
