@@ -152,83 +152,73 @@ mod tests {
         }
     }
 
+    /// The pages below a folder of the book, by their paths from `src`, with their texts.
+    fn pages(below: &str) -> Vec<(String, String)> {
+        let src = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
+        let mut pages = Vec::new();
+        for entry in std::fs::read_dir(src.join(below)).expect("the book has pages") {
+            let entry = entry.expect("a page");
+            let name = entry.file_name().into_string().expect("a name in Unicode");
+            let path = if below.is_empty() {
+                name
+            } else {
+                format!("{below}/{name}")
+            };
+            if entry.path().is_dir() {
+                pages.extend(self::pages(&path));
+            } else if path.ends_with(".md") {
+                pages.push((
+                    path,
+                    std::fs::read_to_string(entry.path()).expect("a page can be read"),
+                ));
+            }
+        }
+        pages.sort();
+        pages
+    }
+
     #[test]
-    fn every_page_is_in_the_summary_and_tested() {
+    fn every_page_is_in_the_summary_and_its_samples_are_tested() {
         let (summary, lib) = (include_str!("src/SUMMARY.md"), include_str!("lib.rs"));
-        let pages =
-            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the book has pages");
-        for page in pages {
-            let name = page
-                .expect("a page")
-                .file_name()
-                .into_string()
-                .expect("a name in Unicode");
-            if name == "SUMMARY.md" || !name.ends_with(".md") {
+        for (path, text) in pages("") {
+            if path == "SUMMARY.md" {
                 continue;
             }
             assert!(
-                summary.contains(&format!("({name})")),
-                "SUMMARY.md does not name {name}"
+                summary.contains(&format!("({path})")),
+                "SUMMARY.md does not name {path}"
             );
             assert!(
-                lib.contains(&format!("\"src/{name}\"")),
-                "lib.rs does not test {name}"
+                samples(&text).is_empty() || lib.contains(&format!("\"src/{path}\"")),
+                "lib.rs does not test {path}"
+            );
+        }
+    }
+
+    /// The first hour shows the application that `odm new` makes.
+    #[test]
+    fn getting_started_shows_the_template() {
+        let page = include_str!("src/getting-started.md");
+        for file in ["src/models.rs", "src/main.rs", "tests/shop.rs"] {
+            let path = format!("{}/../odm/cli/template/{file}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(path).expect("the template has the file");
+            assert!(
+                samples(page).iter().any(|sample| *sample == text),
+                "getting-started.md shows another {file}:\n{text}"
             );
         }
     }
 
     #[test]
-    fn every_page_has_a_sample_and_no_dead_link() {
-        let pages =
-            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the book has pages");
-        for page in pages {
-            let path = page.expect("a page").path();
-            if path.extension().is_none_or(|extension| extension != "md") {
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).expect("a page can be read");
-            // These list what there is.
-            let lists = ["SUMMARY.md", "status.md", "crash-matrix.md"];
-            if !lists.iter().any(|list| path.ends_with(list)) {
-                assert!(!samples(&text).is_empty(), "{} has no sample", path.display());
-            }
+    fn no_page_has_a_dead_link() {
+        let src = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
+        for (path, text) in pages("") {
+            let page = src.join(&path);
             for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
                 let file = link.split('#').next().unwrap_or_default();
-                if file.is_empty() || file.contains("://") {
-                    continue;
-                }
-                assert!(
-                    path.with_file_name(file).is_file(),
-                    "{} links to {link}",
-                    path.display()
-                );
+                let is_there = file.is_empty() || file.contains("://") || page.with_file_name(file).is_file();
+                assert!(is_there, "{path} links to {link}");
             }
         }
-    }
-
-    #[test]
-    fn every_decision_is_in_the_summary_and_has_no_dead_link() {
-        let summary = include_str!("src/SUMMARY.md");
-        let decisions = concat!(env!("CARGO_MANIFEST_DIR"), "/src/decisions");
-        let mut names = Vec::new();
-        for page in std::fs::read_dir(decisions).expect("the book has decisions") {
-            let path = page.expect("a page").path();
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .expect("a name in Unicode");
-            assert!(
-                summary.contains(&format!("(decisions/{name})")),
-                "SUMMARY.md does not name decisions/{name}"
-            );
-            let text = std::fs::read_to_string(&path).expect("a page can be read");
-            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-                let file = link.split('#').next().unwrap_or_default();
-                let is_there = file.is_empty() || file.contains("://") || path.with_file_name(file).is_file();
-                assert!(is_there, "{} links to {link}", path.display());
-            }
-            names.push(name.to_owned());
-        }
-        assert_eq!(summary.matches("](decisions/").count(), names.len());
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use tokio::process::{Child, Command};
 
-use crate::workspace::step;
+use super::programs::step;
 
 /// A running child; dropping it stops it and its process group.
 #[derive(Debug)]
@@ -201,7 +201,8 @@ pub async fn unless_interrupted(work: impl Future<Output = Result<u8>>) -> Resul
     Ok(after_signal(2))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::io::Read;
