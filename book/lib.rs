@@ -203,7 +203,7 @@ mod tests {
             let path = format!("{}/../odm/cli/template/{file}", env!("CARGO_MANIFEST_DIR"));
             let text = std::fs::read_to_string(path).expect("the template has the file");
             assert!(
-                samples(page).iter().any(|sample| *sample == text),
+                samples(page).contains(&text),
                 "getting-started.md shows another {file}:\n{text}"
             );
         }

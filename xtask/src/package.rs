@@ -1,6 +1,6 @@
 //! The packages as the registry would get them: packed, listed, and compiled by themselves and in applications.
 //!
-//! What is packed is unpacked into a workspace of its own below the target directory, beside an application for each name that
+//! The packages are unpacked into a workspace of its own below the target directory, beside an application for each name that
 //! the library can have. So a file that is missing in a package, a path that leads out of it, or a name in generated code that
 //! an application does not have, does not compile.
 
@@ -16,7 +16,7 @@ use crate::workspace::{cargo, root, step, target_dir};
 /// The packages that are published, each after those that it needs.
 const PACKAGES: [&str; 3] = ["odm-derive", "mongodb-odm", "odm-cli"];
 
-/// What a package may hold beside what cargo adds: code, the template of `odm new`, and texts.
+/// The files that a package may hold beside those of cargo: code, the template of `odm new`, and texts.
 const ALLOWED: [&str; 9] = [
     "src/",
     "doc/",

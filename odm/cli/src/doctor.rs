@@ -26,11 +26,11 @@ pub struct Arguments {
     uri: String,
 }
 
-/// What came of trying one feature.
+/// The result of trying one feature.
 #[derive(Debug)]
 enum Verdict {
     Works,
-    /// What is lost without it, and what to do.
+    /// The consequence, and what to do about it.
     Lacks {
         effect: &'static str,
         reason: String,

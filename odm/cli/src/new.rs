@@ -20,7 +20,7 @@ const FILES: [(&str, &str); 8] = [
     ("tests/shop.rs", include_str!("../template/tests/shop.rs")),
 ];
 
-/// What a package can't be called: Rust's words, and the names of crates that the application uses.
+/// Names that a package can't have: Rust's words, and the names of crates that the application uses.
 const RESERVED: [&str; 51] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
     "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",

@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 /// How the names of databases of tests begin. An id follows, which holds the time of its creation.
 const PREFIX: &str = "odm_test_";
 
-/// What a test left behind is dropped by runs that begin this long after it.
+/// A run drops the databases of tests that began this long before it.
 const SWEPT_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// How long a test waits for the server.
@@ -41,7 +41,7 @@ pub struct TestDatabase {
     rest: Option<Rest>,
 }
 
-/// What is left to do with the database at its end.
+/// The checks at the end of the test, and what they need.
 #[derive(Clone)]
 struct Rest {
     options: ClientOptions,
@@ -248,7 +248,7 @@ impl TestDatabase {
         self
     }
 
-    /// What the commands sent so far did against [`deny_scans`](TestDatabase::deny_scans) and
+    /// Each breach of [`deny_scans`](TestDatabase::deny_scans) and
     /// [`max_repeats`](TestDatabase::max_repeats): a sentence each.
     ///
     /// # Errors

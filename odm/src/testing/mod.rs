@@ -28,7 +28,7 @@
 //! ```
 //!
 //! - [`database`] connects to the server for tests and names a database that no other test uses. The database is dropped with its
-//!   guard, also where the test fails. What a test that was killed left behind is dropped by a later run.
+//!   guard, also where the test fails. A later run drops the databases of tests that were killed.
 //! - [`Commands`] counts and prints the commands that the test sent.
 //! - [`TestDatabase::deny_scans`] fails the test where a command reads a whole collection, [`TestDatabase::max_repeats`] where it
 //!   sends one shape of command too often: a query in a loop (N+1).
