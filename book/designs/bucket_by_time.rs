@@ -18,3 +18,24 @@ pub struct Reading {
     pub at: DateTime,
     pub celsius: f64,
 }
+
+/// Some data: a sensor with a reading for each of 90 minutes.
+pub async fn stocked(db: odm::mongodb::Database) -> odm::Result<Odm> {
+    let odm = Odm::new(db, models![Sensor, ReadingBucket])?;
+    odm.sync().await?;
+    let sensor = odm
+        .collection::<Sensor>()
+        .insert(NewSensor {
+            id: 1,
+            room: "attic".into(),
+        })
+        .await?;
+    let reading = |n: i64| Reading {
+        at: DateTime::from_millis(n * 60_000),
+        celsius: 20.0,
+    };
+    odm.buckets::<Reading>()
+        .push_many(&sensor, (0..90).map(reading))
+        .await?;
+    Ok(odm)
+}

@@ -21,3 +21,27 @@ pub struct Comment {
     pub text: String,
     pub at: DateTime,
 }
+
+/// Some data: a post with 51 comments.
+pub async fn stocked(db: odm::mongodb::Database) -> odm::Result<Odm> {
+    let odm = Odm::new(db, models![Post, CommentBucket])?;
+    odm.sync().await?;
+    let post = odm
+        .collection::<Post>()
+        .insert(NewPost {
+            id: 1,
+            title: "An awesome blog".into(),
+        })
+        .await?;
+    let comment = |n: i32| Comment {
+        id: ObjectId::new(),
+        name: "Peter Critic".into(),
+        stars: n % 5,
+        text: format!("comment {n}"),
+        at: DateTime::from_millis(i64::from(n) * 60_000),
+    };
+    odm.buckets::<Comment>()
+        .push_many(&post, (0..51).map(comment))
+        .await?;
+    Ok(odm)
+}

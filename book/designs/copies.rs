@@ -38,3 +38,34 @@ pub struct Product {
     #[denormalize(from = Part, fields(name: String, maker: String))]
     pub parts: Vec<PartEntry>,
 }
+
+/// Some data: a supplier, its two parts, and a product of both.
+pub async fn stocked(db: odm::mongodb::Database) -> odm::Result<Odm> {
+    let odm = Odm::new(db, models![Supplier, Part, Product])?;
+    odm.sync().await?;
+    let acme = odm
+        .collection()
+        .insert(Supplier {
+            id: 1,
+            name: "Acme".into(),
+        })
+        .await?;
+    let part = |id, name: &str| NewPart {
+        id,
+        name: name.into(),
+        qty: 94,
+        supplier: acme.to_ref(),
+    };
+    let parts = odm.collection::<Part>();
+    parts
+        .insert_many([part(1, "#4 grommet"), part(2, "power switch")])
+        .await?;
+    odm.collection::<Product>()
+        .insert(NewProduct {
+            id: 1,
+            name: "smoke shifter".into(),
+            parts: vec![Ref::new(1), Ref::new(2)],
+        })
+        .await?;
+    Ok(odm)
+}

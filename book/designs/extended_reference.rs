@@ -46,3 +46,34 @@ pub struct Recipient {
     pub name: String,
     pub address: Address,
 }
+
+/// Some data: a customer with two orders.
+pub async fn stocked(db: odm::mongodb::Database) -> odm::Result<Odm> {
+    let odm = Odm::new(db, models![Customer, Order])?;
+    odm.sync().await?;
+    let kate = odm
+        .collection::<Customer>()
+        .insert(NewCustomer {
+            id: 1,
+            name: "Kate Monster".into(),
+            email: "kate@example.org".into(),
+            address: Address {
+                street: "123 Avenue Q".into(),
+                city: "New York".into(),
+            },
+            newsletter: false,
+        })
+        .await?;
+    // 1 March 2026, 10:00, and a day later.
+    for (id, placed, total) in [(7, 1_772_359_200_000, 399), (8, 1_772_445_600_000, 1250)] {
+        let order = NewOrder {
+            id,
+            placed: DateTime::from_millis(placed),
+            total,
+            customer: kate.to_ref(),
+            ship_to: kate.to_ref(),
+        };
+        odm.collection::<Order>().insert(order).await?;
+    }
+    Ok(odm)
+}

@@ -19,3 +19,25 @@ pub struct Category {
     #[computed(count = Category)]
     pub children: i64,
 }
+
+/// Some data: *Books* and *Media*; *Programming* below *Books*, with *Databases* and *Languages*.
+pub async fn stocked(db: odm::mongodb::Database) -> odm::Result<Odm> {
+    let odm = Odm::new(db, models![Category])?;
+    odm.sync().await?;
+    let category = |id, name: &str, above: &[i32]| NewCategory {
+        id,
+        name: name.into(),
+        parent: above.last().copied().map(Ref::new),
+        ancestors: above.iter().copied().map(Ref::new).collect(),
+    };
+    for new in [
+        category(1, "Books", &[]),
+        category(2, "Programming", &[1]),
+        category(3, "Databases", &[1, 2]),
+        category(4, "Languages", &[1, 2]),
+        category(5, "Media", &[]),
+    ] {
+        odm.collection::<Category>().insert(new).await?;
+    }
+    Ok(odm)
+}
