@@ -41,3 +41,53 @@ pub async fn stocked(db: odm::mongodb::Database) -> odm::Result<Odm> {
     }
     Ok(odm)
 }
+
+/// The path to the children of a category: its own ancestors, then the category.
+pub fn path_below(parent: &Category) -> Vec<Ref<Category>> {
+    let ancestors = parent.ancestors.iter().map(|ancestor| ancestor.id);
+    ancestors.chain([parent.to_ref()]).collect()
+}
+
+/// Inserts a category below another one.
+pub async fn add(odm: &Odm, id: i32, name: &str, below: i32) -> odm::Result<Category> {
+    odm.transaction(async |tx| {
+        let categories = tx.collection::<Category>();
+        let Some(parent) = categories.get(below).await? else {
+            return Err(odm::Error::application("there is no such parent"));
+        };
+        let ancestors = path_below(&parent);
+        let (name, parent) = (name.to_owned(), Some(parent.to_ref()));
+        categories.insert(NewCategory { id, name, parent, ancestors }).await
+    })
+    .await
+}
+
+/// Moves a category, and all below it, to another parent.
+pub async fn move_below(odm: &Odm, id: i32, to: i32) -> odm::Result<()> {
+    let moved = Ref::<Category>::new(id);
+    odm.transaction(async |tx| {
+        let categories = tx.collection::<Category>();
+        let Some(parent) = categories.get(to).await? else {
+            return Err(odm::Error::application("there is no such parent"));
+        };
+        let path = path_below(&parent);
+        if path.contains(&moved) {
+            return Err(odm::Error::application("a category can't be below itself"));
+        }
+        let subtree = categories.find(|c| c.ancestors.contains(moved)).all().await?;
+        categories
+            .update(id)
+            .set(|c| c.parent, Some(parent.to_ref()))
+            .set(|c| c.ancestors, path.clone())
+            .await?;
+        for category in subtree {
+            // The part of its path that stays begins with the moved category.
+            let stays = category.ancestors.iter().map(|ancestor| ancestor.id);
+            let stays = stays.skip_while(|ancestor| *ancestor != moved);
+            let ancestors: Vec<_> = path.iter().copied().chain(stays).collect();
+            categories.update(category.id).set(|c| c.ancestors, ancestors).await?;
+        }
+        Ok(())
+    })
+    .await
+}
