@@ -75,19 +75,20 @@ pub async fn move_below(odm: &Odm, id: i32, to: i32) -> odm::Result<()> {
             return Err(odm::Error::application("a category can't be below itself"));
         }
         let subtree = categories.find(|c| c.ancestors.contains(moved)).all().await?;
-        categories
-            .update(id)
-            .set(|c| c.parent, Some(parent.to_ref()))
-            .set(|c| c.ancestors, path.clone())
-            .await?;
+        let parent = Some(parent.to_ref());
+        let mut moves = tx.bulk().update::<Category>(id, |c| {
+            c.set(|c| c.parent, parent).set(|c| c.ancestors, path.clone())
+        });
         for category in subtree {
             // The part of its path that stays begins with the moved category.
             let stays = category.ancestors.iter().map(|ancestor| ancestor.id);
             let stays = stays.skip_while(|ancestor| *ancestor != moved);
             let ancestors: Vec<_> = path.iter().copied().chain(stays).collect();
-            categories.update(category.id).set(|c| c.ancestors, ancestors).await?;
+            moves = moves.update::<Category>(category.id, |c| {
+                c.set(|c| c.ancestors, ancestors)
+            });
         }
-        Ok(())
+        moves.await.map(drop)
     })
     .await
 }
