@@ -1,5 +1,6 @@
 //! The guide of odm. Every page is a module here, so that `cargo test -p odm-book` compiles and runs its samples.
 
+pub mod designs;
 pub mod films;
 pub mod people;
 pub mod shop;
@@ -95,6 +96,13 @@ pages! {
     testing => "src/testing.md";
     internals => "src/internals.md";
     status => "src/status.md";
+    design_copies => "src/designs/copies.md";
+    design_extended_reference => "src/designs/extended-reference.md";
+    design_subset => "src/designs/subset.md";
+    design_computed => "src/designs/computed.md";
+    design_buckets => "src/designs/buckets.md";
+    design_outlier => "src/designs/outlier.md";
+    design_tree => "src/designs/tree.md";
 }
 
 #[cfg(test)]
