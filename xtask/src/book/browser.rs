@@ -164,7 +164,13 @@ impl Browser {
 
     /// The value of an expression on the page; a promise is awaited.
     pub async fn evaluate<T: DeserializeOwned>(&mut self, expression: &str) -> Result<T> {
-        let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        // Only a gesture of the user may copy to the clipboard.
+        let parameters = json!({
+            "expression": expression,
+            "awaitPromise": true,
+            "returnByValue": true,
+            "userGesture": true,
+        });
         let mut answer = self.call("Runtime.evaluate", parameters).await?;
         if let Some(thrown) = answer.get("exceptionDetails") {
             bail!("the script of the check failed: {}", exception(thrown));

@@ -61,11 +61,12 @@ async (least) => {
                 faults.set(key, fault);
             }
         };
+        const shown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
         const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
         for (let node = walker.nextNode(); node; node = walker.nextNode()) {
             const element = node.parentElement;
             const text = node.data.trim().replace(/\s+/g, ' ').slice(0, 40);
-            if (text && element.checkVisibility({ visibilityProperty: true }) && !(element instanceof SVGElement)) {
+            if (text && shown(element) && !(element instanceof SVGElement)) {
                 judge(element, getComputedStyle(element), background(element), text);
             }
         }

@@ -25,7 +25,7 @@ const PHONE: u32 = 390;
 const LEAST_CONTRAST: f64 = 4.5;
 
 /// The page on which the search is used.
-const SEARCHED_FROM: &str = "index.html";
+const INDEX: &str = "index.html";
 /// All pages on one, for printing: what is wrong with its content is wrong with another page.
 const PRINTED: &str = "print.html";
 
@@ -98,6 +98,10 @@ pub async fn look(
         fs::create_dir_all(folder).with_context(|| format!("{} can't be made", folder.display()))?;
     }
     for page in built.pages() {
+        // mdBook writes the first chapter a second time, as the index.
+        if page == Path::new(INDEX) && !sources.join("index.md").is_file() {
+            continue;
+        }
         let name = page.with_extension("").display().to_string();
         if !options.only.is_empty() && !options.only.contains(&name) {
             continue;
@@ -261,7 +265,7 @@ async fn search(
     searches: &[Expectation],
     seen: &mut Seen,
 ) -> Result<()> {
-    let place = SEARCHED_FROM;
+    let place = INDEX;
     browser.resize(DESKTOP, HEIGHT).await?;
     browser.open(&address(built, Path::new(place))?).await?;
     let words: Vec<&str> = searches.iter().map(|search| search.words.as_str()).collect();

@@ -76,6 +76,18 @@ async (width) => {
         }
     }
 
+    // What the copy button of a code block copies.
+    const copied = (block) => {
+        let text = null;
+        const listen = (event) => {
+            text = event.target.value;
+        };
+        document.addEventListener('copy', listen, true);
+        block.querySelector('.clip-button')?.click();
+        document.removeEventListener('copy', listen, true);
+        return text;
+    };
+
     const samples = [];
     for (const block of main.querySelectorAll('pre > code')) {
         const label = getComputedStyle(block.parentElement, '::before').content;
@@ -85,7 +97,7 @@ async (width) => {
         // What the reader would miss: the lines around a program that is shown in part.
         const whole = block.textContent;
         const helpers = whole.includes('odm_book');
-        if (block.querySelector('.boring') && !helpers && window.playground_text?.(block.parentElement, false) !== whole) {
+        if (block.querySelector('.boring') && !helpers && copied(block.parentElement) !== whole) {
             samples.push(`the copy button leaves out the hidden lines of: ${brief(block.innerText)}`);
         }
     }
