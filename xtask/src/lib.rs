@@ -74,12 +74,9 @@ enum Command {
         #[arg(last = true, value_name = "ARGS")]
         args: Vec<OsString>,
     },
-    /// Build the book, installing mdBook under `target/tools` where it is not on PATH.
-    Book {
-        /// Serve the book and rebuild it on every change.
-        #[arg(long)]
-        serve: bool,
-    },
+    /// Build the book, installing mdBook under `target/tools` where it is not on PATH, and check its links, and in Chromium
+    /// (ODM_CHROMIUM, else from PATH) how its pages look and what a search finds.
+    Book(book::BookArgs),
     /// Pack the crates as the registry would get them, list what they hold, and compile it by itself and in applications.
     Package,
     /// Print what the library costs those who compile it, and how far the code is from the design of ARCHITECTURE.md: a
@@ -157,7 +154,7 @@ async fn execute(command: Command) -> anyhow::Result<u8> {
             code
         }
         Command::Bench { server, args } => run::with_server(server, run::Job::bench(args)).await,
-        Command::Book { serve } => book::run(serve).await,
+        Command::Book(args) => book::run(args).await,
         Command::Package => package::run().await,
         Command::Figures(args) => figures::run(args).await,
         Command::Measure { args } => figures::measured(args).await,
