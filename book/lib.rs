@@ -1,6 +1,5 @@
 //! The guide of odm. Every page is a module here, so that `cargo test -p odm-book` compiles and runs its samples.
 
-pub mod designs;
 pub mod films;
 pub mod people;
 pub mod shop;
@@ -95,6 +94,13 @@ pages! {
     copy_costs => "src/copy-costs.md";
     testing => "src/testing.md";
     internals => "src/internals.md";
+    sample_models => "src/sample-models.md";
+    reference_attributes => "src/reference/attributes.md";
+    reference_operations => "src/reference/operations.md";
+    reference_errors => "src/reference/errors.md";
+    reference_limits => "src/reference/limits.md";
+    reference_faq => "src/reference/faq.md";
+    reference_glossary => "src/reference/glossary.md";
     status => "src/status.md";
     design_copies => "src/designs/copies.md";
     design_extended_reference => "src/designs/extended-reference.md";
@@ -107,6 +113,34 @@ pages! {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
+    /// The pages in a folder and in those within it, by their path from `src`, but for the list of contents.
+    fn pages() -> Vec<(String, PathBuf)> {
+        fn below(folder: &Path, within: &str, pages: &mut Vec<(String, PathBuf)>) {
+            for entry in std::fs::read_dir(folder).expect("the book has pages") {
+                let path = entry.expect("a page").path();
+                let name = path
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .expect("a name in Unicode");
+                if path.is_dir() {
+                    below(&path, &format!("{within}{name}/"), pages);
+                } else if name.ends_with(".md") && name != "SUMMARY.md" {
+                    pages.push((format!("{within}{name}"), path));
+                }
+            }
+        }
+        let mut pages = Vec::new();
+        below(
+            Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")),
+            "",
+            &mut pages,
+        );
+        pages.sort();
+        pages
+    }
+
     /// The Rust samples of a page, without the marks that hide a line.
     fn samples(page: &str) -> Vec<String> {
         let mut samples = Vec::new();
@@ -160,45 +194,17 @@ mod tests {
         }
     }
 
-    /// The pages below a folder of the book, by their paths from `src`, with their texts.
-    fn pages(below: &str) -> Vec<(String, String)> {
-        let src = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
-        let mut pages = Vec::new();
-        for entry in std::fs::read_dir(src.join(below)).expect("the book has pages") {
-            let entry = entry.expect("a page");
-            let name = entry.file_name().into_string().expect("a name in Unicode");
-            let path = if below.is_empty() {
-                name
-            } else {
-                format!("{below}/{name}")
-            };
-            if entry.path().is_dir() {
-                pages.extend(self::pages(&path));
-            } else if path.ends_with(".md") {
-                pages.push((
-                    path,
-                    std::fs::read_to_string(entry.path()).expect("a page can be read"),
-                ));
-            }
-        }
-        pages.sort();
-        pages
-    }
-
     #[test]
-    fn every_page_is_in_the_summary_and_its_samples_are_tested() {
+    fn every_page_is_in_the_summary_and_tested() {
         let (summary, lib) = (include_str!("src/SUMMARY.md"), include_str!("lib.rs"));
-        for (path, text) in pages("") {
-            if path == "SUMMARY.md" {
-                continue;
-            }
+        for (name, _) in pages() {
             assert!(
-                summary.contains(&format!("({path})")),
-                "SUMMARY.md does not name {path}"
+                summary.contains(&format!("({name})")),
+                "SUMMARY.md does not name {name}"
             );
             assert!(
-                samples(&text).is_empty() || lib.contains(&format!("\"src/{path}\"")),
-                "lib.rs does not test {path}"
+                name.starts_with("decisions/") || lib.contains(&format!("\"src/{name}\"")),
+                "lib.rs does not test {name}"
             );
         }
     }
@@ -218,15 +224,221 @@ mod tests {
     }
 
     #[test]
-    fn no_page_has_a_dead_link() {
-        let src = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
-        for (path, text) in pages("") {
-            let page = src.join(&path);
+    fn every_page_has_a_sample_and_no_dead_link() {
+        // These list what there is, or say why the code is as it is.
+        let lists = ["status.md", "crash-matrix.md", "reference/glossary.md"];
+        for (name, path) in pages() {
+            let text = std::fs::read_to_string(&path).expect("a page can be read");
+            if !lists.contains(&name.as_str()) && !name.starts_with("decisions/") {
+                assert!(!samples(&text).is_empty(), "{name} has no sample");
+            }
             for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
                 let file = link.split('#').next().unwrap_or_default();
-                let is_there = file.is_empty() || file.contains("://") || page.with_file_name(file).is_file();
-                assert!(is_there, "{path} links to {link}");
+                if file.is_empty() || file.contains("://") {
+                    continue;
+                }
+                assert!(path.with_file_name(file).is_file(), "{name} links to {link}");
             }
         }
+    }
+
+    /// The models that samples of several pages use are shown on one page, and each of these pages shows or links them.
+    #[test]
+    fn pages_show_or_link_the_models_of_their_samples() {
+        let shown = include_str!("src/sample-models.md");
+        let modules = [
+            ("people", include_str!("people.rs")),
+            ("films", include_str!("films.rs")),
+            ("shop", include_str!("shop.rs")),
+            ("tasks", include_str!("tasks.rs")),
+        ];
+        for (module, text) in modules {
+            assert!(
+                shown.contains(models(text)),
+                "sample-models.md does not show the models of `{module}`"
+            );
+        }
+        let people = include_str!("people.rs");
+        let functions = people
+            .find("/// Some addresses.")
+            .map(|at| people[at..].trim())
+            .expect("functions");
+        assert!(
+            shown.contains(functions),
+            "sample-models.md does not show {functions}"
+        );
+        for (name, path) in pages() {
+            let text = std::fs::read_to_string(&path).expect("a page can be read");
+            for (module, models_of) in modules {
+                let uses = text.contains(&format!("odm_book::{module}"));
+                let shows = text.contains(models(models_of)) || text.contains("sample-models.md");
+                assert!(
+                    !uses || shows || UNSHOWN.contains(&name.as_str()),
+                    "{name} neither shows nor links `{module}`"
+                );
+            }
+        }
+    }
+
+    /// Pages whose samples use models that they neither show nor link. This list only shrinks.
+    const UNSHOWN: [&str; 3] = ["edges.md", "getting-started.md", "testing.md"];
+
+    /// The page of the samples holds this many columns, and a reader this many words.
+    const COLUMNS: usize = 84;
+    const WORDS: usize = 110;
+
+    /// Pages with lines of code that are wider, or paragraphs that are longer, and how many. This list only shrinks; what a test
+    /// writes is not looked at.
+    const EXCEPTIONS: &[(&str, usize, usize)] = &[
+        ("buckets.md", 3, 2),
+        ("computed.md", 6, 1),
+        ("copies.md", 18, 1),
+        ("getting-started.md", 6, 0),
+        ("introduction.md", 4, 0),
+        ("schema-design.md", 2, 0),
+        ("subsets.md", 8, 1),
+        ("testing.md", 4, 0),
+    ];
+    const WRITTEN_BY_TESTS: [&str; 4] = [
+        "edges.md",
+        "copy-costs.md",
+        "crash-matrix.md",
+        "reference/operations.md",
+    ];
+
+    /// The visible lines of code that are too wide, and the paragraphs that are too long.
+    fn too_large(page: &str) -> (Vec<String>, Vec<String>) {
+        let (mut wide, mut long) = (Vec::new(), Vec::new());
+        let mut paragraph: Vec<&str> = Vec::new();
+        let mut language: Option<&str> = None;
+        for line in page.lines().chain([""]) {
+            let text = line.trim();
+            let fence = text.strip_prefix("```");
+            let is_item = ["- ", "* ", "1. "].iter().any(|mark| text.starts_with(mark))
+                || text
+                    .split_once(". ")
+                    .is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+            let is_apart =
+                text.is_empty() || ["|", "#", "<", "```"].iter().any(|mark| text.starts_with(mark));
+            if is_apart || is_item || language.is_some() {
+                let words = paragraph.join(" ").split_whitespace().count();
+                if words > WORDS {
+                    long.push(format!("{words} words: {}", paragraph[0]));
+                }
+                paragraph.clear();
+            }
+            match (language, fence) {
+                (Some(_), Some(_)) => language = None,
+                (None, Some(of)) => language = Some(of),
+                (Some(of), None) => {
+                    let is_hidden = of.starts_with("rust") && (text == "#" || text.starts_with("# "));
+                    if !is_hidden && line.chars().count() > COLUMNS {
+                        wide.push(line.to_owned());
+                    }
+                }
+                (None, None) if !is_apart => paragraph.push(text),
+                (None, None) => {}
+            }
+        }
+        (wide, long)
+    }
+
+    #[test]
+    fn code_fits_the_column_and_paragraphs_are_short() {
+        let mut exceptions = Vec::new();
+        for (name, path) in pages() {
+            if WRITTEN_BY_TESTS.contains(&name.as_str()) {
+                continue;
+            }
+            let (wide, long) = too_large(&std::fs::read_to_string(&path).expect("a page can be read"));
+            if !wide.is_empty() || !long.is_empty() {
+                exceptions.push((name, wide, long));
+            }
+        }
+        let found: Vec<(&str, usize, usize)> = exceptions
+            .iter()
+            .map(|(name, wide, long)| (name.as_str(), wide.len(), long.len()))
+            .collect();
+        assert_eq!(found, EXCEPTIONS, "{exceptions:#?}");
+    }
+
+    #[test]
+    fn wide_lines_and_long_paragraphs_are_found() {
+        let wide = "x".repeat(COLUMNS + 1);
+        let words = vec!["word"; WORDS + 1].join(" ");
+        let page = format!("{words}\n\n```rust\n{wide}\n# {wide}\n```\n\n- a\n- b\n\n| {words} |\n");
+        let (found, long) = too_large(&page);
+        assert_eq!((found, long.len()), (vec![wide], 1));
+    }
+
+    /// The name by which a heading is linked: its own in braces, or made of its text.
+    fn anchors(page: &str) -> Vec<String> {
+        let mut anchors: Vec<String> = Vec::new();
+        let mut is_code = false;
+        for line in page.lines() {
+            is_code ^= line.starts_with("```");
+            let Some(heading) = (!is_code && line.starts_with('#')).then(|| line.trim_start_matches('#'))
+            else {
+                continue;
+            };
+            let Some(heading) = heading.strip_prefix(' ') else {
+                continue;
+            };
+            if let Some((_, id)) = heading.split_once("{#") {
+                anchors.push(id.trim_end_matches('}').to_owned());
+                continue;
+            }
+            let text: String = heading
+                .to_lowercase()
+                .chars()
+                .filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))
+                .map(|c| if c == ' ' { '-' } else { c })
+                .collect();
+            let before = anchors.iter().filter(|anchor| **anchor == text).count();
+            anchors.push(if before == 0 {
+                text
+            } else {
+                format!("{text}-{before}")
+            });
+        }
+        anchors
+    }
+
+    #[test]
+    fn every_link_leads_to_a_heading() {
+        let mut dead = Vec::new();
+        for (name, path) in pages() {
+            let text = std::fs::read_to_string(&path).expect("a page can be read");
+            for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let Some((file, anchor)) = link.split_once('#') else {
+                    continue;
+                };
+                if link.contains("://") {
+                    continue;
+                }
+                let target = if file.is_empty() {
+                    path.clone()
+                } else {
+                    path.with_file_name(file)
+                };
+                let target = std::fs::read_to_string(&target).unwrap_or_default();
+                if !anchors(&target).iter().any(|known| known == anchor) {
+                    dead.push(format!("{name}: {link}"));
+                }
+            }
+        }
+        assert!(dead.is_empty(), "{dead:#?}");
+    }
+
+    #[test]
+    fn the_summary_names_every_decision_once() {
+        let decisions = pages()
+            .iter()
+            .filter(|(name, _)| name.starts_with("decisions/"))
+            .count();
+        assert_eq!(
+            include_str!("src/SUMMARY.md").matches("](decisions/").count(),
+            decisions
+        );
     }
 }
