@@ -1,5 +1,6 @@
 //! The guide of odm. Every page is a module here, so that `cargo test -p odm-book` compiles and runs its samples.
 
+pub mod designs;
 pub mod films;
 pub mod people;
 pub mod shop;
