@@ -43,18 +43,36 @@ fn command(name: &str) -> String {
     command.to_owned()
 }
 
-fn run(command: &str, uri: Option<&str>, more: &[&str]) -> Output {
-    let mut words = command.split(' ');
-    assert_eq!(words.next(), Some("cargo"), "{command}");
-    let mut run = Command::new(env!("CARGO"));
-    run.args(words)
-        .args(more)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-    run.env_remove("MONGODB_URI");
+/// Runs what the command of a README runs: the program that was built with this test, else by cargo.
+fn run(name: &str, uri: Option<&str>, more: &[&str]) -> Output {
+    let test = std::env::current_exe().expect("this test");
+    let built = test
+        .ancestors()
+        .nth(2)
+        .map(|folder| folder.join("examples").join(name));
+    let mut run = match built.filter(|built| built.is_file()) {
+        Some(built) => Command::new(built),
+        None => {
+            let command = command(name);
+            let mut run = Command::new(env!("CARGO"));
+            run.args(command.split(' ').skip(1)).args(["--"]);
+            // They describe this package, and dependencies that read them would be compiled again.
+            for (variable, _) in std::env::vars_os() {
+                let text = variable.to_string_lossy();
+                if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+                    run.env_remove(&variable);
+                }
+            }
+            run
+        }
+    };
+    run.args(more)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .env_remove("MONGODB_URI");
     if let Some(uri) = uri {
         run.env("MONGODB_URI", uri);
     }
-    run.output().expect("cargo runs")
+    run.output().expect("the program runs")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -101,7 +119,7 @@ fn every_program_has_a_short_readme_and_every_design_a_program() {
 
 #[test]
 fn without_a_server_a_program_says_how_to_get_one() {
-    let shown = run(&command("one_to_few"), None, &[]);
+    let shown = run("one_to_few", None, &[]);
     assert_eq!(shown.status.code(), Some(2));
     let error = text(&shown.stderr);
     let last = error.lines().last().unwrap_or_default();
@@ -122,7 +140,7 @@ async fn every_program_runs_by_its_command_and_drops_its_database() {
         if name == "tree" && !has_transactions {
             continue;
         }
-        let shown = run(&command(&name), Some(&uri), &[]);
+        let shown = run(&name, Some(&uri), &[]);
         let (said, failed) = (text(&shown.stdout), text(&shown.stderr));
         assert_eq!(shown.status.code(), Some(0), "{name}: {said}\n{failed}");
         let last = said.lines().last().unwrap_or_default();
@@ -147,7 +165,7 @@ async fn every_program_runs_by_its_command_and_drops_its_database() {
     }
 
     // On request it is kept.
-    let shown = run(&command("one_to_few"), Some(&uri), &["--", "--keep"]);
+    let shown = run("one_to_few", Some(&uri), &["--keep"]);
     let said = text(&shown.stdout);
     let kept = said
         .split(' ')
