@@ -23,7 +23,7 @@ const LANE: i64 = 9;
 /// Maximum number of lanes.
 const LANES: usize = 12;
 
-/// What it costs in pixels that both ends of a line are in one column.
+/// The cost in pixels of a line with both ends in one column.
 const BENT: i64 = 60;
 
 /// Maximum number of times that all boxes, or all lines, are looked at for a better place.

@@ -7,7 +7,7 @@ const NAMES: usize = 20;
 /// A type that would have fewer columns than this begins on a line of its own.
 const NARROW: usize = 20;
 
-/// What a row is about, which its colour says, too.
+/// The subject of a row, which its colour says, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A field that the application writes.
@@ -52,7 +52,7 @@ pub(super) fn wanted(rows: &[Row]) -> usize {
 }
 
 impl Row {
-    /// The name, and the text, in so many columns: broken between words; what does not fit alone is cut.
+    /// The name and the text in at most this number of columns: broken between words; a word that is too long is cut.
     pub(super) fn pieces(&self, columns: usize) -> (Piece, Vec<Piece>) {
         let indent = self.indent();
         let name = Piece {

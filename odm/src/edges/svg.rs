@@ -241,7 +241,7 @@ fn pixels(columns: usize) -> i64 {
     (columns as i64 * CHARACTER + 9) / 10
 }
 
-/// What stands in the box of a document, if it has so many columns.
+/// The content of the box of a document that has this number of columns.
 fn drawn(document: &DocumentNode, rows: &[Row], columns: usize) -> Drawn {
     let text = |class, column, y, text: String, words: &str| Text {
         class,
@@ -426,7 +426,7 @@ fn draw_box(svg: &mut String, drawn: &Drawn, rect: Rect) {
     }
 }
 
-/// What the kinds of lines and of text mean, of those that there are.
+/// The meaning of the kinds of lines and text that the picture has.
 struct Legend {
     reference: bool,
     copy: bool,

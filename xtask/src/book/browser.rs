@@ -179,7 +179,7 @@ impl Browser {
         serde_json::from_value(value).context("the script of the check returned something else")
     }
 
-    /// What is on the screen, as PNG.
+    /// The screen as PNG.
     pub async fn screenshot(&mut self) -> Result<Vec<u8>> {
         let answer = self
             .call("Page.captureScreenshot", json!({ "format": "png" }))
@@ -238,7 +238,7 @@ fn exception(details: &Value) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// What an event says of a failure, if it does.
+/// The failure that an event reports.
 fn problem(event: &Value) -> Option<String> {
     let parameters = &event["params"];
     match event["method"].as_str()? {
