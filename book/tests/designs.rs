@@ -71,7 +71,9 @@ fn normal(text: &str) -> String {
 fn printed(value: &Bson) -> String {
     match value {
         Bson::Document(document) => {
-            let fields = document.iter().map(|(name, value)| format!("{name}: {}", printed(value)));
+            let fields = document
+                .iter()
+                .map(|(name, value)| format!("{name}: {}", printed(value)));
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
         Bson::Array(items) => format!("[ {} ]", items.iter().map(printed).collect::<Vec<_>>().join(", ")),
@@ -148,7 +150,10 @@ async fn compare_stored(page: &str, db: &Database) {
             wrong += &format!("// db.{collection}.findOne({filter})\n{stored}\n");
         }
     }
-    assert!(wrong.is_empty(), "the page shows other documents than are stored:\n{wrong}");
+    assert!(
+        wrong.is_empty(),
+        "the page shows other documents than are stored:\n{wrong}"
+    );
 }
 
 /// The rows of a table `| operation | statements sent | round trips | index used |`, compared with what is sent.
@@ -195,12 +200,17 @@ impl<'a> Measured<'a> {
     fn compare(self) {
         let (_, table) = self
             .page
-            .split_once("\n| operation | statements sent | round trips | index used |\n| --- | --- | --- | --- |\n")
+            .split_once(
+                "\n| operation | statements sent | round trips | index used |\n| --- | --- | --- | --- |\n",
+            )
             .expect("the page has a table");
         let table: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
         let measured: Vec<&str> = self.rows.iter().map(|(_, row)| row.as_str()).collect();
         let same = table.len() == measured.len()
-            && table.iter().zip(&measured).all(|(line, row)| line.starts_with(row));
+            && table
+                .iter()
+                .zip(&measured)
+                .all(|(line, row)| line.starts_with(row));
         assert!(
             same,
             "the table and what is sent differ:\n{}\n---\n{}",
@@ -228,14 +238,20 @@ fn chapters_show_the_models_that_their_samples_use() {
     ] {
         let begin = module.find("#[derive").expect("a model");
         let end = module.find("\n/// Some ").expect("some data");
-        assert!(page.contains(module[begin..end].trim()), "the page shows other models:\n{module}");
+        assert!(
+            page.contains(module[begin..end].trim()),
+            "the page shows other models:\n{module}"
+        );
     }
     let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let (module, page) = (include_str!("../designs/tree.rs"), dense(TREE));
     let functions = &module[module.find("/// The path to the children").expect("functions")..];
     for function in functions.split("\n\n///") {
         let function = dense(&function.replace("pub ", ""));
-        assert!(page.contains(&function), "the page shows another function:\n{function}");
+        assert!(
+            page.contains(&function),
+            "the page shows another function:\n{function}"
+        );
     }
 }
 
@@ -290,9 +306,17 @@ fn copies() {
         let done = odm.collection::<Supplier>().update(1).set(|s| s.name, "Best");
         assert_eq!(done.await.expect("renamed").copies_updated, 5);
         measured.row("change the name of a supplier of three parts");
-        products.update(1).push(|p| p.parts, Ref::new(3)).await.expect("pushed");
+        products
+            .update(1)
+            .push(|p| p.parts, Ref::new(3))
+            .await
+            .expect("pushed");
         measured.row("push a part");
-        products.update(1).pull(|p| p.parts, Ref::new(3)).await.expect("pulled");
+        products
+            .update(1)
+            .pull(|p| p.parts, Ref::new(3))
+            .await
+            .expect("pulled");
         measured.row("pull a part");
         parts.delete(3).await.expect("deleted");
         measured.row("delete a part that no product has");
@@ -322,19 +346,34 @@ fn extended_reference() {
         let hers = || orders.of(Ref::<Customer>::new(1));
         hers().page(20).await.expect("a page");
         measured.row("a page of the orders of a customer");
-        indexed(&hers().explain().await.expect("explained"), "customer.id_1_placed_-1");
+        indexed(
+            &hers().explain().await.expect("explained"),
+            "customer.id_1_placed_-1",
+        );
         measured.prepared();
-        customers.update(1).set(|c| c.name, "Kate").await.expect("renamed");
+        customers
+            .update(1)
+            .set(|c| c.name, "Kate")
+            .await
+            .expect("renamed");
         measured.row("change the name of a customer with three orders");
         let address = Address {
             street: "1 Main St".into(),
             city: "Boston".into(),
         };
-        customers.update(1).set(|c| c.address, address).await.expect("moved");
+        customers
+            .update(1)
+            .set(|c| c.address, address)
+            .await
+            .expect("moved");
         measured.row("change the address, which is only frozen");
         orders.update(7).set(|o| o.total, 2).await.expect("changed");
         measured.row("change another field of an order");
-        orders.update(7).set(|o| o.ship_to, Ref::new(1)).await.expect("frozen");
+        orders
+            .update(7)
+            .set(|o| o.ship_to, Ref::new(1))
+            .await
+            .expect("frozen");
         measured.row("freeze the present address");
         orders.delete(7).await.expect("deleted");
         measured.row("delete an order");
@@ -361,7 +400,10 @@ fn subset() {
         };
         reviews.insert(review(13)).await.expect("a review");
         measured.row("insert a review");
-        reviews.insert_many((14..24).map(review)).await.expect("ten reviews");
+        reviews
+            .insert_many((14..24).map(review))
+            .await
+            .expect("ten reviews");
         measured.row("insert ten reviews");
         products.get(1).await.expect("a product");
         measured.row("read the product with its newest ten");
@@ -371,7 +413,11 @@ fn subset() {
         let explain = all().explain().await.expect("explained");
         indexed(&explain, "product_1_date_-1__id_-1");
         measured.prepared();
-        reviews.update(23).set(|r| r.text, "edited").await.expect("edited");
+        reviews
+            .update(23)
+            .set(|r| r.text, "edited")
+            .await
+            .expect("edited");
         measured.row("change the text of a review");
         reviews.update(23).set(|r| r.stars, 5).await.expect("rated");
         measured.row("change a field that is not in the subset");
@@ -380,7 +426,11 @@ fn subset() {
         measured.row("change the date of a review");
         reviews.delete(22).await.expect("deleted");
         measured.row("delete a review");
-        products.update(1).set(|p| p.name, "Widget").await.expect("renamed");
+        products
+            .update(1)
+            .set(|p| p.name, "Widget")
+            .await
+            .expect("renamed");
         measured.row("change another field of the product");
         products.delete(1).await.expect("deleted");
         measured.row("delete the product with its reviews");
@@ -406,7 +456,10 @@ fn computed() {
         };
         reviews.insert(review(4)).await.expect("a review");
         measured.row("insert a review");
-        reviews.insert_many((5..15).map(review)).await.expect("ten reviews");
+        reviews
+            .insert_many((5..15).map(review))
+            .await
+            .expect("ten reviews");
         measured.row("insert ten reviews");
         products.get(1).await.expect("a product");
         measured.row("read the product");
@@ -427,9 +480,17 @@ fn computed() {
         };
         products.insert(new).await.expect("a product");
         measured.prepared();
-        reviews.update(5).set(|r| r.product, Ref::new(2)).await.expect("moved");
+        reviews
+            .update(5)
+            .set(|r| r.product, Ref::new(2))
+            .await
+            .expect("moved");
         measured.row("move a review to another product");
-        products.update(1).set(|p| p.name, "Widget").await.expect("renamed");
+        products
+            .update(1)
+            .set(|p| p.name, "Widget")
+            .await
+            .expect("renamed");
         measured.row("change another field of the product");
         measured.compare();
     });
@@ -456,17 +517,28 @@ fn buckets() {
         };
         comments.push(post, comment()).await.expect("pushed");
         measured.row("push a comment");
-        comments.push_many(post, (0..48).map(|_| comment())).await.expect("pushed");
+        comments
+            .push_many(post, (0..48).map(|_| comment()))
+            .await
+            .expect("pushed");
         measured.prepared();
         comments.push(post, comment()).await.expect("pushed");
         measured.row("the push that begins a page, one in 50");
-        comments.push_many(post, (0..120).map(|_| comment())).await.expect("pushed");
+        comments
+            .push_many(post, (0..120).map(|_| comment()))
+            .await
+            .expect("pushed");
         measured.row("import 120 comments");
         comments.page(post, 2).await.expect("a page");
         measured.row("read a page");
         comments.count(post).await.expect("a number");
         measured.row("count the comments of a post");
-        let of_post = || comments.collection().find(|b| b.post.eq(post)).sort(|b| b.page.asc());
+        let of_post = || {
+            comments
+                .collection()
+                .find(|b| b.post.eq(post))
+                .sort(|b| b.page.asc())
+        };
         indexed(&of_post().explain().await.expect("explained"), "post_1_page_1");
         measured.prepared();
         let sensor = Ref::<time::Sensor>::new(1);
@@ -477,7 +549,10 @@ fn buckets() {
         };
         readings.push(sensor, reading).await.expect("pushed");
         measured.row("push a reading");
-        readings.range(sensor, minute(55)..minute(65)).await.expect("a period");
+        readings
+            .range(sensor, minute(55)..minute(65))
+            .await
+            .expect("a period");
         measured.row("read a period");
         let mean = || {
             let of_sensor = |b: time::ReadingBucketFields| b.sensor.eq(sensor) & b.start.gte(minute(0));
@@ -485,26 +560,40 @@ fn buckets() {
         };
         mean().all().await.expect("hours");
         measured.row("the means of hours");
-        indexed(&mean().explain().await.expect("explained"), "sensor_1_start_1_page_1");
+        indexed(
+            &mean().explain().await.expect("explained"),
+            "sensor_1_start_1_page_1",
+        );
         measured.prepared();
         // In one page, the last one.
         let last = comments.pages(post).await.expect("pages").pop().expect("a page");
         measured.prepared();
         let mine = ObjectId::new();
-        let one = count::Comment { id: mine, ..comment() };
+        let one = count::Comment {
+            id: mine,
+            ..comment()
+        };
         comments.push(post, one).await.expect("pushed");
         assert!(last.count < 50);
         measured.prepared();
         let text = |c: odm::update::Changes<_>| c.set(|c: count::CommentFields| c.text, "edited");
-        comments.edit(post, |c| c.id.eq(mine), text).await.expect("edited");
+        comments
+            .edit(post, |c| c.id.eq(mine), text)
+            .await
+            .expect("edited");
         measured.row("change the text of a comment");
         let stars = |c: odm::update::Changes<_>| c.set(|c: count::CommentFields| c.stars, 1);
-        comments.edit(post, |c| c.id.eq(mine), stars).await.expect("rated");
+        comments
+            .edit(post, |c| c.id.eq(mine), stars)
+            .await
+            .expect("rated");
         measured.row("change its stars, which are summed");
         comments.delete(post, |c| c.id.eq(mine)).await.expect("deleted");
         measured.row("delete a comment");
         let old = sensors.collection::<time::ReadingBucket>();
-        old.delete_where(|b| b.start.lt(minute(60))).await.expect("deleted");
+        old.delete_where(|b| b.start.lt(minute(60)))
+            .await
+            .expect("deleted");
         measured.row("delete the hours before a time");
         odm.collection::<count::Post>().delete(1).await.expect("deleted");
         measured.row("delete a post with its comments");
@@ -531,7 +620,10 @@ fn outlier() {
         let dune = Ref::<Book>::new(1);
         buyers.push(dune, buyer()).await.expect("pushed");
         measured.row("add a buyer to an outlier");
-        buyers.push_many(dune, (0..47).map(|_| buyer())).await.expect("pushed");
+        buyers
+            .push_many(dune, (0..47).map(|_| buyer()))
+            .await
+            .expect("pushed");
         measured.prepared();
         buyers.push(dune, buyer()).await.expect("pushed");
         measured.row("the same, one in 50: a new bucket");
@@ -540,9 +632,16 @@ fn outlier() {
         buyers.page(dune, 1).await.expect("a page");
         measured.row("read a further page of an outlier");
         let title = |b: BookFields| b.buyers.name.eq("nobody");
-        books.update(1).pull_where(|b| b.buyers, |b| b.name.eq("buyer 3")).await.expect("pulled");
+        books
+            .update(1)
+            .pull_where(|b| b.buyers, |b| b.name.eq("buyer 3"))
+            .await
+            .expect("pulled");
         measured.row("remove a buyer who is in the book");
-        buyers.delete(dune, |b| b.name.eq("buyer 50")).await.expect("deleted");
+        buyers
+            .delete(dune, |b| b.name.eq("buyer 50"))
+            .await
+            .expect("deleted");
         measured.row("remove a buyer who is in a bucket");
         assert_eq!(books.find(title).count().await.expect("a number"), 0);
         measured.prepared();
@@ -576,9 +675,16 @@ fn tree() {
         let below = || categories.find(|c| c.ancestors.contains(Ref::new(1)));
         below().all().await.expect("a subtree");
         measured.row("the subtree");
-        indexed(&below().explain().await.expect("explained"), "ancestors.id_1__id_1");
+        indexed(
+            &below().explain().await.expect("explained"),
+            "ancestors.id_1__id_1",
+        );
         measured.prepared();
-        categories.update(2).set(|c| c.name, "Software").await.expect("renamed");
+        categories
+            .update(2)
+            .set(|c| c.name, "Software")
+            .await
+            .expect("renamed");
         measured.row("rename a category with three below it");
         move_below(&odm, 2, 5).await.expect("moved");
         measured.row("move a category with three below it");
@@ -614,7 +720,11 @@ fn concurrent_moves_make_no_circle() {
             let all = odm.collection::<Category>().find_all().include(|c| c.parent);
             for (category, parent) in all.all().await.expect("categories") {
                 let path: Vec<_> = category.ancestors.iter().map(|ancestor| ancestor.id).collect();
-                assert_eq!(path, parent.as_ref().map(path_below).unwrap_or_default(), "{category:?}");
+                assert_eq!(
+                    path,
+                    parent.as_ref().map(path_below).unwrap_or_default(),
+                    "{category:?}"
+                );
             }
             assert!(odm.audit().await.expect("an audit").is_clean());
             db.drop().await.expect("dropped");

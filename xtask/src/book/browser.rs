@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine as _;
+use odm::testing::launch::{find_program, is_executable};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -18,7 +19,6 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::process::Process;
-use crate::workspace::{find_program, is_executable};
 
 /// The variable that names the browser.
 pub const VARIABLE: &str = "ODM_CHROMIUM";
