@@ -26,7 +26,7 @@ pub struct Part {
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "products")]
+#[document(collection = "products", index(fields(parts.maker)))]
 pub struct Product {
     #[serde(rename = "_id")]
     pub id: i32,

@@ -57,7 +57,14 @@ pub async fn add(odm: &Odm, id: i32, name: &str, below: i32) -> odm::Result<Cate
         };
         let ancestors = path_below(&parent);
         let (name, parent) = (name.to_owned(), Some(parent.to_ref()));
-        categories.insert(NewCategory { id, name, parent, ancestors }).await
+        categories
+            .insert(NewCategory {
+                id,
+                name,
+                parent,
+                ancestors,
+            })
+            .await
     })
     .await
 }
@@ -74,21 +81,25 @@ pub async fn move_below(odm: &Odm, id: i32, to: i32) -> odm::Result<()> {
         if path.contains(&moved) {
             return Err(odm::Error::application("a category can't be below itself"));
         }
-        let subtree = categories.find(|c| c.ancestors.contains(moved)).all().await?;
-        let parent = Some(parent.to_ref());
-        let mut moves = tx.bulk().update::<Category>(id, |c| {
-            c.set(|c| c.parent, parent).set(|c| c.ancestors, path.clone())
-        });
-        for category in subtree {
-            // The part of its path that stays begins with the moved category.
-            let stays = category.ancestors.iter().map(|ancestor| ancestor.id);
-            let stays = stays.skip_while(|ancestor| *ancestor != moved);
-            let ancestors: Vec<_> = path.iter().copied().chain(stays).collect();
-            moves = moves.update::<Category>(category.id, |c| {
-                c.set(|c| c.ancestors, ancestors)
-            });
+        let subtree = |c: CategoryFields| c.id.eq(id) | c.ancestors.contains(moved);
+        let subtree = categories.find(subtree).all().await?;
+        categories
+            .update(id)
+            .set(|c| c.parent, Some(parent.to_ref()))
+            .set(|c| c.ancestors, path.clone())
+            .await?;
+        // Siblings have the same path: one update for the children of a category.
+        for category in subtree.iter().filter(|category| category.children > 0) {
+            // What stays of the path begins with the moved category.
+            let stays = path_below(category);
+            let stays = stays.into_iter().skip_while(|c| *c != moved);
+            let below: Vec<_> = path.iter().copied().chain(stays).collect();
+            categories
+                .update_where(|c| c.parent.eq(category.to_ref()))
+                .set(|c| c.ancestors, below)
+                .await?;
         }
-        moves.await.map(drop)
+        Ok(())
     })
     .await
 }

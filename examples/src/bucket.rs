@@ -59,5 +59,8 @@ pub async fn run(db: Database) -> odm::Result<()> {
     );
     let second = comments.page(&post, 2).await?; // one read
     assert_eq!(second[0].comment, "50");
+    for page in &pages {
+        println!("Page {}: {} comments in one document", page.page, page.count);
+    }
     Ok(())
 }

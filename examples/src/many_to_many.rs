@@ -91,6 +91,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
         .map(|b| b.title)
         .collect();
     assert_eq!(titles, ["A tale of two people", "A tale of two space ships"]);
+    println!("{} has written {}.", peter.name, titles.join(" and "));
 
     // The unbalanced side is found by its index, not by an array in the category.
     assert_eq!(
@@ -108,6 +109,16 @@ pub async fn run(db: Database) -> odm::Result<()> {
         .all()
         .await?;
     assert_eq!(shelf.len(), 2);
+    for (book, (authors, categories)) in &shelf {
+        let authors: Vec<&str> = authors.iter().map(|a| a.name.as_str()).collect();
+        let categories: Vec<&str> = categories.iter().map(|c| c.name.as_str()).collect();
+        println!(
+            "{}: by {} [{}]",
+            book.title,
+            authors.join(", "),
+            categories.join(", ")
+        );
+    }
 
     // Unlinking one side unlinks the other.
     books.update(&people).pull(|b| b.authors, georg.to_ref()).await?;

@@ -64,6 +64,8 @@ pub async fn run(db: Database) -> odm::Result<()> {
     // The names of all the parts: no join.
     let product = products.find(|p| p.catalog_number.eq(1234)).one().await?.unwrap();
     assert_eq!(product.parts[0].name, "#4 grommet");
+    let names: Vec<&str> = product.parts.iter().map(|part| part.name.as_str()).collect();
+    println!("{}: {}", product.name, names.join(", "));
 
     // Everything about them: one more query, in the array's order.
     let joined: Vec<Part> = product.parts.load(&odm).await?;
@@ -82,15 +84,17 @@ pub async fn run(db: Database) -> odm::Result<()> {
     assert_eq!((done.modified, done.copies_updated), (1, 1));
     let product = products.get(product.id).await?.unwrap();
     assert_eq!(product.parts[0].name, "#5 grommet");
+    println!("Renamed: the product shows {} now.", product.parts[0].name);
 
     // qty is not copied anywhere, so this is one plain write.
     parts.update(&made[0]).inc(|p| p.qty, -1).await?;
 
     // A part that a product still uses is not deleted from under it (the default: restrict).
-    assert!(matches!(
-        parts.delete(&made[0]).await,
-        Err(odm::Error::StillReferenced { .. })
-    ));
+    let refused = parts.delete(&made[0]).await;
+    assert!(matches!(refused, Err(odm::Error::StillReferenced { .. })));
+    if let Err(error) = refused {
+        println!("Deleting a part that is used: {error}");
+    }
     products
         .update(&product)
         .pull(|p| p.parts, made[0].to_ref())

@@ -62,10 +62,16 @@ pub async fn run(db: Database) -> odm::Result<()> {
         (1000, "cpu is on fire! (200)")
     );
     assert_eq!(logs.of(&host).count().await?, 1200);
+    println!(
+        "1200 messages of {}, the newest {} of them in the host",
+        host.name,
+        host.logmsgs.len()
+    );
 
     // The most recent five: the order of the parent_ref, on its index, streamed.
     let newest: Vec<LogMsg> = logs.of(&host).limit(5).stream().await?.try_collect().await?;
     assert_eq!(newest[0].message, "cpu is on fire! (1199)");
+    println!("The newest: {}", newest[0].message);
 
     // By address: one query on the copy instead of two.
     assert_eq!(
@@ -80,6 +86,10 @@ pub async fn run(db: Database) -> odm::Result<()> {
     // The host moves: every message follows.
     let moved = hosts.update(&host).set(|h| h.ipaddr, "127.0.0.7").await?;
     assert_eq!(moved.copies_updated, 1200);
+    println!(
+        "The host has moved: {} messages have its new address.",
+        moved.copies_updated
+    );
     assert_eq!(logs.find(|l| l.ipaddr.eq("127.66.66.66")).count().await?, 0);
     Ok(())
 }

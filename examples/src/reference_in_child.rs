@@ -56,11 +56,16 @@ pub async fn run(db: Database) -> odm::Result<()> {
             publisher: oreilly.to_ref(),
         })
         .await?;
-    assert_eq!(books.of(&oreilly).all().await?.len(), 1);
+    let shelf = books.of(&oreilly).all().await?;
+    assert_eq!(shelf.len(), 1);
+    println!("{} has published {}.", oreilly.name, shelf[0].title);
 
     // The client refuses before the network; the server refuses what reaches it by any other way.
     let none = books.update(123456789_i64).set(|b| b.pages, 0).await;
     assert!(matches!(none, Err(odm::Error::Invalid { .. })));
+    if let Err(error) = none {
+        println!("A book without pages: {error}");
+    }
     let raw = db
         .collection("books")
         .insert_one(doc! { "_id": 2_i64, "title": "no pages" })

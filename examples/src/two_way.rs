@@ -55,6 +55,10 @@ pub async fn run(db: Database) -> odm::Result<()> {
         })
         .await?;
     assert_eq!(people.get(kate.id).await?.unwrap().tasks, vec![plan.to_ref()]);
+    println!(
+        "{} belongs to {}, whose list has it too.",
+        plan.description, kate.name
+    );
 
     // Reassigning is one call: the owner, the old list and the new list.
     tasks.update(&plan).set(|t| t.owner, rod.to_ref()).await?;
@@ -68,6 +72,10 @@ pub async fn run(db: Database) -> odm::Result<()> {
         .all()
         .await?;
     assert_eq!(due[0].1.name, "Rod");
+    println!(
+        "Reassigned: {} belongs to {}.",
+        due[0].0.description, due[0].1.name
+    );
 
     tasks.delete(&plan).await?;
     assert!(people.get(rod.id).await?.unwrap().tasks.is_empty());

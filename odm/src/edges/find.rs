@@ -1,5 +1,6 @@
 //! Finds the edges, which the graph has.
 
+use super::fields::fields;
 use super::{BucketNode, CopyEdge, CopyKind, DocumentNode, Edges, ReferenceEdge};
 use crate::Odm;
 use crate::graph::Graph;
@@ -39,6 +40,7 @@ impl Edges {
                         Per::Month => "month",
                     }),
                 }),
+                fields: fields(meta),
             });
             edges
                 .references

@@ -1,11 +1,13 @@
-//! The models as a diagram: documents, the references between them, and what is copied along these.
+//! The models as a diagram: documents with their fields, the references between them, and what is copied along these.
 //!
 //! [`Odm::edges`](crate::Odm::edges) gives [`Edges`]. It prints as text; [`Edges::mermaid`] draws it for a page that knows
 //! [Mermaid](https://mermaid.js.org), and [`Edges::svg`] as an image of its own.
 
+mod fields;
 mod find;
 mod layout;
 mod mermaid;
+mod rows;
 mod svg;
 
 pub use crate::model::copy::Operation;
@@ -59,6 +61,33 @@ pub struct DocumentNode {
     pub append_only: bool,
     /// Of one that holds items of another document: how many, and for what time.
     pub bucket: Option<BucketNode>,
+    /// Its declared fields, in their order.
+    pub fields: Vec<FieldNode>,
+}
+
+/// A field of a document, or of a struct that is embedded in it.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # fn example(odm: Odm) {
+/// for document in odm.edges().documents {
+///     for field in document.fields {
+///         println!("{}.{}: {}", document.name, field.name, field.shape);
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FieldNode {
+    /// Its stored name.
+    pub name: String,
+    /// Its type in BSON with the declared bounds: `string ≤ 300`, `[Address] ≤ 10`; `?` marks one that may be `null`.
+    pub shape: String,
+    /// Whether the library alone writes it: a copy, a subset, a computed field, a version, a time, a bucket's summary.
+    pub by_library: bool,
+    /// The fields of the struct that is embedded in it, or in each of its items.
+    pub fields: Vec<FieldNode>,
 }
 
 /// The bucket that a document is: `#[bucket(…)]`. Displayed as text.
@@ -250,7 +279,7 @@ impl BucketNode {
 }
 
 impl ReferenceEdge {
-    /// `many ≤ 500`: for diagrams, where the line says the rest.
+    /// `many ≤ 500`: for diagrams, where the line says the rest, and defaults are left out.
     fn short(&self) -> String {
         let mut words = match self.kind {
             ReferenceKind::One => "one".to_owned(),
@@ -264,12 +293,25 @@ impl ReferenceEdge {
         if let Some(max) = self.max {
             words.push_str(&format!(" ≤ {max}"));
         }
-        format!("{words}, on_delete = {}", self.on_delete)
+        words + &self.rule()
+    }
+
+    /// `, on_delete = cascade`, unless the rule is the one that applies where none is declared.
+    fn rule(&self) -> String {
+        let default = match (self.kind, self.inverse.is_some()) {
+            (ReferenceKind::Many, true) => OnDelete::Pull,
+            (_, true) if self.optional => OnDelete::Nullify,
+            _ => OnDelete::Restrict,
+        };
+        if self.on_delete == default {
+            return String::new();
+        }
+        format!(", on_delete = {}", self.on_delete)
     }
 }
 
 impl CopyEdge {
-    /// `avg(stars), sync = auto`: for diagrams.
+    /// `avg(stars), sync = atomic`: for diagrams.
     fn short(&self) -> String {
         let what = match &self.kind {
             CopyKind::Field { source, through } => format!("copy of {source} through {through}"),
@@ -284,7 +326,15 @@ impl CopyEdge {
                 None => format!("{operation}({})", self.source),
             },
         };
-        format!("{what}, sync = {}", self.sync)
+        what + &self.mode()
+    }
+
+    /// `, sync = atomic`, unless it is the mode that applies where none is declared.
+    fn mode(&self) -> String {
+        if self.sync == SyncMode::Auto {
+            return String::new();
+        }
+        format!(", sync = {}", self.sync)
     }
 }
 

@@ -51,3 +51,54 @@ fn bucket() {
 fn operations() {
     with_transactions(async |t| odm_examples::operations::run(t.db).await.unwrap());
 }
+
+#[odm_tests::test]
+fn one_to_one() {
+    with_db(async |t| odm_examples::one_to_one::run(t.db).await.unwrap());
+}
+
+#[odm_tests::test]
+fn copies() {
+    with_db(async |t| odm_examples::copies::run(t.db).await.unwrap());
+}
+
+#[odm_tests::test]
+fn extended_reference() {
+    with_db(async |t| odm_examples::extended_reference::run(t.db).await.unwrap());
+}
+
+#[odm_tests::test]
+fn computed() {
+    with_db(async |t| odm_examples::computed::run(t.db).await.unwrap());
+}
+
+#[odm_tests::test]
+fn bucket_by_time() {
+    with_db(async |t| odm_examples::bucket_by_time::run(t.db).await.unwrap());
+}
+
+#[odm_tests::test]
+fn outlier() {
+    with_db(async |t| odm_examples::outlier::run(t.db).await.unwrap());
+}
+
+#[odm_tests::test]
+fn tree() {
+    with_transactions(async |t| odm_examples::tree::run(t.db).await.unwrap());
+}
+
+#[odm_tests::test]
+fn log_collector() {
+    let lines = odm_examples::syslog::made_up().unwrap();
+    with_db(async |t| odm_examples::log_collector::run(t.db, &lines).await.unwrap());
+}
+
+#[odm_tests::test]
+fn book_catalogue() {
+    let lines = odm_examples::books::file::parse(&odm_examples::books::sample::lines()).unwrap();
+    let entries = odm_examples::book_catalogue::entries(&lines).unwrap();
+    with_db(async |t| {
+        let done = odm_examples::book_catalogue::run(t.db, &entries, "Action").await;
+        done.unwrap();
+    });
+}

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine as _;
-use odm::testing::launch::{find_program, is_executable};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,6 +18,7 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::process::Process;
+use crate::workspace::{find_program, is_executable};
 
 /// The variable that names the browser.
 pub const VARIABLE: &str = "ODM_CHROMIUM";
@@ -179,7 +179,7 @@ impl Browser {
         serde_json::from_value(value).context("the script of the check returned something else")
     }
 
-    /// What is on the screen, as PNG.
+    /// The screen as PNG.
     pub async fn screenshot(&mut self) -> Result<Vec<u8>> {
         let answer = self
             .call("Page.captureScreenshot", json!({ "format": "png" }))
@@ -238,7 +238,7 @@ fn exception(details: &Value) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// What an event says of a failure, if it does.
+/// The failure that an event reports.
 fn problem(event: &Value) -> Option<String> {
     let parameters = &event["params"];
     match event["method"].as_str()? {

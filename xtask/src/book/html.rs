@@ -1,4 +1,4 @@
-//! What the check needs of an HTML page: the anchors that it offers, and where its links lead.
+//! The anchors that an HTML page offers, and the targets of its links.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use html5gum::{DefaultEmitter, HtmlString, Spanned, StartTag, Token, Tokenizer};
 /// A page, or an SVG picture.
 #[derive(Debug, Default)]
 pub struct Html {
-    /// What the part of a link behind `#` may be.
+    /// The anchors: texts that a link may have behind `#`.
     pub anchors: BTreeSet<String>,
     pub links: Vec<Link>,
     /// The classes of its elements.
@@ -85,7 +85,7 @@ fn attribute(attributes: &Attributes, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// What a style sheet loads: the arguments of `url(…)` and of `@import`.
+/// The files that a style sheet loads: the arguments of `url(…)` and of `@import`.
 pub fn loaded_by_style(css: &str) -> Vec<String> {
     let argument = |text: &str, end: &[char]| {
         let text = text.trim_start();

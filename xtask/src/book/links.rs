@@ -1,4 +1,4 @@
-//! What can be checked of a built book without a browser: every link and anchor leads somewhere, and no page loads
+//! The checks of a built book that need no browser: every link and anchor leads somewhere, and no page loads
 //! anything from another place than the book.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What can be checked of a built book only in a browser: how its pages look, and what a search finds.
+//! The checks of a built book that need a browser: the look of its pages, and the results of a search.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +38,7 @@ pub struct Options {
     pub screenshots: Option<PathBuf>,
 }
 
-/// What was seen.
+/// The result of a look.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub pages: usize,

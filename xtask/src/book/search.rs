@@ -51,7 +51,7 @@ impl Expectation {
         Fault::new(format!("{FILE}:{}", self.line), what)
     }
 
-    /// What is wrong with the expectation itself: a page that the book does not have.
+    /// The fault of the expectation itself: a page that the book does not have.
     pub fn unknown(&self, has_page: impl Fn(&Path) -> bool) -> Vec<Fault> {
         let unknown = self.pages.iter().filter(|page| !has_page(&file(page)));
         unknown
@@ -59,7 +59,7 @@ impl Expectation {
             .collect()
     }
 
-    /// What is wrong with the results, which are links relative to the root of the book.
+    /// The fault of the results, which are links relative to the root of the book.
     pub fn unmet(&self, results: &[String]) -> Option<Fault> {
         let found: Vec<&str> = results.iter().take(FIRST).map(|link| page(link)).collect();
         if self.pages.iter().any(|page| found.contains(&page.as_str())) {

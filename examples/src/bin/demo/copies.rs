@@ -8,7 +8,7 @@ use mongodb::bson::{DateTime, Document as Fields, doc};
 use odm::prelude::*;
 use odm_examples::one_to_squillions::{self, Host, LogMsg, NewHost, NewLogMsg};
 use odm_examples::subset::{self, NewProduct, NewReview, Product, Review};
-use odm_examples::{bucket, operations};
+use odm_examples::{bucket, bucket_by_time, computed, copies, extended_reference, operations, outlier};
 
 pub async fn copies(show: &mut Show, databases: &Databases) -> Result<()> {
     show.heading("Copies that stay true: the address of a host in each of its messages");
@@ -80,6 +80,13 @@ pub async fn copies(show: &mut Show, databases: &Databases) -> Result<()> {
         one_to_squillions::run(databases.named("one_to_squillions")),
     )
     .await?;
+    program(show, "copies", copies::run(databases.named("kinds_of_copies"))).await?;
+    program(
+        show,
+        "extended_reference",
+        extended_reference::run(databases.named("extended_reference")),
+    )
+    .await?;
     program(show, "operations", operations::run(databases.named("operations"))).await
 }
 
@@ -129,5 +136,13 @@ pub async fn subsets(show: &mut Show, databases: &Databases) -> Result<()> {
     show.check("ten are kept", page.reviews.len(), 10)?;
     show.check("and counted", page.review_count, 199)?;
     program(show, "subset", subset::run(databases.named("subset"))).await?;
-    program(show, "bucket", bucket::run(databases.named("bucket"))).await
+    program(show, "computed", computed::run(databases.named("computed"))).await?;
+    program(show, "bucket", bucket::run(databases.named("bucket"))).await?;
+    program(
+        show,
+        "bucket_by_time",
+        bucket_by_time::run(databases.named("bucket_by_time")),
+    )
+    .await?;
+    program(show, "outlier", outlier::run(databases.named("outlier"))).await
 }

@@ -8,6 +8,7 @@ use mongodb::bson::DateTime;
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
 use odm_examples::one_to_few::{self, Address, NewPerson, Person};
+use odm_examples::one_to_one;
 use odm_examples::one_to_one_split::{self, Movie, MovieTitle, NewMovie, Rating};
 use serde::{Deserialize, Serialize};
 
@@ -192,7 +193,8 @@ pub async fn one_to_one(show: &mut Show, databases: &Databases) -> Result<()> {
         "one_to_one_split",
         one_to_one_split::run(databases.named("one_to_one_split")),
     )
-    .await
+    .await?;
+    program(show, "one_to_one", one_to_one::run(databases.named("one_to_one"))).await
 }
 
 /// A note that several people edit.
@@ -323,6 +325,7 @@ pub async fn program(
     run: impl Future<Output = odm::Result<()>> + Send + 'static,
 ) -> Result<()> {
     show.part(&format!("The whole design as a program: examples/src/{name}.rs"));
+    show.text("It says:");
     let outcome = show
         .step(format!("Run `{name}::run`, which asserts all of this"), async {
             tokio::spawn(run).await

@@ -14,7 +14,8 @@ use clap::Parser;
 use mongodb::bson::oid::ObjectId;
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
-use show::{Commands, Show};
+use odm_examples::program::{Commands, interrupted};
+use show::Show;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -129,24 +130,5 @@ impl Databases {
             }
         }
         Ok(dropped)
-    }
-}
-
-/// Ends when the program is asked to end.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            return;
-        }
-    }
-    // Without a way to hear of it, it never ends.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
     }
 }

@@ -10,6 +10,7 @@ use odm::prelude::*;
 use odm_examples::many_to_many;
 use odm_examples::one_to_many::{self, NewPart, NewProduct, Part, Product};
 use odm_examples::reference_in_child::{self, Book, NewBook, NewPublisher, Publisher};
+use odm_examples::tree;
 use odm_examples::two_way::{self, NewPerson, NewTask, Person, Task};
 
 pub async fn one_to_many(show: &mut Show, databases: &Databases) -> Result<()> {
@@ -206,5 +207,9 @@ pub async fn reference_in_child(show: &mut Show, databases: &Databases) -> Resul
         "reference_in_child",
         reference_in_child::run(databases.named("reference_in_child")),
     )
-    .await
+    .await?;
+    if !odm.server().await?.has_transactions() {
+        return Ok(());
+    }
+    program(show, "tree", tree::run(databases.named("tree"))).await
 }

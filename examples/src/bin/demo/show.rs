@@ -1,43 +1,14 @@
 //! What the demo prints: headings, what is done, what came back, and the commands that it took.
 
 use anyhow::{Result, ensure};
-use mongodb::event::EventHandler;
-use mongodb::event::command::CommandEvent;
 use odm::Odm;
+use odm_examples::program::Commands;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 const WIDTH: usize = 100;
 /// Where the commands of a step begin.
 const COMMANDS_AT: usize = 68;
-
-/// The commands that a client sends, as its monitoring reports them; its own housekeeping left out.
-#[derive(Clone, Default)]
-pub struct Commands(Arc<Mutex<Vec<String>>>);
-
-impl Commands {
-    /// What the client is to report to.
-    pub fn handler(&self) -> EventHandler<CommandEvent> {
-        let sent = self.0.clone();
-        EventHandler::callback(move |event| {
-            if let CommandEvent::Started(started) = event
-                && !matches!(
-                    started.command_name.as_str(),
-                    "hello" | "isMaster" | "ping" | "endSessions" | "killCursors"
-                )
-            {
-                sent.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(started.command_name);
-            }
-        })
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 /// Prints the walk.
 pub struct Show {

@@ -2,11 +2,8 @@
 
 mod change;
 mod expect;
-pub mod file;
 mod load;
-pub mod model;
 mod query;
-mod sample;
 
 use crate::show::Show;
 use anyhow::Result;
@@ -15,8 +12,10 @@ use file::Line;
 use model::Book;
 use mongodb::Database;
 use odm::prelude::*;
+pub use odm_examples::books::{file, model};
+use odm_examples::{books::sample, data};
 pub use query::describe as describe_plan;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub async fn run(show: &mut Show, db: Database, path: Option<PathBuf>) -> Result<()> {
     show.heading("Real input: a file of books");
@@ -33,12 +32,7 @@ pub async fn run(show: &mut Show, db: Database, path: Option<PathBuf>) -> Result
 
 /// The lines of the file that was named, of the one beside the workspace, or of one that is made up.
 pub fn lines(show: &Show, path: Option<PathBuf>) -> Result<Vec<Line>> {
-    if let Some(path) = path {
-        show.text(&format!("From {}.", path.display()));
-        return file::read(&path);
-    }
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/books.json");
-    if let Ok(path) = beside.canonicalize() {
+    if let Some(path) = path.or_else(|| data::beside(file::FILE)) {
         show.text(&format!("From {}.", path.display()));
         return file::read(&path);
     }

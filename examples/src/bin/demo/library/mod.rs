@@ -5,7 +5,6 @@ mod change;
 mod damage;
 mod load;
 mod model;
-mod names;
 mod walk;
 
 use crate::books;
@@ -16,6 +15,7 @@ use model::{Author, Book, Category};
 use mongodb::Database;
 use names::{Cleaned, Done};
 use odm::prelude::*;
+use odm_examples::books::names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 

@@ -1,17 +1,17 @@
 //! A real log: its hosts, and messages that name their host. A host has any number of messages, so it lists none.
 
-mod file;
 mod model;
 
 use crate::books::describe_plan;
 use crate::show::{Show, commands_of_limited, plural, shorten};
 use anyhow::{Context, Result, bail};
-use file::Line;
 use model::{Host, LogMsg, NewHost, NewLogMsg};
 use mongodb::Database;
 use mongodb::bson::DateTime;
 use odm::prelude::*;
 use odm::query::Pattern;
+use odm_examples::data;
+use odm_examples::syslog::{self as file, Line};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ const NEWEST: u32 = 3;
 
 pub async fn run(show: &mut Show, db: Database, path: Option<PathBuf>) -> Result<()> {
     show.heading("One to very many: hosts and the messages of a log");
-    let lines = file::lines(show, path)?;
+    let lines = lines(show, path)?;
     let expected = expected(&lines);
     show.text(&format!(
         "{} lines of {} hosts: `Jul  1 09:00:55 HOST process[pid]: message`. Syslog writes neither the year nor the zone, so \
@@ -54,6 +54,18 @@ pub async fn run(show: &mut Show, db: Database, path: Option<PathBuf>) -> Result
     of_one(show, &odm, &expected).await?;
     whose(show, &odm, &lines).await?;
     gone(show, &odm, &expected).await
+}
+
+/// The lines of the file that was named, of the one beside the workspace, or of one that is made up.
+fn lines(show: &Show, path: Option<PathBuf>) -> Result<Vec<Line>> {
+    let Some(path) = path.or_else(|| data::beside(file::FILE)) else {
+        show.text(
+            "There is no log here (`--log PATH` names one), so the demo makes one up: the same every time, in the same format.",
+        );
+        return file::made_up();
+    };
+    show.text(&format!("From {}.", path.display()));
+    file::read(&path)
 }
 
 /// The lines of each host, the newest first.

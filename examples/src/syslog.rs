@@ -1,9 +1,8 @@
-//! The file as it is: syslog, one message a line.
+//! A log as it is: syslog, one message a line.
 
-use crate::show::Show;
 use anyhow::{Context, Result};
 use mongodb::bson::DateTime;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What syslog leaves out; some messages of the file say it.
 pub const YEAR: i32 = 2017;
@@ -24,16 +23,16 @@ pub struct Line {
     pub text: String,
 }
 
-/// The lines of the file that was named, of the one beside the workspace, or of one that is made up.
-pub fn lines(show: &Show, path: Option<PathBuf>) -> Result<Vec<Line>> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/Mac_2k.log");
-    let Some(path) = path.or_else(|| beside.canonicalize().ok()) else {
-        show.text(
-            "There is no log here (`--log PATH` names one), so the demo makes one up: the same every time, in the same format.",
-        );
-        return parse(&sample());
-    };
-    show.text(&format!("From {}.", path.display()));
+/// The name of the log that is read where none is named.
+pub const FILE: &str = "Mac_2k.log";
+
+/// The lines of a log that is made up: the same every time, in the same format.
+pub fn made_up() -> Result<Vec<Line>> {
+    parse(&sample())
+}
+
+/// The lines of a file, none left out.
+pub fn read(path: &Path) -> Result<Vec<Line>> {
     let bytes = std::fs::read(&path).with_context(|| format!("`{}` can't be read", path.display()))?;
     parse(&String::from_utf8_lossy(&bytes)).with_context(|| format!("`{}` is not a syslog", path.display()))
 }

@@ -7,6 +7,9 @@ use mongodb::bson::oid::ObjectId;
 use serde::Deserialize;
 use std::path::Path;
 
+/// The name of the file that is read where none is named.
+pub const FILE: &str = "books.json";
+
 /// A line of the file. A field that is not known here is an error, so that nothing gets lost silently.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
