@@ -67,7 +67,8 @@ async (width) => {
         const name = image.getAttribute('src');
         if (!image.complete || image.naturalWidth === 0) {
             pictures.push(`the picture ${name} is not shown`);
-        } else if (/\.svg$/.test(name) && image.width < image.naturalWidth * 0.95) {
+        } else if (/\.svg$/.test(name) && !image.closest('a') && image.width < image.naturalWidth * 0.95) {
+            // A small picture that is a link leads to where its words can be read.
             const percent = Math.round((image.width / image.naturalWidth) * 100);
             pictures.push(`the picture ${name} is shrunk to ${percent} %, and its words with it`);
         }
