@@ -1,5 +1,6 @@
 //! The guide of odm. Every page is a module here, so that `cargo test -p odm-book` compiles and runs its samples.
 
+pub mod designs;
 pub mod films;
 pub mod people;
 pub mod shop;
@@ -67,6 +68,14 @@ pages! {
     introduction => "src/introduction.md";
     getting_started => "src/getting-started.md";
     schema_design => "src/schema-design.md";
+    choosing => "src/choosing.md";
+    design_one_to_one => "src/designs/one-to-one.md";
+    design_split => "src/designs/split.md";
+    design_one_to_few => "src/designs/one-to-few.md";
+    design_one_to_many => "src/designs/one-to-many.md";
+    design_squillions => "src/designs/squillions.md";
+    design_two_way => "src/designs/two-way.md";
+    design_many_to_many => "src/designs/many-to-many.md";
     documents => "src/documents.md";
     references => "src/references.md";
     copies => "src/copies.md";
@@ -94,11 +103,53 @@ pages! {
     copy_costs => "src/copy-costs.md";
     testing => "src/testing.md";
     internals => "src/internals.md";
+    sample_models => "src/sample-models.md";
+    reference_attributes => "src/reference/attributes.md";
+    reference_operations => "src/reference/operations.md";
+    reference_errors => "src/reference/errors.md";
+    reference_limits => "src/reference/limits.md";
+    reference_faq => "src/reference/faq.md";
+    reference_glossary => "src/reference/glossary.md";
     status => "src/status.md";
+    design_copies => "src/designs/copies.md";
+    design_extended_reference => "src/designs/extended-reference.md";
+    design_subset => "src/designs/subset.md";
+    design_computed => "src/designs/computed.md";
+    design_buckets => "src/designs/buckets.md";
+    design_outlier => "src/designs/outlier.md";
+    design_tree => "src/designs/tree.md";
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
+    /// The pages in a folder and in those within it, by their path from `src`, but for the list of contents.
+    fn pages() -> Vec<(String, PathBuf)> {
+        fn below(folder: &Path, within: &str, pages: &mut Vec<(String, PathBuf)>) {
+            for entry in std::fs::read_dir(folder).expect("the book has pages") {
+                let path = entry.expect("a page").path();
+                let name = path
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .expect("a name in Unicode");
+                if path.is_dir() {
+                    below(&path, &format!("{within}{name}/"), pages);
+                } else if name.ends_with(".md") && name != "SUMMARY.md" {
+                    pages.push((format!("{within}{name}"), path));
+                }
+            }
+        }
+        let mut pages = Vec::new();
+        below(
+            Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")),
+            "",
+            &mut pages,
+        );
+        pages.sort();
+        pages
+    }
+
     /// The Rust samples of a page, without the marks that hide a line.
     fn samples(page: &str) -> Vec<String> {
         let mut samples = Vec::new();
@@ -155,80 +206,377 @@ mod tests {
     #[test]
     fn every_page_is_in_the_summary_and_tested() {
         let (summary, lib) = (include_str!("src/SUMMARY.md"), include_str!("lib.rs"));
-        let pages =
-            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the book has pages");
-        for page in pages {
-            let name = page
-                .expect("a page")
-                .file_name()
-                .into_string()
-                .expect("a name in Unicode");
-            if name == "SUMMARY.md" || !name.ends_with(".md") {
-                continue;
-            }
+        for (name, _) in pages() {
             assert!(
                 summary.contains(&format!("({name})")),
                 "SUMMARY.md does not name {name}"
             );
             assert!(
-                lib.contains(&format!("\"src/{name}\"")),
+                name.starts_with("decisions/") || lib.contains(&format!("\"src/{name}\"")),
                 "lib.rs does not test {name}"
+            );
+        }
+    }
+
+    /// The first hour shows the application that `odm new` makes.
+    #[test]
+    fn getting_started_shows_the_template() {
+        let page = include_str!("src/getting-started.md");
+        for file in ["src/models.rs", "src/main.rs", "tests/shop.rs"] {
+            let path = format!("{}/../odm/cli/template/{file}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(path).expect("the template has the file");
+            assert!(
+                samples(page).contains(&text),
+                "getting-started.md shows another {file}:\n{text}"
             );
         }
     }
 
     #[test]
     fn every_page_has_a_sample_and_no_dead_link() {
-        let pages =
-            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).expect("the book has pages");
-        for page in pages {
-            let path = page.expect("a page").path();
-            if path.extension().is_none_or(|extension| extension != "md") {
-                continue;
-            }
+        // These list what there is, or say why the code is as it is.
+        let lists = ["status.md", "crash-matrix.md", "reference/glossary.md"];
+        for (name, path) in pages() {
             let text = std::fs::read_to_string(&path).expect("a page can be read");
-            // These list what there is.
-            let lists = ["SUMMARY.md", "status.md", "crash-matrix.md"];
-            if !lists.iter().any(|list| path.ends_with(list)) {
-                assert!(!samples(&text).is_empty(), "{} has no sample", path.display());
+            if !lists.contains(&name.as_str()) && !name.starts_with("decisions/") {
+                assert!(!samples(&text).is_empty(), "{name} has no sample");
             }
             for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
                 let file = link.split('#').next().unwrap_or_default();
                 if file.is_empty() || file.contains("://") {
                     continue;
                 }
+                assert!(path.with_file_name(file).is_file(), "{name} links to {link}");
+            }
+        }
+    }
+
+    /// The models that samples of several pages use are shown on one page, and each of these pages shows or links them.
+    #[test]
+    fn pages_show_or_link_the_models_of_their_samples() {
+        let shown = include_str!("src/sample-models.md");
+        let modules = [
+            ("people", include_str!("people.rs")),
+            ("films", include_str!("films.rs")),
+            ("shop", include_str!("shop.rs")),
+            ("tasks", include_str!("tasks.rs")),
+        ];
+        for (module, text) in modules {
+            assert!(
+                shown.contains(models(text)),
+                "sample-models.md does not show the models of `{module}`"
+            );
+        }
+        let people = include_str!("people.rs");
+        let functions = people
+            .find("/// Some addresses.")
+            .map(|at| people[at..].trim())
+            .expect("functions");
+        assert!(
+            shown.contains(functions),
+            "sample-models.md does not show {functions}"
+        );
+        for (name, path) in pages() {
+            let text = std::fs::read_to_string(&path).expect("a page can be read");
+            for (module, models_of) in modules {
+                let uses = text.contains(&format!("odm_book::{module}"));
+                let shows = text.contains(models(models_of)) || text.contains("sample-models.md");
                 assert!(
-                    path.with_file_name(file).is_file(),
-                    "{} links to {link}",
-                    path.display()
+                    !uses || shows || UNSHOWN.contains(&name.as_str()),
+                    "{name} neither shows nor links `{module}`"
                 );
             }
         }
     }
 
+    /// The chapters of the designs: their names and texts.
+    fn chapters() -> impl Iterator<Item = (String, String)> {
+        pages().into_iter().filter_map(|(page, path)| {
+            let name = page.strip_prefix("designs/")?.to_owned();
+            Some((
+                name,
+                std::fs::read_to_string(path).expect("a chapter can be read"),
+            ))
+        })
+    }
+
+    /// The lines of a page outside of its blocks of code.
+    fn prose(page: &str) -> impl Iterator<Item = &str> {
+        let mut code = false;
+        page.lines().filter(move |line| {
+            let fence = line.trim_start().starts_with("```");
+            code ^= fence;
+            !code && !fence
+        })
+    }
+
     #[test]
-    fn every_decision_is_in_the_summary_and_has_no_dead_link() {
-        let summary = include_str!("src/SUMMARY.md");
-        let decisions = concat!(env!("CARGO_MANIFEST_DIR"), "/src/decisions");
-        let mut names = Vec::new();
-        for page in std::fs::read_dir(decisions).expect("the book has decisions") {
-            let path = page.expect("a page").path();
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .expect("a name in Unicode");
+    fn every_chapter_of_a_design_has_the_same_parts() {
+        let parts = [
+            "## The structs",
+            "## Working with it",
+            "## What the library does",
+            "## What can go wrong",
+            "## See also",
+        ];
+        for (name, text) in chapters() {
             assert!(
-                summary.contains(&format!("(decisions/{name})")),
-                "SUMMARY.md does not name decisions/{name}"
+                include_str!("src/choosing.md").contains(&format!("(designs/{name})")),
+                "choosing.md does not lead to {name}"
             );
+            let headings: Vec<&str> = prose(&text).filter(|line| line.starts_with("## ")).collect();
+            assert_eq!(headings, parts, "in {name}");
+            let mut lines = text.lines();
+            assert!(
+                lines.next().is_some_and(|title| title.starts_with("# ")),
+                "{name} has a title"
+            );
+            let sections: Vec<&str> = text.split("\n## ").collect();
+            // The introduction leads to the design that fits where this one does not.
+            assert!(sections[0].contains("]("), "{name} links no other design");
+            let structs = sections[1];
+            let order = ["```rust", "](../edges/", "```js"].map(|part| structs.find(part));
+            assert!(
+                order[0].is_some() && order.is_sorted() && order[2] > order[1],
+                "{name} shows its structs, then the picture, then the documents: {order:?}"
+            );
+            assert!(
+                sections[2].contains("assert"),
+                "{name} shows what its operations result in"
+            );
+            assert!(sections[3].contains("\n| "), "{name} has no table of statements");
+            // The samples that contain whole programs repeat the structs, hidden.
+            let without_empty_lines = |text: &str| {
+                let lines: Vec<&str> = text
+                    .lines()
+                    .filter(|line| !matches!(line.trim(), "" | "#"))
+                    .collect();
+                lines.join("\n")
+            };
+            let samples = samples(&text);
+            let structs = without_empty_lines(&samples[0]);
+            for sample in samples.iter().filter(|sample| sample.contains("#[tokio::main]")) {
+                let sample = without_empty_lines(sample);
+                assert!(
+                    sample.contains(&structs),
+                    "{name} shows other structs than its samples use"
+                );
+            }
+        }
+    }
+
+    /// A text in one line, without the marks that the compiler puts before its notes.
+    fn in_one_line(text: &str) -> String {
+        text.split_whitespace()
+            .filter(|word| *word != "|" && *word != "=")
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    #[test]
+    fn pages_show_the_errors_that_the_compiler_prints() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/ui/guide");
+        let cases: Vec<(String, String)> = std::fs::read_dir(folder)
+            .expect("there are cases")
+            .map(|file| file.expect("a case").path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+            .map(|path| {
+                let message = std::fs::read_to_string(path.with_extension("stderr"));
+                let code = std::fs::read_to_string(path);
+                (code.expect("a case"), in_one_line(&message.expect("a message")))
+            })
+            .collect();
+        let mut compared = 0;
+        for page in [
+            include_str!("src/schema-design.md"),
+            include_str!("src/designs/many-to-many.md"),
+        ] {
+            for sample in page.split("```rust,compile_fail\n").skip(1) {
+                let (code, rest) = sample.split_once("```").expect("the end of a sample");
+                let code: Vec<&str> = code
+                    .lines()
+                    .map(|line| line.strip_prefix("# ").unwrap_or(line))
+                    .collect();
+                let code = code.join("\n");
+                let case = cases.iter().find(|(case, _)| case.contains(&code));
+                let (_, message) = case.unwrap_or_else(|| panic!("{folder} has no case with\n{code}"));
+                let shown = rest
+                    .split("```text\n")
+                    .nth(1)
+                    .and_then(|rest| rest.split("```").next());
+                let shown = shown.expect("the page shows the error");
+                // Each part of the message that begins as a note does, or with the error.
+                for part in shown.split("\n   = ") {
+                    let part = in_one_line(part);
+                    assert!(
+                        message.contains(&part),
+                        "the page shows\n{part}\nand the compiler prints\n{message}"
+                    );
+                }
+                compared += 1;
+            }
+        }
+        assert_eq!(compared, cases.len(), "each case is on a page");
+    }
+
+    /// Pages whose samples use models that they neither show nor link. This list only shrinks.
+    const UNSHOWN: [&str; 3] = ["edges.md", "getting-started.md", "testing.md"];
+
+    /// The page of the samples holds this many columns, and a reader this many words.
+    const COLUMNS: usize = 84;
+    const WORDS: usize = 110;
+
+    /// Pages with lines of code that are wider, or paragraphs that are longer, and how many. This list only shrinks; what a test
+    /// writes is not looked at.
+    const EXCEPTIONS: &[(&str, usize, usize)] = &[
+        ("buckets.md", 3, 2),
+        ("computed.md", 6, 1),
+        ("copies.md", 18, 1),
+        ("getting-started.md", 6, 0),
+        ("introduction.md", 4, 0),
+        ("subsets.md", 8, 1),
+        ("testing.md", 4, 0),
+    ];
+    const WRITTEN_BY_TESTS: [&str; 4] = [
+        "edges.md",
+        "copy-costs.md",
+        "crash-matrix.md",
+        "reference/operations.md",
+    ];
+
+    /// The visible lines of code that are too wide, and the paragraphs that are too long.
+    fn too_large(page: &str) -> (Vec<String>, Vec<String>) {
+        let (mut wide, mut long) = (Vec::new(), Vec::new());
+        let mut paragraph: Vec<&str> = Vec::new();
+        let mut language: Option<&str> = None;
+        for line in page.lines().chain([""]) {
+            let text = line.trim();
+            let fence = text.strip_prefix("```");
+            let is_item = ["- ", "* ", "1. "].iter().any(|mark| text.starts_with(mark))
+                || text
+                    .split_once(". ")
+                    .is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+            let is_apart =
+                text.is_empty() || ["|", "#", "<", "```"].iter().any(|mark| text.starts_with(mark));
+            if is_apart || is_item || language.is_some() {
+                let words = paragraph.join(" ").split_whitespace().count();
+                if words > WORDS {
+                    long.push(format!("{words} words: {}", paragraph[0]));
+                }
+                paragraph.clear();
+            }
+            match (language, fence) {
+                (Some(_), Some(_)) => language = None,
+                (None, Some(of)) => language = Some(of),
+                (Some(of), None) => {
+                    let is_hidden = of.starts_with("rust") && (text == "#" || text.starts_with("# "));
+                    if !is_hidden && line.chars().count() > COLUMNS {
+                        wide.push(line.to_owned());
+                    }
+                }
+                (None, None) if !is_apart => paragraph.push(text),
+                (None, None) => {}
+            }
+        }
+        (wide, long)
+    }
+
+    #[test]
+    fn code_fits_the_column_and_paragraphs_are_short() {
+        let mut exceptions = Vec::new();
+        for (name, path) in pages() {
+            if WRITTEN_BY_TESTS.contains(&name.as_str()) {
+                continue;
+            }
+            let (wide, long) = too_large(&std::fs::read_to_string(&path).expect("a page can be read"));
+            if !wide.is_empty() || !long.is_empty() {
+                exceptions.push((name, wide, long));
+            }
+        }
+        let found: Vec<(&str, usize, usize)> = exceptions
+            .iter()
+            .map(|(name, wide, long)| (name.as_str(), wide.len(), long.len()))
+            .collect();
+        assert_eq!(found, EXCEPTIONS, "{exceptions:#?}");
+    }
+
+    #[test]
+    fn wide_lines_and_long_paragraphs_are_found() {
+        let wide = "x".repeat(COLUMNS + 1);
+        let words = vec!["word"; WORDS + 1].join(" ");
+        let page = format!("{words}\n\n```rust\n{wide}\n# {wide}\n```\n\n- a\n- b\n\n| {words} |\n");
+        let (found, long) = too_large(&page);
+        assert_eq!((found, long.len()), (vec![wide], 1));
+    }
+
+    /// The name by which a heading is linked: its own in braces, or made of its text.
+    fn anchors(page: &str) -> Vec<String> {
+        let mut anchors: Vec<String> = Vec::new();
+        let mut is_code = false;
+        for line in page.lines() {
+            is_code ^= line.starts_with("```");
+            let Some(heading) = (!is_code && line.starts_with('#')).then(|| line.trim_start_matches('#'))
+            else {
+                continue;
+            };
+            let Some(heading) = heading.strip_prefix(' ') else {
+                continue;
+            };
+            if let Some((_, id)) = heading.split_once("{#") {
+                anchors.push(id.trim_end_matches('}').to_owned());
+                continue;
+            }
+            let text: String = heading
+                .to_lowercase()
+                .chars()
+                .filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))
+                .map(|c| if c == ' ' { '-' } else { c })
+                .collect();
+            let before = anchors.iter().filter(|anchor| **anchor == text).count();
+            anchors.push(if before == 0 {
+                text
+            } else {
+                format!("{text}-{before}")
+            });
+        }
+        anchors
+    }
+
+    #[test]
+    fn every_link_leads_to_a_heading() {
+        let mut dead = Vec::new();
+        for (name, path) in pages() {
             let text = std::fs::read_to_string(&path).expect("a page can be read");
             for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-                let file = link.split('#').next().unwrap_or_default();
-                let is_there = file.is_empty() || file.contains("://") || path.with_file_name(file).is_file();
-                assert!(is_there, "{} links to {link}", path.display());
+                let Some((file, anchor)) = link.split_once('#') else {
+                    continue;
+                };
+                if link.contains("://") {
+                    continue;
+                }
+                let target = if file.is_empty() {
+                    path.clone()
+                } else {
+                    path.with_file_name(file)
+                };
+                let target = std::fs::read_to_string(&target).unwrap_or_default();
+                if !anchors(&target).iter().any(|known| known == anchor) {
+                    dead.push(format!("{name}: {link}"));
+                }
             }
-            names.push(name.to_owned());
         }
-        assert_eq!(summary.matches("](decisions/").count(), names.len());
+        assert!(dead.is_empty(), "{dead:#?}");
+    }
+
+    #[test]
+    fn the_summary_names_every_decision_once() {
+        let decisions = pages()
+            .iter()
+            .filter(|(name, _)| name.starts_with("decisions/"))
+            .count();
+        assert_eq!(
+            include_str!("src/SUMMARY.md").matches("](decisions/").count(),
+            decisions
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! From what was written to the error, or to a fact of the expansion.
 
+use crate::attr::keys;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, parse_quote};
@@ -798,5 +799,108 @@ fn generated_items_keep_the_documentation_of_their_field() {
         "::core::cmp::PartialEq, Eq,",
     ] {
         assert!(has(&code, part), "{part}: {code}");
+    }
+}
+
+/// A document whose attribute has these options.
+fn with_options(options: TokenStream) -> String {
+    document(parse_quote! {
+        #[document(collection = "things", #options)]
+        struct Thing { #[serde(rename = "_id")] id: ObjectId, a: DateTime }
+    })
+}
+
+/// A document with a field that has this attribute.
+fn with_field(attribute: TokenStream) -> String {
+    document(parse_quote! {
+        #[document(collection = "things")]
+        struct Thing { #[serde(rename = "_id")] id: ObjectId, #attribute a: i32 }
+    })
+}
+
+/// An embedded struct with this attribute.
+fn with_attribute(attribute: TokenStream) -> String {
+    embed(parse_quote!(#attribute struct Thing { a: i32 }))
+}
+
+#[test]
+fn parsers_take_every_listed_option_and_no_other_one() {
+    type Written = fn(TokenStream) -> String;
+    let places: [(&keys::Attribute, Written); 18] = [
+        (&keys::DOCUMENT, |option| with_options(option)),
+        (&keys::EXPIRE, |option| with_options(quote!(expire(#option)))),
+        (&keys::VALIDATION, |option| {
+            with_options(quote!(validation(#option)))
+        }),
+        (&keys::TIMESTAMPS, |option| {
+            with_options(quote!(timestamps(#option)))
+        }),
+        (&keys::DOCUMENT_INDEX, |option| {
+            with_options(quote!(index(#option)))
+        }),
+        (&keys::COLLATION, |option| {
+            with_options(quote!(collation(#option)))
+        }),
+        (&keys::INDEX, |option| with_field(quote!(#[index(#option)]))),
+        (&keys::EMBED, |option| with_field(quote!(#[embed(#option)]))),
+        (&keys::EMBED_TYPE, |option| {
+            with_attribute(quote!(#[embed(#option)]))
+        }),
+        (&keys::FIELD, |option| with_field(quote!(#[field(#option)]))),
+        (&keys::REFERENCE, |option| {
+            with_field(quote!(#[reference(#option)]))
+        }),
+        (&keys::PARENT_REF, |option| {
+            with_field(quote!(#[parent_ref(#option)]))
+        }),
+        (&keys::DENORMALIZE, |option| {
+            with_field(quote!(#[denormalize(#option)]))
+        }),
+        (&keys::DENORMALIZE_TYPE, |option| {
+            with_attribute(quote!(#[denormalize(#option)]))
+        }),
+        (&keys::SUBSET, |option| with_field(quote!(#[subset(#option)]))),
+        (&keys::COMPUTED, |option| with_field(quote!(#[computed(#option)]))),
+        (&keys::BUCKET, |option| with_attribute(quote!(#[bucket(#option)]))),
+        (&keys::PROJECTION, |option| {
+            code(crate::expand::projection::derive(&parse_quote!(
+                #[projection(#option)]
+                struct Thing {
+                    a: i32,
+                }
+            )))
+        }),
+    ];
+    assert_eq!(places.len(), keys::ALL.len());
+    for (attribute, written) in places {
+        assert!(
+            keys::ALL.iter().any(|one| std::ptr::eq(*one, attribute)),
+            "{}",
+            attribute.shown
+        );
+        for key in attribute.options {
+            let option: TokenStream = key.name.parse().expect("a name");
+            let code = written(option);
+            assert!(
+                !has(&code, "is not an option"),
+                "{} refuses `{}`: {code}",
+                attribute.shown,
+                key.name
+            );
+            assert!(
+                !key.syntax.is_empty(),
+                "{} does not show `{}`",
+                attribute.shown,
+                key.name
+            );
+        }
+        let code = written(quote!(undeclared));
+        assert!(
+            has(
+                &code,
+                &format!("`undeclared` is not an option of `{}`", attribute.shown)
+            ),
+            "{code}"
+        );
     }
 }

@@ -116,6 +116,7 @@
 //! ```
 #![doc = include_str!("../doc/model.rs")]
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
@@ -124,6 +125,7 @@ mod bucket;
 mod bulk;
 
 #[cfg(feature = "cli")]
+#[cfg_attr(docsrs, doc(cfg(feature = "cli")))]
 pub mod cli;
 mod collection;
 pub mod edges;
@@ -142,6 +144,9 @@ mod rules;
 pub mod schema;
 mod store;
 mod switches;
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub mod testing;
 mod tx;
 pub mod upkeep;
 pub mod write;

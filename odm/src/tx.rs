@@ -109,6 +109,10 @@ impl Tx {
 
     /// Several writes to several collections, within the transaction.
     ///
+    /// # Cost
+    /// As of [`Odm::bulk`].
+    ///
+    /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
@@ -128,6 +132,10 @@ impl Tx {
     /// Lends the driver's session, for an operation of the driver's own within the transaction. Nothing else of the
     /// transaction runs meanwhile.
     ///
+    /// # Cost
+    /// None: it waits for the operations of the transaction that run.
+    ///
+    /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {

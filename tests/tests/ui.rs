@@ -48,6 +48,7 @@ fn compile(folder: &Path) {
         "enums",
         "fields",
         "generics",
+        "guide",
         "ids",
         "indexes",
         "inverse",

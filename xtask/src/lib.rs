@@ -1,7 +1,7 @@
 //! The project's own commands, run as `cargo xtask <command>`.
 //!
 //! `demo`, `test` and `bench` need a MongoDB server: one is taken from the environment or started for the
-//! length of the command (see `server`). `book` and `figures` need none.
+//! length of the command (see `server`). `book`, `package` and `figures` need none.
 //!
 //! Everything a command starts belongs to a guard that stops it when dropped (see `process`). An
 //! interruption drops the command where it stands, so a signal, a failure and a panic all clean up the same
@@ -12,7 +12,7 @@
 mod book;
 pub mod failover;
 mod figures;
-mod process;
+mod package;
 mod rooms;
 mod run;
 mod server;
@@ -20,6 +20,7 @@ mod source;
 mod suite;
 mod workspace;
 
+use odm::testing::launch::process;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -73,12 +74,11 @@ enum Command {
         #[arg(last = true, value_name = "ARGS")]
         args: Vec<OsString>,
     },
-    /// Build the book, installing mdBook under `target/tools` where it is not on PATH.
-    Book {
-        /// Serve the book and rebuild it on every change.
-        #[arg(long)]
-        serve: bool,
-    },
+    /// Build the book, installing mdBook under `target/tools` where it is not on PATH, and check its links, and in Chromium
+    /// (ODM_CHROMIUM, else from PATH) how its pages look and what a search finds.
+    Book(book::BookArgs),
+    /// Pack the crates as the registry would get them, list what they hold, and compile it by itself and in applications.
+    Package,
     /// Print what the library costs those who compile it, and how far the code is from the design of ARCHITECTURE.md: a
     /// table in Markdown.
     Figures(figures::FiguresArgs),
@@ -154,7 +154,8 @@ async fn execute(command: Command) -> anyhow::Result<u8> {
             code
         }
         Command::Bench { server, args } => run::with_server(server, run::Job::bench(args)).await,
-        Command::Book { serve } => book::run(serve).await,
+        Command::Book(args) => book::run(args).await,
+        Command::Package => package::run().await,
         Command::Figures(args) => figures::run(args).await,
         Command::Measure { args } => figures::measured(args).await,
     }

@@ -54,6 +54,7 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("odm.rs", "api"),
     ("own_fields.rs", "model"),
     ("switches.rs", "api"),
+    ("testing", "tools"),
     ("tx.rs", "api"),
     ("write.rs", "api"),
 ];

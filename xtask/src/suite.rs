@@ -22,12 +22,15 @@ use crate::workspace::{cargo, step, target_dir};
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Begun first, in this order: what takes longest would otherwise run alone at the end.
-const LONGEST: [&str; 6] = ["doc", "crashes", "random", "two_way", "copies", "transactions"];
+const LONGEST: [&str; 7] = [
+    "deletion", "copies", "doc", "children", "crashes", "random", "two_way",
+];
 
-/// How many binaries run at once: at least two, since a test that waits for its server leaves its core to another.
+/// How many binaries run at once: one more than there are cores, since a test that waits for its server leaves its core to
+/// another.
 pub fn lanes() -> usize {
     std::thread::available_parallelism()
-        .map_or(2, usize::from)
+        .map_or(2, |cores| cores.get() + 1)
         .clamp(2, 4)
 }
 

@@ -1,7 +1,7 @@
 //! `#[bucket(…)]` on a struct that derives `Embed`: its values are kept in documents that hold a bounded number of them.
 
 use super::reference::{OnDelete, on_delete, truth};
-use super::{At, Count, count, once, read, string, unknown, word};
+use super::{At, Count, count, keys, once, read, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -47,10 +47,6 @@ pub enum Per {
     Month,
 }
 
-const OPTIONS: &str = "`of = Post`, `as_field = post`, `items = comments`, `size = N`, `collection = \"…\"`, \
-                       `name = CommentBucket`, `page = name`, `count = name`, `per = hour | day | month`, `time = field`, \
-                       `start = name`, `first = name`, `last = name`, `sum(field, …)`, `on_delete = …` and `check = false`";
-
 impl Bucket {
     /// `None` where the attribute is not there.
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Option<Bucket> {
@@ -59,7 +55,7 @@ impl Bucket {
             span: Some(attr.path().span()),
             ..Bucket::default()
         };
-        read(cx, attrs, "bucket", |meta| bucket.option(meta));
+        read(cx, attrs, "bucket", &keys::BUCKET, |meta| bucket.option(meta));
         Some(bucket)
     }
 
@@ -84,7 +80,7 @@ impl Bucket {
             }
             "on_delete" => once(&mut self.on_delete, on_delete(meta)?, meta),
             "check" => once(&mut self.check, truth(meta)?, meta),
-            _ => Err(unknown(meta, "bucket", OPTIONS)),
+            _ => Err(unknown(meta, &keys::BUCKET)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `#[denormalize(…)]`, `#[subset(…)]`, `#[computed(…)]` and `#[volatile]`: what a field is derived from.
 
 use super::index::Key;
-use super::{At, Count, count, once, unknown, word};
+use super::{At, Count, allowed, count, keys, once, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -139,6 +139,10 @@ impl Denormalize {
     fn parse(attr: &Attribute, on: On) -> syn::Result<Denormalize> {
         let span = attr.path().span();
         let (mut from, mut fields, mut sync) = (None, None, None);
+        let known = match on {
+            On::Field => &keys::DENORMALIZE,
+            On::Struct => &keys::DENORMALIZE_TYPE,
+        };
         if !matches!(attr.meta, syn::Meta::Path(_)) {
             attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
                 "from" => once(&mut from, From::parse(&meta)?, &meta),
@@ -147,11 +151,7 @@ impl Denormalize {
                 "fields" => Err(meta.error(
                     "The fields of a struct of copies are those of the struct itself: each has the name of one of the document's",
                 )),
-                _ => Err(unknown(
-                    &meta,
-                    "denormalize",
-                    "`from = reference.field`, `from = Document`, `fields(name: Type, …)` and `sync = atomic | eventual | snapshot`",
-                )),
+                _ => Err(unknown(&meta, known)),
             })?;
         }
         let Some(from) = from else {
@@ -309,7 +309,7 @@ impl Subset {
         let (mut of, mut limit, mut keys, mut fields) = (None, None, None, None);
         let (mut condition, mut parent, mut keep, mut sync) = (None, None, None, None);
         if !matches!(attr.meta, syn::Meta::Path(_)) {
-            attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
+            attr.parse_nested_meta(|meta| match allowed(&meta, &keys::SUBSET)?.as_str() {
                 "of" => {
                     let value = meta.value()?;
                     once(&mut of, value.call(Path::parse_mod_style)?, &meta)
@@ -320,7 +320,8 @@ impl Subset {
                 "filter" => once(&mut condition, filter(&meta)?, &meta),
                 "by" => once(&mut parent, by(&meta)?, &meta),
                 "keep" => {
-                    let advice = "`keep` is `first` or `last`, without quotes: which end of the order is kept";
+                    let advice =
+                        "`keep` is `first` or `last`, without quotes: which end of the order is kept";
                     let value = meta.value().map_err(|_| meta.error(advice))?;
                     let given: Ident = value.parse().map_err(|_| meta.error(advice))?;
                     let last = match given.to_string().as_str() {
@@ -331,12 +332,7 @@ impl Subset {
                     once(&mut keep, last, &meta)
                 }
                 "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
-                _ => Err(unknown(
-                    &meta,
-                    "subset",
-                    "`of = Child`, `limit = N`, `order(-field)`, `fields(name: Type, …)`, `filter = |c| …`, `by = field`, \
-                     `keep = first | last` and `sync = atomic | eventual`",
-                )),
+                _ => Err(unknown(&meta, &keys::SUBSET)),
             })?;
         }
         let missing = |what: &str| {
@@ -402,7 +398,7 @@ impl Computed {
         let mut keys: Option<At<Vec<Key>>> = None;
         if !matches!(attr.meta, syn::Meta::Path(_)) {
             attr.parse_nested_meta(|meta| {
-                let name = word(&meta.path);
+                let name = allowed(&meta, &keys::COMPUTED)?;
                 if let Some((name, operation)) = Operation::NAMES.iter().find(|(known, _)| *known == name) {
                     if what.is_some() {
                         return Err(meta.error("A field is computed in one way. Give the other a field of its own"));
@@ -452,12 +448,7 @@ impl Computed {
                     "filter" => once(&mut condition, filter(&meta)?, &meta),
                     "by" => once(&mut parent, by(&meta)?, &meta),
                     "sync" => once(&mut sync, Sync::parse(&meta)?, &meta),
-                    _ => Err(unknown(
-                        &meta,
-                        "computed",
-                        "`count = Child`, `sum`, `avg`, `min`, `max`, `first` and `last = Child.field`, `order(-field)`, `filter = \
-                         |c| …`, `by = field` and `sync = atomic | eventual`",
-                    )),
+                    _ => Err(unknown(&meta, &keys::COMPUTED)),
                 }
             })?;
         }

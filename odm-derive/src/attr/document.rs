@@ -1,7 +1,7 @@
 //! `#[document(…)]` on a struct.
 
 use super::index::{Collation, Index};
-use super::{At, derives, krate, number, once, read, string, unknown, word};
+use super::{At, allowed, derives, keys, krate, number, once, read, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -58,36 +58,33 @@ pub struct Timestamps {
 impl Document {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Document {
         let mut document = Document::default();
-        read(cx, attrs, "document", |meta| match word(&meta.path).as_str() {
-            "collection" => once(&mut document.collection, string(meta, "people")?, meta),
-            "crate" => once(&mut document.krate, krate(meta)?, meta),
-            "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
-            "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
-            "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
-            "append_only" => once(&mut document.append_only, meta.path.span(), meta),
-            "sole_writer" => once(&mut document.sole_writer, meta.path.span(), meta),
-            "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
-            "version" => once(&mut document.version, version(meta)?, meta),
-            "expire" => once(&mut document.expire, Expire::parse(meta)?, meta),
-            "index" => {
-                document.indexes.push(Index::of_document(meta)?);
-                Ok(())
-            }
-            "new" => meta.parse_nested_meta(|meta| {
-                if !meta.path.is_ident("derive") {
-                    return Err(
-                        meta.error("the struct of new documents takes derives: `new(derive(Clone, Debug))`")
-                    );
+        read(cx, attrs, "document", &keys::DOCUMENT, |meta| {
+            match word(&meta.path).as_str() {
+                "collection" => once(&mut document.collection, string(meta, "people")?, meta),
+                "crate" => once(&mut document.krate, krate(meta)?, meta),
+                "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
+                "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
+                "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
+                "append_only" => once(&mut document.append_only, meta.path.span(), meta),
+                "sole_writer" => once(&mut document.sole_writer, meta.path.span(), meta),
+                "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
+                "version" => once(&mut document.version, version(meta)?, meta),
+                "expire" => once(&mut document.expire, Expire::parse(meta)?, meta),
+                "index" => {
+                    document.indexes.push(Index::of_document(meta)?);
+                    Ok(())
                 }
-                derives(&mut document.new_derives, &meta)
-            }),
-            "derive" => derives(&mut document.derives, meta),
-            _ => Err(unknown(
-                meta,
-                "document",
-                "`collection = \"…\"`, `index(fields(…))`, `collation(locale = \"…\")`, `timestamps`, `version`, `expire = field`, `append_only`, `sole_writer`, \
-                 `validation(level = …, action = …)`, `derive(…)`, `new(derive(…))` and `crate = \"…\"`",
-            )),
+                "new" => meta.parse_nested_meta(|meta| {
+                    if !meta.path.is_ident("derive") {
+                        return Err(meta.error(
+                            "the struct of new documents takes derives: `new(derive(Clone, Debug))`",
+                        ));
+                    }
+                    derives(&mut document.new_derives, &meta)
+                }),
+                "derive" => derives(&mut document.derives, meta),
+                _ => Err(unknown(meta, &keys::DOCUMENT)),
+            }
         });
         document
     }
@@ -100,14 +97,10 @@ impl Expire {
             return Ok(Expire { field, after: 0 });
         }
         let (mut field, mut after) = (None, None);
-        meta.parse_nested_meta(|meta| match word(&meta.path).as_str() {
+        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::EXPIRE)?.as_str() {
             "field" => once(&mut field, meta.value()?.parse()?, &meta),
             "after" => once(&mut after, number(&meta)?, &meta),
-            _ => Err(unknown(
-                &meta,
-                "document(expire",
-                "`field = created_at` and `after = SECONDS`",
-            )),
+            _ => Err(unknown(&meta, &keys::EXPIRE)),
         })?;
         match field {
             Some(field) => Ok(Expire {
@@ -124,16 +117,13 @@ impl Validation {
     fn parse(meta: &ParseNestedMeta) -> syn::Result<Validation> {
         let mut validation = Validation::default();
         meta.parse_nested_meta(|meta| {
+            allowed(&meta, &keys::VALIDATION)?;
             let (slot, known): (_, &[&str]) = if meta.path.is_ident("level") {
                 (&mut validation.level, &["off", "moderate", "strict"])
             } else if meta.path.is_ident("action") {
                 (&mut validation.action, &["warn", "error"])
             } else {
-                return Err(unknown(
-                    &meta,
-                    "document(validation",
-                    "`level = off | moderate | strict` and `action = warn | error`",
-                ));
+                return Err(unknown(&meta, &keys::VALIDATION));
             };
             let advice = format!(
                 "`{}` is one of `{}`, without quotes",
@@ -163,16 +153,13 @@ impl Timestamps {
         if meta.input.peek(token::Paren) {
             timestamps.named = true;
             meta.parse_nested_meta(|meta| {
+                allowed(&meta, &keys::TIMESTAMPS)?;
                 let slot = if meta.path.is_ident("created") {
                     &mut timestamps.created
                 } else if meta.path.is_ident("updated") {
                     &mut timestamps.updated
                 } else {
-                    return Err(unknown(
-                        &meta,
-                        "document(timestamps",
-                        "`created = field` and `updated = field`",
-                    ));
+                    return Err(unknown(&meta, &keys::TIMESTAMPS));
                 };
                 let field = meta.value()?.parse()?;
                 once(slot, field, &meta)

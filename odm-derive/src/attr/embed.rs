@@ -1,6 +1,6 @@
 //! `#[embed]` on a field, and on a type that derives `Embed`.
 
-use super::{Count, count, derives, flag, krate, once, read, string, unknown};
+use super::{Count, count, derives, flag, keys, krate, once, read, string, unknown};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::{Attribute, LitStr, Path, spanned::Spanned};
@@ -27,7 +27,7 @@ impl Embed {
             present: super::find(attrs, "embed").map(|attr| attr.path().span()),
             ..Embed::default()
         };
-        read(cx, attrs, "embed", |meta| {
+        read(cx, attrs, "embed", &keys::EMBED, |meta| {
             if meta.path.is_ident("max") {
                 once(&mut embed.max, count(meta)?, meta)
             } else if meta.path.is_ident("large") {
@@ -41,13 +41,7 @@ impl Embed {
             } else if meta.path.is_ident("depth") {
                 once(&mut embed.depth, count(meta)?, meta)
             } else {
-                Err(unknown(
-                    meta,
-                    "embed",
-                    "`max = N` (items), `key_len = N` (of a map's keys), `depth = N` (of a type inside itself) and \
-                     `large = \"reason\"`; the length of a string and the range of a number are declared with \
-                     `#[field(max_len = N)]` and `#[field(min = N, max = N)]`",
-                ))
+                Err(unknown(meta, &keys::EMBED))
             }
         });
         embed
@@ -68,7 +62,7 @@ pub struct Container {
 impl Container {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Container {
         let mut container = Container::default();
-        read(cx, attrs, "embed", |meta| {
+        read(cx, attrs, "embed", &keys::EMBED_TYPE, |meta| {
             if meta.path.is_ident("crate") {
                 once(&mut container.krate, krate(meta)?, meta)
             } else if meta.path.is_ident("id") {
@@ -78,12 +72,7 @@ impl Container {
             } else if meta.path.is_ident("derive") {
                 derives(&mut container.derives, meta)
             } else {
-                Err(unknown(
-                    meta,
-                    "embed",
-                    "`id` (the type may stand in `_id`), `derive(…)` (of the structs that are made for it) and `crate = \"path\"` \
-                     for a whole type; a bound such as `max = N` is declared on the field with the array",
-                ))
+                Err(unknown(meta, &keys::EMBED_TYPE))
             }
         });
         container

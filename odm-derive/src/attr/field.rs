@@ -1,6 +1,6 @@
 //! `#[field(…)]`: the bounds of a value.
 
-use super::{At, Count, Number, count, flag, once, read, signed, unknown};
+use super::{At, Count, Number, count, flag, keys, once, read, signed, unknown};
 use crate::ctxt::Ctxt;
 use syn::{Attribute, Type};
 
@@ -24,7 +24,7 @@ pub struct Field {
 impl Field {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Field {
         let mut field = Field::default();
-        read(cx, attrs, "field", |meta| {
+        read(cx, attrs, "field", &keys::FIELD, |meta| {
             if meta.path.is_ident("max_len") {
                 once(&mut field.max_len, count(meta)?, meta)
             } else if meta.path.is_ident("min_len") {
@@ -44,12 +44,7 @@ impl Field {
             } else if meta.path.is_ident("stored") {
                 once(&mut field.stored, meta.value()?.parse()?, meta)
             } else {
-                Err(unknown(
-                    meta,
-                    "field",
-                    "`max_len = N`, `min_len = N`, `min = N`, `max = N`, `opaque`, `extra`, `default = value`, `stored` and `stored = Type`; the number of items \
-                     of an array is declared with `#[embed(max = N)]`",
-                ))
+                Err(unknown(meta, &keys::FIELD))
             }
         });
         field.opaque |= field.extra;

@@ -1,6 +1,6 @@
 //! `#[index]` on a field, and `index(fields(…), …)` of a document: they share their options.
 
-use super::{At, flag, number, once, string, unknown, word};
+use super::{At, allowed, flag, keys, number, once, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -114,7 +114,7 @@ impl Index {
                                  `#[document(index(fields(a, -b)))]`",
                             ));
                         }
-                        _ => return index.option(&meta, "index", "`desc`, `text`, `geo`, `hashed`, "),
+                        _ => return index.option(&meta, &keys::INDEX),
                     };
                     if kind.is_some() {
                         return Err(meta.error(
@@ -141,13 +141,14 @@ impl Index {
             return Err(syn::Error::new(span, NAMES_FIELDS));
         }
         meta.parse_nested_meta(|meta| {
+            allowed(&meta, &keys::DOCUMENT_INDEX)?;
             if meta.path.is_ident("fields") {
                 let content;
                 parenthesized!(content in meta.input);
                 let keys = Punctuated::<Key, Token![,]>::parse_terminated(&content)?;
                 once(&mut fields, keys.into_iter().collect::<Vec<_>>(), &meta)
             } else {
-                index.option(&meta, "document(index", "`fields(…)`, ")
+                index.option(&meta, &keys::DOCUMENT_INDEX)
             }
         })?;
         index.keys = fields.unwrap_or_default();
@@ -157,9 +158,9 @@ impl Index {
         Ok(index)
     }
 
-    fn option(&mut self, meta: &ParseNestedMeta, attribute: &str, more: &str) -> syn::Result<()> {
+    fn option(&mut self, meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Result<()> {
         let span = meta.path.span();
-        match word(&meta.path).as_str() {
+        match allowed(meta, attribute)?.as_str() {
             "unique" => once(&mut self.unique, span, meta),
             "sparse" => once(&mut self.sparse, span, meta),
             "name" => once(&mut self.name, string(meta, "by_city")?, meta),
@@ -178,14 +179,7 @@ impl Index {
             "collation" => once(&mut self.collation, Collation::parse(meta)?, meta),
             "default_language" => once(&mut self.default_language, string(meta, "german")?, meta),
             "language_override" => once(&mut self.language_override, string(meta, "text_language")?, meta),
-            _ => Err(unknown(
-                meta,
-                attribute,
-                &format!(
-                    "{more}`unique`, `sparse`, `name = \"…\"`, `expire_after = SECONDS`, `partial = |p| …`, \
-                     `collation(locale = \"en\")`, and for texts `default_language = \"…\"` and `language_override = \"…\"`"
-                ),
-            )),
+            _ => Err(unknown(meta, attribute)),
         }
     }
 }
@@ -303,6 +297,7 @@ impl Collation {
     pub fn parse(meta: &ParseNestedMeta) -> syn::Result<Collation> {
         let (mut locale, mut strength, mut numeric_ordering) = (None, None, false);
         meta.parse_nested_meta(|meta| {
+            allowed(&meta, &keys::COLLATION)?;
             if meta.path.is_ident("locale") {
                 once(&mut locale, string(&meta, "en")?, &meta)
             } else if meta.path.is_ident("strength") {
@@ -310,11 +305,7 @@ impl Collation {
             } else if meta.path.is_ident("numeric_ordering") {
                 flag(&mut numeric_ordering, &meta)
             } else {
-                Err(unknown(
-                    &meta,
-                    "collation",
-                    "`locale = \"en\"`, `strength = N` and `numeric_ordering`",
-                ))
+                Err(unknown(&meta, &keys::COLLATION))
             }
         })?;
         let Some(locale) = locale else {

@@ -13,6 +13,7 @@ pub mod document;
 pub mod embed;
 pub mod field;
 pub mod index;
+pub mod keys;
 pub mod projection;
 pub mod reference;
 pub mod serde;
@@ -30,8 +31,22 @@ impl<T> At<T> {
     }
 }
 
-/// Reads every attribute called `name` with `each` for one entry; an error ends that attribute only.
+/// Reads every attribute called `name` with `each` for one entry of those in `keys`; an error ends that attribute only.
 pub fn read(
+    cx: &Ctxt,
+    attrs: &[Attribute],
+    name: &str,
+    keys: &keys::Attribute,
+    mut each: impl FnMut(&ParseNestedMeta) -> syn::Result<()>,
+) {
+    read_all(cx, attrs, name, |meta| {
+        allowed(meta, keys)?;
+        each(meta)
+    });
+}
+
+/// The same for an attribute whose entries others declare: serde's.
+pub fn read_all(
     cx: &Ctxt,
     attrs: &[Attribute],
     name: &str,
@@ -220,11 +235,37 @@ pub fn word(path: &Path) -> String {
         .unwrap_or_default()
 }
 
+/// The name of an entry, if it is one of the attribute's. Entries of generated code begin with two underscores.
+pub fn allowed(meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Result<String> {
+    let name = word(&meta.path);
+    if attribute.has(&name) || name.starts_with("__") {
+        Ok(name)
+    } else {
+        Err(unknown(meta, attribute))
+    }
+}
+
 /// The error for an entry that does not exist, with those that do.
-pub fn unknown(meta: &ParseNestedMeta, attribute: &str, known: &str) -> syn::Error {
+pub fn unknown(meta: &ParseNestedMeta, attribute: &keys::Attribute) -> syn::Error {
+    let known: Vec<String> = attribute
+        .options
+        .iter()
+        .flat_map(|key| {
+            key.syntax
+                .iter()
+                .map(move |syntax| format!("`{syntax}`{}", key.note))
+        })
+        .collect();
+    let known = match known.as_slice() {
+        [] => "none".to_owned(),
+        [one] => one.clone(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    };
     meta.error(format!(
-        "`{}` is not an option of `#[{attribute}(…)]`. There are {known}",
-        word(&meta.path)
+        "`{}` is not an option of `{}`. There are {known}{}",
+        word(&meta.path),
+        attribute.shown,
+        attribute.advice
     ))
 }
 

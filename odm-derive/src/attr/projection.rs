@@ -1,6 +1,6 @@
 //! `#[projection(of = Movie)]`.
 
-use super::{krate, once, read, unknown};
+use super::{keys, krate, once, read, unknown};
 use crate::ctxt::Ctxt;
 use syn::{Attribute, Path};
 
@@ -13,17 +13,13 @@ pub struct Projection {
 impl Projection {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Projection {
         let mut projection = Projection::default();
-        read(cx, attrs, "projection", |meta| {
+        read(cx, attrs, "projection", &keys::PROJECTION, |meta| {
             if meta.path.is_ident("of") {
                 once(&mut projection.of, meta.value()?.parse()?, meta)
             } else if meta.path.is_ident("crate") {
                 once(&mut projection.krate, krate(meta)?, meta)
             } else {
-                Err(unknown(
-                    meta,
-                    "projection",
-                    "`of = Document` and `crate = \"path\"`",
-                ))
+                Err(unknown(meta, &keys::PROJECTION))
             }
         });
         projection

@@ -1,7 +1,7 @@
 //! `#[reference(…)]` and `#[parent_ref(…)]` on a field: what kind of relationship it is.
 
 use super::index::Key;
-use super::{At, Count, count, once, unknown, word};
+use super::{At, Count, count, keys, once, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -134,17 +134,15 @@ impl Reference {
                 word(&meta.path),
                 if meta.path.is_ident("order") { "(-time)" } else { "" },
             ))),
-            (_, false) => Err(unknown(
-                meta,
-                "reference",
-                "`many`, `max = N`, `expected = N`, `inverse = field`, `by = field`, `any(A, B)`, `on_delete = …`, \
-                 `check = false` and `index = false`",
-            )),
-            (_, true) => Err(unknown(
-                meta,
-                "parent_ref",
-                "`one`, `order(-field)`, `by = field`, `any(A, B)`, `on_delete = …`, `check = false` and `index = false`",
-            )),
+            _ => Err(unknown(meta, self.keys())),
+        }
+    }
+
+    fn keys(&self) -> &'static keys::Attribute {
+        if self.parent {
+            &keys::PARENT_REF
+        } else {
+            &keys::REFERENCE
         }
     }
 

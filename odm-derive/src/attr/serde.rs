@@ -1,7 +1,7 @@
 //! `#[serde(…)]`: what it does to the stored form. An attribute whose effect is not known here is refused, since the
 //! metadata would be silently wrong.
 
-use super::{flag, once, read, skip, word};
+use super::{flag, once, read_all, skip, word};
 use crate::case::Case;
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
@@ -122,7 +122,7 @@ impl Default_ {
 impl Container {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Container {
         let mut serde = Container::default();
-        read(cx, attrs, "serde", |meta| match word(&meta.path).as_str() {
+        read_all(cx, attrs, "serde", |meta| match word(&meta.path).as_str() {
             "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
             "rename_all_fields" => once(&mut serde.rename_all_fields, case(meta)?, meta),
             "default" => once(&mut serde.default, Default_::parse(meta)?, meta),
@@ -152,7 +152,7 @@ pub struct Variant {
 impl Variant {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Variant {
         let mut serde = Variant::default();
-        read(cx, attrs, "serde", |meta| {
+        read_all(cx, attrs, "serde", |meta| {
             match word(&meta.path).as_str() {
             "rename" => once(&mut serde.rename, Sides::parse(meta)?, meta),
             "rename_all" => once(&mut serde.rename_all, case(meta)?, meta),
@@ -215,7 +215,7 @@ pub struct Field {
 impl Field {
     pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Field {
         let mut serde = Field::default();
-        read(cx, attrs, "serde", |meta| {
+        read_all(cx, attrs, "serde", |meta| {
             let span = meta.path.span();
             match word(&meta.path).as_str() {
                 "rename" => once(&mut serde.rename, Sides::parse(meta)?, meta),

@@ -8,6 +8,9 @@ use crate::ty;
 use proc_macro2::Span;
 use syn::Ident;
 
+/// The greatest length of a collection's name in bytes: MongoDB allows 255 together with the database's name.
+const LONGEST_NAME: usize = 200;
+
 /// A document is a struct with named fields.
 pub fn is_struct_with_names(cx: &Ctxt, container: &Container) -> bool {
     let (what, advice) = match &container.data {
@@ -63,7 +66,7 @@ pub fn collection_is_named(cx: &Ctxt, container: &Container, document: &Document
         "starts with `system.`, which MongoDB keeps for itself"
     } else if name.starts_with('.') || name.ends_with('.') || name.contains("..") {
         "has an empty part before, between or behind dots"
-    } else if name.len() > 200 {
+    } else if name.len() > LONGEST_NAME {
         "is longer than 200 bytes, and MongoDB allows 255 together with the database's name"
     } else {
         return;

@@ -2,7 +2,8 @@
 
 use crate::ast::{Container, Field};
 use crate::attr::reference::Reference;
-use proc_macro2::TokenStream;
+use proc_macro_crate::FoundCrate;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Ident, Path, Type, parse_quote};
@@ -69,7 +70,19 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The runtime crate, where no attribute names another one.
+/// The package of the runtime crate. Its library is called `odm`.
+const PACKAGE: &str = "mongodb-odm";
+
+/// The runtime crate where no attribute names another one: by the name that the manifest of the application gives it.
+///
+/// A crate that gets it through another one has no such line. Its derives say `crate = "path"`, or have `odm` in scope.
 pub fn default_crate() -> Path {
-    parse_quote!(::odm)
+    match proc_macro_crate::crate_name(PACKAGE) {
+        // Without a name of its own the dependency has that of the library, which this gives as the package's.
+        Ok(FoundCrate::Name(name)) if name != PACKAGE.replace('-', "_") => {
+            let name = Ident::new(&name, Span::call_site());
+            parse_quote!(::#name)
+        }
+        _ => parse_quote!(::odm),
+    }
 }

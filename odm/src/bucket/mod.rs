@@ -94,7 +94,7 @@ impl Odm {
 }
 
 impl Tx {
-    /// The same within the transaction.
+    /// The items of type `I`, within the transaction. Nothing is sent.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/bucket.rs")); } use model::*;

@@ -61,7 +61,7 @@ fn of_struct(fields: &'static [FieldMeta], within: &mut Vec<&'static str>) -> Ve
             continue;
         }
         nodes.push(FieldNode {
-            // What is not declared by name has none.
+            // Fields that are not declared by name have none.
             name: if field.flatten { "…" } else { field.name }.to_owned(),
             shape: text.whole(),
             by_library: field.copied.is_some()

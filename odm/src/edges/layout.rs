@@ -23,7 +23,7 @@ const LANE: i64 = 9;
 /// Maximum number of lanes.
 const LANES: usize = 12;
 
-/// What it costs in pixels that both ends of a line are in one column.
+/// The cost in pixels of a line with both ends in one column.
 const BENT: i64 = 60;
 
 /// Maximum number of times that all boxes, or all lines, are looked at for a better place.
@@ -130,9 +130,10 @@ fn sides(heights: &[i64], lines: &[(End, End)]) -> Vec<Side> {
     let mut sides: Vec<Side> = Vec::with_capacity(heights.len());
     let (mut left, mut right) = (0, 0);
     for height in heights {
-        let (side, column) = match left <= right {
-            true => (Side::Left, &mut left),
-            false => (Side::Right, &mut right),
+        let (side, column) = if left <= right {
+            (Side::Left, &mut left)
+        } else {
+            (Side::Right, &mut right)
         };
         sides.push(side);
         *column += height + GAP;

@@ -7,7 +7,7 @@ const NAMES: usize = 20;
 /// A type that would have fewer columns than this begins on a line of its own.
 const NARROW: usize = 20;
 
-/// What a row is about, which its colour says, too.
+/// The subject of a row, which its colour says, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A field that the application writes.
@@ -52,7 +52,7 @@ pub(super) fn wanted(rows: &[Row]) -> usize {
 }
 
 impl Row {
-    /// The name, and the text, in so many columns: broken between words; what does not fit alone is cut.
+    /// The name and the text in at most this number of columns: broken between words; a word that is too long is cut.
     pub(super) fn pieces(&self, columns: usize) -> (Piece, Vec<Piece>) {
         let indent = self.indent();
         let name = Piece {
@@ -61,10 +61,7 @@ impl Row {
             text: cut(&self.name, columns.saturating_sub(indent)),
         };
         let below = self.column + NARROW > columns && self.column + width(&self.text) > columns;
-        let (first, column) = match below {
-            true => (1, indent + 2),
-            false => (0, self.column),
-        };
+        let (first, column) = if below { (1, indent + 2) } else { (0, self.column) };
         let room = columns.saturating_sub(column).max(1);
         let lines = broken(&self.text, room).into_iter().enumerate();
         let pieces = lines.map(|(at, text)| Piece {
@@ -176,10 +173,11 @@ impl CopyEdge {
                 ..
             } => {
                 let end = if *last { "last" } else { "first" };
-                let what = match shape.starts_with('[') {
-                    true => format!("[{end} {limit} of {} by {order}]", self.source),
+                let what = if shape.starts_with('[') {
+                    format!("[{end} {limit} of {} by {order}]", self.source)
+                } else {
                     // A field of one child.
-                    false => format!("{end}({}.{}) by {order}", self.source, fields.join(", ")),
+                    format!("{end}({}.{}) by {order}", self.source, fields.join(", "))
                 };
                 (what, *filtered)
             }

@@ -241,7 +241,7 @@ fn pixels(columns: usize) -> i64 {
     (columns as i64 * CHARACTER + 9) / 10
 }
 
-/// What stands in the box of a document, if it has so many columns.
+/// The content of the box of a document that has this number of columns.
 fn drawn(document: &DocumentNode, rows: &[Row], columns: usize) -> Drawn {
     let text = |class, column, y, text: String, words: &str| Text {
         class,
@@ -311,9 +311,12 @@ fn drawn(document: &DocumentNode, rows: &[Row], columns: usize) -> Drawn {
     drawn
 }
 
+/// The box of a line's end, and its row.
+type Port = (usize, Option<usize>);
+
 /// Where the lines end. Those that end at one row stand beside each other, but for those that mean the same there.
 fn ends(lines: &[Line], drawn: &[Drawn]) -> Vec<(End, End)> {
-    let mut ports: Vec<((usize, Option<usize>), Vec<(bool, bool)>)> = Vec::new();
+    let mut ports: Vec<(Port, Vec<(bool, bool)>)> = Vec::new();
     let all = lines
         .iter()
         .flat_map(|line| [(line.from, (line.copy, line.both)), (line.to, (line.copy, true))]);
@@ -329,7 +332,7 @@ fn ends(lines: &[Line], drawn: &[Drawn]) -> Vec<(End, End)> {
             meanings.push(meaning);
         }
     }
-    let place = |end: (usize, Option<usize>), meaning: (bool, bool)| {
+    let place = |end: Port, meaning: (bool, bool)| {
         let meanings = ports.iter().find(|(known, _)| *known == end);
         let (at, of) = meanings.map_or((0, 1), |(_, meanings)| {
             let at = meanings.iter().position(|known| *known == meaning);
@@ -426,7 +429,7 @@ fn draw_box(svg: &mut String, drawn: &Drawn, rect: Rect) {
     }
 }
 
-/// What the kinds of lines and of text mean, of those that there are.
+/// The meaning of the kinds of lines and text that the picture has.
 struct Legend {
     reference: bool,
     copy: bool,
@@ -464,10 +467,10 @@ impl Legend {
             pixels(text.len()) + if line.is_some() { SAMPLE + 8 } else { 0 }
         };
         let gaps = (entries.len() as i64 - 1).max(0) * 20;
-        match entries.is_empty() {
-            true => 0,
-            false => entries.iter().map(width).sum::<i64>() + gaps + 2 * super::layout::MARGIN,
+        if entries.is_empty() {
+            return 0;
         }
+        entries.iter().map(width).sum::<i64>() + gaps + 2 * super::layout::MARGIN
     }
 
     fn draw(&self, svg: &mut String, top: i64) {

@@ -170,9 +170,12 @@ pub const fn buffered(unbuffered: bool, owner: &str, field: &str, ty: &str, plac
     )
 }
 
+/// The greatest number of embedded documents in an array that does not say `large`.
+const EMBEDDED_DOCUMENTS: u64 = 200;
+
 /// Rule three: an array that can hold this many documents is not embedded.
 pub const fn few<T: Array>(owner: &str, field: &str, ty: &str, max: u64) -> Option<Message> {
-    if max <= 200 || !<T::Item as Value>::DOCUMENT {
+    if max <= EMBEDDED_DOCUMENTS || !<T::Item as Value>::DOCUMENT {
         return None;
     }
     Some(

@@ -105,7 +105,7 @@ impl Explain {
         self.stages.iter().any(|stage| stage == "SORT")
     }
 
-    fn of(raw: bson::Document) -> Explain {
+    pub(crate) fn of(raw: bson::Document) -> Explain {
         let mut explain = Explain {
             stages: Vec::new(),
             indexes: Vec::new(),

@@ -94,10 +94,7 @@ impl Odm {
     /// skipped.
     ///
     /// The changes of a collection are made one after another, those of eight collections at the same time; if one
-    /// fails, the others are still made. The declared copies are stored, too, which costs one round trip where all are known
-    /// already; if there is anything to change, one more checks before that for copies that these models lack. A new collection
-    /// costs one round trip, a validator two, all new indexes of a collection one (which lasts as long as the server builds
-    /// them), each changed time to live one. Every change is acknowledged by a majority.
+    /// fails, the others are still made. The declared copies are stored, too. Every change is acknowledged by a majority.
     ///
     /// # Errors
     /// Before anything is changed: [`Error::Unsupported`] for `sync = atomic` on a standalone server, which has no transactions;
@@ -108,6 +105,11 @@ impl Odm {
     ///
     /// Later: [`Error::SchemaConflict`] if the collection has changed since the plan was made;
     /// [`Error::ExistingDocuments`] if duplicates were written since; [`Error::Driver`].
+    ///
+    /// # Cost
+    /// One round trip for a new collection, two for a validator, one for all new indexes of a collection (which lasts as long as
+    /// the server builds them), and one for each changed time to live. The declared copies cost one where all are known already;
+    /// if there is anything to change, one more checks before that for copies that these models lack.
     pub fn apply(&self, plan: &Plan) -> action::Action<Applied> {
         let (odm, plan) = (self.clone(), plan.clone());
         let applied = async move { odm.applied(&plan).await };
@@ -139,14 +141,15 @@ impl Odm {
     ///
     /// On a standalone server it logs one warning, with the commands that make the server a replica set: [`Plan::warning`].
     ///
-    /// Costs one plan if nothing is to be done; else a plan, a look for declared copies that the database knows and these models
-    /// lack, the changes, and a plan that finds nothing left. A new declaration costs one to store it, and
-    /// one for each collection that has any.
-    ///
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply): a program that lacks copies is refused before it changes anything, since
     /// its validators would be older ones. [`Error::Contention`] if another client changes the database under eight attempts;
     /// [`Error::SchemaConflict`] if it still differs from what is declared after it was changed.
+    ///
+    /// # Cost
+    /// One [`plan`](Odm::plan) if nothing is to be done; else a plan, a look for declared copies that the database knows and these
+    /// models lack, the changes, and a plan that finds nothing left. A new declaration costs one round trip to store it, and one
+    /// for each collection that has any.
     pub fn sync(&self) -> action::Action<Applied> {
         let odm = self.clone();
         action::Action::new("(all)", "sync", Box::new(async move { odm.synced().await }))

@@ -311,14 +311,15 @@ pub(super) fn to_backfill(copies: &str) -> String {
 impl Odm {
     /// Compares the declared collections, validators, indexes and copies with the database. Nothing is changed.
     ///
-    /// Costs one round trip for the list of collections and one for the indexes of each declared collection that exists,
-    /// eight at a time. A validator or unique index that would be new on an existing collection costs one more, in
-    /// which the server reads the whole collection, to count the documents that violate it. One more reads the stored
-    /// declarations of copies, and each collection with new ones costs one. Each field that has a default costs one, in which
-    /// the server reads the collection, to count the documents that lack it; [`sync`](Odm::sync) does not count them.
-    ///
     /// # Errors
     /// Errors of building the filter of a partial index, and [`Error::Driver`](crate::Error::Driver).
+    ///
+    /// # Cost
+    /// One round trip for the list of collections and one for the indexes of each declared collection that exists, eight at a
+    /// time. A validator or unique index that would be new on an existing collection costs one more, in which the server reads
+    /// the whole collection, to count the documents that violate it. One more reads the stored declarations of copies, and each
+    /// collection with new ones costs one. Each field that has a default costs one, in which the server reads the collection, to
+    /// count the documents that lack it; [`sync`](Odm::sync) does not count them.
     pub fn plan(&self) -> action::Action<Plan> {
         let odm = self.clone();
         action::Action::new("(all)", "plan", Box::new(async move { odm.planned().await }))

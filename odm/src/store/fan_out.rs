@@ -25,13 +25,19 @@ pub struct FanOut {
 /// The callback that receives the progress of a fan-out.
 type Callback = Arc<dyn Fn(&Progress) + Send + Sync>;
 
+/// The default of [`FanOut::in_transaction`].
+const IN_TRANSACTION: usize = 1_000;
+
+/// The default of [`FanOut::batch`].
+const BATCH: usize = 10_000;
+
 impl FanOut {
     /// At most 1,000 documents are updated in one transaction with the source; more are updated after it, in batches of 10,000
     /// without a pause, two of them at once.
     pub fn new() -> FanOut {
         FanOut {
-            in_transaction: 1_000,
-            batch: 10_000,
+            in_transaction: IN_TRANSACTION,
+            batch: BATCH,
             pause: Duration::ZERO,
             progress: None,
         }

@@ -92,6 +92,12 @@ impl Reconciling {
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) on a standalone server, which has no change streams.
     ///
+    /// # Cost
+    /// Four round trips: two for the stored resume tokens, one that opens the change stream, and one for the declarations in the
+    /// database; one more where there is no resume token yet. In the background one for each batch of changes, and those of what
+    /// they leave stale.
+    ///
+    /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
@@ -163,6 +169,10 @@ impl Reconciler {
     /// # Errors
     /// Errors of the server; [`Error::Query`](crate::Error::Query) where the reconciler has ended.
     ///
+    /// # Cost
+    /// One round trip, for a heartbeat that comes back through the change stream.
+    ///
+    /// # Example
     /// ```no_run
     /// # async fn example(reconciler: odm::upkeep::Reconciler) -> odm::Result<()> {
     /// reconciler.caught_up().await?;
@@ -191,6 +201,10 @@ impl Reconciler {
     /// # Errors
     /// Errors of the server when the heartbeat is removed; the reconciler has ended nevertheless.
     ///
+    /// # Cost
+    /// One round trip, which removes the heartbeat.
+    ///
+    /// # Example
     /// ```no_run
     /// # async fn example(reconciler: odm::upkeep::Reconciler) -> odm::Result<()> {
     /// reconciler.stop().await?;

@@ -261,6 +261,10 @@ impl Worker {
     /// or [`recover`](Odm::recover) continues there. Other workers don't touch this worker's documents until its lease has
     /// expired, after at most ten seconds and a [pause](crate::FanOut::pause); `recover` does not wait for that.
     ///
+    /// # Cost
+    /// None.
+    ///
+    /// # Example
     /// ```no_run
     /// # async fn example(worker: odm::upkeep::Worker) {
     /// worker.stop().await;

@@ -84,8 +84,12 @@ impl Odm {
         }
     }
 
-    /// The same for everything, without an audit before it.
+    /// Repairs what is wrong anywhere, as [`repair`](Odm::repair), without an audit before it.
     ///
+    /// # Cost
+    /// As of [`repair`](Odm::repair).
+    ///
+    /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {

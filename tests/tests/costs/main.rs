@@ -3,6 +3,7 @@
 
 mod commands;
 mod costs;
+mod designs;
 mod north_star;
 
 use odm_tests::fixtures::models;

@@ -23,6 +23,20 @@ const CHANGED: &str = "\"Book {n}\"";
 /// The dependencies of both programs, as the workspace declares them.
 const DEPENDENCIES: [&str; 4] = ["mongodb", "serde", "futures", "tokio"];
 
+/// The features that an application enables beside those of the workspace.
+const FEATURES: [(&str, &str); 2] = [
+    ("mongodb", "\"rustls-tls\", \"dns-resolver\""),
+    ("tokio", "\"rt-multi-thread\""),
+];
+
+/// The declaration of a dependency in the workspace with the features that an application enables beside.
+fn with_features(name: &str, declaration: &str) -> String {
+    match FEATURES.iter().find(|(of, _)| *of == name) {
+        Some((_, more)) => declaration.replace("features = [", &format!("features = [{more}, ")),
+        None => declaration.to_owned(),
+    }
+}
+
 struct Program {
     name: &'static str,
     source: &'static str,
@@ -58,14 +72,17 @@ impl Program {
             self.name
         );
         if self.uses_odm {
-            manifest.push_str(&format!("odm = {{ path = {:?} }}\n", root().join("odm")));
+            manifest.push_str(&format!(
+                "odm = {{ package = \"mongodb-odm\", path = {:?} }}\n",
+                root().join("odm")
+            ));
         }
         for name in DEPENDENCIES {
             let line = workspace
                 .lines()
                 .find(|line| line.starts_with(&format!("{name} = ")))
                 .with_context(|| format!("the workspace declares no `{name}`"))?;
-            manifest.push_str(line);
+            manifest.push_str(&with_features(name, line));
             manifest.push('\n');
         }
         // As in the workspace. The application itself has the default profile.

@@ -36,6 +36,7 @@ macro_rules! row {
 mod atomic;
 mod eventual;
 mod linked;
+mod page;
 use odm_tests::fixtures::edges::{clean, remove, through};
 use odm_tests::proxy::{self, server};
 
@@ -49,7 +50,6 @@ use odm::{Model, Odm};
 use odm_tests::{assert_clean_after, unique_name, with_db};
 use proxy::Proxy;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -105,10 +105,10 @@ enum Mode {
 impl Mode {
     const ALL: [Mode; 4] = [Mode::Standalone, Mode::Eventual, Mode::Atomic, Mode::Behind];
 
-    fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Mode::Atomic => "in a transaction",
-            Mode::Behind => "to many, behind it",
+            Mode::Behind => "after the commit",
             Mode::Eventual => "sync = eventual",
             Mode::Standalone => "standalone",
         }
@@ -585,9 +585,11 @@ fn a_killed_process_loses_nothing() {
             let (.., modes) = matrix.entry(at).or_insert((edge, write, BTreeMap::new()));
             modes.insert(mode, cuts);
         }
-        let table = table(&matrix);
-        println!("{}", table.text);
-        println!("{}, in {:.1} s", table.total(), started.elapsed().as_secs_f64());
+        let lines = lines(&matrix);
+        for edge in lines.chunk_by(|a, b| a.edge == b.edge) {
+            println!("{}\n\n{}", edge[0].edge, page::table(edge, &MODES));
+        }
+        println!("in {:.1} s", started.elapsed().as_secs_f64());
         let cuts = matrix.values().flat_map(|(.., modes)| modes.values());
         let failures: Vec<&String> = cuts.flat_map(|cuts| &cuts.failures).collect();
         for failure in &failures {
@@ -600,12 +602,11 @@ fn a_killed_process_loses_nothing() {
         );
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         match whole.filter(|_| only.is_none()) {
-            Some(path) => std::fs::write(root.join(path), page(&table)).unwrap(),
+            Some(path) => std::fs::write(root.join(path), page::page(&lines, &MODES)).unwrap(),
             // How many commands there are is the server's, too; which rows there are is not.
             None => {
-                let page = std::fs::read_to_string(root.join("book/src/crash-matrix.md")).unwrap();
-                let rows: HashSet<String> = page.lines().map(name_of_row).collect();
-                for row in table.text.lines().map(name_of_row) {
+                let rows: HashSet<String> = page::lines(PAGE).iter().map(page::Line::name).collect();
+                for row in lines.iter().map(page::Line::name) {
                     assert!(
                         rows.contains(&row),
                         "the book lacks the row `{row}`: make its page anew"
@@ -616,92 +617,43 @@ fn a_killed_process_loses_nothing() {
     });
 }
 
+/// The page of the guide.
+const PAGE: &str = include_str!("../../../../book/src/crash-matrix.md");
+
+/// The names of the modes.
+const MODES: [&str; 4] = [
+    Mode::ALL[0].name(),
+    Mode::ALL[1].name(),
+    Mode::ALL[2].name(),
+    Mode::ALL[3].name(),
+];
+
+#[odm_tests::test]
+fn the_page_of_the_matrix_is_made_of_its_rows() {
+    let lines = page::lines(PAGE);
+    assert!(lines.len() > 300, "{} rows", lines.len());
+    assert!(
+        page::page(&lines, &MODES) == PAGE,
+        "book/src/crash-matrix.md is not as its rows make it"
+    );
+}
+
 /// The plain test tries one row of this number, some of every edge: each time others.
 const SHARE: usize = 9;
 
 type Matrix = BTreeMap<(usize, usize), (&'static str, &'static str, BTreeMap<Mode, Cuts>)>;
 
-/// The matrix as a table.
-#[derive(Default)]
-struct Table {
-    text: String,
-    /// The cells that were cut, and at how many points in all.
-    cut: usize,
-    points: usize,
-    /// The cells that were not: they send the same commands as those on a standalone server.
-    same: usize,
-}
-
-impl Table {
-    fn total(&self) -> String {
-        let Table {
-            cut, points, same, ..
-        } = self;
-        format!(
-            "{} cells (a write, an edge, a mode): {cut} cut at {points} points, and {same} the same and not cut",
-            cut + same
-        )
-    }
-}
-
-fn table(matrix: &Matrix) -> Table {
-    let mut table = Table {
-        text: format!("| {:<27} | {:<25}", "edge", "write"),
-        ..Table::default()
-    };
-    for mode in Mode::ALL {
-        write!(table.text, " | {:<20}", mode.name()).unwrap();
-    }
-    table.text.push_str(" |\n|");
-    for width in [27, 25, 20, 20, 20, 20] {
-        write!(table.text, " {} |", "-".repeat(width)).unwrap();
-    }
-    for (edge, write, modes) in matrix.values() {
-        write!(table.text, "\n| {edge:<27} | {write:<25}").unwrap();
-        for mode in Mode::ALL {
-            let result = modes.get(&mode).map(Cuts::result).unwrap_or_default();
-            write!(table.text, " | {result:<20}").unwrap();
-        }
-        table.text.push_str(" |");
-        let same = modes.values().filter(|cuts| cuts.same).count();
-        table.same += same;
-        table.cut += modes.len() - same;
-        table.points += modes.values().map(Cuts::all).sum::<usize>();
-    }
-    table
-}
-
-/// The edge and the write of a row.
-fn name_of_row(row: &str) -> String {
-    let cells: Vec<&str> = row.split('|').take(3).map(str::trim).collect();
-    cells.join(" | ")
-}
-
-fn page(table: &Table) -> String {
-    format!(
-        "# The crash matrix\n\n\
-         The kinds of writes on each kind of edge, by a process that is killed after each command it sends: the server has\n\
-         executed the command, the answer is withheld, and nothing passes any more. Then another process runs `recover()`.\n\
-         After each of the cuts below the audit was clean, no work was pending, and the application's write was there as a\n\
-         whole or not at all: never a copy without its source, never half of a document, never a change of anything else. And\n\
-         when the source was changed once more, its copies were updated.\n\n\
-         On buckets, the rows are the writes of items, the deletion of a parent, and by count an update of it. Writes that the\n\
-         compiler refuses for a document with `append_only` have no row.\n\n\
-         Each cell: the cut points, and of these how many left the write undone, done, and done in part. Parts are left only\n\
-         by what is several writes by its nature: a deletion with its cascades, and writes of several documents where no\n\
-         transaction spans them. Then each document is as it was or as it was to be, and its copies are right.\n\
-         *Standalone*: a server without transactions, where a two-way link, and the move of a child to another parent, are two\n\
-         statements. There `repair_all()` runs after `recover()`, and the cell says after how many cuts it repaired something.\n\
-         Where two documents name one that can be linked with one alone, it leaves that to the application: *left*.\n\
-         *To many, behind it*: a source with more holders than one transaction changes, which is what each of them is here\n\
-         (`FanOut::new().in_transaction(0).batch(1)`), so its copies follow the commit, holder by holder.\n\
-         *The same*: the write sends the same commands as on a standalone server, and is not cut once more.\n\n\
-         {}\n\n\
-         {}.\n\
-         The program that makes this table is a test:\n\
-         `ODM_CRASH_MATRIX=book/src/crash-matrix.md cargo test -p odm-tests --test crashes`. Without the variable it\n\
-         tries one row of nine, some on every edge, each time others.\n",
-        table.text,
-        table.total()
-    )
+/// The matrix as the page shows it.
+fn lines(matrix: &Matrix) -> Vec<page::Line> {
+    matrix
+        .values()
+        .map(|(edge, write, modes)| page::Line {
+            edge: (*edge).to_owned(),
+            write: (*write).to_owned(),
+            results: Mode::ALL
+                .iter()
+                .map(|mode| modes.get(mode).map(Cuts::result).unwrap_or_default())
+                .collect(),
+        })
+        .collect()
 }

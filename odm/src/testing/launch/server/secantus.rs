@@ -8,9 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tokio::process::Command;
 
-use super::flags;
-use crate::process::Process;
-use crate::workspace::{find_program, step};
+use crate::testing::launch::process::Process;
+use crate::testing::launch::programs::{find_program, flags, step};
 
 /// The release that is installed from PyPI.
 const VERSION: &str = "0.7.0b3";

@@ -8,10 +8,11 @@ use mongodb::bson::{Document, doc};
 use tokio::process::Command;
 use tokio::time::Instant;
 
-use super::{flags, probe};
+use super::probe;
+use crate::testing::launch::programs::flags;
 
 /// The name of the replica set.
-const SET: &str = "odm";
+pub const SET: &str = "odm";
 
 /// The error code of `replSetInitiate` for a set that was initiated before.
 const ALREADY_INITIALIZED: i32 = 23;

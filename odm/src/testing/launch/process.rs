@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::workspace::step;
+use super::programs::step;
 
 /// A running child; dropping it stops it and its process group.
 #[derive(Debug)]
@@ -29,8 +29,24 @@ impl Process {
     ///
     /// A child that is stopped gets `grace` to end by itself before it is killed.
     pub fn spawn(name: impl Into<String>, command: &mut Command, grace: Duration) -> Result<Self> {
-        let name = name.into();
         command.stdin(Stdio::null());
+        Self::start(name.into(), command, grace)
+    }
+
+    /// Starts `command` as [`Process::spawn`] does, and returns its standard input and output.
+    pub fn spawn_piped(
+        name: impl Into<String>,
+        command: &mut Command,
+        grace: Duration,
+    ) -> Result<(Self, ChildStdin, ChildStdout)> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = Self::start(name.into(), command, grace)?;
+        let stdin = process.child.stdin.take().context("it has no input")?;
+        let stdout = process.child.stdout.take().context("it has no output")?;
+        Ok((process, stdin, stdout))
+    }
+
+    fn start(name: String, command: &mut Command, grace: Duration) -> Result<Self> {
         #[cfg(unix)]
         command.process_group(0);
         let program = command.as_std().get_program().to_string_lossy().into_owned();
@@ -201,7 +217,8 @@ pub async fn unless_interrupted(work: impl Future<Output = Result<u8>>) -> Resul
     Ok(after_signal(2))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::io::Read;

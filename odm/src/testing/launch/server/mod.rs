@@ -1,13 +1,13 @@
-//! The MongoDB server a command talks to: given by URI, or started here and stopped with the command.
+//! The MongoDB server that a command or a test uses: given by URI, or started here and stopped when its guard is dropped.
 //!
-//! [`select`] decides from the command line and the [`Environment`]; [`obtain`] carries the decision out and
-//! returns once the server has answered as a primary.
+//! The caller decides on a [`Source`] from what the [`Environment`] has. [`obtain`] contacts or starts it, and returns once the
+//! server has answered as a primary.
 
-pub(crate) mod mongod;
-pub(crate) mod probe;
-mod secantus;
+pub mod docker;
+pub mod mongod;
+pub mod probe;
+pub mod secantus;
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
@@ -15,13 +15,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::ValueEnum;
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::time::Instant;
 
-use crate::process::Process;
-use crate::workspace::{find_program, is_executable, step};
+use crate::testing::launch::process::Process;
+use crate::testing::launch::programs::{find_program, is_executable, step};
 
 /// How long a server may take from its start to its first answer as a primary.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -31,20 +30,6 @@ const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// How many ports to try, since a free port may be taken between choosing and using it.
 const PORTS: u32 = 3;
-
-/// Where the server comes from, as asked for on the command line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Choice {
-    /// The first that is there: MONGODB_URI, mongod, SecantusDB.
-    #[default]
-    Auto,
-    /// The server MONGODB_URI names; it is used as it is and never stopped.
-    Uri,
-    /// A mongod (ODM_MONGOD, else from PATH), started as a replica set of one.
-    Mongod,
-    /// SecantusDB: `secantusd-rs` from PATH, else installed from PyPI under the target directory.
-    Secantus,
-}
 
 /// The environment that the choice of a server depends on.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +42,8 @@ pub struct Environment {
     pub mongod: Option<PathBuf>,
     /// `secantusd-rs` on PATH.
     pub secantusd_rs: Option<PathBuf>,
+    /// `docker` on PATH.
+    pub docker: Option<PathBuf>,
 }
 
 /// A program named by a variable.
@@ -82,6 +69,7 @@ impl Environment {
             }),
             mongod: find_program("mongod"),
             secantusd_rs: find_program("secantusd-rs"),
+            docker: find_program("docker"),
         }
     }
 }
@@ -95,10 +83,19 @@ fn variable(name: &str) -> Option<String> {
 /// A server that was decided on and not yet contacted or started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
+    /// A server that runs: it is used as it is and never stopped.
     Uri(String),
+    /// A `mongod`, started as a replica set of one.
     Mongod(PathBuf),
+    /// `mongod` in a container, as a replica set of one.
+    Docker(PathBuf),
+    /// SecantusDB in Rust.
     SecantusRs(PathBuf),
-    SecantusPy,
+    /// SecantusDB in Python, installed from PyPI below a folder.
+    SecantusPy {
+        /// The folder that the packages are installed in.
+        tools: PathBuf,
+    },
 }
 
 impl Source {
@@ -107,39 +104,48 @@ impl Source {
         match self {
             Self::Uri(_) => "uri",
             Self::Mongod(_) => "mongod",
+            Self::Docker(_) => "docker",
             Self::SecantusRs(_) => "secantus-rs",
-            Self::SecantusPy => "secantus-py",
+            Self::SecantusPy { .. } => "secantus-py",
         }
+    }
+
+    /// SecantusDB: `secantusd-rs` where it is on PATH, else from PyPI with its packages below `tools`.
+    pub fn stand_in(environment: &Environment, tools: PathBuf) -> Self {
+        match &environment.secantusd_rs {
+            Some(program) => Self::SecantusRs(program.clone()),
+            None => Self::SecantusPy { tools },
+        }
+    }
+
+    /// Whether the server is a stand-in for MongoDB.
+    pub fn is_stand_in(&self) -> bool {
+        matches!(self, Self::SecantusRs(_) | Self::SecantusPy { .. })
     }
 }
 
-/// Decides which server to use.
-pub fn select(choice: Choice, environment: &Environment) -> Result<Source> {
-    match choice {
-        Choice::Uri => match &environment.uri {
-            Some(uri) => Ok(Source::Uri(uri.clone())),
-            None => {
-                bail!("`--server uri` needs MONGODB_URI to be set to the connection string of the server")
-            }
-        },
-        Choice::Mongod => match find_mongod(environment)? {
-            Some(program) => Ok(Source::Mongod(program)),
-            None => bail!(
-                "`--server mongod` found no mongod: set ODM_MONGOD to the path of one, or put one on PATH"
-            ),
-        },
-        Choice::Secantus => Ok(secantus(environment)),
-        Choice::Auto => {
-            if let Some(uri) = &environment.uri {
-                return Ok(Source::Uri(uri.clone()));
-            }
-            Ok(find_mongod(environment)?.map_or_else(|| secantus(environment), Source::Mongod))
-        }
-    }
+/// Where a server that is started here has its data and listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// A temporary folder, and a free port.
+    Temporary {
+        /// Leave the server and its data when the guard is dropped, and print where they are.
+        keep: bool,
+    },
+    /// A folder that stays, and a port.
+    Folder {
+        /// The folder, which is created where it is missing.
+        dir: PathBuf,
+        /// The port of 127.0.0.1.
+        port: u16,
+    },
 }
 
 /// The mongod that the environment names.
-pub(crate) fn find_mongod(environment: &Environment) -> Result<Option<PathBuf>> {
+///
+/// # Errors
+/// Where `ODM_MONGOD` names no program.
+pub fn find_mongod(environment: &Environment) -> Result<Option<PathBuf>> {
     match &environment.odm_mongod {
         Some(Named {
             program: Some(program),
@@ -152,13 +158,6 @@ pub(crate) fn find_mongod(environment: &Environment) -> Result<Option<PathBuf>> 
     }
 }
 
-fn secantus(environment: &Environment) -> Source {
-    environment
-        .secantusd_rs
-        .clone()
-        .map_or(Source::SecantusPy, Source::SecantusRs)
-}
-
 /// A server that has answered. Dropping it stops what was started here.
 #[derive(Debug)]
 pub struct Server {
@@ -168,6 +167,31 @@ pub struct Server {
 }
 
 impl Server {
+    /// The connection string.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// What kind of server it is: see [`Source::kind`].
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// Waits until a server that was started here ends by itself, and describes its end.
+    pub async fn ended(&mut self) -> String {
+        let Some(started) = &mut self.started else {
+            return std::future::pending().await;
+        };
+        let status = match started.process.wait().await {
+            Ok(status) => status.to_string(),
+            Err(error) => format!("{error:#}"),
+        };
+        format!(
+            "the server ended early ({status}); {}",
+            describe_log(&started.log)
+        )
+    }
+
     /// Tells `command` where the server is and what kind of server it is.
     pub fn tell(&self, command: &mut Command) {
         command
@@ -190,6 +214,7 @@ impl Server {
 #[derive(Debug)]
 struct Started {
     process: Process,
+    /// A folder that is removed with the server.
     dir: Option<TempDir>,
     log: PathBuf,
     uri: String,
@@ -215,36 +240,47 @@ impl Drop for Started {
 
 /// Does what [`obtain`] does for several lanes of tests, and starts a server for each where one would leave a core idle:
 /// SecantusDB in Python is one interpreter. One that is kept stays alone.
+///
+/// # Errors
+/// Where a server can't be contacted or started.
 pub async fn obtain_for_lanes(source: Source, keep: bool, lanes: usize) -> Result<Vec<Server>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let servers = match source == Source::SecantusPy && !keep {
-        true => lanes.min(cores).max(1),
-        false => 1,
+    let servers = if matches!(source, Source::SecantusPy { .. }) && !keep {
+        lanes.min(cores).max(1)
+    } else {
+        1
     };
     let mut all = Vec::new();
     while all.len() < servers {
-        all.push(obtain(source.clone(), keep).await?);
+        all.push(obtain(source.clone(), Home::Temporary { keep }).await?);
     }
     Ok(all)
 }
 
 /// Contacts or starts the server, and waits until it answers.
-pub async fn obtain(source: Source, keep: bool) -> Result<Server> {
+///
+/// # Errors
+/// Where it can't be contacted or started, with the end of its log.
+pub async fn obtain(source: Source, home: Home) -> Result<Server> {
     let kind = source.kind();
     match source {
         Source::Uri(uri) => given(uri, kind).await,
         Source::Mongod(program) => {
             let launch = |dir: &Path, port| mongod::command(&program, dir, port);
-            start(kind, keep, launch, mongod::ready).await
+            start(kind, &home, launch, mongod::ready).await
+        }
+        Source::Docker(program) => {
+            let launch = |dir: &Path, port| docker::command(&program, dir, port);
+            start(kind, &home, launch, mongod::ready).await
         }
         Source::SecantusRs(program) => {
             let launch = |dir: &Path, port| secantus::native_command(&program, dir, port);
-            start(kind, keep, launch, probe::until_primary).await
+            start(kind, &home, launch, probe::until_primary).await
         }
-        Source::SecantusPy => {
-            let python = secantus::install(&crate::workspace::target_dir()).await?;
+        Source::SecantusPy { tools } => {
+            let python = secantus::install(&tools).await?;
             let launch = |dir: &Path, port| secantus::python_command(&python, dir, port);
-            start(kind, keep, launch, probe::until_primary).await
+            start(kind, &home, launch, probe::until_primary).await
         }
     }
 }
@@ -270,7 +306,7 @@ async fn given(uri: String, kind: &'static str) -> Result<Server> {
 /// Starts a server that `launch` describes and waits until `ready` says that it is a primary.
 async fn start<R>(
     kind: &'static str,
-    keep: bool,
+    home: &Home,
     launch: impl Fn(&Path, u16) -> Result<Command>,
     ready: impl Fn(u16, Instant) -> R,
 ) -> Result<Server>
@@ -279,23 +315,19 @@ where
 {
     let mut attempt = 1;
     loop {
-        let port = free_port()?;
-        let dir = tempfile::Builder::new()
-            .prefix("odm-server-")
-            .tempdir()
-            .context("no temporary folder for the server: set TMPDIR to a folder that can be written to")?;
-        let log = dir.path().join("server.log");
+        let Lodging { dir, temporary, port } = Lodging::of(home)?;
+        let log = dir.join("server.log");
         let output = File::create(&log).with_context(|| format!("{} cannot be written", log.display()))?;
-        let mut command = launch(dir.path(), port)?;
+        let mut command = launch(&dir, port)?;
         command
-            .current_dir(dir.path())
+            .current_dir(&dir)
             .stdout(output.try_clone()?)
             .stderr(output);
         step(format!("starting {kind} on port {port}"));
         let process = Process::spawn(kind, &mut command, STOP_WITHIN)?;
         let mut started = Started {
             process,
-            dir: Some(dir),
+            dir: temporary,
             log,
             uri: String::new(),
             keep: false,
@@ -315,7 +347,7 @@ where
                 let uri = hello.uri(port);
                 step(format!("using {hello} at {uri}"));
                 started.uri.clone_from(&uri);
-                started.keep = keep;
+                started.keep = matches!(home, Home::Temporary { keep: true });
                 return Ok(Server {
                     uri,
                     kind,
@@ -324,11 +356,47 @@ where
             }
             Err(error) => {
                 let tail = describe_log(&started.log);
-                if attempt < PORTS && tail.to_lowercase().contains("address already in use") {
-                    attempt += 1;
-                    continue;
+                let is_taken = tail.to_lowercase().contains("address already in use");
+                match home {
+                    Home::Temporary { .. } if is_taken && attempt < PORTS => attempt += 1,
+                    _ => bail!("{kind} did not get ready: {error:#}; {tail}"),
                 }
-                bail!("{kind} did not get ready: {error:#}; {tail}");
+            }
+        }
+    }
+}
+
+/// The folder and the port of a server that is about to be started.
+struct Lodging {
+    dir: PathBuf,
+    temporary: Option<TempDir>,
+    port: u16,
+}
+
+impl Lodging {
+    fn of(home: &Home) -> Result<Self> {
+        match home {
+            Home::Temporary { .. } => {
+                let temporary = tempfile::Builder::new().prefix("odm-server-").tempdir().context(
+                    "no temporary folder for the server: set TMPDIR to a folder that can be written to",
+                )?;
+                Ok(Self {
+                    dir: temporary.path().to_owned(),
+                    temporary: Some(temporary),
+                    port: free_port()?,
+                })
+            }
+            Home::Folder { dir, port } => {
+                std::fs::create_dir_all(dir)
+                    .with_context(|| format!("{} cannot be created", dir.display()))?;
+                TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).with_context(|| {
+                    format!("port {port} of this machine is in use: stop the program that listens on it, or choose another port")
+                })?;
+                Ok(Self {
+                    dir: std::path::absolute(dir)?,
+                    temporary: None,
+                    port: *port,
+                })
             }
         }
     }
@@ -340,7 +408,8 @@ fn free_port() -> Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-pub(crate) fn describe_log(path: &Path) -> String {
+/// The end of a log, or why there is none.
+pub fn describe_log(path: &Path) -> String {
     match tail(path, 30) {
         Ok(text) if text.is_empty() => "its log is empty".to_owned(),
         Ok(text) => format!("its log ends with:\n{text}"),
@@ -361,96 +430,9 @@ fn tail(path: &Path, lines: usize) -> std::io::Result<String> {
     Ok(all[all.len().saturating_sub(lines)..].join("\n"))
 }
 
-/// `--flag value` pairs as arguments.
-fn flags<const N: usize>(pairs: [(&str, &OsStr); N]) -> Vec<std::ffi::OsString> {
-    pairs
-        .into_iter()
-        .flat_map(|(flag, value)| [flag.into(), value.to_owned()])
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn everything() -> Environment {
-        Environment {
-            uri: Some("mongodb://db.example".into()),
-            odm_mongod: Some(Named {
-                value: "m8".into(),
-                program: Some("/opt/m8".into()),
-            }),
-            mongod: Some("/usr/bin/mongod".into()),
-            secantusd_rs: Some("/usr/bin/secantusd-rs".into()),
-        }
-    }
-
-    fn refusal(choice: Choice, environment: &Environment) -> String {
-        select(choice, environment)
-            .err()
-            .map(|error| format!("{error:#}"))
-            .unwrap_or_default()
-    }
-
-    #[test]
-    fn auto_takes_the_first_there_is() -> Result<()> {
-        let mut environment = everything();
-        assert_eq!(
-            select(Choice::Auto, &environment)?,
-            Source::Uri("mongodb://db.example".into())
-        );
-        environment.uri = None;
-        assert_eq!(
-            select(Choice::Auto, &environment)?,
-            Source::Mongod("/opt/m8".into())
-        );
-        environment.odm_mongod = None;
-        assert_eq!(
-            select(Choice::Auto, &environment)?,
-            Source::Mongod("/usr/bin/mongod".into())
-        );
-        environment.mongod = None;
-        assert_eq!(
-            select(Choice::Auto, &environment)?,
-            Source::SecantusRs("/usr/bin/secantusd-rs".into())
-        );
-        environment.secantusd_rs = None;
-        assert_eq!(select(Choice::Auto, &environment)?, Source::SecantusPy);
-        Ok(())
-    }
-
-    #[test]
-    fn a_choice_skips_the_servers_before_it() -> Result<()> {
-        let environment = everything();
-        assert_eq!(select(Choice::Uri, &environment)?.kind(), "uri");
-        assert_eq!(select(Choice::Mongod, &environment)?.kind(), "mongod");
-        assert_eq!(select(Choice::Secantus, &environment)?.kind(), "secantus-rs");
-        assert_eq!(
-            select(Choice::Secantus, &Environment::default())?.kind(),
-            "secantus-py"
-        );
-        Ok(())
-    }
-
-    #[test]
-    fn missing_programs_are_named() {
-        let nothing = Environment::default();
-        assert!(refusal(Choice::Uri, &nothing).contains("MONGODB_URI"));
-        assert!(refusal(Choice::Mongod, &nothing).contains("ODM_MONGOD"));
-    }
-
-    #[test]
-    fn a_wrong_odm_mongod_is_not_passed_over() {
-        let mut environment = everything();
-        environment.uri = None;
-        environment.odm_mongod = Some(Named {
-            value: "/no/such".into(),
-            program: None,
-        });
-        for choice in [Choice::Auto, Choice::Mongod] {
-            assert!(refusal(choice, &environment).contains("/no/such"));
-        }
-    }
 
     #[test]
     fn a_free_port_can_be_listened_on() -> Result<()> {
@@ -480,7 +462,14 @@ mod tests {
             command.args(["-c", "echo no disk left; exit 3"]);
             Ok(command)
         };
-        let message = match start("mongod", false, launch, probe::until_primary).await {
+        let message = match start(
+            "mongod",
+            &Home::Temporary { keep: false },
+            launch,
+            probe::until_primary,
+        )
+        .await
+        {
             Ok(server) => panic!("started: {server:?}"),
             Err(error) => format!("{error:#}"),
         };

@@ -1,0 +1,335 @@
+//! The options of every attribute, in one list. The parsers take no other ones, the messages about unknown options are made of
+//! it, and a test of the guide compares it with the page of the attributes.
+
+/// An attribute in one place, with its options.
+pub struct Attribute {
+    /// As a message shows it: `#[document(…)]`.
+    pub shown: &'static str,
+    pub options: &'static [Key],
+    /// The end of the list in a message: where to declare what is often looked for here.
+    pub advice: &'static str,
+}
+
+/// One option.
+pub struct Key {
+    pub name: &'static str,
+    /// As it is written, in each of its forms.
+    pub syntax: &'static [&'static str],
+    /// In a message behind the syntax.
+    pub note: &'static str,
+}
+
+impl Attribute {
+    const fn new(shown: &'static str, options: &'static [Key]) -> Attribute {
+        Attribute {
+            shown,
+            options,
+            advice: "",
+        }
+    }
+
+    const fn advised(self, advice: &'static str) -> Attribute {
+        Attribute { advice, ..self }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.options.iter().any(|key| key.name == name)
+    }
+}
+
+const fn key(name: &'static str, syntax: &'static [&'static str]) -> Key {
+    Key {
+        name,
+        syntax,
+        note: "",
+    }
+}
+
+const fn noted(name: &'static str, syntax: &'static [&'static str], note: &'static str) -> Key {
+    Key { name, syntax, note }
+}
+
+const CRATE: Key = key("crate", &["crate = \"…\""]);
+const DERIVE: Key = key("derive", &["derive(…)"]);
+
+/// On a struct that derives `Document`.
+pub static DOCUMENT: Attribute = Attribute::new(
+    "#[document(…)]",
+    &[
+        key("collection", &["collection = \"…\""]),
+        key("index", &["index(fields(…))"]),
+        key("collation", &["collation(locale = \"…\")"]),
+        key("timestamps", &["timestamps"]),
+        key("version", &["version"]),
+        key("expire", &["expire = field"]),
+        key("append_only", &["append_only"]),
+        key("sole_writer", &["sole_writer"]),
+        key("validation", &["validation(level = …, action = …)"]),
+        DERIVE,
+        key("new", &["new(derive(…))"]),
+        CRATE,
+    ],
+);
+
+/// `expire(…)` of a document.
+pub static EXPIRE: Attribute = Attribute::new(
+    "#[document(expire(…))]",
+    &[
+        key("field", &["field = created_at"]),
+        key("after", &["after = SECONDS"]),
+    ],
+);
+
+/// `validation(…)` of a document.
+pub static VALIDATION: Attribute = Attribute::new(
+    "#[document(validation(…))]",
+    &[
+        key("level", &["level = off | moderate | strict"]),
+        key("action", &["action = warn | error"]),
+    ],
+);
+
+/// `timestamps(…)` of a document.
+pub static TIMESTAMPS: Attribute = Attribute::new(
+    "#[document(timestamps(…))]",
+    &[
+        key("created", &["created = field"]),
+        key("updated", &["updated = field"]),
+    ],
+);
+
+/// `collation(…)` of a document or an index.
+pub static COLLATION: Attribute = Attribute::new(
+    "collation(…)",
+    &[
+        key("locale", &["locale = \"en\""]),
+        key("strength", &["strength = N"]),
+        key("numeric_ordering", &["numeric_ordering"]),
+    ],
+);
+
+const UNIQUE: Key = key("unique", &["unique"]);
+const SPARSE: Key = key("sparse", &["sparse"]);
+const NAME: Key = key("name", &["name = \"…\""]);
+const EXPIRE_AFTER: Key = key("expire_after", &["expire_after = SECONDS"]);
+const PARTIAL: Key = key("partial", &["partial = |p| …"]);
+const INDEX_COLLATION: Key = key("collation", &["collation(locale = \"en\")"]);
+const DEFAULT_LANGUAGE: Key = noted("default_language", &["default_language = \"…\""], " (of texts)");
+const LANGUAGE_OVERRIDE: Key = noted("language_override", &["language_override = \"…\""], " (of texts)");
+
+/// On a field: an index.
+pub static INDEX: Attribute = Attribute::new(
+    "#[index(…)]",
+    &[
+        key("desc", &["desc"]),
+        key("text", &["text"]),
+        key("geo", &["geo"]),
+        key("hashed", &["hashed"]),
+        UNIQUE,
+        SPARSE,
+        NAME,
+        EXPIRE_AFTER,
+        PARTIAL,
+        INDEX_COLLATION,
+        DEFAULT_LANGUAGE,
+        LANGUAGE_OVERRIDE,
+    ],
+);
+
+/// `index(…)` of a document.
+pub static DOCUMENT_INDEX: Attribute = Attribute::new(
+    "#[document(index(…))]",
+    &[
+        key("fields", &["fields(…)"]),
+        UNIQUE,
+        SPARSE,
+        NAME,
+        EXPIRE_AFTER,
+        PARTIAL,
+        INDEX_COLLATION,
+        DEFAULT_LANGUAGE,
+        LANGUAGE_OVERRIDE,
+    ],
+);
+
+/// On a field: what is embedded, and how much of it.
+pub static EMBED: Attribute = Attribute::new(
+    "#[embed(…)]",
+    &[
+        noted("max", &["max = N"], " (items)"),
+        noted("key_len", &["key_len = N"], " (of a map's keys)"),
+        noted("depth", &["depth = N"], " (of a type inside itself)"),
+        key("large", &["large = \"reason\""]),
+    ],
+)
+.advised(
+    "; the length of a string and the range of a number are declared with `#[field(max_len = N)]` and `#[field(min = N, max = N)]`",
+);
+
+/// On a type that derives `Embed`.
+pub static EMBED_TYPE: Attribute = Attribute::new(
+    "#[embed(…)]",
+    &[
+        noted("id", &["id"], " (the type may stand in `_id`)"),
+        noted("derive", &["derive(…)"], " (of the structs that are made for it)"),
+        CRATE,
+    ],
+)
+.advised(" for a whole type; a bound such as `max = N` is declared on the field with the array");
+
+/// On a field: the bounds of a value, and how it is stored.
+pub static FIELD: Attribute = Attribute::new(
+    "#[field(…)]",
+    &[
+        key("max_len", &["max_len = N"]),
+        key("min_len", &["min_len = N"]),
+        key("min", &["min = N"]),
+        key("max", &["max = N"]),
+        key("opaque", &["opaque"]),
+        key("extra", &["extra"]),
+        key("default", &["default = value"]),
+        key("stored", &["stored", "stored = Type"]),
+    ],
+)
+.advised("; the number of items of an array is declared with `#[embed(max = N)]`");
+
+const BY: Key = key("by", &["by = field"]);
+const ANY: Key = key("any", &["any(A, B)"]);
+const ON_DELETE: Key = key("on_delete", &["on_delete = …"]);
+const CHECK: Key = key("check", &["check = false"]);
+
+/// On a field: a reference.
+pub static REFERENCE: Attribute = Attribute::new(
+    "#[reference(…)]",
+    &[
+        key("many", &["many"]),
+        key("max", &["max = N"]),
+        key("expected", &["expected = N"]),
+        key("inverse", &["inverse = field"]),
+        BY,
+        ANY,
+        ON_DELETE,
+        CHECK,
+        key("index", &["index = false"]),
+    ],
+);
+
+/// On a field: the reference to the document that this one belongs to.
+pub static PARENT_REF: Attribute = Attribute::new(
+    "#[parent_ref(…)]",
+    &[
+        key("one", &["one"]),
+        key("order", &["order(-field)"]),
+        BY,
+        ANY,
+        ON_DELETE,
+        CHECK,
+        key("index", &["index = false"]),
+    ],
+);
+
+const OF_CHILDREN: Key = key("of", &["of = Child"]);
+const FILTER: Key = key("filter", &["filter = |c| …"]);
+const ORDER: Key = key("order", &["order(-field)"]);
+const SYNC: Key = key("sync", &["sync = atomic | eventual"]);
+const FIELDS: Key = key("fields", &["fields(name: Type, …)"]);
+const SYNC_OF_COPIES: Key = key("sync", &["sync = atomic | eventual | snapshot"]);
+
+/// On a field: a copy, or beside a reference several.
+pub static DENORMALIZE: Attribute = Attribute::new(
+    "#[denormalize(…)]",
+    &[
+        key("from", &["from = reference.field", "from = Document"]),
+        FIELDS,
+        SYNC_OF_COPIES,
+    ],
+);
+
+/// On a struct: its fields are copies.
+pub static DENORMALIZE_TYPE: Attribute = Attribute::new(
+    "#[denormalize(…)]",
+    &[key("from", &["from = Document"]), SYNC_OF_COPIES],
+);
+
+/// On a field: some of the children.
+pub static SUBSET: Attribute = Attribute::new(
+    "#[subset(…)]",
+    &[
+        OF_CHILDREN,
+        key("limit", &["limit = N"]),
+        ORDER,
+        FIELDS,
+        FILTER,
+        BY,
+        key("keep", &["keep = first | last"]),
+        SYNC,
+    ],
+);
+
+/// On a field: a number of the children, or a field of one of them.
+pub static COMPUTED: Attribute = Attribute::new(
+    "#[computed(…)]",
+    &[
+        key("count", &["count = Child"]),
+        key("sum", &["sum = Child.field"]),
+        key("avg", &["avg = Child.field"]),
+        key("min", &["min = Child.field"]),
+        key("max", &["max = Child.field"]),
+        key("first", &["first = Child.field"]),
+        key("last", &["last = Child.field"]),
+        ORDER,
+        FILTER,
+        BY,
+        SYNC,
+    ],
+);
+
+/// On a struct that derives `Embed`: its values are kept in buckets.
+pub static BUCKET: Attribute = Attribute::new(
+    "#[bucket(…)]",
+    &[
+        key("of", &["of = Post"]),
+        key("as_field", &["as_field = post"]),
+        key("items", &["items = comments"]),
+        key("size", &["size = N"]),
+        key("collection", &["collection = \"…\""]),
+        key("name", &["name = CommentBucket"]),
+        key("page", &["page = name"]),
+        key("count", &["count = name"]),
+        key("per", &["per = hour | day | month"]),
+        key("time", &["time = field"]),
+        key("start", &["start = name"]),
+        key("first", &["first = name"]),
+        key("last", &["last = name"]),
+        key("sum", &["sum(field, …)"]),
+        ON_DELETE,
+        CHECK,
+    ],
+);
+
+/// On a struct that derives `Projection`.
+pub static PROJECTION: Attribute =
+    Attribute::new("#[projection(…)]", &[key("of", &["of = Document"]), CRATE]);
+
+/// All of them, for tests.
+#[cfg(test)]
+pub static ALL: &[&Attribute] = &[
+    &DOCUMENT,
+    &EXPIRE,
+    &VALIDATION,
+    &TIMESTAMPS,
+    &DOCUMENT_INDEX,
+    &COLLATION,
+    &INDEX,
+    &EMBED,
+    &EMBED_TYPE,
+    &FIELD,
+    &REFERENCE,
+    &PARENT_REF,
+    &DENORMALIZE,
+    &DENORMALIZE_TYPE,
+    &SUBSET,
+    &COMPUTED,
+    &BUCKET,
+    &PROJECTION,
+];

@@ -1,0 +1,25 @@
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "people")]
+pub struct Person {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[field(max_len = 100)]
+    pub name: String,
+    #[reference(many, inverse = owner, max = 500)]
+    pub tasks: Vec<Ref<Task>>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tasks", index(fields(due_date, id)))]
+pub struct Task {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[field(max_len = 500)]
+    pub description: String,
+    pub due_date: DateTime,
+    #[reference(inverse = tasks)]
+    pub owner: Ref<Person>,
+}
