@@ -1,5 +1,6 @@
 //! The guide of odm. Every page is a module here, so that `cargo test -p odm-book` compiles and runs its samples.
 
+pub mod blog;
 pub mod designs;
 pub mod films;
 pub mod people;
@@ -118,6 +119,16 @@ pages! {
     design_buckets => "src/designs/buckets.md";
     design_outlier => "src/designs/outlier.md";
     design_tree => "src/designs/tree.md";
+    application => "src/application.md";
+    deployment => "src/deployment.md";
+    runbook => "src/runbook.md";
+    coming_from => "src/coming-from.md";
+    from_mongoose => "src/from-mongoose.md";
+    from_beanie => "src/from-beanie.md";
+    from_prisma => "src/from-prisma.md";
+    from_mongodm => "src/from-mongodm.md";
+    from_oximod => "src/from-oximod.md";
+    from_driver => "src/from-driver.md";
 }
 
 #[cfg(test)]
@@ -182,6 +193,11 @@ mod tests {
                 "inserting",
                 include_str!("src/inserting.md"),
                 include_str!("people.rs"),
+            ),
+            (
+                "coming-from",
+                include_str!("src/coming-from.md"),
+                include_str!("blog.rs"),
             ),
             (
                 "querying",

@@ -1,0 +1,383 @@
+//! The routes, with what they read and answer as JSON.
+
+use crate::metrics::Metrics;
+use crate::model::{Author, Byline, Comment, NewAuthor, NewPost, Post};
+use crate::problem::Problem;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{MatchedPath, Path, Query, Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::{get, put};
+use axum::{Json, Router};
+use mongodb::bson::{DateTime, doc, oid::ObjectId};
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+use tracing::{Instrument, field::Empty};
+
+// ANCHOR: router
+/// What every handler gets: cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    pub odm: Odm,
+    pub metrics: Metrics,
+}
+
+pub fn router(app: App) -> Router {
+    let author = get(author).put(put_author).delete(delete_author);
+    Router::new()
+        .route("/authors/{handle}", author)
+        .route("/posts/{slug}", get(post).put(put_post).delete(delete_post))
+        .route("/posts/{slug}/comments", get(comments))
+        .route("/posts/{slug}/comments/{id}", put(put_comment))
+        .route("/feed", get(feed))
+        .route("/health", get(|| async { "ok" }))
+        .route("/ready", get(ready))
+        .route("/metrics", get(metrics))
+        .layer(from_fn(traced))
+        .with_state(app)
+}
+
+/// The span of a request, in which the library's spans are.
+async fn traced(request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map_or("(no route)", MatchedPath::as_str).to_owned();
+    let method = request.method().clone();
+    let span = tracing::info_span!("request", %method, path, status = Empty);
+    let response = next.run(request).instrument(span.clone()).await;
+    span.record("status", response.status().as_u16());
+    response
+}
+
+type Answer<T> = Result<Json<T>, Problem>;
+type Body<T> = Result<Json<T>, JsonRejection>;
+// ANCHOR_END: router
+
+// ANCHOR: authors
+#[derive(Deserialize)]
+struct AuthorBody {
+    name: String,
+}
+
+#[derive(Serialize)]
+struct AuthorPage {
+    handle: String,
+    name: String,
+    posts: i64,
+    newest: Vec<Newest>,
+}
+
+#[derive(Serialize)]
+struct Newest {
+    slug: String,
+    title: String,
+    at: String,
+}
+
+impl From<Author> for AuthorPage {
+    fn from(author: Author) -> AuthorPage {
+        let newest = author.newest.into_iter().map(|post| Newest {
+            slug: post.id.into_key(),
+            title: post.title,
+            at: rfc3339(post.at),
+        });
+        AuthorPage {
+            handle: author.handle,
+            name: author.name,
+            posts: author.posts,
+            newest: newest.collect(),
+        }
+    }
+}
+
+/// One read: the count and the newest posts are in the author.
+async fn author(
+    State(app): State<App>,
+    Path(handle): Path<String>,
+) -> Answer<AuthorPage> {
+    let author = app.odm.collection::<Author>().get(handle.as_str()).await?;
+    Ok(Json(author.ok_or_else(missing)?.into()))
+}
+
+/// Creates an author, or changes the name: in all posts and comments too.
+async fn put_author(
+    State(app): State<App>,
+    Path(handle): Path<String>,
+    body: Body<AuthorBody>,
+) -> Answer<AuthorPage> {
+    let Json(AuthorBody { name }) = body?;
+    let authors = app.odm.collection::<Author>();
+    let new = NewAuthor { handle: handle.clone(), name: name.clone() };
+    let author = match authors.insert(new).await {
+        Err(odm::Error::DuplicateKey { .. }) => {
+            let renamed = authors.update(handle.as_str()).set(|a| a.name, name);
+            renamed.returning().await?.ok_or_else(missing)?
+        }
+        inserted => inserted?,
+    };
+    Ok(Json(author.into()))
+}
+
+/// Refused while there are posts or comments of the author (`restrict`).
+async fn delete_author(
+    State(app): State<App>,
+    Path(handle): Path<String>,
+) -> Result<StatusCode, Problem> {
+    app.odm.collection::<Author>().delete(handle.as_str()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+// ANCHOR_END: authors
+
+// ANCHOR: posts
+#[derive(Deserialize)]
+struct PostBody {
+    author: String,
+    title: String,
+    text: String,
+    /// The version that the client has read, if it changes a post.
+    version: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct PostPage {
+    slug: String,
+    title: String,
+    text: String,
+    at: String,
+    author: By,
+    comments: i64,
+    version: i64,
+}
+
+#[derive(Serialize)]
+struct By {
+    handle: String,
+    name: String,
+}
+
+impl From<Byline> for By {
+    fn from(author: Byline) -> By {
+        By { handle: author.id.into_key(), name: author.name }
+    }
+}
+
+impl From<Post> for PostPage {
+    fn from(post: Post) -> PostPage {
+        PostPage {
+            slug: post.slug,
+            title: post.title,
+            text: post.text,
+            at: rfc3339(post.at),
+            author: post.author.into(),
+            comments: post.comments,
+            version: post.version,
+        }
+    }
+}
+
+async fn post(
+    State(app): State<App>,
+    Path(slug): Path<String>,
+) -> Answer<PostPage> {
+    let post = app.odm.collection::<Post>().get(slug.as_str()).await?;
+    Ok(Json(post.ok_or_else(missing)?.into()))
+}
+
+/// Creates a post, or changes it. With a version, only the post that the client has
+/// read is changed.
+async fn put_post(
+    State(app): State<App>,
+    Path(slug): Path<String>,
+    body: Body<PostBody>,
+) -> Answer<PostPage> {
+    let Json(PostBody { author, title, text, version }) = body?;
+    let posts = app.odm.collection::<Post>();
+    let author = Ref::<Author>::new(author);
+    let update = match version {
+        Some(version) => {
+            let read = posts.get(slug.as_str()).await?.ok_or_else(missing)?;
+            if read.version != version {
+                return Err(Problem::new(
+                    StatusCode::CONFLICT,
+                    "it was changed meanwhile",
+                ));
+            }
+            posts.update(&read)
+        }
+        None => {
+            let new = NewPost {
+                slug: slug.clone(),
+                title: title.clone(),
+                text: text.clone(),
+                at: DateTime::now(),
+                author: author.clone(),
+            };
+            match posts.insert(new).await {
+                Err(odm::Error::DuplicateKey { .. }) => posts.update(slug.as_str()),
+                inserted => return Ok(Json(inserted?.into())),
+            }
+        }
+    };
+    let changed = update
+        .set(|p| p.title, title)
+        .set(|p| p.text, text)
+        .set(|p| p.author, author)
+        .returning()
+        .await?;
+    Ok(Json(changed.ok_or_else(missing)?.into()))
+}
+
+/// Deletes a post with its comments: the buckets are deleted with their parent.
+async fn delete_post(
+    State(app): State<App>,
+    Path(slug): Path<String>,
+) -> Result<StatusCode, Problem> {
+    app.odm.collection::<Post>().delete(slug.as_str()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+// ANCHOR_END: posts
+
+// ANCHOR: comments
+#[derive(Deserialize)]
+struct CommentBody {
+    by: String,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct CommentLine {
+    id: String,
+    by: By,
+    text: String,
+    at: String,
+}
+
+#[derive(Deserialize)]
+struct PageNumber {
+    page: Option<i32>,
+}
+
+/// A page of comments is one document.
+async fn comments(
+    State(app): State<App>,
+    Path(slug): Path<String>,
+    Query(PageNumber { page }): Query<PageNumber>,
+) -> Answer<Vec<CommentLine>> {
+    let comments = app.odm.buckets::<Comment>();
+    let page = comments.page(slug.as_str(), page.unwrap_or(1)).await?;
+    let lines = page.into_iter().map(|comment| CommentLine {
+        id: comment.id.to_hex(),
+        by: By { handle: comment.by.into_key(), name: comment.name },
+        text: comment.text,
+        at: rfc3339(comment.at),
+    });
+    Ok(Json(lines.collect()))
+}
+
+/// Adds a comment. A request that is sent again adds it once: the client chooses
+/// the id, and two transactions that add it write the same bucket.
+async fn put_comment(
+    State(app): State<App>,
+    Path((slug, id)): Path<(String, String)>,
+    body: Body<CommentBody>,
+) -> Result<StatusCode, Problem> {
+    let Json(CommentBody { by, text }) = body?;
+    let not_an_id =
+        |_| Problem::new(StatusCode::BAD_REQUEST, "write 24 hex digits");
+    let id = ObjectId::parse_str(&id).map_err(not_an_id)?;
+    let post = Ref::<Post>::new(slug);
+    let (by, name, at) = (Ref::new(by), String::new(), DateTime::now());
+    let comment = Comment { id, by, name, text, at }; // the name is filled in
+    let is_new = app
+        .odm
+        .transaction(async |tx| {
+            let comments = tx.buckets::<Comment>();
+            let of_post = comments.collection().find(|b| b.post.eq(post.clone()));
+            if of_post.and(|b| b.comments.id.eq(id)).exists().await? {
+                return Ok(false);
+            }
+            comments.push(&post, comment.clone()).await?;
+            Ok(true)
+        })
+        .await?;
+    Ok(if is_new { StatusCode::CREATED } else { StatusCode::OK })
+}
+// ANCHOR_END: comments
+
+// ANCHOR: feed
+/// The fields of a post that the feed reads: not its text.
+#[derive(Projection, Deserialize)]
+#[projection(of = Post)]
+struct Headline {
+    #[serde(rename = "_id")]
+    slug: String,
+    title: String,
+    at: DateTime,
+    author: Byline,
+    comments: i64,
+}
+
+#[derive(Deserialize)]
+struct Feed {
+    after: Option<String>,
+    limit: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct FeedPage {
+    posts: Vec<FeedLine>,
+    /// Sent back as `after`, it reads the next page.
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct FeedLine {
+    slug: String,
+    title: String,
+    at: String,
+    author: By,
+    comments: i64,
+}
+
+/// The newest posts. Each page begins where the last one ended, by the index.
+async fn feed(
+    State(app): State<App>,
+    Query(Feed { after, limit }): Query<Feed>,
+) -> Answer<FeedPage> {
+    let posts = app.odm.collection::<Post>();
+    let newest = posts.find_all().sort(|p| p.at.desc()).select::<Headline>();
+    let page = newest.page(limit.unwrap_or(20).clamp(1, 100));
+    let page = match after {
+        Some(token) => page.after(token).await?,
+        None => page.await?,
+    };
+    let lines = page.items.into_iter().map(|post| FeedLine {
+        slug: post.slug,
+        title: post.title,
+        at: rfc3339(post.at),
+        author: post.author.into(),
+        comments: post.comments,
+    });
+    let next = page.next.map(|token| token.to_string());
+    Ok(Json(FeedPage { posts: lines.collect(), next }))
+}
+// ANCHOR_END: feed
+
+/// Whether the server answers: for a load balancer.
+async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
+    let ping = app.odm.database().run_command(doc! { "ping": 1 }).await;
+    ping.map_err(odm::Error::from)?;
+    Ok("ok")
+}
+
+async fn metrics(State(app): State<App>) -> String {
+    app.metrics.to_string()
+}
+
+fn missing() -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "there is no such document")
+}
+
+fn rfc3339(time: DateTime) -> String {
+    time.try_to_rfc3339_string().unwrap_or_else(|_| time.to_string())
+}

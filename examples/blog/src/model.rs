@@ -1,0 +1,62 @@
+//! The documents.
+
+use mongodb::bson::{DateTime, oid::ObjectId};
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+// ANCHOR: models
+/// The id is the handle, which the client chooses: a request can be repeated.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "authors")]
+pub struct Author {
+    #[serde(rename = "_id")]
+    #[field(min_len = 1, max_len = 40)]
+    pub handle: String,
+    #[field(min_len = 1, max_len = 60)]
+    pub name: String,
+    #[computed(count = Post)]
+    pub posts: i64,
+    /// The author's page shows them, so that it is one read.
+    #[subset(of = Post, limit = 5, order(-at), fields(title: String, at: DateTime))]
+    pub newest: Vec<NewestPost>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "posts", version, index(fields(at, slug)))]
+pub struct Post {
+    #[serde(rename = "_id")]
+    #[field(min_len = 1, max_len = 80)]
+    pub slug: String,
+    #[field(min_len = 1, max_len = 120)]
+    pub title: String,
+    #[field(max_len = 20_000)]
+    pub text: String,
+    pub at: DateTime,
+    /// The name is a copy, so that the feed needs no join.
+    #[parent_ref(order(-at), on_delete = restrict)]
+    #[denormalize(from = Author, fields(name: String))]
+    pub author: Byline,
+    #[computed(sum = CommentBucket.count)]
+    pub comments: i64,
+    pub version: i64,
+}
+
+/// Fifty comments of a post are one document, a `CommentBucket`.
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Post, size = 50, time = at)]
+pub struct Comment {
+    pub id: ObjectId,
+    #[reference(on_delete = restrict)]
+    pub by: Ref<Author>,
+    #[denormalize(from = by.name)]
+    pub name: String,
+    #[field(min_len = 1, max_len = 2000)]
+    pub text: String,
+    pub at: DateTime,
+}
+
+/// One list, for the service, its command line and its tests.
+pub fn models() -> [odm::Model; 3] {
+    models![Author, Post, CommentBucket]
+}
+// ANCHOR_END: models
