@@ -352,7 +352,7 @@ fn tables(code: &Code, of: &str, silent: &mut Vec<String>) -> String {
     let mut more = String::new();
     let mut rest = |method: &Method, text: &str| {
         if !text.is_empty() {
-            write!(more, "- `{}`: {text}\n", method.name).expect("memory");
+            writeln!(more, "- `{}`: {text}", method.name).expect("memory");
         }
     };
     if !operations.is_empty() {
