@@ -22,7 +22,7 @@ macro_rules! chapter {
     };
 }
 
-/// What was measured for a chapter.
+/// The measurements of a chapter.
 struct Chapter {
     page: &'static str,
     models: &'static str,
