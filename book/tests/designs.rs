@@ -174,7 +174,7 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// The commands since the last row belong to this operation.
+    /// Adds a row for this operation, with the statements since the last row.
     fn row(&mut self, operation: &str) {
         let sent = self.sent.take();
         let mut statements: Vec<(usize, String)> = Vec::new();
@@ -193,7 +193,7 @@ impl<'a> Measured<'a> {
         self.rows.push((operation.to_owned(), row));
     }
 
-    /// The commands since the last row prepare the next one.
+    /// Forgets the statements since the last row, which only prepared the next one.
     fn prepared(&mut self) {
         self.sent.take();
     }
@@ -667,7 +667,7 @@ fn outlier() {
         measured.row("read a book");
         buyers.page(dune, 1).await.expect("a page");
         measured.row("read a further page of an outlier");
-        let title = |b: BookFields| b.buyers.name.eq("unknown");
+        let title = |b: BookFields| b.buyers.name.eq("a stranger");
         books
             .update(1)
             .pull_where(|b| b.buyers, |b| b.name.eq("buyer 3"))

@@ -130,9 +130,10 @@ fn sides(heights: &[i64], lines: &[(End, End)]) -> Vec<Side> {
     let mut sides: Vec<Side> = Vec::with_capacity(heights.len());
     let (mut left, mut right) = (0, 0);
     for height in heights {
-        let (side, column) = match left <= right {
-            true => (Side::Left, &mut left),
-            false => (Side::Right, &mut right),
+        let (side, column) = if left <= right {
+            (Side::Left, &mut left)
+        } else {
+            (Side::Right, &mut right)
         };
         sides.push(side);
         *column += height + GAP;

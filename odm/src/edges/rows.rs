@@ -61,10 +61,7 @@ impl Row {
             text: cut(&self.name, columns.saturating_sub(indent)),
         };
         let below = self.column + NARROW > columns && self.column + width(&self.text) > columns;
-        let (first, column) = match below {
-            true => (1, indent + 2),
-            false => (0, self.column),
-        };
+        let (first, column) = if below { (1, indent + 2) } else { (0, self.column) };
         let room = columns.saturating_sub(column).max(1);
         let lines = broken(&self.text, room).into_iter().enumerate();
         let pieces = lines.map(|(at, text)| Piece {
@@ -176,10 +173,11 @@ impl CopyEdge {
                 ..
             } => {
                 let end = if *last { "last" } else { "first" };
-                let what = match shape.starts_with('[') {
-                    true => format!("[{end} {limit} of {} by {order}]", self.source),
+                let what = if shape.starts_with('[') {
+                    format!("[{end} {limit} of {} by {order}]", self.source)
+                } else {
                     // A field of one child.
-                    false => format!("{end}({}.{}) by {order}", self.source, fields.join(", ")),
+                    format!("{end}({}.{}) by {order}", self.source, fields.join(", "))
                 };
                 (what, *filtered)
             }

@@ -311,9 +311,12 @@ fn drawn(document: &DocumentNode, rows: &[Row], columns: usize) -> Drawn {
     drawn
 }
 
+/// The box of a line's end, and its row.
+type Port = (usize, Option<usize>);
+
 /// Where the lines end. Those that end at one row stand beside each other, but for those that mean the same there.
 fn ends(lines: &[Line], drawn: &[Drawn]) -> Vec<(End, End)> {
-    let mut ports: Vec<((usize, Option<usize>), Vec<(bool, bool)>)> = Vec::new();
+    let mut ports: Vec<(Port, Vec<(bool, bool)>)> = Vec::new();
     let all = lines
         .iter()
         .flat_map(|line| [(line.from, (line.copy, line.both)), (line.to, (line.copy, true))]);
@@ -329,7 +332,7 @@ fn ends(lines: &[Line], drawn: &[Drawn]) -> Vec<(End, End)> {
             meanings.push(meaning);
         }
     }
-    let place = |end: (usize, Option<usize>), meaning: (bool, bool)| {
+    let place = |end: Port, meaning: (bool, bool)| {
         let meanings = ports.iter().find(|(known, _)| *known == end);
         let (at, of) = meanings.map_or((0, 1), |(_, meanings)| {
             let at = meanings.iter().position(|known| *known == meaning);
@@ -464,10 +467,10 @@ impl Legend {
             pixels(text.len()) + if line.is_some() { SAMPLE + 8 } else { 0 }
         };
         let gaps = (entries.len() as i64 - 1).max(0) * 20;
-        match entries.is_empty() {
-            true => 0,
-            false => entries.iter().map(width).sum::<i64>() + gaps + 2 * super::layout::MARGIN,
+        if entries.is_empty() {
+            return 0;
         }
+        entries.iter().map(width).sum::<i64>() + gaps + 2 * super::layout::MARGIN
     }
 
     fn draw(&self, svg: &mut String, top: i64) {
