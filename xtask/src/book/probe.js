@@ -72,7 +72,7 @@ async (width) => {
             const percent = Math.round((image.width / image.naturalWidth) * 100);
             pictures.push(`the picture ${name} is shrunk to ${percent} %, and its words with it`);
         }
-        if (!image.alt) {
+        if (!image.alt && !image.closest('a')) {
             pictures.push(`the picture ${name} has no text for readers who can't see it`);
         }
     }
