@@ -47,7 +47,11 @@ async fn a_mongod_is_a_replica_set_and_starts_again_with_its_data() -> Result<()
     for _ in 0..2 {
         let server = obtain(Source::Mongod(fake_mongod()), home.clone()).await?;
         assert_eq!(server.kind(), "mongod");
-        assert!(server.uri().starts_with(&format!("mongodb://127.0.0.1:{port}/?replicaSet=odm")));
+        assert!(
+            server
+                .uri()
+                .starts_with(&format!("mongodb://127.0.0.1:{port}/?replicaSet=odm"))
+        );
     }
     assert!(dir.path().join(".odm/server/data").is_dir());
     Ok(())
@@ -61,11 +65,18 @@ async fn a_container_is_a_replica_set_with_its_data_outside() -> Result<()> {
     for _ in 0..2 {
         let server = obtain(Source::Docker(docker.clone()), home.clone()).await?;
         assert_eq!(server.kind(), "docker");
-        assert!(server.uri().contains(&format!("127.0.0.1:{port}/?replicaSet=odm")));
+        assert!(
+            server
+                .uri()
+                .contains(&format!("127.0.0.1:{port}/?replicaSet=odm"))
+        );
     }
     let noted = std::fs::read_to_string(dir.path().join("noted"))?;
     assert_eq!(noted.lines().count(), 2);
-    assert!(noted.contains(&format!("--publish 127.0.0.1:{port}:{port}")), "{noted}");
+    assert!(
+        noted.contains(&format!("--publish 127.0.0.1:{port}:{port}")),
+        "{noted}"
+    );
     Ok(())
 }
 
@@ -82,6 +93,9 @@ async fn a_port_in_use_is_named() -> Result<()> {
         Ok(server) => panic!("started: {server:?}"),
         Err(error) => format!("{error:#}"),
     };
-    assert!(message.contains(&format!("port {port} of this machine is in use")), "{message}");
+    assert!(
+        message.contains(&format!("port {port} of this machine is in use")),
+        "{message}"
+    );
     Ok(())
 }

@@ -45,7 +45,10 @@ impl Server {
                 return Ok(Server { child, uri });
             }
             if let Some(status) = child.try_wait()? {
-                bail!("it ended ({status}): {}", std::fs::read_to_string(folder.join("output"))?);
+                bail!(
+                    "it ended ({status}): {}",
+                    std::fs::read_to_string(folder.join("output"))?
+                );
             }
             ensure!(Instant::now() < deadline, "it did not say where it is");
             std::thread::sleep(Duration::from_millis(50));
@@ -98,7 +101,10 @@ fn odm(folder: &Path, arguments: &[&str]) -> Result<std::process::Output> {
 }
 
 async fn notes(uri: &str) -> Result<odm::mongodb::Collection<Document>> {
-    Ok(Client::with_uri_str(uri).await?.database("kept").collection("notes"))
+    Ok(Client::with_uri_str(uri)
+        .await?
+        .database("kept")
+        .collection("notes"))
 }
 
 #[tokio::test]
@@ -106,15 +112,25 @@ async fn the_server_keeps_its_data_until_a_fresh_start() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let port = free_port()?;
     let server = Server::start(dir.path(), port, &[])?;
-    assert!(server.uri.starts_with(&format!("mongodb://127.0.0.1:{port}/?replicaSet=")));
+    assert!(
+        server
+            .uri
+            .starts_with(&format!("mongodb://127.0.0.1:{port}/?replicaSet="))
+    );
     notes(&server.uri).await?.insert_one(doc! { "_id": 1 }).await?;
 
     let second = odm(dir.path(), &["server", "--stand-in", "--port", "1"])?;
     let message = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(message.contains("a server is running in this folder already"), "{message}");
+    assert!(
+        message.contains("a server is running in this folder already"),
+        "{message}"
+    );
 
     let banner = std::fs::read_to_string(dir.path().join("output"))?;
-    assert!(banner.contains(&format!("MONGODB_URI={}", server.uri)) && banner.contains("It is not MongoDB"), "{banner}");
+    assert!(
+        banner.contains(&format!("MONGODB_URI={}", server.uri)) && banner.contains("It is not MongoDB"),
+        "{banner}"
+    );
     server.interrupt()?;
     assert!(!dir.path().join(".odm/uri").exists());
 
@@ -134,11 +150,21 @@ async fn the_doctor_tries_every_feature_and_leaves_nothing_behind() -> Result<()
     let examined = odm(dir.path(), &["doctor", &server.uri])?;
     let report = String::from_utf8_lossy(&examined.stdout).into_owned();
     assert_eq!(examined.status.code(), Some(0), "{report}");
-    for line in ["  ok       transactions\n", "  ok       unique indexes\n", "odm works on this server."] {
+    for line in [
+        "  ok       transactions\n",
+        "  ok       unique indexes\n",
+        "odm works on this server.",
+    ] {
         assert!(report.contains(line), "{report}");
     }
-    let names = Client::with_uri_str(&server.uri).await?.list_database_names().await?;
-    assert!(!names.iter().any(|name| name.starts_with("odm_test_")), "{names:?}");
+    let names = Client::with_uri_str(&server.uri)
+        .await?
+        .list_database_names()
+        .await?;
+    assert!(
+        !names.iter().any(|name| name.starts_with("odm_test_")),
+        "{names:?}"
+    );
     Ok(())
 }
 
@@ -152,7 +178,10 @@ fn the_doctor_names_a_server_that_does_not_answer_without_its_password() -> Resu
     let examined = odm(dir.path(), &["doctor", &uri])?;
     let message = String::from_utf8_lossy(&examined.stderr).into_owned();
     assert_eq!(examined.status.code(), Some(1), "{message}");
-    assert!(message.contains("does not answer") && !message.contains("secret"), "{message}");
+    assert!(
+        message.contains("does not answer") && !message.contains("secret"),
+        "{message}"
+    );
     Ok(())
 }
 
