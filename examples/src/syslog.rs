@@ -33,7 +33,7 @@ pub fn made_up() -> Result<Vec<Line>> {
 
 /// The lines of a file, none left out.
 pub fn read(path: &Path) -> Result<Vec<Line>> {
-    let bytes = std::fs::read(&path).with_context(|| format!("`{}` can't be read", path.display()))?;
+    let bytes = std::fs::read(path).with_context(|| format!("`{}` can't be read", path.display()))?;
     parse(&String::from_utf8_lossy(&bytes)).with_context(|| format!("`{}` is not a syslog", path.display()))
 }
 

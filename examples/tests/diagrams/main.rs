@@ -129,10 +129,12 @@ async fn the_book_shows_every_design() {
         assert_is(&book().join("edges").join(format!("{name}.svg")), &svg);
         let chapter = design.chapter.map(|(chapter, _)| format!("designs/{chapter}.md"));
         let chapter = chapter.filter(|chapter| book().join(chapter).is_file());
-        let heading = chapter.map_or(title.to_owned(), |chapter| format!("[{title}]({chapter})"));
+        let chapter = chapter.map_or(String::new(), |chapter| {
+            format!("[Structs, operations and costs of this design]({chapter})\n\n")
+        });
         write!(
             page,
-            "\n## {heading}\n\n![{title}](edges/{name}.svg)\n\n<details><summary>In words, and in Mermaid</summary>\n\n\
+            "\n## {title}\n\n![{title}](edges/{name}.svg)\n\n{chapter}<details><summary>In words, and in Mermaid</summary>\n\n\
              ```text\n{}\n```\n\n```mermaid\n{}```\n\n</details>\n",
             wrapped(&edges.to_string()),
             edges.mermaid()
