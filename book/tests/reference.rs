@@ -326,7 +326,7 @@ impl Method {
     fn returned(&self) -> &str {
         let name = self.returns.split('<').next().unwrap_or_default();
         match name.strip_prefix("crate::").unwrap_or(name) {
-            // The type of its result is in its arguments.
+            // Its argument is the type that the future gives.
             "Action" | "action::Action" => "",
             name => name,
         }
