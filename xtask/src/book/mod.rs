@@ -84,6 +84,7 @@ pub async fn run(args: BookArgs) -> Result<u8> {
     }
     match faults.len() {
         0 => step("the book is built"),
+        1 => step("the book is built, with one fault"),
         count => step(format!("the book is built, with {count} faults")),
     }
     Ok(u8::from(!faults.is_empty()))
@@ -126,7 +127,7 @@ fn summary(browser: &str, seen: &Seen, searches: &[Expectation]) -> String {
         count => format!("{count} searches"),
     };
     format!(
-        "{browser}: {} pages at 1280 and 390 pixels in the themes {}, {searched}: {} faults; {} of {} code blocks are \
+        "{browser}: pages: {}, at 1280 and 390 pixels in the themes {}, {searched}, faults: {}; {} of {} code blocks are \
          scrolled sideways at 390",
         seen.pages,
         seen.themes.join(" and "),
@@ -236,7 +237,9 @@ mod tests {
         };
         let searches = search::expectations("a = b\n").unwrap_or_default();
         let summary = summary("Chrome/1", &seen, &searches);
-        assert!(summary.starts_with("Chrome/1: 2 pages at 1280 and 390 pixels in the themes light and navy"));
+        assert!(
+            summary.starts_with("Chrome/1: pages: 2, at 1280 and 390 pixels in the themes light and navy")
+        );
         assert!(summary.contains("none of 1 searches tried"), "{summary}");
     }
 
