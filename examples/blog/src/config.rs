@@ -18,6 +18,9 @@ pub struct Config {
     pub sync: bool,
     /// `BLOG_WORKER_SECONDS`: how often pending work is looked for.
     pub worker: Duration,
+    /// `BLOG_FAN_OUT`: how many documents may change in one transaction with the
+    /// document that they copy from. More are updated after it.
+    pub fan_out: usize,
     /// `BLOG_RECONCILER`: whether out-of-band writes are followed.
     pub reconciler: bool,
     /// `BLOG_LOG`: what is logged, such as `info,odm=debug`.
@@ -41,11 +44,14 @@ impl Config {
         let seconds = or("BLOG_WORKER_SECONDS", "30");
         let seconds =
             seconds.parse().context("BLOG_WORKER_SECONDS is no number")?;
+        let fan_out = or("BLOG_FAN_OUT", "1000");
+        let fan_out = fan_out.parse().context("BLOG_FAN_OUT is no number")?;
         Ok(Config {
             uri: var("MONGODB_URI").context("MONGODB_URI names no server")?,
             addr: addr.parse().context("BLOG_ADDR is no address with a port")?,
             sync: is("BLOG_SYNC", "true")?,
             worker: Duration::from_secs(seconds),
+            fan_out,
             reconciler: is("BLOG_RECONCILER", "true")?,
             log: or("BLOG_LOG", "info"),
         })
@@ -78,7 +84,9 @@ mod tests {
 
         let missing = Config::read(|_| None).expect_err("no server");
         assert!(missing.to_string().starts_with("MONGODB_URI"));
-        for wrong in ["BLOG_ADDR", "BLOG_SYNC", "BLOG_WORKER_SECONDS"] {
+        for wrong in
+            ["BLOG_ADDR", "BLOG_SYNC", "BLOG_WORKER_SECONDS", "BLOG_FAN_OUT"]
+        {
             let var = |name: &str| match name {
                 "MONGODB_URI" => uri(name),
                 _ => (name == wrong).then(|| "yes please".to_owned()),

@@ -2,6 +2,7 @@
 #![allow(missing_docs)] // the program is read, not linked
 
 use anyhow::Context;
+use odm::copies::FanOut;
 use odm::prelude::*;
 use odm_blog::api::{App, router};
 use odm_blog::config::Config;
@@ -34,7 +35,8 @@ async fn main() -> ExitCode {
 
 async fn run() -> anyhow::Result<ExitCode> {
     let config = Config::read(|name| std::env::var(name).ok())?;
-    let odm = Odm::new(config.database().await?, models())?;
+    let fan_out = FanOut::new().in_transaction(config.fan_out);
+    let odm = Odm::new(config.database().await?, models())?.with_fan_out(fan_out);
     if std::env::args().nth(1).as_deref() == Some("manage") {
         return Ok(odm::cli::run_from(odm, std::env::args().skip(1)).await);
     }

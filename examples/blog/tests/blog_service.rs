@@ -60,6 +60,7 @@ struct Proxy {
     /// The address that the service has for the server.
     uri: String,
     sessions: Arc<Mutex<BTreeSet<[u8; 16]>>>,
+    dead: Mutex<BTreeSet<[u8; 16]>>,
     db: Database,
 }
 
@@ -117,21 +118,45 @@ impl Proxy {
                 "mongodb://{user}{addr}/{name}?directConnection=true{options}"
             ),
             sessions,
+            dead: Mutex::default(),
             db: client.database(&name),
         }
     }
 
-    /// Ends the sessions of a dead process, with their transactions.
-    async fn end_sessions(&self) {
+    /// The process is dead: its sessions are to be ended.
+    async fn died(&self) {
+        // Each connection holds the set, and ends when its last command is sent.
+        for _ in 0..100 {
+            if Arc::strong_count(&self.sessions) <= 2 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         let sessions =
             std::mem::take(&mut *self.sessions.lock().expect("not poisoned"));
-        let sessions = sessions.into_iter().map(|id| {
-            let id = Binary { subtype: BinarySubtype::Uuid, bytes: id.to_vec() };
-            Bson::from(doc! { "id": id })
-        });
-        let command = doc! { "killSessions": sessions.collect::<Vec<Bson>>() };
+        self.dead.lock().expect("not poisoned").extend(sessions);
+    }
+
+    /// Ends the sessions of dead processes, with their transactions, again and again: the last command of a process may begin
+    /// a transaction after its session has ended.
+    async fn end_sessions(&self) {
         let admin = self.db.client().database("admin");
-        admin.run_command(command).await.expect("the sessions end");
+        loop {
+            let sessions: Vec<Bson> = {
+                let dead = self.dead.lock().expect("not poisoned");
+                let binary = |id: &[u8; 16]| Binary {
+                    subtype: BinarySubtype::Uuid,
+                    bytes: id.to_vec(),
+                };
+                dead.iter().map(|id| doc! { "id": binary(id) }.into()).collect()
+            };
+            if !sessions.is_empty() {
+                let ended =
+                    admin.run_command(doc! { "killSessions": sessions }).await;
+                ended.expect("the sessions end");
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 }
 
@@ -181,12 +206,13 @@ struct Service {
 }
 
 impl Service {
-    /// Starts one, and waits until it listens.
-    async fn start(uri: &str) -> Service {
+    /// Starts one, and waits until it listens. It changes this number of documents in one transaction with their source.
+    async fn start(uri: &str, fan_out: usize) -> Service {
         let mut child = Command::new(env!("CARGO_BIN_EXE_blog"))
             .env("MONGODB_URI", uri)
             .env("BLOG_ADDR", "127.0.0.1:0")
             .env("BLOG_WORKER_SECONDS", "1")
+            .env("BLOG_FAN_OUT", fan_out.to_string())
             .env("BLOG_LOG", "warn")
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -430,6 +456,12 @@ async fn comments(http: &Http, slug: &str) -> Vec<Value> {
     all
 }
 
+/// When a post was written. (As texts, two times can't be compared: zeros at the end are left out.)
+fn time(post: &Value) -> DateTime {
+    let text = post["at"].as_str().expect("a time");
+    DateTime::parse_rfc3339_str(text).expect("a time")
+}
+
 /// Compares what the service shows with what the clients know.
 async fn compare(http: &Http, known: &[Known]) {
     let posts = feed(http).await;
@@ -442,7 +474,7 @@ async fn compare(http: &Http, known: &[Known]) {
         known.iter().map(|known| known.titles.len()).sum::<usize>()
     );
     assert!(
-        posts.windows(2).all(|two| two[0]["at"].as_str() >= two[1]["at"].as_str()),
+        posts.windows(2).all(|two| time(&two[0]) >= time(&two[1])),
         "the newest come first"
     );
 
@@ -519,7 +551,7 @@ async fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_th
  {
     with_database(async |proxy| {
         let begun = Instant::now();
-        let mut service = Service::start(&proxy.uri).await;
+        let mut service = Service::start(&proxy.uri, 0).await;
         let (addr, seen) = watch::channel(service.addr);
         let http = Http { addr: seen };
         let posts = Mutex::new(Vec::new());
@@ -531,14 +563,19 @@ async fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_th
             while Instant::now() < until {
                 tokio::time::sleep(Duration::from_millis(200 + random.below(1_000))).await;
                 service.kill().await;
-                proxy.end_sessions().await;
+                proxy.died().await;
                 kills += 1;
-                service = Service::start(&proxy.uri).await;
+                // Every second one leaves pending work where it is killed in time.
+                service = Service::start(&proxy.uri, if kills % 2 == 0 { 0 } else { 1_000 }).await;
                 addr.send_replace(service.addr);
             }
             (service, kills)
         };
-        let (known, (service, kills)) = tokio::join!(futures::future::join_all(clients), killer);
+        let all = async { tokio::join!(futures::future::join_all(clients), killer) };
+        let (known, (service, kills)) = tokio::select! {
+            all = all => all,
+            () = proxy.end_sessions() => unreachable!("it goes on"),
+        };
 
         // What killed processes have left is applied by any other process.
         let odm = Odm::new(proxy.db.clone(), models()).expect("the models");
@@ -555,7 +592,7 @@ async fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_th
             recovered.documents,
             begun.elapsed().as_secs_f64()
         );
-        assert!(kills >= 3 && requests >= 40 && repeated >= 3, "{kills} {requests} {repeated}");
+        assert!(kills >= 3 && requests >= 20 && repeated >= 1, "{kills} {requests} {repeated}");
     })
     .await;
 }
@@ -563,7 +600,7 @@ async fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_th
 #[tokio::test]
 async fn each_mistake_has_its_answer() {
     with_database(async |proxy| {
-        let service = Service::start(&proxy.uri).await;
+        let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
         let http = Http { addr: seen };
         http.ok("PUT", "/authors/kate", json!({ "name": "Kate Monster" })).await;
