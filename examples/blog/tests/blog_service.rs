@@ -566,7 +566,7 @@ async fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_th
                 proxy.died().await;
                 kills += 1;
                 // Every second one leaves pending work where it is killed in time.
-                service = Service::start(&proxy.uri, if kills % 2 == 0 { 0 } else { 1_000 }).await;
+                service = Service::start(&proxy.uri, if kills.is_multiple_of(2) { 0 } else { 1_000 }).await;
                 addr.send_replace(service.addr);
             }
             (service, kills)
