@@ -142,7 +142,12 @@ pub async fn run() -> Result<u8> {
         check(package, files.keys())?;
         list(package, &file, &files)?;
     }
-    write_workspace(&place)?;
+    write_applications(&place)?;
+    let applications = APPLICATIONS.iter().map(|(name, _, _)| *name);
+    let members: Vec<&str> = PACKAGES.into_iter().chain(applications).collect();
+    write_workspace(&place, &members)?;
+    // The versions that the tests run with.
+    std::fs::copy(root().join("Cargo.lock"), place.join("Cargo.lock"))?;
 
     step("compiling what was packed, with an application for each name of the library");
     compile(&place, &["check", "--workspace", "--quiet"]).await?;
@@ -159,7 +164,11 @@ pub async fn run() -> Result<u8> {
     )
     .await?;
     step("compiling them with the oldest versions of dependencies that they allow");
+    write_workspace(&place, &PACKAGES)?;
     std::fs::remove_file(place.join("Cargo.lock"))?;
+    for (name, _, _) in APPLICATIONS {
+        std::fs::remove_dir_all(place.join(name))?;
+    }
     compile(&place, &["update", "-Z", "direct-minimal-versions", "--quiet"]).await?;
     compile(
         &place,
@@ -270,9 +279,8 @@ fn list(package: &str, file: &Path, files: &BTreeMap<String, u64>) -> Result<()>
     Ok(())
 }
 
-/// Makes a workspace of the packages, and the applications in it.
-fn write_workspace(place: &Path) -> Result<()> {
-    let mut members: Vec<&str> = PACKAGES.to_vec();
+/// Makes an application for each name of the library.
+fn write_applications(place: &Path) -> Result<()> {
     for (name, dependency, library) in APPLICATIONS {
         let folder = place.join(name);
         std::fs::create_dir_all(folder.join("src"))?;
@@ -283,8 +291,12 @@ fn write_workspace(place: &Path) -> Result<()> {
         );
         std::fs::write(folder.join("Cargo.toml"), manifest)?;
         std::fs::write(folder.join("src/main.rs"), APPLICATION.replace("NAME", library))?;
-        members.push(name);
     }
+    Ok(())
+}
+
+/// Makes a workspace of the folders.
+fn write_workspace(place: &Path, members: &[&str]) -> Result<()> {
     // The packages name each other by version, as they do in the registry.
     let patches: Vec<String> = PACKAGES
         .iter()
@@ -294,10 +306,7 @@ fn write_workspace(place: &Path) -> Result<()> {
         "[workspace]\nresolver = \"3\"\nmembers = {members:?}\n\n[patch.crates-io]\n{}\n[profile.dev.package.\"*\"]\ndebug = false\n",
         patches.concat()
     );
-    std::fs::write(place.join("Cargo.toml"), manifest)?;
-    // The versions that the tests run with.
-    std::fs::copy(root().join("Cargo.lock"), place.join("Cargo.lock"))?;
-    Ok(())
+    Ok(std::fs::write(place.join("Cargo.toml"), manifest)?)
 }
 
 async fn compile(place: &Path, arguments: &[&str]) -> Result<()> {
