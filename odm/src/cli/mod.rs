@@ -4,7 +4,7 @@
 //! With the feature `cli`:
 //!
 //! ```toml
-//! odm = { version = "…", features = ["cli"] }
+//! mongodb-odm = { version = "…", features = ["cli"] }
 //! ```
 //!
 //! ```no_run
