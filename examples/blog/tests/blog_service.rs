@@ -550,10 +550,9 @@ async fn with_database<F: AsyncFnOnce(&Proxy)>(test: F) {
 async fn may_stand_still(uri: &str) -> bool {
     let client =
         mongodb::Client::with_uri_str(uri).await.expect("a connection string");
-    let build = client
-        .database("admin")
-        .run_command(mongodb::bson::doc! { "buildInfo": 1 });
-    let build = build.await.expect("the server describes itself");
+    let admin = client.database("admin");
+    let build = admin.run_command(mongodb::bson::doc! { "buildInfo": 1 }).await;
+    let build = build.expect("the server describes itself");
     build.contains_key("secantusVersion") && !build.contains_key("buildEnvironment")
 }
 
