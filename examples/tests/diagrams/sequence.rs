@@ -15,7 +15,7 @@ pub enum Step {
     Command(usize, usize, &'static str),
     /// An answer.
     Reply(usize, usize, &'static str),
-    /// What is true now, or is done by one participant.
+    /// A state, or a step of one participant.
     Note(usize, &'static str),
     /// A transaction begins, or another part that belongs together.
     Open(&'static str),

@@ -1,5 +1,5 @@
-//! What is sent for an insert with a copy, for a change of a source with many holders, and after a crash during that. The
-//! commands are those that a client reports: a test runs the same writes and compares.
+//! The commands of an insert with a copy, of a change of a source with many holders, and of a recovery after a crash during it. They
+//! are those that a client reports: a test runs the same writes and compares.
 
 use crate::sequence::Sequence;
 use crate::sequence::Step::{Call, Close, Command, Dies, Note, Open, Reply};
@@ -129,7 +129,7 @@ struct LogMsg {
     ipaddr: String,
 }
 
-/// So many messages of one host, in batches of a thousand, so that a change of it is a fan-out of three.
+/// The number of messages of one host: in batches of a thousand, a change of the host is a fan-out of three.
 const HOLDERS: i32 = 2_500;
 const BATCH: usize = 1_000;
 

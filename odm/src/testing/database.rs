@@ -353,12 +353,15 @@ impl Drop for TestDatabase {
         let is_failing = std::thread::panicking();
         // This may run within a runtime, which can't wait for another future here: a thread of its own does.
         let ended = std::thread::spawn(move || end(&rest, is_failing)).join();
-        match ended {
-            Ok(Ok(faults)) if !is_failing => assert_none(&faults),
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => eprintln!("the database of a test could not be dropped: {error}"),
-            Err(_) => eprintln!("the database of a test could not be dropped"),
-        }
+        let problem = match ended {
+            Ok(Ok(faults)) if faults.is_empty() => return,
+            Ok(Ok(faults)) => faults.join("\n"),
+            Ok(Err(error)) => format!("the test could not be ended: {error}"),
+            Err(_) => "the test could not be ended: its thread panicked".to_owned(),
+        };
+        // A second panic would abort the process, and hide the first one.
+        assert!(is_failing, "{problem}");
+        eprintln!("{problem}");
     }
 }
 
