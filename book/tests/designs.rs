@@ -9,6 +9,10 @@ use odm::prelude::*;
 use odm_book::designs;
 use std::sync::{Arc, Mutex};
 
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}
+
 /// The names of the commands that were sent.
 #[derive(Clone, Default)]
 struct Sent(Arc<Mutex<Vec<String>>>);
@@ -48,6 +52,15 @@ fn with_db(test: impl AsyncFnOnce(Database, Sent)) {
         let db = client.database(&format!("odm_book_{}", ObjectId::new().to_hex()));
         test(db.clone(), sent).await;
         db.drop().await.expect("the database can be dropped");
+    });
+}
+
+/// The same where the deployment has transactions, as the chapters assume; else the test is skipped.
+fn with_transactions(test: impl AsyncFnOnce(Database, Sent)) {
+    with_db(async |db, sent| {
+        let odm = Odm::new(db.clone(), []).expect("a handle");
+        odm_tests::require_transactions(&odm).await;
+        test(db, sent).await;
     });
 }
 
@@ -233,11 +246,6 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// The chapters show what a deployment with transactions stores and what is sent to it.
-async fn has_transactions(odm: &Odm) -> bool {
-    odm.server().await.expect("a server").has_transactions()
-}
-
 /// That the server uses the index. SecantusDB in Python, which names itself as the host of its plans, plans otherwise.
 fn indexed(explain: &odm::query::Explain, index: &str) {
     let host = explain
@@ -250,7 +258,7 @@ fn indexed(explain: &odm::query::Explain, index: &str) {
     assert_eq!(explain.indexes, [index], "{explain:?}");
 }
 
-#[test]
+#[odm_tests::test]
 fn chapters_show_the_models_that_their_samples_use() {
     for (page, module) in [
         (COPIES, include_str!("../designs/copies.rs")),
@@ -295,14 +303,11 @@ const TREE: &str = include_str!("../src/designs/tree.md");
 
 // ---- what is stored and sent ----
 
-#[test]
+#[odm_tests::test]
 fn copies() {
     use designs::copies::*;
-    with_db(async |db, sent| {
+    with_transactions(async |db, sent| {
         let odm = stocked(db.clone()).await.expect("some data");
-        if !has_transactions(&odm).await {
-            return;
-        }
         compare_stored(COPIES, &db).await;
         let (parts, products) = (odm.collection::<Part>(), odm.collection::<Product>());
         let mut measured = Measured::new(COPIES, sent);
@@ -361,14 +366,11 @@ fn copies() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn extended_reference() {
     use designs::extended_reference::*;
-    with_db(async |db, sent| {
+    with_transactions(async |db, sent| {
         let odm = stocked(db.clone()).await.expect("some data");
-        if !has_transactions(&odm).await {
-            return;
-        }
         compare_stored(EXTENDED, &db).await;
         let (customers, orders) = (odm.collection::<Customer>(), odm.collection::<Order>());
         let mut measured = Measured::new(EXTENDED, sent);
@@ -423,14 +425,11 @@ fn extended_reference() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn subset() {
     use designs::subset::*;
-    with_db(async |db, sent| {
+    with_transactions(async |db, sent| {
         let odm = stocked(db.clone()).await.expect("some data");
-        if !has_transactions(&odm).await {
-            return;
-        }
         compare_stored(SUBSET, &db).await;
         let (products, reviews) = (odm.collection::<Product>(), odm.collection::<Review>());
         let mut measured = Measured::new(SUBSET, sent);
@@ -481,14 +480,11 @@ fn subset() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn computed() {
     use designs::computed::*;
-    with_db(async |db, sent| {
+    with_transactions(async |db, sent| {
         let odm = stocked(db.clone()).await.expect("some data");
-        if !has_transactions(&odm).await {
-            return;
-        }
         compare_stored(COMPUTED, &db).await;
         let (products, reviews) = (odm.collection::<Product>(), odm.collection::<Review>());
         let mut measured = Measured::new(COMPUTED, sent);
@@ -542,7 +538,7 @@ fn computed() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn buckets() {
     use designs::{bucket_by_time as time, buckets as count};
     with_db(async |db, sent| {
@@ -640,14 +636,11 @@ fn buckets() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn outlier() {
     use designs::outlier::*;
-    with_db(async |db, sent| {
+    with_transactions(async |db, sent| {
         let odm = stocked(db.clone()).await.expect("some data");
-        if !has_transactions(&odm).await {
-            return;
-        }
         compare_stored(OUTLIER, &db).await;
         let (books, buyers) = (odm.collection::<Book>(), odm.buckets::<Buyer>());
         let mut measured = Measured::new(OUTLIER, sent);
@@ -694,14 +687,11 @@ fn outlier() {
     });
 }
 
-#[test]
+#[odm_tests::test]
 fn tree() {
     use designs::tree::*;
-    with_db(async |db, sent| {
+    with_transactions(async |db, sent| {
         let odm = stocked(db.clone()).await.expect("some data");
-        if !has_transactions(&odm).await {
-            return;
-        }
         compare_stored(TREE, &db).await;
         let categories = odm.collection::<Category>();
         let mut measured = Measured::new(TREE, sent);
@@ -742,16 +732,13 @@ fn tree() {
 }
 
 /// Moves of two categories below each other, at once: one is made, and the other one is refused.
-#[test]
+#[odm_tests::test]
 fn concurrent_moves_make_no_circle() {
     use designs::tree::*;
-    with_db(async |db, _| {
+    with_transactions(async |db, _| {
         for round in 0..5 {
             let db = db.client().database(&format!("{}_{round}", db.name()));
             let odm = stocked(db.clone()).await.expect("some data");
-            if !has_transactions(&odm).await {
-                return;
-            }
             // Of two handles, which don't queue up.
             let other = Odm::new(db.clone(), models![Category]).expect("models");
             let (first, second) = futures::join!(move_below(&odm, 1, 5), move_below(&other, 5, 3));

@@ -9,7 +9,7 @@
 //!
 //! A library, so that its tests can start programs of their own: see [`failover`].
 
-mod book;
+pub mod book;
 pub mod failover;
 mod figures;
 mod package;

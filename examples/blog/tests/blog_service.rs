@@ -22,6 +22,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}
+
 /// It decides what the clients do, and when the process is killed.
 const SEED: u64 = 34;
 /// How long clients write while the process is killed.
@@ -546,24 +550,23 @@ async fn with_database<F: AsyncFnOnce(&Proxy)>(test: F) {
     dropped.expect("the database is dropped");
 }
 
-/// Whether the server is SecantusDB in Python: it does not say what it was built with.
-async fn may_stand_still(uri: &str) -> bool {
-    let client =
-        mongodb::Client::with_uri_str(uri).await.expect("a connection string");
-    let admin = client.database("admin");
-    let build = admin.run_command(mongodb::bson::doc! { "buildInfo": 1 }).await;
-    let build = build.expect("the server describes itself");
-    build.contains_key("secantusVersion") && !build.contains_key("buildEnvironment")
+/// Runs a test in a runtime of its own.
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    runtime.expect("a runtime").block_on(test);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_the_end()
- {
-    with_database(async |proxy| {
+#[odm_tests::test]
+fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_the_end() {
+    run(with_database(async |proxy| {
         let begun = Instant::now();
-        if may_stand_still(&proxy.uri).await {
-            eprintln!("skipped: SecantusDB in Python may come to a standstill where transactions meet");
-            return;
+        if odm_tests::may_stand_still(&proxy.db).await {
+            odm_tests::skip(
+                "needs a server that does not come to a standstill where transactions meet",
+            );
         }
         let mut service = Service::start(&proxy.uri, 0).await;
         let (addr, seen) = watch::channel(service.addr);
@@ -575,17 +578,25 @@ async fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_th
             let mut random = Random(SEED);
             let mut kills = 0_u64;
             while Instant::now() < until {
-                tokio::time::sleep(Duration::from_millis(200 + random.below(1_000))).await;
+                tokio::time::sleep(Duration::from_millis(
+                    200 + random.below(1_000),
+                ))
+                .await;
                 service.kill().await;
                 proxy.died().await;
                 kills += 1;
                 // Every second one leaves pending work where it is killed in time.
-                service = Service::start(&proxy.uri, if kills.is_multiple_of(2) { 0 } else { 1_000 }).await;
+                service = Service::start(
+                    &proxy.uri,
+                    if kills.is_multiple_of(2) { 0 } else { 1_000 },
+                )
+                .await;
                 addr.send_replace(service.addr);
             }
             (service, kills)
         };
-        let all = async { tokio::join!(futures::future::join_all(clients), killer) };
+        let all =
+            async { tokio::join!(futures::future::join_all(clients), killer) };
         let (known, (service, kills)) = tokio::select! {
             all = all => all,
             () = proxy.end_sessions() => unreachable!("it goes on"),
@@ -600,27 +611,34 @@ async fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_th
         assert!(audit.is_clean(), "{audit}");
 
         let sum = |of: fn(&Known) -> u64| known.iter().map(of).sum::<u64>();
-        let (requests, repeated) = (sum(|known| known.requests), sum(|known| known.repeated));
+        let (requests, repeated) =
+            (sum(|known| known.requests), sum(|known| known.repeated));
         println!(
             "{kills} kills, {requests} writes, {repeated} repeated, {} documents with pending work, {:.1} s",
             recovered.documents,
             begun.elapsed().as_secs_f64()
         );
-        assert!(kills >= 3 && requests >= 20 && repeated >= 1, "{kills} {requests} {repeated}");
-    })
-    .await;
+        assert!(
+            kills >= 3 && requests >= 20 && repeated >= 1,
+            "{kills} {requests} {repeated}"
+        );
+    }));
 }
 
-#[tokio::test]
-async fn each_mistake_has_its_answer() {
-    with_database(async |proxy| {
+#[odm_tests::test]
+fn each_mistake_has_its_answer() {
+    run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
         let http = Http { addr: seen };
         http.ok("PUT", "/authors/kate", json!({ "name": "Kate Monster" })).await;
-        let body = json!({ "author": "kate", "title": "An awesome blog", "text": "…" });
+        let body =
+            json!({ "author": "kate", "title": "An awesome blog", "text": "…" });
         let post = http.ok("PUT", "/posts/awesome", body).await;
-        assert_eq!((&post["author"]["name"], &post["version"]), (&json!("Kate Monster"), &json!(1)));
+        assert_eq!(
+            (&post["author"]["name"], &post["version"]),
+            (&json!("Kate Monster"), &json!(1))
+        );
 
         let long = "x".repeat(200);
         let hex = ObjectId::new().to_hex();
@@ -628,7 +646,8 @@ async fn each_mistake_has_its_answer() {
         let nowhere = format!("/posts/nowhere/comments/{hex}");
         let by = |who: &str| json!({ "by": who, "text": "first!" });
         let post = |author: &str, title: &str| json!({ "author": author, "title": title, "text": "…" });
-        let old = json!({ "author": "kate", "title": "Late", "text": "…", "version": 7 });
+        let old =
+            json!({ "author": "kate", "title": "Late", "text": "…", "version": 7 });
         for (method, path, body, status, field) in [
             ("GET", "/authors/unknown", Value::Null, 404, ""),
             ("GET", "/nothing", Value::Null, 404, ""),
@@ -648,14 +667,25 @@ async fn each_mistake_has_its_answer() {
             let (reply, _) = http.send(method, path, body).await;
             assert_eq!(reply.status, status, "{method} {path}: {}", reply.body);
             if !field.is_empty() {
-                assert_eq!(reply.body["fields"][0]["field"], field, "{method} {path}: {}", reply.body);
+                assert_eq!(
+                    reply.body["fields"][0]["field"], field,
+                    "{method} {path}: {}",
+                    reply.body
+                );
             }
         }
         let metrics = http.get("/metrics").await;
         let metrics = metrics.as_str().expect("text");
-        assert!(metrics.contains("odm_errors_total{kind=\"Invalid\"}"), "{metrics}");
-        assert!(metrics.contains("odm_operations_total{collection=\"posts\",operation=\"insert\"}"), "{metrics}");
+        assert!(
+            metrics.contains("odm_errors_total{kind=\"Invalid\"}"),
+            "{metrics}"
+        );
+        assert!(
+            metrics.contains(
+                "odm_operations_total{collection=\"posts\",operation=\"insert\"}"
+            ),
+            "{metrics}"
+        );
         assert!(service.stop().await.success());
-    })
-    .await;
+    }));
 }

@@ -10,17 +10,6 @@ mod sequences;
 
 /// The models of chapters whose programs show more than one design.
 #[allow(dead_code)] // they are drawn, not stored
-mod models {
-    pub mod bucket;
-    pub mod many_to_many;
-    pub mod one_to_few;
-    pub mod one_to_many;
-    pub mod one_to_one_split;
-    pub mod one_to_squillions;
-    pub mod subset;
-    pub mod two_way;
-}
-
 use mongodb::Client;
 use odm::prelude::*;
 use std::fmt::Write;
@@ -41,12 +30,12 @@ struct Design {
 }
 
 macro_rules! design {
-    ($name:ident, $title:literal, $chapter:expr, $source:literal, $at:path, [$($model:ident),*]) => {
+    ($name:ident, $module:ident, $title:literal, $chapter:expr, $source:literal, $at:path, [$($model:ident),*]) => {
         Design {
             name: stringify!($name),
             title: $title,
             chapter: $chapter,
-            source: include_str!(concat!("../../", $source, stringify!($name), ".rs")),
+            source: include_str!(concat!("../../", $source, stringify!($module), ".rs")),
             models: {
                 use $at::{$($model),*};
                 models![$($model),*].to_vec()
@@ -55,30 +44,30 @@ macro_rules! design {
     };
     // Of the program.
     (program $name:ident, $title:literal, $chapter:expr, $($model:ident),*) => {
-        design!($name, $title, $chapter, "src/", odm_examples::$name, [$($model),*])
+        design!($name, $name, $title, $chapter, "src/", odm_examples::$name, [$($model),*])
     };
-    // Of the chapter alone.
-    (chapter $name:ident, $title:literal, $chapter:expr, $($model:ident),*) => {
-        design!($name, $title, $chapter, "tests/diagrams/models/", models::$name, [$($model),*])
+    // Of the chapter, whose models are a module of the guide.
+    (chapter $name:ident, $module:ident, $title:literal, $chapter:expr, $($model:ident),*) => {
+        design!($name, $module, $title, $chapter, "../book/designs/", odm_book::designs::$module, [$($model),*])
     };
 }
 
 fn designs() -> Vec<Design> {
     vec![
         design!(program one_to_one, "One-to-one: embed or link", Some(("one-to-one", 0)), User, Membership),
-        design!(chapter one_to_one_split, "One-to-one, split", Some(("split", 0)), Movie, MovieDetails),
-        design!(chapter one_to_few, "One-to-few: an embedded array", Some(("one-to-few", 0)), Person),
-        design!(chapter one_to_many, "One-to-many: an array of references", Some(("one-to-many", 0)), Part, Product),
+        design!(chapter one_to_one_split, split, "One-to-one, split", Some(("split", 0)), Movie, MovieDetails),
+        design!(chapter one_to_few, one_to_few, "One-to-few: an embedded array", Some(("one-to-few", 0)), Person),
+        design!(chapter one_to_many, one_to_many, "One-to-many: an array of references", Some(("one-to-many", 0)), Part, Product),
         design!(
-            chapter one_to_squillions,
+            chapter one_to_squillions, squillions,
             "One-to-squillions: the child refers to its parent",
             Some(("squillions", 0)),
             Host,
             LogMsg
         ),
         design!(program reference_in_child, "A reference in the child, with bounds", None, Publisher, Book),
-        design!(chapter two_way, "Two-way references", Some(("two-way", 0)), Person, Task),
-        design!(chapter many_to_many, "Many-to-many", Some(("many-to-many", 0)), Author, Book, Category),
+        design!(chapter two_way, two_way, "Two-way references", Some(("two-way", 0)), Person, Task),
+        design!(chapter many_to_many, many_to_many, "Many-to-many", Some(("many-to-many", 0)), Author, Book, Category),
         design!(program copies, "Copies", Some(("copies", 0)), Supplier, Part, Product),
         design!(
             program extended_reference,
@@ -87,9 +76,9 @@ fn designs() -> Vec<Design> {
             Customer,
             Order
         ),
-        design!(chapter subset, "Subset", Some(("subset", 0)), Product, Review),
+        design!(chapter subset, subset, "Subset", Some(("subset", 0)), Product, Review),
         design!(program computed, "Computed fields", Some(("computed", 0)), Product, Review),
-        design!(chapter bucket, "Buckets by count", Some(("buckets", 0)), Post, CommentBucket),
+        design!(chapter bucket, buckets, "Buckets by count", Some(("buckets", 0)), Post, CommentBucket),
         design!(program bucket_by_time, "Buckets by time", Some(("buckets", 1)), Sensor, ReadingBucket),
         design!(program outlier, "Outlier", Some(("outlier", 0)), Book, BuyerBucket),
         design!(program tree, "Tree", Some(("tree", 0)), Category),

@@ -297,10 +297,7 @@ fn line_of(markdown: &str, text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::browser;
-    use super::super::search::expectations;
     use super::*;
-    use crate::workspace::root;
 
     #[test]
     fn a_line_is_found_by_its_text() {
@@ -308,47 +305,5 @@ mod tests {
         assert_eq!(line_of(markdown, "let a = 1;"), Some(4));
         assert_eq!(line_of(markdown, "let b = 1;"), None);
         assert_eq!(line_of(markdown, ""), None);
-    }
-
-    /// Needs Chromium: where there is none, it says so, and has tested nothing.
-    #[tokio::test]
-    async fn each_fault_of_the_faulty_book_is_seen() -> Result<()> {
-        let Some(program) = browser::find()? else {
-            eprintln!("not tested: there is no Chromium");
-            return Ok(());
-        };
-        let mut browser = Browser::start(&program).await?;
-        let book = root().join("xtask/tests/faulty-book");
-        let built = Built::read(&book)?;
-        let searches = expectations("good = good\nbad = good\n")?;
-        let seen = look(&mut browser, &built, &book, &searches, &Options::default()).await?;
-        let mut found: Vec<String> = seen.faults.iter().map(Fault::to_string).collect();
-        // The browser logs the failure of a request later, perhaps too late.
-        found
-            .retain(|fault| !fault.starts_with("links.html") && !fault.contains("the browser logs an error"));
-        let mut expected = [
-            "code.html: a sample that does not compile has no label: let nothing: u8 = \"\";",
-            "code.html: the copy button leaves out the hidden lines of: let visible = 1;",
-            "code.html: code is cut at 1280 pixels: 218 columns, `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`",
-            "code.html: a table is cut at 1280 pixels: a table that is too wide",
-            "empty.html: the page has no heading and no text",
-            "faint.html: contrast 2.85 in the theme only: #999999 on #ffffff, 1 times, first in `too faint`",
-            "faint.html: contrast 3.98 in the theme only: #808080 on #ffffff, 2 times, first in `half of it`",
-            "faint.html: contrast 3.47 in the theme only: #808080 on #f0f0f0, 1 times, first in `\"label\"`",
-            "pictures.html: the picture shrunk.svg is shrunk to 25 %, and its words with it",
-            "pictures.html: the picture shrunk.svg has no text for readers who can't see it",
-            "scripts.html: a script logs an error: on purpose",
-            "scripts.html: asks for https://elsewhere.example.com/, which is not in the book",
-            "scripts.html: a script fails: Error: on purpose",
-            "wide.html: wider than 1280 pixels: div.wide \"too wide\"",
-            "wide.html: wider than 390 pixels: div.wide \"too wide\"",
-            "wide.html: the title of the book is cut at 390 pixels",
-            "search-words.txt:2: a search for `bad` finds nothing: good is not among the first 5 results",
-        ];
-        found.sort();
-        expected.sort();
-        assert_eq!(found, expected);
-        assert_eq!((seen.searches, seen.themes), (2, vec!["only".to_owned()]));
-        Ok(())
     }
 }

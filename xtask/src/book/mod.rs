@@ -121,6 +121,21 @@ async fn check(book: &Path, output: &Path, options: &Options) -> Result<Vec<Faul
     Ok(faults)
 }
 
+/// Looks at a built book in Chromium, for the searches of a text like `search-words.txt`; `None` where there is no Chromium.
+///
+/// # Errors
+/// Where the book can't be read, or the browser does not do what it is asked.
+pub async fn look_at(book: &Path, searches: &str) -> Result<Option<Seen>> {
+    let Some(program) = browser::find()? else {
+        return Ok(None);
+    };
+    let mut browser = Browser::start(&program).await?;
+    let searches = search::expectations(searches)?;
+    let built = Built::read(book)?;
+    let seen = look::look(&mut browser, &built, book, &searches, &Options::default()).await?;
+    Ok(Some(seen))
+}
+
 fn summary(browser: &str, seen: &Seen, searches: &[Expectation]) -> String {
     let searched = match seen.searches {
         0 => format!("none of {} searches tried", searches.len()),

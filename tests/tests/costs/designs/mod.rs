@@ -1,22 +1,15 @@
 //! What each design costs: the tables of its chapter, measured. The models are those of the chapters.
 
-mod many_to_many;
-mod one_to_few;
-mod one_to_many;
-mod one_to_one;
-mod split;
-mod squillions;
-mod two_way;
-
 use odm::prelude::*;
+use odm_book::designs::{many_to_many, one_to_few, one_to_many, one_to_one, split, squillions, two_way};
 use odm_tests::{TestDb, assert_clean, skip, with_transactions};
 
-/// A chapter: its text, and its models as the compiler reads them here.
+/// A chapter: its text, and its models as the compiler reads them.
 macro_rules! chapter {
     ($page:literal, $models:literal) => {
         Chapter {
             page: include_str!(concat!("../../../../book/src/designs/", $page)),
-            models: include_str!($models),
+            models: include_str!(concat!("../../../../book/designs/", $models)),
             rows: Vec::new(),
         }
     };
