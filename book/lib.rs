@@ -234,11 +234,33 @@ mod tests {
         }
     }
 
+    /// An application of `odm new` has the driver through odm alone. These pages show programs that have it beside.
+    #[test]
+    fn samples_use_the_driver_through_odm() {
+        let beside = [
+            "application.md",
+            "deployment.md",
+            "from-driver.md",
+            "from-mongodm.md",
+            "from-oximod.md",
+        ];
+        for (path, text) in pages() {
+            let text = std::fs::read_to_string(text).expect("a page can be read");
+            let uses = samples(&text)
+                .iter()
+                .any(|sample| sample.contains("use mongodb::"));
+            assert!(
+                !uses || beside.contains(&path.as_str()),
+                "{path} has a sample with `use mongodb::`"
+            );
+        }
+    }
+
     /// The first hour shows the application that `odm new` makes.
     #[test]
     fn getting_started_shows_the_template() {
         let page = include_str!("src/getting-started.md");
-        for file in ["src/models.rs", "src/main.rs", "tests/shop.rs"] {
+        for file in ["src/models.rs", "src/lib.rs", "src/main.rs", "tests/shop.rs"] {
             let path = format!("{}/../odm/cli/template/{file}", env!("CARGO_MANIFEST_DIR"));
             let text = std::fs::read_to_string(path).expect("the template has the file");
             assert!(

@@ -98,7 +98,7 @@ fn prepare(dir: &Path) -> Result<()> {
 
 fn banner(server: &Server, dir: &Path, is_stand_in: bool) -> String {
     let mut text = format!(
-        "\n  MONGODB_URI={}\n\n  The data is in {} and stays there (--fresh deletes it). Ctrl-C stops the server.\n",
+        "\n  export MONGODB_URI='{}'\n\n  The data is in {} and stays there (--fresh deletes it). Ctrl-C stops the server.\n",
         server.uri(),
         dir.display()
     );

@@ -128,7 +128,8 @@ async fn the_server_keeps_its_data_until_a_fresh_start() -> Result<()> {
 
     let banner = std::fs::read_to_string(dir.path().join("output"))?;
     assert!(
-        banner.contains(&format!("MONGODB_URI={}", server.uri)) && banner.contains("It is not MongoDB"),
+        banner.contains(&format!("export MONGODB_URI='{}'", server.uri))
+            && banner.contains("It is not MongoDB"),
         "{banner}"
     );
     server.interrupt()?;

@@ -3,6 +3,7 @@
 use crate::Result;
 use mongodb::Database;
 use mongodb::bson::{Document, doc};
+use mongodb::error::ErrorKind;
 
 /// The kind of a deployment.
 ///
@@ -52,6 +53,11 @@ const STANDALONE: &str = "this is a standalone server, which has no transactions
      finds it and `repair` completes it. A replica set of one node has transactions: restart the server with `mongod --replSet rs0` \
      and its other options, run `rs.initiate()` once in `mongosh`, and connect with `?replicaSet=rs0`";
 
+/// Whether the server does not know a command: `CommandNotFound`.
+fn is_unknown_command(error: &mongodb::error::Error) -> bool {
+    matches!(&*error.kind, ErrorKind::Command(command) if command.code == 59)
+}
+
 impl Server {
     /// A warning for users of this server, if there is one.
     pub(crate) fn warning(&self) -> Option<&'static str> {
@@ -62,8 +68,8 @@ impl Server {
         // `hello` came with 4.4.2; `isMaster` is its older name, which every server still knows.
         let admin = db.client().database("admin");
         let reply = match admin.run_command(doc! { "hello": 1 }).await {
-            Ok(reply) => reply,
-            Err(_) => admin.run_command(doc! { "isMaster": 1 }).await?,
+            Err(error) if is_unknown_command(&error) => admin.run_command(doc! { "isMaster": 1 }).await?,
+            reply => reply?,
         };
         Ok(Server::of(&reply))
     }

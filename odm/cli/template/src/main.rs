@@ -4,9 +4,23 @@ use odm::prelude::*;
 use shop::models::{
     NewPart, NewProduct, NewReview, Part, Picture, Product, Review,
 };
+use std::process::ExitCode;
 
 #[tokio::main]
-async fn main() -> odm::Result<()> {
+async fn main() -> ExitCode {
+    let Err(error) = run().await else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("error: {error}");
+    if matches!(error, odm::Error::Unavailable { .. }) {
+        eprintln!(
+            "is a server running? start one with `odm server`, or set MONGODB_URI"
+        );
+    }
+    ExitCode::FAILURE
+}
+
+async fn run() -> odm::Result<()> {
     let odm = shop::open().await?;
     odm.sync().await?; // collections, validators and indexes
     let parts = odm.collection::<Part>();
