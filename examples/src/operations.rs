@@ -1,4 +1,4 @@
-//! What a team needs around the models in production.
+//! The operations around the models in production.
 use mongodb::{Database, bson::doc};
 use odm::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::one_to_squillions::{Host, LogMsg, NewHost, NewLogMsg};
 pub async fn run(db: Database) -> odm::Result<()> {
     let odm = Odm::new(db.clone(), models![Host, LogMsg])?;
 
-    // What would change, in words, before anything does. Nothing undeclared is ever dropped.
+    // The changes in words, before they are made. Nothing undeclared is ever dropped.
     let plan = odm.plan().await?;
     println!("{plan}");
     odm.apply(&plan).await?;

@@ -20,7 +20,7 @@ pub struct Product {
     pub rating: Average,
 }
 
-/// What a product page shows of a review. Checked against Review, field by field, at compile time.
+/// The part of a review that a product page shows. Checked against Review, field by field, at compile time.
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[denormalize(from = Review)]
 pub struct RecentReview {

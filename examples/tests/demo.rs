@@ -42,7 +42,7 @@ fn the_demonstration_shows_every_design_and_finds_all_as_it_should_be() {
         let numbered = format!("\n {}  {heading}", at + 1);
         assert!(said.contains(&numbered), "{numbered} is missing:\n{said}");
     }
-    // What was refused, and why.
+    // The refusals, with their reasons.
     for refusal in ["may hold at most", "without a declared bound", "is full"] {
         assert!(said.contains(refusal), "{refusal:?} is missing:\n{said}");
     }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-/// Nobody listens on port 1.
+/// No server listens on port 1.
 const NOWHERE: &str = "mongodb://127.0.0.1:1/shop?serverSelectionTimeoutMS=200";
 
 fn manage(args: &[&str]) -> Output {

@@ -1,4 +1,4 @@
-//! What an interruption of a command leaves behind, and what `--keep` does: with a script in cargo's place, and a program in
+//! The processes that an interruption of a command leaves behind, and `--keep`: with a script in cargo's place, and a program in
 //! mongod's (`src/bin/fake-mongod.rs`).
 #![cfg(unix)]
 #![allow(missing_docs)]
@@ -146,7 +146,7 @@ fn an_interruption_stops_the_tests_and_then_their_server() -> Result<()> {
         (Signal::SIGTERM, 143),
         (Signal::SIGHUP, 129),
     ] {
-        // What it runs starts something itself, which outlives a signal to its leader alone.
+        // The program that it runs starts another one, which outlives a signal to its leader alone.
         let mut started = Started::new(&["test", "--server", "mongod"], "sleep 600 & wait")?;
         let (pid, port, arguments) = started.noted()?;
         assert_eq!(arguments, "test --workspace --no-fail-fast --test reading");
@@ -154,7 +154,7 @@ fn an_interruption_stops_the_tests_and_then_their_server() -> Result<()> {
         assert_eq!(started.folders()?.len(), 1);
         let asked = Instant::now();
         started.interrupt(signal)?;
-        // What it prints ends when nothing that it has started holds the pipe any more.
+        // Its output ends when nothing that it has started holds the pipe any more.
         let (status, printed) = started.end()?;
         assert!(asked.elapsed() < WITHIN, "{signal}: something went on");
         assert_eq!(status.code(), Some(code), "{signal}");

@@ -127,7 +127,7 @@ async fn the_tests_ask_for_it_over_a_port() -> Result<()> {
         let states = nodes.status();
         nodes.restart_all();
         let again = nodes.status();
-        // What is no command, and who hangs up or says nothing at all, does no harm.
+        // A text that is no command, a client that hangs up, and one that sends nothing do no harm.
         drop(TcpStream::connect(&address));
         let unknown = std::panic::catch_unwind(|| client::Nodes::at(&address).ask("dance"));
         let still = nodes.status();
@@ -172,7 +172,7 @@ async fn the_tests_find_the_set_and_give_their_exit_code() -> Result<()> {
     Ok(())
 }
 
-/// What a Ctrl-C does: the command is dropped where it stands.
+/// As a Ctrl-C does: the command is dropped where it stands.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interruption_stops_the_nodes_and_the_tests() -> Result<()> {
     let dir = tempfile::tempdir()?;

@@ -30,12 +30,12 @@ pub struct Book {
     pub id: BookId,
     #[field(min_len = 1, max_len = 60)]
     pub title: String,
-    /// Sparse: a book without an ISBN is in nobody's way.
+    /// Sparse: any number of books may lack an ISBN.
     #[index(unique, sparse)]
     #[field(min_len = 9, max_len = 13)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isbn: Option<String>,
-    /// 0 where nobody counted.
+    /// 0 where it is not known.
     #[field(min = 0, max = 2000)]
     pub page_count: i32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ pub enum Status {
     Meap,
 }
 
-/// What a list of books shows.
+/// The fields that a list of books shows.
 #[derive(Projection, Deserialize, Clone, Debug, PartialEq)]
 #[projection(of = Book)]
 #[serde(rename_all = "camelCase")]

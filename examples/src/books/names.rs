@@ -8,7 +8,7 @@ use crate::books::model::BookId;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The file's list of categories was once one text, and that text was cut after so many characters.
+/// The file's list of categories was once one text, and that text was cut after this number of characters.
 const CUT_AFTER: usize = 30;
 
 /// A book with the names that are meant.
@@ -20,7 +20,7 @@ pub struct Named {
     pub categories: Vec<String>,
 }
 
-/// What was done to a name.
+/// The correction of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     Empty,
@@ -41,7 +41,7 @@ impl Rule {
         match self {
             Rule::Empty => "empty: left out",
             Rule::Space => "white space around it or doubled: removed",
-            Rule::NoName => "nobody's name: left out",
+            Rule::NoName => "no name of a person: left out",
             Rule::Suffix => "a part of the name before it: put back",
             Rule::Several => "several people in one text: taken apart",
             Rule::Role => "a word before the name: removed",
@@ -54,7 +54,7 @@ impl Rule {
     }
 }
 
-/// What was done, in the order of the file.
+/// The corrections, in the order of the file.
 pub type Done = BTreeMap<Rule, Vec<String>>;
 
 /// All books with clean names, and what was done to get them.

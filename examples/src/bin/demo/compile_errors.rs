@@ -1,4 +1,4 @@
-//! What does not compile, and what the compiler says about it: programs of the tests, which hold the messages to the
+//! Programs that do not compile, and the messages of the compiler: programs of the tests, which hold the messages to the
 //! letter.
 
 use crate::show::Show;
@@ -38,8 +38,8 @@ const REFUSALS: [Refusal; 5] = [
     ),
     refusal!(
         "references/max_too_large",
-        "An array of references is bounded too: of ids alone, but some thousands of them at most. What may have more is \
-         named by its children:"
+        "An array of references is bounded too: of ids alone, but some thousands of them at most. A document that may \
+         have more is named by its children:"
     ),
     refusal!(
         "inverse/unbalanced",

@@ -54,11 +54,11 @@ pub async fn copies(show: &mut Show, databases: &Databases) -> Result<()> {
         .await?;
     show.check("all copies have followed", count, 500)?;
     let update = hosts.update(&host).set(|h| h.name, "goofy");
-    show.step("A change of what nobody copies costs nothing extra", update)
+    show.step("A change of a field without copies costs nothing extra", update)
         .await?;
     show.check("1 command", show.last_sent(), 1)?;
 
-    show.text("Now somebody writes past the library, with another program:");
+    show.text("Now another program writes:");
     let stale = db
         .collection::<Fields>("logmsg")
         .update_many(
@@ -70,7 +70,7 @@ pub async fn copies(show: &mut Show, databases: &Databases) -> Result<()> {
     let audit = show.step("The audit compares, edge by edge", odm.audit()).await?;
     show.got(audit.to_string());
     show.check("it finds these and no other", audit.stale_copies(), 2)?;
-    show.step("The repair mends just these", odm.repair(&audit))
+    show.step("The repair corrects just these", odm.repair(&audit))
         .await?;
     let audit = show.step("And all is right again", odm.audit()).await?;
     show.check("the audit is clean", audit.is_clean(), true)?;

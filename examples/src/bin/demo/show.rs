@@ -1,4 +1,4 @@
-//! What the demo prints: headings, what is done, what came back, and the commands that it took.
+//! The output of the demo: headings, steps, results, and the number of commands.
 
 use anyhow::{Result, ensure};
 use odm::Odm;
@@ -102,14 +102,14 @@ impl Show {
         self.last_sent
     }
 
-    /// What came back.
+    /// Prints a result.
     pub fn got(&self, result: impl AsRef<str>) {
         for (at, line) in wrap(result.as_ref(), WIDTH - 8).iter().enumerate() {
             println!("      {} {line}", if at == 0 { "→" } else { " " });
         }
     }
 
-    /// What came back, as a list.
+    /// Prints a result as a list.
     pub fn list<T: AsRef<str>>(&self, items: impl IntoIterator<Item = T>) {
         for item in items {
             for (at, line) in wrap(item.as_ref(), WIDTH - 12).iter().enumerate() {
@@ -204,7 +204,7 @@ pub fn plural(n: u64, one: &str) -> String {
     }
 }
 
-/// How many commands read so many parents, each with a limited number of its children: before MongoDB 5.0 a query for each.
+/// How many commands read this number of parents, each with a limited number of its children: before MongoDB 5.0 a query for each.
 pub async fn commands_of_limited(odm: &Odm, parents: usize) -> Result<usize> {
     Ok(match odm.server().await?.has_lookup_with_pipeline() {
         true => 2,

@@ -1,4 +1,4 @@
-//! Changes of the books: within the bounds, beyond them, and past the library.
+//! Changes of the books: within the bounds, beyond them, and by another program.
 
 use super::expect::Expected;
 use super::model::Book;
@@ -14,9 +14,9 @@ pub async fn run(show: &mut Show, books: &Collection<Book>, expected: &Expected)
     show.part("Changes");
     full(show, books, expected).await?;
     invalid(show, books).await?;
-    mend(show, books, expected).await?;
+    repair(show, books, expected).await?;
     race(show, books).await?;
-    show.part("Somebody writes past the library");
+    show.part("Another program writes");
     past(show, books, expected).await
 }
 
@@ -61,7 +61,7 @@ async fn invalid(show: &mut Show, books: &Collection<Book>) -> Result<()> {
     )
 }
 
-async fn mend(show: &mut Show, books: &Collection<Book>, expected: &Expected) -> Result<()> {
+async fn repair(show: &mut Show, books: &Collection<Book>, expected: &Expected) -> Result<()> {
     let update = books
         .update_where(|b| b.authors.contains(String::new()))
         .pull(|b| b.authors, "");

@@ -1,4 +1,4 @@
-//! What has to come out, counted in the lines of the file by plain code that knows nothing of the library.
+//! The expected results, counted in the lines of the file by plain code that knows nothing of the library.
 
 use super::file::Line;
 use super::model::{BookId, bounds};

@@ -48,7 +48,7 @@ fn describe(show: &Show, lines: &[Line]) {
     let made = count(|line| matches!(line.id(), Ok(model::BookId::Made(_))));
     show.text(&format!(
         "{} documents in MongoDB's Extended JSON, one a line, with everything that such a file has: {} ids are numbers and \
-         {made} are ObjectIds; {} books have no ISBN, {} no date (the others write their offsets as `-0700`), {} no long and \
+         {made} are ObjectIds; {} books have no ISBN, {} no date (the offsets of the rest are written as `-0700`), {} no long and \
          {} no short description, {} no author and {} no category at all; {} have an author whose name is empty.",
         lines.len(),
         lines.len() - made,

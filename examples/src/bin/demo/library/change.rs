@@ -95,14 +95,14 @@ async fn sides(
     let mut other_side = expected.iter().map(|a| a.to_ref()).collect::<Vec<_>>();
     show.check("both sides agree", &stored.authors, &other_side)?;
     other_side.sort_unstable();
-    show.check("and nobody else names it", refs, other_side)
+    show.check("and no other book names it", refs, other_side)
 }
 
 async fn missing(show: &mut Show, odm: &Odm) -> Result<()> {
     let books = odm.collection::<Book>();
     let ghost = NewBook {
         id: BookId::Number(99_999),
-        title: "By nobody".into(),
+        title: "By an unknown author".into(),
         authors: vec![Ref::new(99_999)],
         categories: vec![Ref::new(1), Ref::new(77_777)],
     };
@@ -114,7 +114,7 @@ async fn missing(show: &mut Show, odm: &Odm) -> Result<()> {
         .await
     {
         Err(error @ Error::MissingReference { .. }) => show.got(error.to_string()),
-        other => bail!("a book by nobody should be refused: {other:?}"),
+        other => bail!("a book by an unknown author should be refused: {other:?}"),
     }
     let stored = books.get(BookId::Number(99_999)).await?;
     show.check("nothing was written", stored, None)

@@ -23,11 +23,11 @@ pub async fn run(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
     damage.decided(show, odm).await
 }
 
-/// What is damaged: documents that have nothing to do with each other.
+/// The damaged documents, which are unrelated.
 struct Damage {
     /// Deleted, though books name him.
     author: Author,
-    /// Deleted, though so many books name it.
+    /// Deleted, though this number of books names it.
     category: Category,
     categorized: u64,
     /// It forgets its first author.
@@ -51,7 +51,7 @@ impl Damage {
             .sort(|a| a.name.asc())
             .one()
             .await?
-            .context("nobody has several books")?;
+            .context("no author has several books")?;
         let mut several: Vec<Category> = Vec::new();
         for category in categories.find_all().sort(|c| c.name.asc()).all().await? {
             let shelf = library.categories.get(&category.name);
@@ -161,7 +161,7 @@ impl Damage {
         };
         let lost = self.author.books.len() as u64;
         show.check(
-            "the author who has gone is pulled out, and both sides agree again",
+            "the deleted author is pulled out, and both sides agree again",
             [
                 count(RepairKind::Pulled),
                 count(RepairKind::Linked),

@@ -38,7 +38,7 @@ pub async fn run(show: &mut Show, db: Database, path: Option<PathBuf>) -> Result
     damage::run(show, &odm, &library).await
 }
 
-/// What the file says, counted by plain code that knows nothing of references.
+/// The numbers of the file, counted by plain code that knows nothing of references.
 struct Library {
     books: Vec<names::Named>,
     /// The books of each author. An author's id is the position here, from 1.

@@ -4,7 +4,7 @@ use crate::books::model::BookId;
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Somebody who has written books. Both sides know each other: few authors have more than a dozen books, and no book has
+/// A person with books. Both sides know each other: few authors have more than a dozen books, and no book has
 /// more than a dozen authors.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "authors")]
@@ -28,12 +28,12 @@ pub struct Book {
     pub title: String,
     #[reference(many, inverse = books, max = 12)]
     pub authors: Vec<Ref<Author>>,
-    /// One-way: nobody knows how many books a category will have, so it does not list them.
+    /// One-way: the number of books of a category has no limit, so it does not list them.
     #[reference(many, max = 5)]
     pub categories: Vec<Ref<Category>>,
 }
 
-/// What a book is about.
+/// The subject of a book.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "categories")]
 pub struct Category {

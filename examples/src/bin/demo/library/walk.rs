@@ -9,7 +9,7 @@ use odm::Odm;
 use odm::prelude::*;
 use std::collections::BTreeSet;
 
-/// What is joined to a book.
+/// The documents that are joined to a book.
 type AroundBook = (Vec<Author>, Vec<Category>);
 
 pub async fn run(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {

@@ -15,7 +15,7 @@ use odm_examples::syslog::{self as file, Line};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// So many messages of each host are wanted.
+/// The number of messages that are read of each host.
 const NEWEST: u32 = 3;
 
 pub async fn run(show: &mut Show, db: Database, path: Option<PathBuf>) -> Result<()> {
@@ -111,7 +111,7 @@ async fn insert(
         time: lines.first().context("the log is empty")?.time,
         process: "cron".into(),
         pid: None,
-        text: "from a host that nobody knows".into(),
+        text: "from an unknown host".into(),
     };
     match show
         .step("A message of a host that there is not", collection.insert(stray))
