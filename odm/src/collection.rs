@@ -366,7 +366,8 @@ impl<T: Document> Collection<T> {
     /// [`Error::MissingReference`].
     ///
     /// # Cost
-    /// One round trip; one more to find out why, where it was refused. With references more, as [`Update`] says.
+    /// One round trip; one more to find out why, where a bound or the version held it back. With references more, as [`Update`]
+    /// says.
     ///
     /// # Example
     /// ```no_run

@@ -303,8 +303,8 @@ pub enum Error {
     /// [`allow_unknown_copies`](crate::Odm::allow_unknown_copies).
     #[error(
         "the database holds copies that these models don't declare, or declare in an older way ({}), so only a program that \
-         declares them may do this; register their documents, call `allow_unknown_copies()`, or call `forget_copies()` for \
-         what no program declares any more",
+         declares them may do this; register their documents, call `allow_unknown_copies()`, or call `forget_copies()` \
+         (the command `forget`) for what no program declares any more",
         .edges.join(", ")
     )]
     UnknownCopies {
@@ -322,7 +322,8 @@ pub enum Error {
     #[error(
         "{collection}: other documents refer to these by references that these models don't declare, or declare with an \
          earlier `on_delete` ({}): a deletion here could leave them dangling, or delete what is to stay; register their \
-         documents, call `allow_unknown_copies()`, or call `forget_copies()` for what no program declares any more",
+         documents, call `allow_unknown_copies()`, or call `forget_copies()` (the command `forget`) for what no program \
+         declares any more",
         .references.join(", ")
     )]
     UnknownReferences {

@@ -5,55 +5,160 @@
 //! does not compile (an array without a bound, a field that does not exist, a value of another type), or is refused with an
 //! error that names the field, the value and the rule. It builds on the official driver, [`mongodb`].
 //!
-//! # A small program
+//! # A tour
 //!
-//! ```no_run
-//! use odm::prelude::*;
-//! use serde::{Deserialize, Serialize};
+//! Five minutes from the structs to what keeps them true. The samples share one file, so that they can be copied in turn.
 //!
-//! #[derive(Document, Serialize, Deserialize, Clone, Debug)]
-//! #[document(collection = "people")]
-//! struct Person {
+//! ## Declare
+//!
+//! A struct is a collection ([`Document`](derive@Document)) or a part of a document ([`Embed`](derive@Embed)):
+//!
+//! ```
+#![doc = include_str!("../doc/tour.rs")]
+//! ```
+//!
+//! The design is checked when it compiles. An array without a bound is refused:
+//!
+//! ```compile_fail
+//! # use odm::prelude::*;
+//! # use serde::{Deserialize, Serialize};
+//! #[derive(Document, Serialize, Deserialize)]
+//! #[document(collection = "products")]
+//! struct Product {
 //!     #[serde(rename = "_id")]
 //!     id: ObjectId,
-//!     #[index(unique)]
-//!     email: String,
-//!     #[field(min = 0, max = 150)]
-//!     age: i32,
-//!     #[embed(max = 5)]
-//!     addresses: Vec<Address>,
+//!     pictures: Vec<String>,
 //! }
+//! ```
 //!
-//! #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
-//! struct Address {
-//!     street: String,
-//!     city: String,
+//! ```text
+//! error: `Product.pictures: Vec<String>` is a Vec without a declared bound, so its document can grow until it can't be
+//!        written any more. For few items write `#[embed(max = 20)]`; for many, store `String` as a document of its own that
+//!        names this one (rule three: high cardinality arrays are not embedded); if odm should not look into it, write
+//!        `#[field(opaque)]`
+//! ```
+//!
+//! ## Connect
+//!
+//! [`Odm::new`] compares the models with each other and asks no server. [`Odm::sync`] makes the collections, the validators
+//! and the indexes; `odm server`, of the package `odm-cli`, is a server to try it on.
+//!
+//! ```no_run
+//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! async fn connect() -> odm::Result<Odm> {
+//!     let uri = "mongodb://127.0.0.1:27017/?replicaSet=rs0";
+//!     let client = odm::mongodb::Client::with_uri_str(uri).await?;
+//!     let odm = Odm::new(client.database("shop"), models![Product, Part, Review])?;
+//!     odm.sync().await?;
+//!     Ok(odm)
 //! }
+//! ```
 //!
-//! #[tokio::main]
-//! async fn main() -> odm::Result<()> {
-//!     let client = odm::mongodb::Client::with_uri_str("mongodb://127.0.0.1:27017/?replicaSet=rs0").await?;
-//!     let odm = Odm::new(client.database("app"), models![Person])?;
-//!     odm.sync().await?; // the collection, its validator and its indexes
-//!     let people = odm.collection::<Person>();
+//! ## Insert
 //!
-//!     let kate = people
-//!         .insert(NewPerson { email: "kate@example.com".into(), age: 30, addresses: vec![] })
-//!         .await?;
+//! The application gives what it knows: not the id, and not what the library derives. The names of the parts, the newest
+//! reviews and the rating come from the other collections.
 //!
-//!     let home = Address { street: "Avenue Q 123".into(), city: "New York".into() };
-//!     match people.update(&kate).inc(|p| p.age, 1).push(|p| p.addresses, home).await {
-//!         Ok(_) => {}
-//!         Err(odm::Error::ArrayFull { max, .. }) => println!("there are {max} addresses already"),
-//!         Err(other) => return Err(other),
-//!     }
+//! ```no_run
+//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! async fn insert(odm: &Odm) -> odm::Result<Product> {
+//!     let bolt = odm.collection::<Part>().insert(NewPart { name: "bolt".into(), qty: 94 }).await?;
+//!     let product = NewProduct {
+//!         name: "smoke shifter".into(),
+//!         cents: 2_500,
+//!         pictures: vec![],
+//!         parts: vec![bolt.to_ref()],
+//!     };
+//!     let product = odm.collection::<Product>().insert(product).await?;
+//!     assert_eq!(product.parts[0].name, "bolt");
 //!
-//!     let found = people
-//!         .find(|p| p.addresses.city.eq("New York") & p.age.gte(18))
-//!         .sort(|p| p.email.asc())
+//!     let (at, text) = (DateTime::now(), "It shifts smoke".to_owned());
+//!     let review = NewReview { product: product.to_ref(), at, stars: 5, text };
+//!     odm.collection::<Review>().insert(review).await?;
+//!     Ok(product)
+//! }
+//! ```
+//!
+//! ## Read
+//!
+//! Conditions are made of typed paths: a field that does not exist, or a value of another type, does not compile. A join is one
+//! query for each collection, however many documents there are.
+//!
+//! ```no_run
+//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! async fn read(odm: &Odm) -> odm::Result<()> {
+//!     let products = odm.collection::<Product>();
+//!     let cheap: Vec<Product> = products
+//!         .find(|p| p.cents.lt(3_000) & p.parts.name.eq("bolt"))
+//!         .sort(|p| p.name.asc())
 //!         .all()
 //!         .await?;
-//!     println!("{found:?}");
+//!     println!("{cheap:?}");
+//!
+//!     let joined: Vec<(Product, (Vec<Part>, Vec<Review>))> = products
+//!         .find_all()
+//!         .include(|p| (p.parts, p.children::<Review>().limit(3)))
+//!         .all()
+//!         .await?;
+//!     println!("{joined:?}");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! ## Update
+//!
+//! An operator changes what is stored, guarded by the bounds. The first update here renames the part and its copies in all
+//! products, in one transaction; the second one is refused where the product has five pictures.
+//!
+//! ```no_run
+//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! async fn update(odm: &Odm, part: Ref<Part>, product: &Product) -> odm::Result<()> {
+//!     let renamed = odm.collection::<Part>().update(part).set(|p| p.name, "steel bolt").await?;
+//!     println!("{} copies updated", renamed.copies_updated);
+//!
+//!     let picture = Picture { url: "https://example.com/1.png".into(), width: 640 };
+//!     let added = odm.collection::<Product>().update(product).push(|p| p.pictures, picture).await;
+//!     match added {
+//!         Ok(_) => {}
+//!         Err(odm::Error::ArrayFull { max, .. }) => println!("there are {max} pictures already"),
+//!         Err(other) => return Err(other),
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! ## Write several documents
+//!
+//! [`Odm::transaction`] makes all writes or none, and runs again after a conflict. [`Odm::bulk`] sends many writes at once.
+//!
+//! ```no_run
+//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! async fn build(odm: &Odm, product: NewProduct) -> odm::Result<Product> {
+//!     odm.transaction(async |tx| {
+//!         for part in &product.parts {
+//!             tx.collection::<Part>().update(*part).inc(|p| p.qty, -1).await?;
+//!         }
+//!         tx.collection::<Product>().insert(product.clone()).await
+//!     })
+//!     .await
+//! }
+//! ```
+//!
+//! ## Operate
+//!
+//! A worker applies what a killed process left undone; an audit compares copies and references with their sources. The
+//! feature `cli` gives an application these as commands, `testing` gives each test a database of its own.
+//!
+//! ```no_run
+//! # use odm::prelude::*;
+//! async fn operate(odm: &Odm) -> odm::Result<()> {
+//!     let worker = odm.worker(std::time::Duration::from_secs(60));
+//!     let audit = odm.audit().await?;
+//!     if !audit.is_clean() {
+//!         println!("{audit}");
+//!         odm.repair(&audit).await?;
+//!     }
+//!     worker.stop().await;
 //!     Ok(())
 //! }
 //! ```

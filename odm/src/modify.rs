@@ -61,7 +61,8 @@ pub struct Updated {
 /// can't be predicted.
 ///
 /// # Cost
-/// One round trip, also without any change; one more to find out why, where it was refused: where the document would pass 16 MiB, one that reads the
+/// One round trip, also without any change; one more to find out why, where a bound or the version held it back; where the document
+/// would pass 16 MiB, one that reads the
 /// whole of it to name its largest fields (none within a transaction). A change that adds references: one before for their
 /// previous values, and one before and one after for each collection that they name. A change of two-way references: one before
 /// for their previous values, one after for each collection on the other side, one for the commit; two more where single

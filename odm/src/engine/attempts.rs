@@ -192,6 +192,8 @@ async fn after_update(
         }
     };
     let verdict = match error {
+        // It was not there when the update came. By now it may be.
+        None if update.is_unconditional() => Verdict::Refused(not_found(core.meta(), one)),
         None => verdict(execution, core, update, one).await?,
         Some(error) => behind(execution, core, update, one, error, attempt).await?,
     };

@@ -21,27 +21,30 @@ use mongodb::options::{ReturnDocument, UpdateModifications};
 use serde::Serialize;
 use std::borrow::Borrow;
 
+/// The condition and the changes of an update.
+type Statement = (Document, UpdateModifications);
+
 /// Sends writes within a session, or out of one. An update or a replacement of one document that matches none is
 /// [`Outcome::unmatched`].
 ///
 /// Each kind is a future of its own in a box, of no more than its size.
 ///
-/// One update that is sent alone gives its condition away instead of copying it: another attempt makes it again.
+/// One update that is sent alone gives its condition away instead of copying it, and what no further attempt needs of the rest.
 pub(super) fn once<'a>(
     execution: Execution<'a>,
     session: Option<Shared>,
     writes: &'a mut [Write],
 ) -> BoxFuture<'a, Result<Outcome>> {
-    let filter = match &mut *writes {
+    let statement = match &mut *writes {
         [
             Write {
                 what: What::Update(of),
                 ..
             },
-        ] if execution.sent == Sent::Alone && matches!(of.reply, Reply::Counts) => Some(of.take_filter()),
+        ] if execution.sent == Sent::Alone && matches!(of.reply, Reply::Counts) => Some(of.take_statement()),
         _ => None,
     };
-    send_with(execution, session, writes, filter)
+    send_with(execution, session, writes, statement)
 }
 
 /// The same for writes that a transaction may send several times.
@@ -53,12 +56,12 @@ pub(super) fn send<'a>(
     send_with(execution, session, writes, None)
 }
 
-/// `filter` is the condition that the one update has given away.
+/// `statement` are the condition and the update that the one update has given away.
 fn send_with<'a>(
     execution: Execution<'a>,
     session: Option<Shared>,
     writes: &'a [Write],
-    filter: Option<Document>,
+    statement: Option<Statement>,
 ) -> BoxFuture<'a, Result<Outcome>> {
     let Some(first) = writes.first() else {
         return std::future::ready(Ok(Outcome::default())).boxed();
@@ -71,7 +74,10 @@ fn send_with<'a>(
         (Sent::Inserts | Sent::Bulk { .. }, _) => inserts(execution, core, writes).boxed(),
         (Sent::Alone, What::Insert(document)) => insert(execution, core, document).boxed(),
         (Sent::Alone, What::Update(of)) => match &of.reply {
-            Reply::Counts => update(execution, core, of, filter.unwrap_or_else(|| of.filter.clone())).boxed(),
+            Reply::Counts => {
+                let statement = statement.unwrap_or_else(|| (of.filter.clone(), of.built.modifications()));
+                update(execution, core, of, statement).boxed()
+            }
             Reply::Field(field) => update_field(execution, core, of, field).boxed(),
             Reply::Document(which) => update_document(execution, core, of, which).boxed(),
         },
@@ -183,7 +189,12 @@ async fn insert_many<D: Serialize + Send + Sync>(
     }
 }
 
-async fn update(execution: Execution<'_>, core: Core, update: &Update, filter: Document) -> Result<Outcome> {
+async fn update(
+    execution: Execution<'_>,
+    core: Core,
+    update: &Update,
+    (filter, modifications): Statement,
+) -> Result<Outcome> {
     fill_one(execution, &core, update).await?;
     if core.session().is_some()
         && changes_source(update)
@@ -192,7 +203,7 @@ async fn update(execution: Execution<'_>, core: Core, update: &Update, filter: D
         return Ok(done);
     }
     execution.trace.more(1);
-    let action = || update_one(&core, update, filter);
+    let action = || update_one(&core, update, filter, modifications);
     let result = act!(core.session(), action()).map_err(|error| core.error(error))?;
     Ok(if result.matched_count > 0 || result.upserted_id.is_some() {
         Outcome {
@@ -246,8 +257,13 @@ async fn update_and_read(
     }))
 }
 
-fn update_one<'a>(core: &'a Core, update: &Update, filter: Document) -> mongodb::action::Update<'a> {
-    let mut action = core.raw().update_one(filter, update.built.modifications());
+fn update_one<'a>(
+    core: &'a Core,
+    update: &Update,
+    filter: Document,
+    modifications: UpdateModifications,
+) -> mongodb::action::Update<'a> {
+    let mut action = core.raw().update_one(filter, modifications);
     if update.upsert {
         action = action.upsert(update.refused_insert(core.meta()).is_none());
     }

@@ -12,7 +12,7 @@ use crate::plan::upsert::UniqueKey;
 use crate::store::packed::Packed;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
-use mongodb::options::{Collation, ReturnDocument};
+use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
 
 /// Writes that are executed together.
 pub(crate) struct Operation {
@@ -162,17 +162,17 @@ impl Update {
         if upsert {
             built.fills_at_once(meta.collection, "an upsert")?;
         }
-        let mut update = Update {
+        let mut filter = one.filter(meta);
+        guarded(&mut filter, &built.guards);
+        Ok(Update {
             one: Some(one),
-            filter: Document::new(),
+            filter,
             built,
             touches: Touches::default(),
             upsert,
             collation: None,
             reply: Reply::Counts,
-        };
-        update.find(meta);
-        Ok(update)
+        })
     }
 
     /// The same in a bulk, which has no place for a statement before it.
@@ -210,13 +210,25 @@ impl Update {
         }
     }
 
-    /// Takes the condition out, for a statement. Another attempt [makes it again](Update::find) from the id, the version and the guards;
-    /// one that is not made of these is copied.
-    pub(crate) fn take_filter(&mut self) -> Document {
-        match self.one {
+    /// Whether it matches its document wherever that is there: one that matches nothing is made by no further attempt.
+    pub(crate) fn is_unconditional(&self) -> bool {
+        let is_by_id = self.one.as_ref().is_some_and(|one| one.seen.is_none());
+        is_by_id && !self.upsert && self.built.is_plain()
+    }
+
+    /// The condition and the update of a statement, taken out of it. Another attempt [makes the condition again](Update::find) from the
+    /// id, the version and the guards; what is not made of these, and an update that another attempt or an error needs, is copied.
+    pub(crate) fn take_statement(&mut self) -> (Document, UpdateModifications) {
+        let update = if self.is_unconditional() && self.built.is_small() && !self.touches.is_of_source {
+            std::mem::take(&mut self.built.update).into()
+        } else {
+            self.built.modifications()
+        };
+        let filter = match self.one {
             Some(_) => std::mem::take(&mut self.filter),
             None => self.filter.clone(),
-        }
+        };
+        (filter, update)
     }
 
     /// The same document, with what is left to do.

@@ -329,7 +329,15 @@ impl Odm {
         Trace::new("(all)", "plan")
             .run(async move {
                 let mut plan = self.compare().await?;
-                (plan.backfills, plan.unknown) = self.compare_edges().await?;
+                let edges = self.compare_edges().await?;
+                (plan.backfills, plan.unknown) = (edges.backfills, edges.unknown);
+                let elsewhere = edges.elsewhere.into_iter().map(|name| {
+                    format!(
+                        "the database holds the declaration `{name}` of another program; `forget_copies()` removes it where no \
+                         program declares it"
+                    )
+                });
+                plan.notes.extend(elsewhere);
                 plan.lacking = self.count_lacking(&plan).await?;
                 plan.warning = self.server().await?.warning();
                 Ok(plan)

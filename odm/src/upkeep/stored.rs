@@ -120,6 +120,16 @@ impl Known {
     }
 }
 
+/// How the declared edges differ from those that the database knows: by name.
+pub(crate) struct ComparedEdges {
+    /// Those to be filled for documents that were there before.
+    pub(crate) backfills: Vec<String>,
+    /// The copies of documents of these models that these models lack.
+    pub(crate) unknown: Vec<String>,
+    /// What else the database knows and these models lack: references, and copies between documents of other programs.
+    pub(crate) elsewhere: Vec<String>,
+}
+
 impl Odm {
     pub(crate) fn stored_edges(&self) -> mongodb::Collection<Document> {
         self.on_the_primary(EDGES)
@@ -169,12 +179,18 @@ impl Odm {
         Ok(all)
     }
 
-    /// The declared edges whose copies are still to be taken for documents that were there before, and the copies that the
-    /// database knows and these models lack.
-    pub(crate) async fn compare_edges(&self) -> Result<(Vec<String>, Vec<String>)> {
+    /// Compares the declared edges with those that the database knows.
+    pub(crate) async fn compare_edges(&self) -> Result<ComparedEdges> {
         let known = Known::all(self).await?;
         let declared = self.declared(&known).await?;
-        Ok((not_filled(declared), self.unknown_to(&known).names))
+        let unknown = self.unknown_to(&known).names;
+        let mut elsewhere = self.undeclared_of(&known);
+        elsewhere.retain(|name| !unknown.contains(name));
+        Ok(ComparedEdges {
+            backfills: not_filled(declared),
+            unknown,
+            elsewhere,
+        })
     }
 
     /// Refuses `sync = atomic` on a standalone server.
@@ -500,7 +516,10 @@ impl Odm {
     }
 
     async fn undeclared(&self) -> Result<Vec<String>> {
-        let known = Known::all(self).await?;
+        Ok(self.undeclared_of(&Known::all(self).await?))
+    }
+
+    fn undeclared_of(&self, known: &Known) -> Vec<String> {
         let own: HashMap<String, Declaration> = rules::declarations(self.graph())
             .map(|edge| (edge.id.clone(), edge))
             .collect();
@@ -524,7 +543,7 @@ impl Odm {
                 _ => names.extend(named(id, edge, &stored, declaration::copies(&stored))),
             }
         }
-        Ok(names)
+        names
     }
 
     /// Removes the stored declarations of copies and references that these models lack or declare differently, because no

@@ -76,7 +76,13 @@ fn every_operation_is_as_many_round_trips_as_it_says() {
         shops.delete(&ada).await.unwrap();
         assert_eq!(sent(), ["delete"]);
         assert!(shops.update(&ada).set(|s| s.stars, 1).await.is_err());
-        assert_eq!(sent(), ["update", "find"], "one more to find out why");
+        assert_eq!(sent(), ["update"], "nothing can hold it back but that it is gone");
+        assert!(shops.update(&ada).inc(|s| s.stars, 1).await.is_err());
+        assert_eq!(
+            sent(),
+            ["update", "find"],
+            "a bound can hold it back: one more to find out why"
+        );
         shops.delete_where(|s| s.stars.gte(0)).await.unwrap();
         assert_eq!(sent(), ["delete"]);
     });

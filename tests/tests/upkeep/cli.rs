@@ -594,6 +594,10 @@ fn a_program_that_lacks_copies_is_told_before_it_changes_the_schema() {
         assert!(schema_of(&t).await.0.contains(&"rooms".to_owned()));
         let check = run_on(fewer(), &["plan", "--check"], None).await;
         assert_eq!(check.code, 1, "{}", check.out);
+        // A plan names all that `forget` would remove.
+        for undeclared in fewer().undeclared_copies().await.unwrap() {
+            assert!(check.out.contains(&undeclared), "{undeclared}: {}", check.out);
+        }
         let allowed = fewer().allow_unknown_copies();
         assert_eq!(run_on(allowed, &["plan", "--check"], None).await.code, 0);
 

@@ -524,10 +524,16 @@ fn documents_are_replaced_and_deleted() {
                 ..
             })
         ));
+        t.commands.clear();
         assert!(matches!(
             shops.update(&made[0]).set(|s| s.stars, 1).await,
             Err(Error::NotFound { .. })
         ));
+        assert_eq!(
+            t.commands.take(),
+            ["update"],
+            "nothing but its id can hold it back"
+        );
         assert_eq!(shops.delete_where(|s| s.stars.gte(0)).await.unwrap().deleted, 2);
         assert_eq!(shops.find_all().count().await.unwrap(), 0);
     });

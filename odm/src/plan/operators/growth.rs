@@ -36,11 +36,11 @@ pub(crate) fn told(mut error: Error, update: &Document) -> Error {
 }
 
 /// Refuses an update that brings more by itself than a document may hold: it can't be sent either, since a command is a
-/// document too.
-pub(crate) fn may_be_sent(collection: &str, update: &Document) -> Result<()> {
+/// document too. Returns the size of what it brings.
+pub(crate) fn may_be_sent(collection: &str, update: &Document) -> Result<u64> {
     let all: u64 = values(update).map(|(_, _, value)| items(value)).sum();
     if all <= MAX_DOCUMENT_SIZE {
-        return Ok(());
+        return Ok(all);
     }
     Err(Error::TooLarge {
         collection: collection.to_owned(),

@@ -120,7 +120,13 @@ pub(crate) struct Built {
     pub(crate) only_adds: bool,
     /// `None` where it stores none.
     pub(crate) defaults: Option<Box<Defaults>>,
+    /// The size in bytes of the values that it adds, about.
+    pub(crate) size: u64,
 }
+
+/// The size in bytes of an update up to which the values that it adds are not named where the document would become larger than
+/// MongoDB stores: what makes it large is there already.
+const SMALL: u64 = 1024;
 
 /// The defaults that an update stores.
 #[derive(Clone, Debug, Default)]
@@ -298,6 +304,24 @@ impl Built {
         }
     }
 
+    /// Whether it is its operators alone: it holds for each document, and changes it.
+    pub(crate) fn is_plain(&self) -> bool {
+        let Built {
+            array_filters,
+            guards,
+            raw,
+            met,
+            defaults,
+            ..
+        } = self;
+        array_filters.is_empty() && guards.is_empty() && raw.is_empty() && met.is_none() && defaults.is_none()
+    }
+
+    /// Whether no error names the values that it adds.
+    pub(crate) fn is_small(&self) -> bool {
+        self.size <= SMALL
+    }
+
     /// As it is sent: with defaults to fill a pipeline, where it can be one. Others are filled by a statement before it.
     pub(crate) fn modifications(&self) -> UpdateModifications {
         match self.pipeline() {
@@ -351,6 +375,7 @@ impl Built {
             idle: None,
             only_adds: false,
             defaults: None,
+            size: 0,
         }
     }
 
@@ -1216,7 +1241,7 @@ impl Changes<()> {
                 message: changed_twice(&name),
             });
         }
-        growth::may_be_sent(collection, &self.operators)?;
+        let size = growth::may_be_sent(collection, &self.operators)?;
         let is_always = |field: &&FieldMeta| {
             let has_value = field.required && !field.flatten && field.aliases.is_empty();
             field.name != "_id" && has_value && !shape::may_be_null((field.shape)())
@@ -1247,6 +1272,7 @@ impl Changes<()> {
                     upsert,
                 })
             }),
+            size,
         })
     }
 }
