@@ -1,7 +1,7 @@
 //! The typed collection: where queries and writes begin.
 
 use crate::query::join::{Join, ReadFrom, Source, Via, Work};
-use crate::store::action::Action;
+use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::session::Shared;
 use crate::{
@@ -214,10 +214,11 @@ impl<T: Document> Collection<T> {
     /// # Ok(()) }
     /// ```
     pub fn get(&self, id: impl Target<T>) -> Action<Option<T>> {
-        self.get_by(id.target_id())
+        self.get_id(id.target_id())
     }
 
-    fn get_by(&self, id: Result<Bson>) -> Action<Option<T>> {
+    fn get_id(&self, id: Result<Bson>) -> Action<Option<T>> {
+        let sought = id.as_ref().map_or(Sought::Any, |id| Sought::Id(id.clone()));
         let core = self.core.clone();
         let get = async move {
             let mut found = None;
@@ -228,7 +229,7 @@ impl<T: Document> Collection<T> {
             core.get(id?, &mut take).await?;
             Ok(found)
         };
-        Action::new(T::META.collection, "get", Box::new(get))
+        Action::new(T::META.collection, "get", Box::new(get)).seeking(sought)
     }
 
     /// The documents with these ids, in the order of the ids; an id that is given twice gives its document twice, an id

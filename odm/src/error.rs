@@ -8,7 +8,8 @@ pub(crate) mod violation;
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, First, Ids, Last, List, Maybe, OfId, Pairs, Reason, Samples, SharedNull, Sizes, Unfit, Unknown,
+    At, Bytes, First, Ids, Last, List, Maybe, OfId, Pairs, Reason, Samples, SharedNull, Sizes, Sought, Unfit,
+    Unknown,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
@@ -48,14 +49,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No document has this id. An update or a replacement needs an existing document; `get` returns `None` and `delete` a
-    /// count instead.
-    #[error("{collection}: no document with _id {id}")]
+    /// No document has this id or unique key. An update or a replacement needs an existing document; `get` returns `None` and
+    /// `delete` a count instead. [`Action::required`](crate::action::Action::required) makes this of `None`.
+    #[error("{collection}: no document {}", Sought(.key))]
     NotFound {
         /// The collection.
         collection: &'static str,
-        /// The id that was looked for.
-        id: Box<Bson>,
+        /// The id that was looked for, as `_id`, or the fields of the unique key. Empty where a query found nothing.
+        key: Box<Document>,
     },
 
     /// A unique index already holds these values.

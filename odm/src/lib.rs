@@ -237,6 +237,7 @@ pub mod edges;
 mod encoded;
 mod engine;
 pub mod error;
+mod first;
 mod graph;
 mod insert_many;
 mod model;
@@ -246,6 +247,7 @@ mod own_fields;
 mod plan;
 pub mod query;
 mod rules;
+mod save;
 pub mod schema;
 mod store;
 mod switches;
@@ -524,6 +526,7 @@ pub use tx::{Handle, Tx};
 /// [`Collection::update`] changes one document by its id, and [`Collection::update_where`] those that match a condition. The
 /// operators are the methods of [`Change`].
 pub mod update {
+    pub use crate::first::{ReturningFirst, UpdateFirst};
     pub use crate::modify::{Returning, Update, UpdateMany, Updated};
     pub use crate::plan::operators::change::Change;
     pub use crate::plan::operators::{Changes, Rooted};

@@ -1,15 +1,17 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
+use crate::engine::first::First;
 use crate::engine::{self, One, Operation, Outcome, Reply, What};
-use crate::plan::operators::Changes;
+use crate::first::demands_key;
 use crate::plan::operators::change::Change;
+use crate::plan::operators::{Built, Changes};
 use crate::store::core::Core;
 use crate::store::decode;
 use crate::{Document, Error, Filter, Insertable, Result};
 use futures::future::BoxFuture;
 use futures::future::FutureExt;
 use futures::future::TryFutureExt;
-use mongodb::bson::{Bson, RawDocumentBuf};
+use mongodb::bson::{Bson, Document as Bag, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
@@ -81,11 +83,19 @@ pub struct Updated {
 #[derive(Debug)]
 pub struct Update<T: Document> {
     core: Core,
-    id: Result<Bson>,
-    seen: Option<i64>,
+    which: Which,
     changes: Changes<T>,
     upsert: bool,
     collation: Option<Collation>,
+}
+
+/// The document that an update changes.
+#[derive(Debug)]
+enum Which {
+    /// By its id, and by its version where the application has read one.
+    Id(Result<Bson>, Option<i64>),
+    /// By a unique key.
+    Key(Filter<()>),
 }
 
 impl<T: Document> Change<T> for Update<T> {
@@ -98,8 +108,17 @@ impl<T: Document> Update<T> {
     pub(crate) fn new(core: Core, id: Result<Bson>, seen: Option<i64>) -> Self {
         Update {
             core,
-            id,
-            seen,
+            which: Which::Id(id, seen),
+            changes: Changes::new(),
+            upsert: false,
+            collation: None,
+        }
+    }
+
+    pub(crate) fn by_key(core: Core, key: Filter<T>) -> Self {
+        Update {
+            core,
+            which: Which::Key(key.untyped()),
             changes: Changes::new(),
             upsert: false,
             collation: None,
@@ -186,8 +205,7 @@ impl<T: Document> Update<T> {
     fn untyped(self, reply: Reply) -> Untyped {
         Untyped {
             core: self.core,
-            id: self.id,
-            seen: self.seen,
+            which: self.which,
             changes: self.changes.untyped(),
             upsert: self.upsert,
             collation: self.collation,
@@ -199,48 +217,112 @@ impl<T: Document> Update<T> {
 /// An update of one document, without its type.
 struct Untyped {
     core: Core,
-    id: Result<Bson>,
-    seen: Option<i64>,
+    which: Which,
     changes: Changes<()>,
     upsert: bool,
     collation: Option<Collation>,
     reply: Reply,
 }
 
+/// An update that is built.
+enum Made {
+    Id(What),
+    Key(First, Built, Reply),
+}
+
 impl Untyped {
     /// The collection, and the update for the engine.
-    fn made(self) -> (Core, Result<What>) {
+    fn made(self) -> (Core, Result<Made>) {
         let Untyped {
-            core, id, changes, ..
+            core,
+            which,
+            changes,
+            upsert,
+            collation,
+            reply,
         } = self;
-        let made = || {
-            let meta = core.meta();
-            let built = changes.build_for(meta, self.upsert, crate::now())?;
-            let one = One {
-                id: id?,
-                seen: self.seen,
-            };
-            let mut update = engine::Update::new(core.odm(), meta, one, built, self.upsert)?;
-            update.collation = self.collation;
-            update.reply = self.reply;
-            Ok(What::Update(Box::new(update)))
+        let made = || match which {
+            Which::Id(id, seen) => {
+                let meta = core.meta();
+                let built = changes.build_for(meta, upsert, crate::now())?;
+                let mut update = engine::Update::new(core.odm(), meta, One { id: id?, seen }, built, upsert)?;
+                update.collation = collation;
+                update.reply = reply;
+                Ok(Made::Id(What::Update(Box::new(update))))
+            }
+            Which::Key(key) => by_key(&core, key, (changes, upsert, collation), reply),
         };
         let made = made();
         (core, made)
     }
 }
 
+/// # Errors
+/// [`Error::Query`] where the condition demands no unique key, and where the document can't be returned.
+fn by_key(
+    core: &Core,
+    key: Filter<()>,
+    (changes, upsert, collation): (Changes<()>, bool, Option<Collation>),
+    reply: Reply,
+) -> Result<Made> {
+    let refused = |message: &str| Error::Query {
+        collection: core.meta().collection,
+        message: message.to_owned(),
+    };
+    if collation.is_some() {
+        return Err(refused(
+            "an update by a unique key compares as its index does: declare the collation there, or use `update_where`",
+        ));
+    }
+    if upsert && !matches!(reply, Reply::Counts) {
+        return Err(refused(
+            "an upsert by a unique key gives counts: read the document by `get_by` afterwards, or use `insert(…).or_get_by(…)`",
+        ));
+    }
+    if let Some(condition) = key.document() {
+        demands_key(core, condition)?;
+    }
+    if upsert {
+        let update = UntypedMany {
+            core: core.clone(),
+            filter: key,
+            changes,
+            upsert,
+            counts: false,
+            collation,
+        };
+        return update.made().map(Made::Id);
+    }
+    let built = changes.build_for(core.meta(), upsert, crate::now())?;
+    let first = First {
+        condition: key.into_document()?,
+        sort: Bag::new(),
+        is_key: true,
+    };
+    Ok(Made::Key(first, built, reply))
+}
+
 /// Executes an update, which is built before, so that the future holds neither the changes nor what builds them.
 // As an `async fn` its future would hold the arguments twice.
 #[allow(clippy::manual_async_fn)]
 fn execute(
-    (core, made): (Core, Result<What>),
+    (core, made): (Core, Result<Made>),
     operation: &'static str,
 ) -> impl Future<Output = Result<Outcome>> {
     async move {
-        let made = Operation::one(core.meta(), made?);
+        let made = made?;
         let trace = core.trace(operation);
-        trace.run(engine::execute(&core, &trace, made)).await
+        match made {
+            Made::Id(what) => {
+                let made = Operation::one(core.meta(), what);
+                trace.run(engine::execute(&core, &trace, made)).await
+            }
+            Made::Key(first, built, reply) => {
+                trace.values("filter", &first.condition);
+                let made = engine::first::update(&core, &trace, first, built, reply);
+                trace.run(made.boxed()).await
+            }
+        }
     }
 }
 
@@ -315,7 +397,10 @@ impl<T: Document> IntoFuture for Returning<T> {
         Box::into_pin(Box::new(async move {
             let Returning { update, which } = self;
             let is_empty = update.changes.is_empty() && !update.upsert;
-            let seen = update.seen.filter(|_| is_empty);
+            let seen = match update.which {
+                Which::Id(_, seen) => seen.filter(|_| is_empty),
+                Which::Key(_) => None,
+            };
             let Some(found) = returning(update.untyped(Reply::Document(which))).await? else {
                 return Ok(None);
             };
@@ -487,7 +572,7 @@ struct UntypedMany {
 }
 
 impl UntypedMany {
-    fn into_operation(self) -> Result<Operation> {
+    fn made(self) -> Result<What> {
         let UntypedMany {
             core,
             filter,
@@ -508,7 +593,7 @@ impl UntypedMany {
             update.collation = collation;
             update
         };
-        Ok(Operation::one(meta, What::UpdateMany(Box::new(update))))
+        Ok(What::UpdateMany(Box::new(update)))
     }
 }
 
@@ -518,7 +603,7 @@ fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
             return Ok(Updated::default());
         }
         let core = update.core.clone();
-        let operation = update.into_operation()?;
+        let operation = Operation::one(core.meta(), update.made()?);
         let trace = core.trace("update_where");
         let made = engine::execute(&core, &trace, operation);
         trace.run(made).await.map(Updated::from)

@@ -2,8 +2,10 @@
 
 pub use crate::bulk::Bulk;
 pub use crate::error::results::{BulkDone, Deleted};
+pub use crate::first::DeleteFirst;
 pub use crate::insert_many::InsertMany;
 pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
+pub use crate::save::{InsertOrGet, KeyFields, Save, Saved};
 
 #[cfg(doc)]
 use crate::Error;
@@ -47,8 +49,8 @@ use std::future::IntoFuture;
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Insert<T: Document> {
-    core: Core,
-    document: Fresh<T>,
+    pub(crate) core: Core,
+    pub(crate) document: Fresh<T>,
 }
 
 impl<T: Document> Insert<T> {
@@ -71,7 +73,7 @@ impl<T: Document> IntoFuture for Insert<T> {
 }
 
 /// A document that was written, as it is stored.
-struct Stored {
+pub(crate) struct Stored {
     raw: RawDocumentBuf,
     /// Whether it is as the caller gave it.
     is_given: bool,
@@ -80,8 +82,18 @@ struct Stored {
 }
 
 impl Stored {
+    /// A document that was stored as it is here.
+    pub(crate) fn of(core: &Core, raw: RawDocumentBuf) -> Stored {
+        Stored {
+            raw,
+            is_given: false,
+            trace: core.trace("replace"),
+            meta: core.meta(),
+        }
+    }
+
     /// In its type: the given one, where that is as it is stored.
-    fn read<T: Document>(self, given: Option<T>) -> Result<T> {
+    pub(crate) fn read<T: Document>(self, given: Option<T>) -> Result<T> {
         match given {
             Some(given) if self.is_given => Ok(given),
             _ => decode::decode(self.meta, &self.raw).inspect_err(|error| self.trace.failed(error)),
@@ -89,7 +101,7 @@ impl Stored {
     }
 }
 
-fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stored>> {
+pub(crate) fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Result<Stored>> {
     async move {
         let meta = core.meta();
         let trace = core.trace("insert");
@@ -192,7 +204,7 @@ impl<T: Document> IntoFuture for Replace<T> {
     }
 }
 
-fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static, Result<Option<Stored>>> {
+pub(crate) fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static, Result<Option<Stored>>> {
     async move {
         let meta = core.meta();
         let trace = core.trace("replace");

@@ -161,7 +161,10 @@ mod tests {
         for (error, status) in [
             (invalid(), 422),
             (
-                Error::NotFound { collection: "posts", id: Box::new("x".into()) },
+                Error::NotFound {
+                    collection: "posts",
+                    key: Box::new(doc! { "_id": "x" }),
+                },
                 404,
             ),
             (Error::PageToken { collection: "posts", reason: "is cut" }, 400),

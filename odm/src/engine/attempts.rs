@@ -105,6 +105,9 @@ async fn after(
             after_refused_update(execution, &core, update, error, attempt).await
         }
         (What::Replace(replace), Ok(_)) => {
+            if replace.is_unconditional() {
+                return Err(not_found(write.meta, &replace.one));
+            }
             execution.trace.more(1);
             let created = replace.made.as_ref().and_then(|made| made.created.as_ref());
             let created = created.filter(|_| replace.created.is_none());
@@ -198,6 +201,10 @@ async fn after_update(
         Some(error) => behind(execution, core, update, one, error, attempt).await?,
     };
     Ok(match verdict {
+        // It is another document that matches by now.
+        Verdict::Again | Verdict::Refused(Error::NotFound { .. }) if update.also.is_some() => {
+            Next::Break(Outcome::unmatched())
+        }
         Verdict::Refused(error) => return Err(explained(execution, core, update, one, error).await),
         Verdict::Nothing => Next::Break(match update.reply {
             Reply::Document(_) => {
@@ -448,14 +455,14 @@ fn is_refused(error: &Error) -> bool {
 }
 
 /// Whether a document with this id is there already.
-fn has_same_id(error: &Error) -> bool {
+pub(crate) fn has_same_id(error: &Error) -> bool {
     matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
 }
 
 fn not_found(meta: &DocumentMeta, one: &One) -> Error {
     Error::NotFound {
         collection: meta.collection,
-        id: Box::new(one.id.clone()),
+        key: Box::new(doc! { "_id": &one.id }),
     }
 }
 

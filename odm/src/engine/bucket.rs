@@ -5,7 +5,6 @@ use crate::model::bucket;
 use crate::model::bucket::{BucketMeta, ROOM, VERSION};
 use crate::plan::operators::{Built, Changes};
 use crate::plan::prepare::prepare;
-use crate::plan::touches::Touches;
 use crate::query::aggregate;
 use crate::query::condition::below;
 use crate::rules::bucket::{self as summary, count};
@@ -207,15 +206,7 @@ impl BucketWriter {
         // The page may have been made by a declaration with a greater size, and says that it has room for more.
         filter.insert(ROOM, doc! { "$gte": more, "$lte": meta.size });
         filter.insert(meta.count, doc! { "$lte": meta.size.saturating_sub(more) });
-        let update = Update {
-            one: None,
-            filter,
-            built,
-            touches: Touches::default(),
-            upsert: false,
-            collation: None,
-            reply: Reply::Field(meta.page),
-        };
+        let update = Update::matching(filter, built, Reply::Field(meta.page));
         let operation = Operation::one(documents, What::Update(Box::new(update)));
         let done = execute(&self.core, trace, operation).await?;
         let page = |found: RawDocumentBuf| number(found.get(meta.page).ok().flatten());

@@ -19,6 +19,7 @@ pub(crate) mod documents;
 pub(crate) mod drain;
 mod execution;
 pub(crate) mod fill_in;
+pub(crate) mod first;
 pub(crate) mod images;
 pub(crate) mod obligations;
 mod parts;
@@ -29,6 +30,7 @@ mod send;
 mod taken_back;
 mod with_rules;
 
+pub(crate) use crate::engine::attempts::has_same_id;
 use crate::engine::execution::Execution;
 pub(crate) use crate::plan::operation::{
     Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,

@@ -85,7 +85,10 @@ fn send_with<'a>(
         (Sent::Alone, What::Replace(of)) => replace(execution, core, of).boxed(),
         (Sent::Alone, What::Delete(of)) => match of.one {
             Some(_) => delete_one(execution, core, &of.filter).boxed(),
-            None => delete_many(execution, core, of).boxed(),
+            None => match &of.first {
+                Some(sort) => delete_first(execution, core, &of.filter, sort).boxed(),
+                None => delete_many(execution, core, of).boxed(),
+            },
         },
     }
 }
@@ -127,6 +130,25 @@ async fn delete_one(execution: Execution<'_>, core: Core, filter: &Document) -> 
         act!(core.session(), core.raw().delete_one(filter.clone())).map_err(|error| core.error(error))?;
     Ok(Outcome {
         deleted: result.deleted_count,
+        ..Outcome::default()
+    })
+}
+
+async fn delete_first(
+    execution: Execution<'_>,
+    core: Core,
+    filter: &Document,
+    sort: &Document,
+) -> Result<Outcome> {
+    let mut action = core.raw().find_one_and_delete(filter.clone());
+    if !sort.is_empty() {
+        action = action.sort(sort.clone());
+    }
+    execution.trace.more(1);
+    let document = act!(core.session(), action).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        deleted: document.is_some().into(),
+        document,
         ..Outcome::default()
     })
 }
@@ -285,10 +307,13 @@ async fn fill_one(execution: Execution<'_>, core: &Core, update: &Update) -> Res
 }
 
 async fn update_field(execution: Execution<'_>, core: Core, update: &Update, field: &str) -> Result<Outcome> {
-    let action = core
+    let mut action = core
         .raw()
         .find_one_and_update(update.filter.clone(), update.built.modifications())
         .projection(doc! { field: 1 });
+    if let Some(sort) = &update.sort {
+        action = action.sort(sort.clone());
+    }
     execution.trace.more(1);
     let refused = |error| growth::told(core.error(error), &update.built.update);
     let found = act!(core.session(), action).map_err(refused)?;
@@ -354,6 +379,9 @@ async fn find_and_update(
         .raw()
         .find_one_and_update(filter, update.built.modifications())
         .return_document(which.clone());
+    if let Some(sort) = &update.sort {
+        action = action.sort(sort.clone());
+    }
     if upsert {
         action = action.upsert(true);
     }

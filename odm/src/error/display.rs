@@ -26,6 +26,17 @@ impl fmt::Display for Last<'_> {
     }
 }
 
+/// Which document there is none of.
+pub(super) struct Sought<'a>(pub(super) &'a Document);
+impl fmt::Display for Sought<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("matches");
+        }
+        write!(f, "has {}", Pairs(self.0))
+    }
+}
+
 pub(super) struct OfId<'a>(pub(super) &'a Option<String>);
 impl fmt::Display for OfId<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

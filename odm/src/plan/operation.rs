@@ -134,8 +134,12 @@ pub(crate) struct Update {
     /// The document; `None`: the one that matches the filter, and none that matches is no error. Only for a filter that matches one
     /// document at most: the rules read all that match.
     pub(crate) one: Option<One>,
-    /// The condition: the document, and the guards of the changes.
+    /// What else the document has to match: it was found by that, and may have changed since.
+    pub(crate) also: Option<Document>,
+    /// The condition: the document, what else it has to match, and the guards of the changes.
     pub(crate) filter: Document,
+    /// The order in which the first document is the one, of those that match the filter alone. With a reply that is a document.
+    pub(crate) sort: Option<Document>,
     pub(crate) built: Built,
     /// The fields and references that the changes touch: read when the write is completed.
     pub(crate) touches: Touches,
@@ -166,13 +170,34 @@ impl Update {
         guarded(&mut filter, &built.guards);
         Ok(Update {
             one: Some(one),
+            also: None,
             filter,
+            sort: None,
             built,
             touches: Touches::default(),
             upsert,
             collation: None,
             reply: Reply::Counts,
         })
+    }
+
+    /// An update of the one document that matches this condition and the guards.
+    pub(crate) fn matching(condition: Document, built: Built, reply: Reply) -> Update {
+        let filter = match built.guards.as_slice() {
+            [] => condition,
+            guards => doc! { "$and": also_guarded(&condition, guards) },
+        };
+        Update {
+            one: None,
+            also: None,
+            filter,
+            sort: None,
+            built,
+            touches: Touches::default(),
+            upsert: false,
+            collation: None,
+            reply,
+        }
     }
 
     /// The same in a bulk, which has no place for a statement before it.
@@ -206,14 +231,17 @@ impl Update {
     pub(crate) fn find(&mut self, meta: &DocumentMeta) {
         if let Some(one) = &self.one {
             self.filter = one.filter(meta);
-            guarded(&mut self.filter, &self.built.guards);
+            match &self.also {
+                None => guarded(&mut self.filter, &self.built.guards),
+                Some(also) => drop(self.filter.insert("$and", also_guarded(also, &self.built.guards))),
+            }
         }
     }
 
     /// Whether it matches its document wherever that is there: one that matches nothing is made by no further attempt.
     pub(crate) fn is_unconditional(&self) -> bool {
         let is_by_id = self.one.as_ref().is_some_and(|one| one.seen.is_none());
-        is_by_id && !self.upsert && self.built.is_plain()
+        is_by_id && self.also.is_none() && !self.upsert && self.built.is_plain()
     }
 
     /// The condition and the update of a statement, taken out of it. Another attempt [makes the condition again](Update::find) from the
@@ -259,6 +287,12 @@ fn refused_insert(
 ) -> Option<Error> {
     let mut guards = built.guards.iter().filter(|_| upsert);
     guards.find_map(|guard| guard.refused_insert(meta.collection, id, condition))
+}
+
+/// This condition, and those of the guards.
+fn also_guarded(condition: &Document, guards: &[Guard]) -> Vec<Document> {
+    let guards = guards.iter().map(Guard::condition);
+    std::iter::once(condition.clone()).chain(guards).collect()
 }
 
 fn guarded(filter: &mut Document, guards: &[Guard]) {
@@ -448,6 +482,12 @@ pub(crate) struct Replace {
 }
 
 impl Replace {
+    /// Whether it matches its document wherever that is there.
+    pub(crate) fn is_unconditional(&self) -> bool {
+        let has_time = self.made.as_ref().is_some_and(|made| made.created.is_some());
+        self.one.seen.is_none() && (self.created.is_some() || !has_time)
+    }
+
     pub(crate) fn new(meta: &DocumentMeta, one: One, document: RawDocumentBuf, exact: bool) -> Replace {
         Replace {
             filter: one.filter(meta),
@@ -471,6 +511,8 @@ pub(crate) struct Delete {
     /// The document; `None`: all that match the filter.
     pub(crate) one: Option<One>,
     pub(crate) filter: Document,
+    /// The order in which the first of those that match is deleted, alone, and given back.
+    pub(crate) first: Option<Document>,
     pub(crate) collation: Option<Collation>,
 }
 
@@ -479,6 +521,7 @@ impl Delete {
         Delete {
             filter: one.filter(meta),
             one: Some(one),
+            first: None,
             collation: None,
         }
     }
@@ -487,6 +530,7 @@ impl Delete {
         Delete {
             one: None,
             filter,
+            first: None,
             collation: None,
         }
     }

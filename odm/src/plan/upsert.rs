@@ -65,6 +65,11 @@ impl UniqueKey {
         id.into_iter().chain(declared).chain(implied).collect()
     }
 
+    /// Whether these are its fields.
+    pub(crate) fn is_of(&self, names: &[&str]) -> bool {
+        self.fields.len() == names.len() && self.fields.iter().all(|(path, _)| names.contains(&path.as_str()))
+    }
+
     /// Whether an error says that a document with these values is there.
     pub(crate) fn is_taken(&self, error: &Error) -> bool {
         let Error::DuplicateKey { fields, value, .. } = error else {

@@ -137,6 +137,11 @@ impl<R> Filter<R> {
         self.doc.map_err(|error| *error)
     }
 
+    /// The condition, unless it holds an error.
+    pub(crate) fn document(&self) -> Option<&Document> {
+        self.doc.as_ref().ok()
+    }
+
     /// The same, without the type of the documents.
     pub(crate) fn untyped(self) -> Filter<()> {
         Filter {
@@ -896,6 +901,7 @@ fn escape(text: &str) -> String {
 /// }
 /// # by("age");
 /// ```
+#[derive(Debug)]
 pub struct Order<R> {
     pub(crate) name: &'static str,
     pub(crate) descending: bool,

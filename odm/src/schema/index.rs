@@ -533,7 +533,7 @@ fn text<'d>(existing: &'d Document, option: &str, otherwise: &'d str) -> &'d str
     existing.get_str(option).unwrap_or(otherwise)
 }
 
-pub(super) fn collation(meta: CollationMeta) -> Document {
+pub(crate) fn collation(meta: CollationMeta) -> Document {
     let mut collation = doc! { "locale": meta.locale };
     if meta.locale != "simple" {
         collation.insert("strength", i32::from(meta.strength));

@@ -16,7 +16,7 @@ mod apply;
 mod declared;
 mod existing;
 mod id_order;
-mod index;
+pub(crate) mod index;
 mod json_schema;
 mod language;
 mod partial;

@@ -1,7 +1,8 @@
 //! Operations as values: an [`Action`] can be stored, returned by a function, and run in a task of its own.
 
-use crate::Result;
+use crate::{Error, Result};
 use futures::future::BoxFuture;
+use mongodb::bson::{Bson, Document, doc};
 
 /// An operation that needs no further option. `.await` executes it; until then nothing is sent.
 ///
@@ -41,6 +42,15 @@ pub struct Action<Out> {
     collection: &'static str,
     operation: &'static str,
     work: Box<dyn Future<Output = Result<Out>> + Send>,
+    sought: Sought,
+}
+
+/// The one document that an action reads.
+pub(crate) enum Sought {
+    /// Whatever matches.
+    Any,
+    Id(Bson),
+    Key(Box<Document>),
 }
 
 impl<Out> Action<Out> {
@@ -56,7 +66,52 @@ impl<Out> Action<Out> {
             collection,
             operation,
             work,
+            sought: Sought::Any,
         }
+    }
+
+    /// The same of an action that reads one document, for the error of [`required`](Action::required).
+    pub(crate) fn seeking(mut self, sought: Sought) -> Self {
+        self.sought = sought;
+        self
+    }
+}
+
+impl<Out: 'static> Action<Option<Out>> {
+    /// Gives the document itself, where it has to be there.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is none, with the id or the unique key that was looked for, besides those of the action.
+    ///
+    /// # Cost
+    /// That of the action.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+    /// let kate: Person = people.get(id).required().await?;
+    /// let oldest: Person = people.find_all().sort(|p| p.age.desc()).one().required().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn required(self) -> Action<Out> {
+        let Action {
+            collection,
+            operation,
+            work,
+            sought,
+        } = self;
+        let found = async move {
+            Box::into_pin(work).await?.ok_or_else(|| Error::NotFound {
+                collection,
+                key: match sought {
+                    Sought::Any => Box::default(),
+                    Sought::Id(id) => Box::new(doc! { "_id": id }),
+                    Sought::Key(key) => key,
+                },
+            })
+        };
+        Action::new(collection, operation, Box::new(found))
     }
 }
 

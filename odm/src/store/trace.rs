@@ -283,7 +283,7 @@ mod tests {
     fn the_kind_of_an_error_has_no_value_in_it() {
         let error = Error::NotFound {
             collection: "people",
-            id: Box::new("secret".into()),
+            key: Box::new(doc! { "_id": "secret" }),
         };
         assert_eq!(kind(&error), "NotFound");
         let reply = doc! { "code": 112, "codeName": "WriteConflict", "errmsg": "secret" };

@@ -126,10 +126,7 @@ fn transactions_that_meet_are_run_again() {
                     async move {
                         runs.fetch_add(1, Ordering::Relaxed);
                         let notes = tx.collection::<Note>();
-                        let note = notes.get(1).await?.ok_or(Error::NotFound {
-                            collection: "notes",
-                            id: Box::new(1_i64.into()),
-                        })?;
+                        let note = notes.get(1).required().await?;
                         let n: i64 = note.text.parse().unwrap_or(0);
                         notes.update(&note).set(|x| x.text, (n + 1).to_string()).await?;
                         Ok(())

@@ -6,6 +6,7 @@ mod bulk;
 mod input;
 mod items;
 mod items_that_meet_nothing;
+mod one_by_condition;
 mod operations;
 mod racing_upserts;
 mod replacing;

@@ -306,15 +306,12 @@ impl Built {
 
     /// Whether it is its operators alone: it holds for each document, and changes it.
     pub(crate) fn is_plain(&self) -> bool {
-        let Built {
-            array_filters,
-            guards,
-            raw,
-            met,
-            defaults,
-            ..
-        } = self;
-        array_filters.is_empty() && guards.is_empty() && raw.is_empty() && met.is_none() && defaults.is_none()
+        self.is_one_statement() && self.guards.is_empty() && self.array_filters.is_empty()
+    }
+
+    /// Whether its operators and guards are all of it.
+    pub(crate) fn is_one_statement(&self) -> bool {
+        self.raw.is_empty() && self.met.is_none() && self.defaults.is_none()
     }
 
     /// Whether no error names the values that it adds.

@@ -1050,11 +1050,7 @@ impl Task {
                 })
             }
             5 => contended("replace", put, async move {
-                let not_found = odm::Error::NotFound {
-                    collection: "stubs",
-                    id: Box::new(stub.into()),
-                };
-                let mut now = stubs.get(stub).await?.ok_or(not_found)?;
+                let mut now = stubs.get(stub).required().await?;
                 now.amount = amount;
                 now.till = Ref::new(till);
                 now.done.push(number);

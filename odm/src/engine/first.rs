@@ -1,0 +1,237 @@
+//! Updates and deletions of one document that a condition finds: the first in an order, or the one that has a unique key.
+//!
+//! Where no rule and no guard concerns the write, it is one command. Otherwise the document is looked for, and written by its id if it
+//! still matches; another client may have changed it in between, and then the document that is the first by now takes its place.
+
+use super::execution::Execution;
+use super::obligations::Obligations;
+use super::{Delete, One, Operation, Outcome, Reply, Sent, Update, What, Write, execute, prepare};
+use crate::plan::condition::combines;
+use crate::plan::operators::Built;
+use crate::plan::operators::guard::Guard;
+use crate::rules::on_delete;
+use crate::store::core::{Core, PRIMARY, act};
+use crate::store::trace::Trace;
+use crate::{Error, Result};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+
+/// Maximum number of documents that are looked for, where each is changed by another client before it is written.
+const ATTEMPTS: usize = 100;
+
+/// A condition, and the order in which the first document that matches it is meant.
+#[derive(Clone, Debug)]
+pub(crate) struct First {
+    pub(crate) condition: Document,
+    pub(crate) sort: Document,
+    /// Whether the condition demands a unique key: no document is an error of an update.
+    pub(crate) is_key: bool,
+}
+
+impl First {
+    fn sort(&self) -> Option<Document> {
+        (!self.sort.is_empty()).then(|| self.sort.clone())
+    }
+
+    /// The first document, or its `_id` alone, read on the primary.
+    async fn find(&self, core: &Core, trace: &Trace, whole: bool) -> Result<Option<RawDocumentBuf>> {
+        let mut action = core.raw().find_one(self.condition.clone());
+        if let Some(sort) = self.sort() {
+            action = action.sort(sort);
+        }
+        if !whole {
+            action = action.projection(doc! { "_id": 1 });
+        }
+        if core.session().is_none() {
+            action = action.selection_criteria(PRIMARY);
+        }
+        trace.more(1);
+        act!(core.session(), action).map_err(|error| core.error(error))
+    }
+
+    /// What the document has to match still when it is written.
+    fn also(&self) -> Option<Document> {
+        combines(&self.condition).then(|| self.condition.clone())
+    }
+
+    fn not_found(&self, core: &Core) -> Error {
+        Error::NotFound {
+            collection: core.meta().collection,
+            key: Box::new(self.condition.clone()),
+        }
+    }
+
+    fn contended(core: &Core) -> Error {
+        Error::Contention {
+            collection: core.meta().collection,
+            message: format!(
+                "each of the {ATTEMPTS} documents that matched was changed by another client before it was written: try again"
+            ),
+            source: None,
+        }
+    }
+}
+
+fn id(document: &RawDocumentBuf) -> Result<Bson> {
+    let id = document.get("_id").map_err(mongodb::bson::error::Error::from);
+    let id = id.and_then(|id| id.map_or(Ok(Bson::Null), crate::model::encode::owned));
+    id.map_err(|source| Error::Encode {
+        field: "_id".to_owned(),
+        source: Box::new(source),
+    })
+}
+
+/// Updates the document. Without one, [`Outcome::unmatched`].
+///
+/// # Errors
+/// Those of an update by its id; [`Error::NotFound`] where there is none with the unique key.
+pub(crate) async fn update(
+    core: &Core,
+    trace: &Trace,
+    first: First,
+    built: Built,
+    reply: Reply,
+) -> Result<Outcome> {
+    core.odm().know_declarations(trace).await?;
+    if built.update.is_empty() {
+        return match first
+            .find(core, trace, matches!(reply, Reply::Document(_)))
+            .await?
+        {
+            Some(found) => Ok(Outcome {
+                document: matches!(reply, Reply::Document(_)).then_some(found),
+                ..Outcome::unchanged()
+            }),
+            None if first.is_key => Err(first.not_found(core)),
+            None => Ok(Outcome::unmatched()),
+        };
+    }
+    let mut made = Outcome::unmatched();
+    let alone = alone(core, trace, &first, &built, &reply)?;
+    let is_alone = alone.is_some();
+    if let Some(update) = alone {
+        made = execute(core, trace, operation(core, What::Update(Box::new(update)))).await?;
+    }
+    if made.unmatched && (!is_alone || first.is_key && !built.guards.is_empty()) {
+        made = by_id(core, trace, &first, &built, &reply).await?;
+    }
+    if made.unmatched && first.is_key {
+        return Err(first.not_found(core));
+    }
+    Ok(made)
+}
+
+fn operation(core: &Core, what: What) -> Operation {
+    Operation::one(core.meta(), what)
+}
+
+/// The update as one command, where nothing but the condition can hold it back, and nothing follows from it.
+fn alone(core: &Core, trace: &Trace, first: &First, built: &Built, reply: &Reply) -> Result<Option<Update>> {
+    let (odm, meta) = (core.odm(), core.meta());
+    let mut built = built.clone();
+    crate::plan::prepare::prepare(odm.graph(), meta, &mut built)?;
+    // Why a document with the unique key is held back can be found out afterwards. One that the range of an integer type holds back
+    // is passed over.
+    let may_be_sent = |guard: &Guard| first.is_key || guard.is_of_type();
+    if !built.is_one_statement() || !combines(&first.condition) || !built.guards.iter().all(may_be_sent) {
+        return Ok(None);
+    }
+    // An update by a unique key is counted; that of the first document in an order is a command that gives the document.
+    let reply = match reply {
+        Reply::Counts if !first.is_key => Reply::Field("_id"),
+        reply => reply.clone(),
+    };
+    let mut update = Update::matching(first.condition.clone(), built, reply);
+    update.sort = first.sort();
+    let mut write = Write {
+        at: 0,
+        meta,
+        what: What::Update(Box::new(update)),
+    };
+    write.plan(odm.graph());
+    let execution = Execution {
+        odm,
+        core: Some(core),
+        session: core.session(),
+        trace,
+        ordered: true,
+        sent: Sent::Alone,
+        eventual: false,
+    };
+    let is_alone = !prepare::concerns(execution, meta)
+        && Obligations::of(odm, std::slice::from_ref(&write), None)?.is_none();
+    Ok(match write.what {
+        What::Update(update) if is_alone => Some(*update),
+        _ => None,
+    })
+}
+
+/// Looks for the document, and updates it by its id if it still matches.
+async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: &Reply) -> Result<Outcome> {
+    let mut refused: Option<(Bson, Error)> = None;
+    for _ in 0..ATTEMPTS {
+        let Some(found) = first.find(core, trace, false).await? else {
+            return Ok(Outcome::unmatched());
+        };
+        let id = id(&found)?;
+        if let Some((of, error)) = refused.take()
+            && of == id
+        {
+            return Err(error);
+        }
+        let one = One {
+            id: id.clone(),
+            seen: None,
+        };
+        let mut update = Update::new(core.odm(), core.meta(), one, built.clone(), false)?;
+        update.also = first.also();
+        update.reply = reply.clone();
+        update.find(core.meta());
+        match execute(core, trace, operation(core, What::Update(Box::new(update)))).await {
+            Ok(made) if made.unmatched => {}
+            // The document that is refused need not be the first any more.
+            Err(error) if !first.is_key && is_of_a_value(&error) && core.session().is_none() => {
+                refused = Some((id, error));
+            }
+            made => return made,
+        }
+    }
+    Err(refused.map_or_else(|| First::contended(core), |(_, error)| error))
+}
+
+/// Whether an error says that the stored document does not take the change.
+fn is_of_a_value(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::ArrayFull { .. } | Error::IsNull { .. } | Error::Invalid { .. }
+    )
+}
+
+/// Deletes the document, by the rules of the references to it, and gives it as it was.
+///
+/// # Errors
+/// Those of a deletion by its id.
+pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<Option<RawDocumentBuf>> {
+    let (odm, meta) = (core.odm(), core.meta());
+    odm.know_declarations(trace).await?;
+    let graph = odm.graph();
+    if !on_delete::has_rules(graph, meta) && !graph.is_depended_on(meta) {
+        let mut delete = Delete::many(first.condition);
+        delete.first = Some(first.sort);
+        let made = execute(core, trace, operation(core, What::Delete(Box::new(delete)))).await?;
+        return Ok(made.document);
+    }
+    for _ in 0..ATTEMPTS {
+        let Some(found) = first.find(core, trace, true).await? else {
+            return Ok(None);
+        };
+        let mut filter = doc! { "_id": { "$eq": id(&found)? } };
+        if let Some(also) = first.also() {
+            filter.insert("$and", vec![also]);
+        }
+        let delete = What::Delete(Box::new(Delete::many(filter)));
+        if execute(core, trace, operation(core, delete)).await?.deleted > 0 {
+            return Ok(Some(found));
+        }
+    }
+    Err(First::contended(core))
+}

@@ -1,0 +1,343 @@
+//! Writes that find out whether their document is there: an insert that gives the document with its unique key, and a save by the id.
+
+use crate::encoded::{encode, encoded};
+use crate::engine::{self, One, has_same_id};
+use crate::model::document::{DocumentMeta, Fresh};
+use crate::model::encode::id;
+use crate::model::path::Step;
+use crate::plan::operators::never_changed;
+use crate::plan::upsert::UniqueKey;
+use crate::store::core::{Core, PRIMARY, act};
+use crate::store::decode;
+use crate::store::transaction::REPEATS;
+use crate::write::{Stored, insert, replace};
+use crate::{Collection, Document, Error, Insert, Insertable, Path, Replaceable, Result};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document as Bag, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use std::future::IntoFuture;
+
+/// A document that is stored now, and whether this operation has inserted it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Saved<T> {
+    /// The document as it is stored.
+    pub document: T,
+    /// Whether it was inserted. Of any number of clients that do the same at the same time, one reads `true`.
+    pub inserted: bool,
+}
+
+/// The fields of a unique key: one path, or several in a tuple.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` names no fields of a `{R}`",
+    note = "one field: `or_get_by(|p| p.email)`; the fields of a unique index on several: `or_get_by(|p| (p.shop, p.number))`"
+)]
+pub trait KeyFields<R> {
+    /// Their stored names.
+    fn names(self) -> Vec<&'static str>;
+}
+
+impl<R, T: ?Sized, P: Step, C> KeyFields<R> for Path<R, T, P, C> {
+    fn names(self) -> Vec<&'static str> {
+        vec![self.name()]
+    }
+}
+
+macro_rules! of_several {
+    ($($field:ident)*) => {
+        impl<R, $($field: KeyFields<R>),*> KeyFields<R> for ($($field,)*) {
+            #[allow(non_snake_case)]
+            fn names(self) -> Vec<&'static str> {
+                let ($($field,)*) = self;
+                [$($field.names()),*].concat()
+            }
+        }
+    };
+}
+of_several!(A B);
+of_several!(A B D);
+of_several!(A B D E);
+
+impl<T: Document> Insert<T> {
+    /// Inserts the document, or gives the one that is there with this unique key, and says which: one document for any number of
+    /// clients.
+    ///
+    /// The document is looked for first. Where it is inserted by another client in between, the server refuses the insert, and
+    /// it is looked for again, five times at most; a transaction is run again as a whole.
+    ///
+    /// # Errors
+    /// Those of an insert. [`Error::Query`] where these fields are not those of a unique index, or one of them is `null`.
+    /// [`Error::DuplicateKey`] for another unique key.
+    ///
+    /// # Cost
+    /// One round trip where it is there, one more for the insert.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, new: NewPerson) -> odm::Result<()> {
+    /// let kate = people.insert(new).or_get_by(|p| p.email).await?;
+    /// println!("{} {}", kate.document.name, if kate.inserted { "is new" } else { "was there" });
+    /// # Ok(()) }
+    /// ```
+    pub fn or_get_by<K: KeyFields<T>>(self, key: impl FnOnce(T::Paths) -> K) -> InsertOrGet<T> {
+        let Insert { core, document } = self;
+        InsertOrGet {
+            core,
+            document,
+            names: key(T::paths()).names(),
+        }
+    }
+}
+
+/// An insert, or the document that is there with its unique key: [`Insert::or_get_by`].
+#[must_use = "an insert does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct InsertOrGet<T: Document> {
+    core: Core,
+    document: Fresh<T>,
+    names: Vec<&'static str>,
+}
+
+impl<T: Document> IntoFuture for InsertOrGet<T> {
+    type Output = Result<Saved<T>>;
+    type IntoFuture = BoxFuture<'static, Result<Saved<T>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::into_pin(Box::new(async move {
+            let InsertOrGet {
+                core,
+                document,
+                names,
+            } = self;
+            let (document, raw) = encoded(document)?;
+            Ok(match insert_or_get(core, raw, names).await? {
+                Found::Inserted(stored) => Saved {
+                    document: stored.read(document)?,
+                    inserted: true,
+                },
+                Found::There(found) => Saved {
+                    document: decode::decode(T::META, &found)?,
+                    inserted: false,
+                },
+            })
+        }))
+    }
+}
+
+enum Found {
+    There(RawDocumentBuf),
+    Inserted(Stored),
+}
+
+fn insert_or_get(
+    core: Core,
+    raw: RawDocumentBuf,
+    names: Vec<&'static str>,
+) -> BoxFuture<'static, Result<Found>> {
+    async move {
+        let (key, filter) = key_of(&core, &raw, &names)?;
+        let mut attempt = 0;
+        loop {
+            if let Some(found) = find(&core, &names, &filter).await? {
+                return Ok(Found::There(found));
+            }
+            match insert(core.clone(), raw.clone()).await {
+                Ok(stored) => return Ok(Found::Inserted(stored)),
+                Err(error) if key.is_taken(&error) && attempt < REPEATS => {
+                    attempt += 1;
+                    // The refusal has ended the transaction: all of it is run again.
+                    if let Some(session) = core.session() {
+                        session.raced();
+                        return Err(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    .boxed()
+}
+
+/// The unique key of these fields, and the condition that demands it.
+///
+/// # Errors
+/// [`Error::Query`] where they are not the fields of a unique index, or one of them has no value.
+fn key_of(core: &Core, document: &RawDocument, names: &[&'static str]) -> Result<(UniqueKey, Bag)> {
+    let meta = core.meta();
+    let refused = |message: String| Error::Query {
+        collection: meta.collection,
+        message,
+    };
+    let mut filter = Bag::new();
+    for name in names {
+        let value = value_at(document, name)
+            .map(crate::model::encode::owned)
+            .transpose()
+            .map_err(|source| Error::Encode {
+                field: (*name).to_owned(),
+                source: Box::new(source),
+            })?;
+        let Some(value) = value.filter(|value| *value != Bson::Null) else {
+            return Err(refused(format!(
+                "`or_get_by` finds a document by `{name}`, which is `null` in the one to insert: give it a value, or use `insert`"
+            )));
+        };
+        filter.insert(*name, doc! { "$eq": value });
+    }
+    let keys = UniqueKey::all_of(core.odm().graph(), meta, &filter, &Bag::new());
+    let key = keys.into_iter().find(|key| key.is_of(names));
+    let key = key.ok_or_else(|| {
+        refused(format!(
+            "`or_get_by` takes the fields of a unique key, which `{}` is not: declare `#[index(unique)]` on the field, or an index of \
+             these fields with `unique`",
+            names.join("`, `")
+        ))
+    })?;
+    Ok((key, filter))
+}
+
+fn value_at<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'d>> {
+    match name.split_once('.') {
+        None => document.get(name).ok().flatten(),
+        Some((first, rest)) => match document.get(first).ok().flatten()? {
+            RawBsonRef::Document(within) => value_at(within, rest),
+            _ => None,
+        },
+    }
+}
+
+async fn find(core: &Core, names: &[&'static str], filter: &Bag) -> Result<Option<RawDocumentBuf>> {
+    let mut action = core.raw().find_one(filter.clone());
+    if let Some(collation) = collation(core.meta(), names) {
+        action = action.collation(collation);
+    }
+    if core.session().is_none() {
+        action = action.selection_criteria(PRIMARY);
+    }
+    let trace = core.trace("insert_or_get");
+    let found = async {
+        let found = act!(core.session(), action).map_err(|error| core.error(error))?;
+        trace.done(1, found.is_some().into());
+        Ok(found)
+    };
+    trace.run(found).await
+}
+
+/// How the index of these fields compares, where that is not as its collection does.
+fn collation(meta: &DocumentMeta, names: &[&'static str]) -> Option<mongodb::options::Collation> {
+    let is_index = |index: &&crate::model::document::IndexMeta| {
+        let paths = index.keys.iter().map(|key| (key.path)());
+        index.unique && index.keys.len() == names.len() && paths.into_iter().all(|path| names.contains(&path))
+    };
+    let index = meta.indexes.iter().find(is_index)?;
+    let collation = crate::schema::index::collation(index.collation?);
+    mongodb::bson::deserialize_from_document(collation).ok()
+}
+
+impl<T: Document> Collection<T> {
+    /// Stores this document: replaces the one with its id, or inserts it where there is none.
+    ///
+    /// A document of a type with `#[document(version)]` replaces the version that it was read as. It is inserted only with the
+    /// version 0, and has 1 then: what was deleted meanwhile is not inserted again.
+    ///
+    /// # Errors
+    /// Those of [`replace`](Collection::replace) and [`insert`](Collection::insert). [`Error::Conflict`] where another client
+    /// changed or deleted a document with a version.
+    ///
+    /// # Cost
+    /// That of [`replace`](Collection::replace); where there is none, that of [`insert`](Collection::insert) besides.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// let saved = people.save(kate).await?;
+    /// println!("{}: {}", saved.document.id, if saved.inserted { "inserted" } else { "replaced" });
+    /// # Ok(()) }
+    /// ```
+    pub fn save(&self, document: T) -> Save<T>
+    where
+        T: Replaceable + Insertable<T>,
+    {
+        Save {
+            core: self.core().clone(),
+            document,
+        }
+    }
+}
+
+/// A document that is inserted or replaced: [`Collection::save`].
+#[must_use = "a save does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct Save<T: Document> {
+    core: Core,
+    document: T,
+}
+
+impl<T: Replaceable + Insertable<T>> IntoFuture for Save<T> {
+    type Output = Result<Saved<T>>;
+    type IntoFuture = BoxFuture<'static, Result<Saved<T>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::into_pin(Box::new(async move {
+            let Save { core, mut document } = self;
+            never_changed(T::META)?;
+            let (seen, now) = (document.version(), crate::now());
+            document.touch(now);
+            if let Some(seen) = seen {
+                document.set_version(seen.saturating_add(1));
+            }
+            let one = One {
+                id: id(document.id())?,
+                seen,
+            };
+            let replacing = encode(&document)?;
+            let (given, raw) = encoded(document.fresh(now))?;
+            let (stored, inserted) = save(core, one, replacing, raw).await?;
+            let document = stored.read(given.filter(|_| inserted))?;
+            Ok(Saved { document, inserted })
+        }))
+    }
+}
+
+fn save(
+    core: Core,
+    one: One,
+    replacing: RawDocumentBuf,
+    new: RawDocumentBuf,
+) -> BoxFuture<'static, Result<(Stored, bool)>> {
+    async move {
+        let meta = core.meta();
+        let mut attempt = 0;
+        loop {
+            let of = engine::Replace::new(meta, one.clone(), replacing.clone(), false);
+            match replace(core.clone(), of).await {
+                Ok(Some(stored)) => return Ok((stored, false)),
+                Ok(None) => return Ok((Stored::of(&core, replacing), false)),
+                Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            if let Some(seen) = one.seen.filter(|seen| *seen != 0) {
+                return Err(Error::Conflict {
+                    collection: meta.collection,
+                    id: Box::new(one.id),
+                    seen,
+                    found: None,
+                });
+            }
+            match insert(core.clone(), new.clone()).await {
+                Ok(stored) => return Ok((stored, true)),
+                Err(error) if has_same_id(&error) && attempt < REPEATS => {
+                    attempt += 1;
+                    // The refusal has ended the transaction: all of it is run again.
+                    if let Some(session) = core.session() {
+                        session.raced();
+                        return Err(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    .boxed()
+}
