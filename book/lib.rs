@@ -284,7 +284,12 @@ mod tests {
     #[test]
     fn every_page_has_a_sample_and_no_dead_link() {
         // These list what there is, or say how the code works and why it is as it is.
-        let lists = ["status.md", "crash-matrix.md", "reference/glossary.md", "internals.md"];
+        let lists = [
+            "status.md",
+            "crash-matrix.md",
+            "reference/glossary.md",
+            "internals.md",
+        ];
         let folders = ["decisions/", "internals/"];
         for (name, path) in pages() {
             let text = std::fs::read_to_string(&path).expect("a page can be read");

@@ -115,10 +115,7 @@ where
 
 /// The pages with tables of what was checked.
 const PAGES: [&str; 2] = [
-    concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../book/src/internals/models.md"
-    ),
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/internals/models.md"),
     concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../book/src/internals/safeguards.md"
@@ -180,9 +177,7 @@ fn with_commas(number: usize) -> String {
 /// That the pages have these numbers, if one of them has a row of this name.
 fn compare(name: &str, numbers: &[String]) {
     let _writing = WRITING.lock().unwrap_or_else(|error| error.into_inner());
-    PAGES
-        .iter()
-        .for_each(|path| compare_on(path, name, numbers));
+    PAGES.iter().for_each(|path| compare_on(path, name, numbers));
 }
 
 fn compare_on(path: &str, name: &str, numbers: &[String]) {

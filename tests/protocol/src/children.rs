@@ -855,10 +855,7 @@ fn derived_fields_stay_true() {
         "derived: a child is deleted, reinserted and deleted, a recovery",
         comes_back(),
     );
-    holds(
-        "derived: a child moves and is updated, a recovery",
-        moves(),
-    );
+    holds("derived: a child moves and is updated, a recovery", moves());
     holds(
         "derived: a child moves and moves back, a recovery",
         moves_there_and_back(),

@@ -315,7 +315,10 @@ fn each_rule_for_out_of_band_links_is_needed() {
             "writing documents that are right already, in a transaction",
             Safeguard::WriteAll,
         ),
-        ("handling the repairs of a reconciler as changes", Safeguard::RepairIsAChange),
+        (
+            "handling the repairs of a reconciler as changes",
+            Safeguard::RepairIsAChange,
+        ),
     ];
     for (name, safeguard) in cases {
         let without = Some(safeguard);

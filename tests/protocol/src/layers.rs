@@ -1272,7 +1272,10 @@ fn too_many_below() -> Layers {
 #[test]
 fn all_layers_are_true_at_every_commit() {
     for (name, model) in [
-        ("layers: two updates of a source, copies of copies are inserted", copies()),
+        (
+            "layers: two updates of a source, copies of copies are inserted",
+            copies(),
+        ),
         (
             "layers: two updates of a source, a child and a copy of the sum are inserted",
             derived(),

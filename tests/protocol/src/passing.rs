@@ -482,7 +482,12 @@ fn each_safeguard_of_passing_on_is_needed() {
             Safeguard::WriteInPart,
             RIGHT,
         ),
-        ("removing pending work whose last entry was cleared", circle(), Safeguard::LastPart, QUIET),
+        (
+            "removing pending work whose last entry was cleared",
+            circle(),
+            Safeguard::LastPart,
+            QUIET,
+        ),
         (
             "reading again what another process has pulled meanwhile",
             pointing(),

@@ -304,17 +304,17 @@ fn copies_are_true_at_every_commit() {
 #[test]
 fn each_safeguard_of_transactions_is_needed() {
     let cases = [
-        (
-            "lock of the source",
-            inserts(),
-            Safeguard::Lock,
-        ),
+        ("lock of the source", inserts(), Safeguard::Lock),
         (
             "the lock of the source where a reference is set",
             pointing(),
             Safeguard::Lock,
         ),
-        ("version in the filter of the lock", inserts(), Safeguard::VersionInLock),
+        (
+            "version in the filter of the lock",
+            inserts(),
+            Safeguard::VersionInLock,
+        ),
         ("the delivery", pointing(), Safeguard::Delivery),
         (
             "one transaction for the change and the delivery",
