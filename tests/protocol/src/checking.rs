@@ -113,16 +113,23 @@ where
     compare(name, &[steps.len().to_string()]);
 }
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/internals.md");
+/// The pages with tables of what was checked.
+const PAGES: [&str; 2] = [
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/internals/models.md"),
+    concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../book/src/internals/safeguards.md"
+    ),
+];
 
 /// How the tables of what was checked begin.
 const TABLES: [&str; 2] = ["| processes | states |", "| without | what is violated |"];
 
-/// One writes it at a time.
+/// One check writes to the pages at a time.
 static WRITING: Mutex<()> = Mutex::new(());
 
-fn read() -> String {
-    std::fs::read_to_string(PAGE).expect("the page is read")
+fn read(page: &str) -> String {
+    std::fs::read_to_string(page).expect("the page is read")
 }
 
 /// The rows of the tables of what was checked, each by its place among the lines of the page.
@@ -167,10 +174,14 @@ fn with_commas(number: usize) -> String {
     groups.join(",")
 }
 
-/// That the page has these numbers, if it has a row of this name.
+/// That the pages have these numbers, if one of them has a row of this name.
 fn compare(name: &str, numbers: &[String]) {
     let _writing = WRITING.lock().unwrap_or_else(|error| error.into_inner());
-    let page = read();
+    PAGES.iter().for_each(|path| compare_on(path, name, numbers));
+}
+
+fn compare_on(path: &str, name: &str, numbers: &[String]) {
+    let page = read(path);
     let mut of_name = rows(&page).into_iter().filter(|(_, row)| name_of(row) == name);
     let Some((at, row)) = of_name.next() else {
         return;
@@ -182,17 +193,17 @@ fn compare(name: &str, numbers: &[String]) {
     }
     assert!(
         std::env::var_os("ODM_WRITE_BOOK").is_some(),
-        "book/src/internals.md says\n{row}\nand this was found:\n{found}\nODM_WRITE_BOOK=1 writes it there"
+        "{path} says\n{row}\nand this was found:\n{found}\nODM_WRITE_BOOK=1 writes it there"
     );
     let lines = page.lines().enumerate();
     let lines: Vec<&str> = lines
         .map(|(n, line)| if n == at { found.as_str() } else { line })
         .collect();
-    std::fs::write(PAGE, lines.join("\n") + "\n").expect("the page is written");
+    std::fs::write(path, lines.join("\n") + "\n").expect("the page is written");
 }
 
 #[test]
-fn each_row_of_the_page_is_that_of_one_check() {
+fn each_row_of_the_pages_is_that_of_one_check() {
     let sources = [
         include_str!("copies.rs"),
         include_str!("children.rs"),
@@ -206,10 +217,14 @@ fn each_row_of_the_page_is_that_of_one_check() {
         include_str!("references.rs"),
         include_str!("transactions.rs"),
     ];
-    let page = read();
-    let rows = rows(&page);
+    let pages = PAGES.map(read);
+    let rows: Vec<&str> = pages
+        .iter()
+        .flat_map(|page| rows(page))
+        .map(|(_, row)| row)
+        .collect();
     assert!(rows.len() > 100, "the tables are found: {rows:?}");
-    for (_, row) in rows {
+    for row in rows {
         let literal = format!("\"{}\"", name_of(row));
         let checks: usize = sources
             .iter()

@@ -852,20 +852,17 @@ fn derived_fields_stay_true() {
     holds("derived: two updates of a child, a recovery", updates());
     holds("derived: a child is deleted and updated, a recovery", deletes());
     holds(
-        "derived: a child is deleted, comes back and is deleted, a recovery",
+        "derived: a child is deleted, reinserted and deleted, a recovery",
         comes_back(),
     );
+    holds("derived: a child moves and is updated, a recovery", moves());
     holds(
-        "derived: a child goes to another parent and is updated, a recovery",
-        moves(),
-    );
-    holds(
-        "derived: a child goes to another parent and back, a recovery",
+        "derived: a child moves and moves back, a recovery",
         moves_there_and_back(),
     );
     holds("derived: two updates in one operation, a recovery", twice());
     holds(
-        "derived: a parent goes and comes back, two updates",
+        "derived: a parent is deleted and reinserted, two updates",
         parent_comes_back(),
     );
 }
@@ -907,31 +904,31 @@ fn each_safeguard_of_derived_fields_is_needed() {
             AT_THE_END,
         ),
         (
-            "the revision in a refresh's filter",
+            "revision in the filter of a refresh",
             updates(),
             Safeguard::RevisionInRefresh,
             AT_THE_END,
         ),
         (
-            "the revision before the children",
+            "reading the revision before the children",
             updates(),
             Safeguard::RevisionBeforeChildren,
             AT_THE_END,
         ),
         (
-            "the mark before a deletion",
+            "marking a child before its deletion",
             deletes(),
             Safeguard::Tombstone,
             AT_THE_END,
         ),
         (
-            "the mark in the filter of the deletion",
+            "mark in the filter of the deletion",
             comes_back(),
             Safeguard::TombstoneInDelete,
             NOTHING_LOST,
         ),
         (
-            "the token in the filter of the deletion",
+            "write id in the filter of the deletion",
             comes_back(),
             Safeguard::TokenInDelete,
             AT_THE_END,
@@ -949,13 +946,13 @@ fn each_safeguard_of_derived_fields_is_needed() {
             AT_THE_END,
         ),
         (
-            "the pending work of a parent that comes back",
+            "pending work of a reinserted parent",
             parent_comes_back(),
             Safeguard::PendingWorkOfParent,
             AT_THE_END,
         ),
         (
-            "a greater revision for a parent that comes back",
+            "greater revision of a reinserted parent",
             parent_comes_back(),
             Safeguard::NewRevisions,
             AT_THE_END,

@@ -1156,19 +1156,19 @@ fn contended_pointing() -> Commits {
 fn copies_that_follow_a_commit_are_true() {
     holds("commits: two inserts, two updates, a recovery", many());
     holds(
-        "commits: two inserts, two updates, a holder goes, a recovery",
+        "commits: two inserts, two updates, a holder is deleted, a recovery",
         many_and_few(),
     );
     holds(
-        "commits: two set a reference, two update its sources, a recovery",
+        "commits: two writes of a reference, two updates of its sources, a recovery",
         pointing(),
     );
     holds(
-        "commits: a source goes and comes back, an insert, an update, a recovery",
+        "commits: a source is deleted and reinserted, an insert, an update, a recovery",
         comes_back(),
     );
     holds(
-        "commits: a source goes and its references are emptied, an insert, two updates",
+        "commits: a source is deleted, its references are emptied, an insert, two updates",
         emptied(),
     );
     holds(
@@ -1180,20 +1180,20 @@ fn copies_that_follow_a_commit_are_true() {
         inserted_alone(),
     );
     holds(
-        "commits: two inserts, two updates, eventual where they meet, a recovery",
+        "commits: two inserts, two updates, eventual when contended, a recovery",
         contended(),
     );
     holds(
-        "commits: two set a reference, two updates, eventual where they meet, a recovery",
+        "commits: two writes of a reference, two updates, eventual when contended, a recovery",
         contended_pointing(),
     );
     holds("commits: updates of two fields, a recovery", two_fields());
     holds(
-        "commits: a source goes, its references are emptied, it comes back",
+        "commits: a source is deleted, its references are emptied, it is reinserted",
         emptied_and_back(),
     );
     holds(
-        "commits: a source goes twice, its references are emptied, it comes back",
+        "commits: a source is deleted twice, its references are emptied, it is reinserted",
         emptied_twice_and_back(),
     );
 }
@@ -1202,121 +1202,121 @@ fn copies_that_follow_a_commit_are_true() {
 fn each_safeguard_of_work_after_a_commit_is_needed() {
     let cases = [
         (
-            "the pending work in the transaction whose copies follow it",
+            "pending work in a transaction whose copies follow the commit",
             many(),
             Safeguard::PendingWorkInTransaction,
             AT_THE_END,
         ),
         (
-            "the lock of the source, where the copies follow the commit",
+            "lock of the source, with copies after the commit",
             many(),
             Safeguard::Lock,
             AT_THE_END,
         ),
         (
-            "the version in the lock, where the copies follow the commit",
+            "version in the filter of the lock, with copies after the commit",
             many(),
             Safeguard::VersionInLock,
             AT_THE_END,
         ),
         (
-            "the version in the filter of a batch",
+            "version in the filter of a batch",
             many(),
             Safeguard::VersionInDelivery,
             NEVER_OLDER,
         ),
         (
-            "the reference in the filter of a batch",
+            "reference in the filter of a batch",
             pointing(),
             Safeguard::ReferenceInDelivery,
             AT_THE_END,
         ),
         (
-            "the reference in the filter of a batch, where it is emptied",
+            "reference in the filter of a batch, when references are emptied",
             emptied(),
             Safeguard::ReferenceInDelivery,
             AT_THE_END,
         ),
         (
-            "the token when the pending work of a commit is cleared",
+            "ids in the filter that clears the pending work of a commit",
             many(),
             Safeguard::TokenInClear,
             AT_THE_END,
         ),
         (
-            "the version in the note of how far a delivery has come",
+            "version in the stored progress",
             many(),
             Safeguard::VersionInNote,
             AT_THE_END,
         ),
         (
-            "the holders before the one behind which a delivery began",
+            "updating the first holders after a delivery that began behind them",
             many(),
             Safeguard::FirstHolders,
             AT_THE_END,
         ),
         (
-            "the beginning of a delivery in the note of how far it has come",
+            "beginning of a delivery in the stored progress",
             many(),
             Safeguard::BeginningInNote,
             AT_THE_END,
         ),
         (
-            "leaving work pending that a delivery has left to another process",
+            "keeping the pending work of a delivery that was overtaken",
             two_fields(),
             Safeguard::PendingWhenOvertaken,
             AT_THE_END,
         ),
         (
-            "going on with a delivery that was overtaken by a change of another field",
+            "continuing a delivery after a change of another field",
             two_fields(),
             Safeguard::GoingOn,
             RETURNED,
         ),
         (
-            "the wait for transactions in the pull of a write without one",
+            "waiting for open transactions in the pull of a write without one",
             inserted_alone(),
             Safeguard::LockInPull,
             AT_THE_END,
         ),
         (
-            "the pending work in the write that is made without a transaction since it has met others",
+            "pending work of a contended write that becomes eventual",
             contended(),
             Safeguard::PendingWorkOfEventual,
             AT_THE_END,
         ),
         (
-            "the wait for transactions in the pull of an insert that has met others",
+            "waiting for open transactions in the pull of a contended insert",
             contended(),
             Safeguard::LockInPull,
             AT_THE_END,
         ),
         (
-            "pending work in holders that were written between the looks of a deletion, where the source is there again",
+            "pending work in holders written between the checks of a deletion, with a reinserted source",
             emptied_and_back(),
             Safeguard::LateHolders,
             RETURNED,
         ),
         (
-            "pending work in holders that were written between the looks, where the source goes twice",
+            "pending work in holders written between the checks of a deletion, with a source deleted twice",
             emptied_twice_and_back(),
             Safeguard::LateHolders,
             RETURNED,
         ),
         (
-            "a greater version for a source that comes back, and a late delivery",
+            "greater version of a reinserted source, with a late delivery",
             comes_back(),
             Safeguard::NewVersions,
             NEVER_BACK,
         ),
         (
-            "the look behind the deletion of a source",
+            "second check of a deletion that empties references",
             emptied(),
             Safeguard::LookBehindDeletion,
             NOTHING_DANGLES,
         ),
         (
-            "the lock of a source that is deleted",
+            "lock of a source that is deleted",
             emptied(),
             Safeguard::Lock,
             NOTHING_DANGLES,

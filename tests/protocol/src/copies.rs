@@ -643,11 +643,11 @@ fn twice() -> Copies {
 fn copies_stay_true() {
     holds("copies: two inserts, two updates, a recovery", inserts());
     holds(
-        "copies: two set a reference, two update its sources, a recovery",
+        "copies: two writes of a reference, two updates of its sources, a recovery",
         pointing(),
     );
     holds(
-        "copies: a source goes and comes back, an insert, an update, a recovery",
+        "copies: a source is deleted and reinserted, an insert, an update, a recovery",
         reinserts(),
     );
     holds(
@@ -660,78 +660,78 @@ fn copies_stay_true() {
 fn each_safeguard_of_copies_is_needed() {
     let cases = [
         (
-            "the pending work of an insert",
+            "pending work of an insert",
             inserts(),
             Safeguard::PendingWorkOfInsert,
             AT_THE_END,
         ),
         (
-            "the pending work in the write that changes (but after it)",
+            "pending work in the same command as the change (it is stored after it)",
             inserts(),
             Safeguard::PendingWorkWithTheChange,
             AT_THE_END,
         ),
         (
-            "the version in a delivery's filter",
+            "version in the filter of a delivery",
             inserts(),
             Safeguard::VersionInDelivery,
             NEVER_OLDER,
         ),
         (
-            "the version in a delivery's filter, at the end",
+            "version in the filter of a delivery, when all have ended",
             inserts(),
             Safeguard::VersionInDelivery,
             AT_THE_END,
         ),
         (
-            "the reference in a delivery's filter",
+            "reference in the filter of a delivery",
             pointing(),
             Safeguard::ReferenceInDelivery,
             AT_THE_END,
         ),
         (
-            "the token when pending work is cleared",
+            "ids in the filter that clears pending work",
             inserts(),
             Safeguard::TokenInClear,
             AT_THE_END,
         ),
         (
-            "a token for each write, where one operation has two",
+            "an id for each write of an operation",
             twice(),
             Safeguard::TokenOfEachWrite,
             AT_THE_END,
         ),
         (
-            "one write for all copies of a source",
+            "one statement for all copies of a source",
             inserts(),
             Safeguard::FieldsTogether,
             NEVER_TORN,
         ),
         (
-            "writing nothing but the copies",
+            "writing only the copies, not the whole document",
             pointing(),
             Safeguard::FieldsAlone,
             NOTHING_LOST,
         ),
         (
-            "comparing versions where a reference is set again",
+            "comparing versions when a reference is set again",
             pointing(),
             Safeguard::VersionInPointing,
             NEVER_OLDER,
         ),
         (
-            "a greater version for a source that comes back",
+            "greater version of a reinserted source",
             reinserts(),
             Safeguard::NewVersions,
             AT_THE_END,
         ),
         (
-            "the pending work of a source that comes back",
+            "pending work of a reinserted source",
             reinserts(),
             Safeguard::PendingWorkOfReinsert,
             AT_THE_END,
         ),
-        ("the recovery", inserts(), Safeguard::Recovery, AT_THE_END),
+        ("recovery at all", inserts(), Safeguard::Recovery, AT_THE_END),
     ];
     for (name, model, safeguard, property) in cases {
         fails(

@@ -480,15 +480,15 @@ fn alone() -> Deletions {
 fn a_deletion_that_detaches_children() {
     for (name, model) in [
         (
-            "deletions: a reference that restricts it, a child that comes; derived in its transaction",
+            "deletions: a restricting reference, a new child; derived in the transaction",
             refused(Mode::Kept),
         ),
         (
-            "deletions: a reference that restricts it, a child that comes; derived later",
+            "deletions: a restricting reference, a new child; derived later",
             refused(Mode::Pending),
         ),
         (
-            "deletions: two children, two recoveries; derived in its transaction",
+            "deletions: two children, two recoveries; derived in the transaction",
             dying(Mode::Kept),
         ),
         (
@@ -496,11 +496,11 @@ fn a_deletion_that_detaches_children() {
             dying(Mode::Pending),
         ),
         (
-            "deletions: the target is inserted again; derived in its transaction",
+            "deletions: the target is reinserted; derived in the transaction",
             again(Mode::Kept),
         ),
         (
-            "deletions: the target is inserted again; derived later",
+            "deletions: the target is reinserted; derived later",
             again(Mode::Pending),
         ),
         ("deletions: a standalone server", alone()),
@@ -513,25 +513,25 @@ fn a_deletion_that_detaches_children() {
 fn each_safeguard_of_a_deletion_is_needed() {
     for (name, safeguard, model, property) in [
         (
-            "the look for references after a deletion",
+            "search for references after a deletion",
             Safeguard::LookAfterDeletion,
             refused(Mode::Kept),
             NOTHING_DANGLES,
         ),
         (
-            "the look for the target after a write",
+            "check of the target after a write",
             Safeguard::LookAfterWrite,
             refused(Mode::Kept),
             NOTHING_DANGLES,
         ),
         (
-            "detaching children that came during a deletion",
+            "detaching children written during a deletion",
             Safeguard::DetachAgain,
             refused(Mode::Kept),
             NOTHING_DANGLES,
         ),
         (
-            "the pending work of a target that is restored",
+            "pending work of a restored target",
             Safeguard::RestoredWithWork,
             refused(Mode::Kept),
             RIGHT,
@@ -549,25 +549,25 @@ fn each_safeguard_of_a_deletion_is_needed() {
             AT_THE_END,
         ),
         (
-            "the parent's pending work in the transaction that detaches its child",
+            "parent's pending work in the transaction that detaches its child",
             Safeguard::WorkInTransaction,
             dying(Mode::Pending),
             RIGHT,
         ),
         (
-            "the token when a parent's pending work is cleared",
+            "ids in the filter that clears a parent's pending work",
             Safeguard::TokenWhenCleared,
             dying(Mode::Pending),
             RIGHT,
         ),
         (
-            "the note about a parent before its children are detached",
+            "entry for a parent before its children are detached",
             Safeguard::NoteBefore,
             alone(),
             RIGHT,
         ),
         (
-            "deriving again what refers to a target that is there again",
+            "deriving again what refers to a reinserted target",
             Safeguard::Renewed,
             again(Mode::Kept),
             AT_THE_END,

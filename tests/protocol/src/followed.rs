@@ -306,16 +306,19 @@ fn out_of_band_links_are_followed() {
 #[test]
 fn each_rule_for_out_of_band_links_is_needed() {
     let cases = [
-        ("taking up out-of-band writes", Safeguard::Follow),
+        ("handling out-of-band writes at all", Safeguard::Follow),
         (
-            "storing the place behind what was applied",
+            "storing the resume token after the change was applied",
             Safeguard::PlaceBehind,
         ),
         (
-            "writing also what is right already, in a transaction",
+            "writing documents that are right already, in a transaction",
             Safeguard::WriteAll,
         ),
-        ("taking up a reconciler's repairs", Safeguard::RepairIsAChange),
+        (
+            "handling the repairs of a reconciler as changes",
+            Safeguard::RepairIsAChange,
+        ),
     ];
     for (name, safeguard) in cases {
         let without = Some(safeguard);

@@ -1272,17 +1272,20 @@ fn too_many_below() -> Layers {
 #[test]
 fn all_layers_are_true_at_every_commit() {
     for (name, model) in [
-        ("layers: two updates of a source, copies of copies come", copies()),
         (
-            "layers: two updates of a source, a child and a copy of the sum come",
+            "layers: two updates of a source, copies of copies are inserted",
+            copies(),
+        ),
+        (
+            "layers: two updates of a source, a child and a copy of the sum are inserted",
             derived(),
         ),
         (
-            "layers: updates of two sources, a holder moves in both ways, another goes",
+            "layers: updates of two sources, a holder moves in both ways, another is deleted",
             moves(),
         ),
         (
-            "layers: an update of a source, a parent and a child of it come",
+            "layers: an update of a source, a parent and its child are inserted",
             late_parent(),
         ),
     ] {
@@ -1302,7 +1305,7 @@ fn all_layers_become_true_behind_a_commit() {
             too_many_move(),
         ),
         (
-            "layers: too many holders, an update, their parent comes",
+            "layers: too many holders, an update, their parent is inserted",
             too_many_late_parent(),
         ),
         (
@@ -1318,7 +1321,7 @@ fn all_layers_become_true_behind_a_commit() {
 fn each_safeguard_of_passing_on_in_a_transaction_is_needed() {
     let cases = [
         (
-            "passing on, within a transaction",
+            "passing on in a transaction",
             copies(),
             Safeguard::PassingOn,
             COMMITTED,
@@ -1348,19 +1351,19 @@ fn each_safeguard_of_passing_on_in_a_transaction_is_needed() {
             COMMITTED,
         ),
         (
-            "the lock of a holder that is copied",
+            "lock of a holder whose copy is copied",
             copies(),
             Safeguard::Lock,
             COMMITTED,
         ),
         (
-            "the lock of a parent that is copied",
+            "lock of a parent whose sum is copied",
             derived(),
             Safeguard::Lock,
             COMMITTED,
         ),
         (
-            "the version in the lock of a holder that is copied",
+            "version in the filter of the lock of a holder",
             copies(),
             Safeguard::VersionInLock,
             COMMITTED,
@@ -1372,49 +1375,49 @@ fn each_safeguard_of_passing_on_in_a_transaction_is_needed() {
             COMMITTED,
         ),
         (
-            "passing on with a change what was pending before it",
+            "applying earlier pending work together with a change",
             too_many(),
             Safeguard::NotedBefore,
             AT_THE_END,
         ),
         (
-            "the pending work of a source with too many holders",
+            "pending work of a source with too many holders",
             too_many(),
             Safeguard::TooMany,
             COMMITTED,
         ),
         (
-            "the pending work of a holder with too many followers",
+            "pending work of a holder with too many followers",
             too_many_below(),
             Safeguard::TooMany,
             COMMITTED,
         ),
         (
-            "the pending work of a child that was given a copy and whose parent is not there",
+            "pending work of a child with a new copy and a missing parent",
             late_parent(),
             Safeguard::AbsentParent,
             AT_THE_END,
         ),
         (
-            "the version in the filter of a delivery that follows the commit",
+            "version in the filter of a delivery after the commit",
             too_many_move(),
             Safeguard::VersionInDelivery,
             AT_THE_END,
         ),
         (
-            "the pending work of a copy that follows the commit and is copied",
+            "pending work of a copied copy that is updated after the commit",
             too_many(),
             Safeguard::PassingOnAfterCommit,
             AT_THE_END,
         ),
         (
-            "the write's id when pending work is cleared, beside transactions",
+            "write id in the filter that clears pending work, beside transactions",
             too_many_move(),
             Safeguard::WriteInClear,
             AT_THE_END,
         ),
         (
-            "the revision in the filter of what follows the commit",
+            "revision in the filter of a refresh after the commit",
             too_many_move(),
             Safeguard::RevisionInFilter,
             AT_THE_END,

@@ -257,11 +257,11 @@ fn without(model: Leases, safeguards: &[Safeguard]) -> Leases {
 #[test]
 fn leases_only_save_work() {
     holds(
-        "leases: two updates, two workers, whatever the clocks say",
+        "leases: two updates, two workers, clocks that differ",
         clock_runs(),
     );
     holds(
-        "leases: two updates, two workers, as long as they last",
+        "leases: two updates, two workers, no lease expires",
         clock_stands(),
     );
     // Nothing but the work depends on them.
@@ -275,28 +275,28 @@ fn leases_only_save_work() {
 #[test]
 fn each_part_of_a_lease_saves_work_and_each_fence_is_needed() {
     let cases = [
-        ("the lease of a worker", clock_stands(), Safeguard::Lease, ONCE),
+        ("lease of a worker", clock_stands(), Safeguard::Lease, ONCE),
         (
-            "the condition that no other worker has the lease",
+            "condition that no other worker has the lease",
             clock_stands(),
             Safeguard::FreeWhenTaken,
             ONCE,
         ),
         (
-            "leaving young pending work to its writer",
+            "leaving new pending work to its writer",
             clock_stands(),
             Safeguard::Young,
             ONCE,
         ),
-        ("the end of a lease", clock_runs(), Safeguard::End, BY_A_WORKER),
+        ("end of a lease", clock_runs(), Safeguard::End, BY_A_WORKER),
         (
-            "the version, which fences off a worker whose lease has run out",
+            "version in the filter of a worker whose lease has expired",
             clock_runs(),
             Safeguard::VersionInDelivery,
             NEVER_OLDER,
         ),
         (
-            "the token, which fences off a worker whose lease has run out",
+            "ids in the filter of a worker whose lease has expired",
             clock_runs(),
             Safeguard::TokenInClear,
             AT_THE_END,

@@ -1148,12 +1148,12 @@ fn out_of_band() -> Parents {
 fn derived_fields_are_true_at_every_commit() {
     for (name, model) in [
         ("parents: an insert, an update, a deletion", writes()),
-        ("parents: two children change places, an update", moves()),
+        ("parents: two children swap parents, an update", moves()),
         (
             "parents: a write of both children, an update, a deletion",
             several(),
         ),
-        ("parents: the same of the greatest value alone", greatest()),
+        ("parents: the same, of the maximum alone", greatest()),
         ("parents: an insert, an update, a move, a deletion", all_kinds()),
     ] {
         holds(name, model);
@@ -1193,15 +1193,15 @@ fn derived_fields_stay_true_beside_pending_work() {
 fn derived_fields_are_true_of_parents_that_come_later() {
     for (name, model) in [
         (
-            "parents: a parent comes after a child, an insert, an update",
+            "parents: a parent is inserted after a child, an insert, an update",
             late_parent(),
         ),
         (
-            "parents: a parent comes after two children, a move, a deletion",
+            "parents: a parent is inserted after two children, a move, a deletion",
             left_parent(),
         ),
         (
-            "parents: a parent goes and comes back, an eventual write, an update",
+            "parents: a parent is deleted and reinserted, an eventual write, an update",
             parent_comes_back(),
         ),
     ] {
@@ -1225,19 +1225,19 @@ fn each_safeguard_of_derived_fields_in_a_transaction_is_needed() {
             COMMITTED,
         ),
         (
-            "reading the child again where its transaction is run again",
+            "reading the child again when its transaction is repeated",
             writes(),
             Safeguard::ReadWhenRunAgain,
             COMMITTED,
         ),
         (
-            "reading in the transaction what is deleted",
+            "reading a deleted child in the transaction that deletes it",
             writes(),
             Safeguard::ReadOfTheDeleted,
             COMMITTED,
         ),
         (
-            "changing the parent that a child leaves",
+            "changing the previous parent of a moved child",
             moves(),
             Safeguard::PreviousParent,
             COMMITTED,
@@ -1249,19 +1249,19 @@ fn each_safeguard_of_derived_fields_in_a_transaction_is_needed() {
             COMMITTED,
         ),
         (
-            "deriving anew where the child has pending work",
+            "deriving anew if the child has pending work",
             eventual_moves(),
             Safeguard::AnewWherePending,
             COMMITTED,
         ),
         (
-            "deriving anew behind what is added",
+            "deriving anew after the additions of the same write",
             eventual_all_move(),
             Safeguard::AnewAfterAdding,
             COMMITTED,
         ),
         (
-            "the revision in the filter of pending work, beside transactions",
+            "revision in the filter of a refresh, beside transactions",
             eventual_moves(),
             Safeguard::RevisionInFilter,
             AT_THE_END,
@@ -1273,61 +1273,61 @@ fn each_safeguard_of_derived_fields_in_a_transaction_is_needed() {
             AT_THE_END,
         ),
         (
-            "the token when a child's pending work is cleared, beside transactions",
+            "ids in the filter that clears a child's pending work, beside transactions",
             eventual_twice(),
             Safeguard::TokenInClear,
             AT_THE_END,
         ),
         (
-            "the pending work of a child whose parent is not there",
+            "pending work of a child whose parent is missing",
             late_parent(),
             Safeguard::AbsentParent,
             AT_THE_END,
         ),
         (
-            "the note of a parent that is not there and that a child leaves",
+            "entry for a missing parent that a child leaves",
             left_parent(),
             Safeguard::Note,
             AT_THE_END,
         ),
         (
-            "keeping the note until the parent has been derived",
+            "keeping that entry until the parent is derived",
             left_parent(),
             Safeguard::NoteUntilDerived,
             AT_THE_END,
         ),
         (
-            "deriving after the commit where a parent was not there",
+            "deriving a missing parent after the commit",
             late_parent(),
             Safeguard::AfterCommit,
             RETURNED,
         ),
         (
-            "the pending work of a parent that comes after its children",
+            "pending work of a parent inserted after its children",
             late_parent(),
             Safeguard::PendingParent,
             COMMITTED,
         ),
         (
-            "asking what a new parent holds without having children",
+            "searching for new parents with values but without children",
             left_parent(),
             Safeguard::HoldsWithoutChildren,
             AT_THE_END,
         ),
         (
-            "asking that after asking for the children",
+            "searching for these after the search for children",
             left_parent(),
             Safeguard::HoldsLast,
             AT_THE_END,
         ),
         (
-            "a greater revision for a parent that comes back, beside transactions",
+            "greater revision of a reinserted parent, beside transactions",
             parent_comes_back(),
             Safeguard::NewRevisions,
             AT_THE_END,
         ),
         (
-            "the reconciler, where a child is written out of band",
+            "reconciler, for a child written out of band",
             out_of_band(),
             Safeguard::Reconciler,
             AT_THE_END,

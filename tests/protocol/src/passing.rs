@@ -470,21 +470,26 @@ fn copies_of_copies_come_to_rest() {
 fn each_safeguard_of_passing_on_is_needed() {
     let cases = [
         (
-            "the names of what is passed on (but all of the document)",
+            "passing on by field names (the whole document is passed on)",
             circle(),
             Safeguard::Names,
             REST,
         ),
-        ("passing on", circle(), Safeguard::PassingOn, RIGHT),
+        ("passing on at all", circle(), Safeguard::PassingOn, RIGHT),
         (
-            "the write's id in the part that is cleared",
+            "write id in the filter that clears one entry",
             itself(),
             Safeguard::WriteInPart,
             RIGHT,
         ),
-        ("clearing an empty mark", circle(), Safeguard::LastPart, QUIET),
         (
-            "the second look where others have pulled meanwhile",
+            "removing pending work whose last entry was cleared",
+            circle(),
+            Safeguard::LastPart,
+            QUIET,
+        ),
+        (
+            "reading again what another process has pulled meanwhile",
             pointing(),
             Safeguard::SecondLook,
             RIGHT,
@@ -496,7 +501,7 @@ fn each_safeguard_of_passing_on_is_needed() {
             RIGHT,
         ),
         (
-            "the look at the source after a reference is set, with copies of copies",
+            "pull after a reference was set, with copies of copies",
             pointing(),
             Safeguard::PullOfTheWritten,
             RIGHT,

@@ -348,7 +348,7 @@ fn nothing_dangles_between_writes_and_deletions() {
         two(Rule::Restrict),
     );
     holds(
-        "references: a write, two deletions of its target, which is inserted again, refused",
+        "references: a write, two deletions of its target, which is reinserted, refused",
         repeated(Rule::Restrict),
     );
     holds(
@@ -356,7 +356,7 @@ fn nothing_dangles_between_writes_and_deletions() {
         two(Rule::Nullify),
     );
     holds(
-        "references: a write in the place of a reference, both targets are deleted",
+        "references: a write replaces a reference, both targets are deleted",
         replaced(Rule::Nullify),
     );
     holds(
@@ -368,7 +368,7 @@ fn nothing_dangles_between_writes_and_deletions() {
         inserted(Rule::Nullify),
     );
     holds(
-        "references: a write, two deletions of its target, which is inserted again",
+        "references: a write, two deletions of its target, which is reinserted",
         repeated(Rule::Nullify),
     );
 }
@@ -377,43 +377,43 @@ fn nothing_dangles_between_writes_and_deletions() {
 fn each_look_of_writes_and_deletions_is_needed() {
     let cases = [
         (
-            "the look of a write behind it",
+            "second check of a write",
             two(Rule::Nullify),
             Safeguard::SecondLookOfWrite,
             NOTHING_DANGLES,
         ),
         (
-            "the look of a deletion behind it",
+            "second check of a deletion",
             two(Rule::Nullify),
             Safeguard::SecondLookOfDeletion,
             NOTHING_DANGLES,
         ),
         (
-            "the look of a deletion behind it, where references hold it back",
+            "second check of a deletion, with restrict",
             two(Rule::Restrict),
             Safeguard::SecondLookOfDeletion,
             NOTHING_DANGLES,
         ),
         (
-            "leaving a reference that others have changed since",
+            "leaving a reference that others have changed, when a write is undone",
             overwritten(Rule::Nullify),
             Safeguard::OwnChangesOnly,
             NOTHING_LOST,
         ),
         (
-            "the look at a reference that is given back",
+            "checking a reference that an undone write restores",
             replaced(Rule::Nullify),
             Safeguard::LookAtRestored,
             NOTHING_DANGLES,
         ),
         (
-            "the look at a reference that is given back, of two writes",
+            "checking a reference that an undone write restores, with two writes",
             overwritten(Rule::Nullify),
             Safeguard::LookAtRestored,
             NOTHING_DANGLES,
         ),
         (
-            "the look for references to a document whose insert is undone",
+            "searching for references to a document whose insert is undone",
             inserted(Rule::Nullify),
             Safeguard::LookBehindRemoved,
             NOTHING_DANGLES,

@@ -296,7 +296,7 @@ fn pointing() -> Transactions {
 fn copies_are_true_at_every_commit() {
     holds("transactions: two inserts, two updates", inserts());
     holds(
-        "transactions: two set a reference, two update its sources",
+        "transactions: two writes of a reference, two updates of its sources",
         pointing(),
     );
 }
@@ -304,17 +304,17 @@ fn copies_are_true_at_every_commit() {
 #[test]
 fn each_safeguard_of_transactions_is_needed() {
     let cases = [
-        (
-            "the lock of the source in a transaction",
-            inserts(),
-            Safeguard::Lock,
-        ),
+        ("lock of the source", inserts(), Safeguard::Lock),
         (
             "the lock of the source where a reference is set",
             pointing(),
             Safeguard::Lock,
         ),
-        ("the version in the lock", inserts(), Safeguard::VersionInLock),
+        (
+            "version in the filter of the lock",
+            inserts(),
+            Safeguard::VersionInLock,
+        ),
         ("the delivery", pointing(), Safeguard::Delivery),
         (
             "one transaction for the change and the delivery",
