@@ -356,6 +356,27 @@ impl<T: Document> Collection<T> {
         Action::new(T::META.collection, "load", Box::new(load))
     }
 
+    /// Whether a document matches.
+    ///
+    /// # Errors
+    /// As [`find`](Collection::find).
+    ///
+    /// # Cost
+    /// One round trip, which reads one `_id` at most.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// if people.exists_where(|p| p.email.eq("kate@example.com")).await? {
+    ///     println!("the address is taken");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn exists_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Action<bool> {
+        self.find(filter).exists()
+    }
+
     /// Changes the document with this id, or this document.
     ///
     /// Given a document of a type with `#[document(version)]`, the update is executed only if the stored version is still the

@@ -202,7 +202,23 @@ fn first_of<T>(filter: Filter<T>, sort: &[Order<()>]) -> Result<First> {
     })
 }
 
-/// An update of the first document that matches: [`Collection::update_first`].
+/// An update of the first document that matches: [`Collection::update_first`]. `.await` executes it and counts.
+///
+/// # Errors
+/// Those of [`Update`], but that no document is no error.
+///
+/// # Cost
+/// One round trip. Where a declared bound can refuse the change, or rules of references and copies apply to it: one to find the
+/// document, and those of [`Update`]. Both again for each document that another client changes in between.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let done = people.update_first(|p| p.age.lt(0)).set(|p| p.age, 0).await?;
+/// assert!(done.matched <= 1);
+/// # Ok(()) }
+/// ```
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct UpdateFirst<T: Document> {
@@ -310,6 +326,9 @@ impl<T: Document> IntoFuture for UpdateFirst<T> {
 }
 
 /// An update of the first document that matches, which gives that document: [`UpdateFirst::returning`].
+///
+/// # Cost
+/// As [`UpdateFirst`].
 #[must_use = "an update does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct ReturningFirst<T: Document> {
@@ -336,7 +355,11 @@ impl<T: Document> IntoFuture for ReturningFirst<T> {
     }
 }
 
-/// A deletion of the first document that matches: [`Collection::delete_first`].
+/// A deletion of the first document that matches: [`Collection::delete_first`]. `.await` executes it and gives the document.
+///
+/// # Cost
+/// One round trip. Where others may refer to the document, or something is derived from it: one to read it, and those of
+/// [`Delete`](crate::write::Delete).
 #[must_use = "a delete does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct DeleteFirst<T: Document> {

@@ -529,6 +529,7 @@ pub mod update {
     pub use crate::first::{ReturningFirst, UpdateFirst};
     pub use crate::modify::{Returning, Update, UpdateMany, Updated};
     pub use crate::plan::operators::change::Change;
+    pub use crate::plan::operators::push::Placed;
     pub use crate::plan::operators::{Changes, Rooted};
 }
 

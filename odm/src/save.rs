@@ -90,6 +90,9 @@ impl<T: Document> Insert<T> {
 }
 
 /// An insert, or the document that is there with its unique key: [`Insert::or_get_by`].
+///
+/// # Cost
+/// One round trip where it is there; one more, and those of [`Insert`], where it is inserted.
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct InsertOrGet<T: Document> {
@@ -267,6 +270,9 @@ impl<T: Document> Collection<T> {
 }
 
 /// A document that is inserted or replaced: [`Collection::save`].
+///
+/// # Cost
+/// Those of [`Replace`](crate::write::Replace); where there is no such document, those of [`Insert`] besides.
 #[must_use = "a save does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Save<T: Document> {

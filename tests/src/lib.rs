@@ -58,6 +58,23 @@ pub async fn require_transactions(odm: &Odm) {
     }
 }
 
+/// Whether tests that take a minute on SecantusDB in Python, and seconds on every other server, are left out: there, unless
+/// `ODM_LONG_TESTS` is set.
+pub fn leaves_out_long_tests() -> bool {
+    let is_python = std::env::var("ODM_SERVER_KIND").is_ok_and(|kind| kind == "secantus-py");
+    is_python && std::env::var_os("ODM_LONG_TESTS").is_none()
+}
+
+/// Skips a test of thousands of documents on SecantusDB in Python.
+///
+/// # Panics
+/// Where the test is skipped.
+pub fn takes_long() {
+    if leaves_out_long_tests() {
+        skip("takes a minute on this server: `cargo xtask test --full`");
+    }
+}
+
 /// Whether the server is SecantusDB, which stands in for MongoDB: it alone says so in its `buildInfo`.
 ///
 /// # Panics

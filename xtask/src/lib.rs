@@ -58,7 +58,8 @@ enum Command {
         failover: bool,
         /// Run the long tests at full length, which takes an hour or more: each row of the crash matrix
         /// (ODM_CRASH_MATRIX, written to `crash-matrix.md` in the target directory), 100,000 random operations
-        /// (ODM_RANDOM_OPERATIONS), and all meetings of two writers without transactions (ODM_MEETINGS).
+        /// (ODM_RANDOM_OPERATIONS), all meetings of two writers without transactions (ODM_MEETINGS), and on SecantusDB in Python
+        /// the tests of thousands of documents (ODM_LONG_TESTS).
         #[arg(long, conflicts_with = "failover")]
         full: bool,
         /// Arguments for `cargo test`, which then runs one test binary after the other; with `-p`, only the packages named

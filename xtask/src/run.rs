@@ -24,6 +24,9 @@ const OPERATIONS: &str = "ODM_RANDOM_OPERATIONS";
 /// Which meetings of writers the test of them has: without it, some.
 const MEETINGS: &str = "ODM_MEETINGS";
 
+/// Whether tests that take long on this server run there.
+const LONG: &str = "ODM_LONG_TESTS";
+
 /// The build and the run of a command, as arguments of cargo.
 #[derive(Debug)]
 pub struct Job {
@@ -103,6 +106,7 @@ impl Job {
             (MATRIX, matrix),
             (OPERATIONS, "100000".into()),
             (MEETINGS, "all".into()),
+            (LONG, "1".into()),
         ];
         Self {
             variables: variables
@@ -276,6 +280,7 @@ mod tests {
             (MATRIX, matrix.into()),
             (OPERATIONS, OsString::from("100000")),
             (MEETINGS, "all".into()),
+            (LONG, "1".into()),
         ];
         let unset = |(name, _): &(&str, OsString)| std::env::var_os(name).is_none();
         assert_eq!(

@@ -476,7 +476,7 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
             let asked = Asked::Text {
                 text,
                 at_start: pattern.at_start,
-                ignores_case: !pattern.options.is_empty(),
+                ignores_case: pattern.options.contains('i'),
             };
             Seen::of(P::WAY, asked)
         });
@@ -498,10 +498,24 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     pub fn starts_with(self, text: &str) -> Filter<R> {
         self.regex(Pattern {
             source: format!("^{}", escape(text)),
-            options: "",
+            options: String::new(),
             literal: Some(text.to_owned()),
             at_start: true,
         })
+    }
+
+    /// The field ends with this text. No index serves it: store the text in reverse besides, and ask for its beginning, where that
+    /// has to be fast.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// assert_eq!(p.email.ends_with("@example.com").into_document()?, doc! { "email": { "$regex": r"\@example\.com\z" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
+    pub fn ends_with(self, text: &str) -> Filter<R> {
+        // Not `$`, which also stands before a line break at the end.
+        self.regex(Pattern::regex(format!("{}\\z", escape(text))))
     }
 }
 
@@ -789,7 +803,7 @@ pub(crate) fn on_items<A: List, P: Step>(condition: Filter<Element<A::Item>>) ->
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     source: String,
-    options: &'static str,
+    options: String,
     /// The text that it stands for, if it is no regular expression of the application's.
     literal: Option<String>,
     /// Whether that has to stand at the beginning.
@@ -809,7 +823,7 @@ impl Pattern {
     pub fn literal(text: &str) -> Pattern {
         Pattern {
             source: escape(text),
-            options: "",
+            options: String::new(),
             literal: Some(text.to_owned()),
             at_start: false,
         }
@@ -829,7 +843,7 @@ impl Pattern {
     pub fn regex(source: impl Into<String>) -> Pattern {
         Pattern {
             source: source.into(),
-            options: "",
+            options: String::new(),
             literal: None,
             at_start: false,
         }
@@ -844,8 +858,56 @@ impl Pattern {
     /// assert_eq!(filter.into_document()?, doc! { "name": { "$regex": "kate", "$options": "i" } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn ignore_case(mut self) -> Pattern {
-        self.options = "i";
+    pub fn ignore_case(self) -> Pattern {
+        self.with('i')
+    }
+
+    /// `^` and `$` stand at the beginning and the end of each line too: the option `m`.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// let filter = p.name.regex(Pattern::regex("^K").multi_line().ignore_case());
+    /// assert_eq!(filter.into_document()?, doc! { "name": { "$regex": "^K", "$options": "im" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
+    pub fn multi_line(self) -> Pattern {
+        self.with('m')
+    }
+
+    /// `.` is any character, a line break too: the option `s`.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// let filter = p.name.regex(Pattern::regex("a.b").dot_all());
+    /// assert_eq!(filter.into_document()?, doc! { "name": { "$regex": "a.b", "$options": "s" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
+    pub fn dot_all(self) -> Pattern {
+        self.with('s')
+    }
+
+    /// Spaces and what stands behind `#` are no part of a regular expression: the option `x`. In a literal text every space is
+    /// escaped, and this changes nothing.
+    ///
+    /// ```
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// let p = Person::paths();
+    /// let filter = p.name.regex(Pattern::regex("a b # two letters").extended());
+    /// assert_eq!(filter.into_document()?, doc! { "name": { "$regex": "a b # two letters", "$options": "x" } });
+    /// # Ok::<(), odm::Error>(())
+    /// ```
+    pub fn extended(self) -> Pattern {
+        self.with('x')
+    }
+
+    /// Options stand in alphabetical order.
+    fn with(mut self, option: char) -> Pattern {
+        if !self.options.contains(option) {
+            let at = self.options.find(|other| other > option);
+            self.options.insert(at.unwrap_or(self.options.len()), option);
+        }
         self
     }
 }

@@ -3,6 +3,8 @@
 mod rows;
 
 use crate::model::key::Key;
+use crate::model::path::{Holds, Path, PlainlyStored, Step};
+use crate::model::value::Ordered;
 use crate::query::filter::IntoSort;
 use crate::query::join::{ById, Join, Source, Work};
 pub(crate) use crate::query::untyped::Query;
@@ -395,6 +397,39 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// ```
     pub fn exists(self) -> Action<bool> {
         self.into_query().0.exists()
+    }
+
+    /// The distinct values of a field in the documents that match, in no order; of an array's items with
+    /// [`any`](crate::Path::any). Documents without the field have none; sorts, limits and projections of the query don't count.
+    ///
+    /// # Errors
+    /// As [`all`](Find::all), and [`Error::Query`] with `skip` or `limit`. The server refuses more than 16 MiB of values.
+    ///
+    /// # Cost
+    /// One round trip. An index on the field serves it.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let names: Vec<String> = people.find(|p| p.age.gte(18)).distinct(|p| p.name).await?;
+    /// let tags: Vec<String> = people.find_all().distinct(|p| p.tags.any()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn distinct<V, P, C>(self, field: impl FnOnce(T::Paths) -> Path<T, V, P, C>) -> Action<Vec<V>>
+    where
+        V: DeserializeOwned + Send + 'static,
+        P: Step + Holds<V, As: Ordered<V>>,
+        C: PlainlyStored,
+    {
+        let name = field(T::paths()).name();
+        let values = self.into_query().0.distinct(name);
+        let decoded = async move {
+            let values = values.await?;
+            let decode = |value| decode::value(T::META, name, value);
+            values.into_iter().map(decode).collect()
+        };
+        Action::new(T::META.collection, "distinct", Box::new(decoded))
     }
 }
 

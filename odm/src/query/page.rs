@@ -77,11 +77,17 @@ impl From<&str> for PageToken {
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Page<Out> {
-    /// The documents.
+    /// The documents, in the order of the query.
     pub items: Vec<Out>,
-    /// The token of the next page; `None` after the last page.
+    /// The token of the next page, for [`Paged::after`]; `None` after the last page.
     pub next: Option<PageToken>,
+    /// The token of the previous page, for [`Paged::before`]; `None` before the first page, and where the page is empty. A page that
+    /// was reached by [`after`](Paged::after) has one, whose documents may have been deleted since.
+    pub previous: Option<PageToken>,
+    /// How many documents match the query, on all pages: where [`Paged::total`] asked for it.
+    pub total: Option<u64>,
 }
 
 /// The content of a token.
@@ -102,8 +108,8 @@ struct Position {
 /// equal), or are equal where the page begins. [`Error::Decode`] for the first document that can't be decoded.
 ///
 /// # Cost
-/// One round trip for every 16 MB of documents, and one before for a page behind a token where strings are ids and a
-/// collation compares them. An index that has the sort order, with `_id` at its end, finds the beginning of the page. Where
+/// One round trip for every 16 MB of documents, one before with [`total`](Paged::total), and one before for a page behind a token
+/// where strings are ids and a collation compares them. An index that has the sort order, with `_id` at its end, finds the beginning of the page. Where
 /// the field may hold anything (`#[field(opaque)]`), every page looks through it for arrays.
 ///
 /// # Example
@@ -117,7 +123,16 @@ struct Position {
 pub struct Paged<T, Out, J = ()> {
     find: Find<T, Out, J>,
     size: u32,
-    after: Option<PageToken>,
+    from: Start,
+    total: bool,
+}
+
+/// Where a page begins.
+#[derive(Debug)]
+enum Start {
+    First,
+    After(PageToken),
+    Before(PageToken),
 }
 
 impl<T: Document, Out, J> std::fmt::Debug for Paged<T, Out, J> {
@@ -125,7 +140,7 @@ impl<T: Document, Out, J> std::fmt::Debug for Paged<T, Out, J> {
         f.debug_struct("Paged")
             .field("find", &self.find)
             .field("size", &self.size)
-            .field("after", &self.after)
+            .field("from", &self.from)
             .finish()
     }
 }
@@ -148,7 +163,8 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         Paged {
             find: self,
             size,
-            after: None,
+            from: Start::First,
+            total: false,
         }
     }
 }
@@ -166,7 +182,38 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, O
     /// # Ok(()) }
     /// ```
     pub fn after(mut self, token: impl Into<PageToken>) -> Self {
-        self.after = Some(token.into());
+        self.from = Start::After(token.into());
+        self
+    }
+
+    /// The page before the one that this token names, from [`Page::previous`] of the same query: its last documents, in the order of
+    /// the query.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, token: String) -> odm::Result<()> {
+    /// let page = people.find_all().page(50).after(token).await?;
+    /// if let Some(token) = page.previous {
+    ///     let previous = people.find_all().page(50).before(token).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn before(mut self, token: impl Into<PageToken>) -> Self {
+        self.from = Start::Before(token.into());
+        self
+    }
+
+    /// Counts the documents of all pages, in [`Page::total`]: one round trip more, in which the server looks at each of them.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let page = people.find_all().page(50).total().await?;
+    /// println!("{} of {}", page.items.len(), page.total.unwrap_or_default());
+    /// # Ok(()) }
+    /// ```
+    pub fn total(mut self) -> Self {
+        self.total = true;
         self
     }
 }
@@ -177,7 +224,12 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture
 
     fn into_future(self) -> Self::IntoFuture {
         let page = async move {
-            let Paged { find, size, after } = self;
+            let Paged {
+                find,
+                size,
+                from: start,
+                total,
+            } = self;
             let (query, join) = find.into_query();
             let from = query.source();
             let mut work = Work::of_query(&join, query.is_projected());
@@ -186,22 +238,40 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture
                 items.push(decode::decode(T::META, document)?);
                 work.parent(document)
             };
-            let next = page(query, size, after, &mut take).await?;
+            let backwards = matches!(start, Start::Before(_));
+            let ends = page(query, size, (start, total), &mut take).await?;
             work.run(&from).await?;
-            let items = work.rows(items)?;
-            Ok(Page { items, next })
+            let mut items = work.rows(items)?;
+            if backwards {
+                items.reverse();
+            }
+            Ok(Page {
+                items,
+                next: ends.next,
+                previous: ends.previous,
+                total: ends.total,
+            })
         };
         Box::into_pin(Box::new(page))
     }
 }
 
-/// Hands the documents of a page to `take`, and gives where the next one begins.
+/// What surrounds a page.
+#[derive(Default)]
+struct Ends {
+    next: Option<PageToken>,
+    previous: Option<PageToken>,
+    total: Option<u64>,
+}
+
+/// Hands the documents of a page to `take`, from the token on: of a page before one, the last document comes first. Gives where the
+/// next and the previous page begin.
 fn page(
     mut query: Query,
     size: u32,
-    after: Option<PageToken>,
+    (start, counts): (Start, bool),
     take: Take<'_>,
-) -> BoxFuture<'_, Result<Option<PageToken>>> {
+) -> BoxFuture<'_, Result<Ends>> {
     async move {
         let meta = query.meta();
         let collection = meta.collection;
@@ -215,19 +285,36 @@ fn page(
                 "a page has its size instead of `limit`, and its token instead of `skip`",
             ));
         }
-        let keys = total_order(&query)?;
+        let mut keys = total_order(&query)?;
         let order: Vec<String> = keys
             .iter()
             .map(|key| format!("{}:{}", key.name, key.direction()))
             .collect();
         let order = order.join(",");
-        let position = after
-            .map(|token| read(&token, &order))
-            .transpose()
-            .map_err(|reason| Error::PageToken { collection, reason })?;
-        if size == 0 {
-            return Ok(None);
+        let backwards = matches!(start, Start::Before(_));
+        let position = match &start {
+            Start::First => None,
+            Start::After(token) | Start::Before(token) => {
+                let position = read(token, &order);
+                Some(position.map_err(|reason| Error::PageToken { collection, reason })?)
+            }
+        };
+        let mut ends = Ends::default();
+        if counts {
+            let filter = std::mem::replace(&mut query.filter, Filter::all()).into_document()?;
+            let mut all = Query::new(query.core.clone(), Filter::raw(filter.clone()));
+            all.options.collation = query.options.collation.clone();
+            all.options.hint = query.options.hint.clone();
+            ends.total = Some(all.count().await?);
+            query.filter = Filter::raw(filter);
         }
+        if size == 0 {
+            return Ok(ends);
+        }
+        if backwards {
+            keys.iter_mut().for_each(Key::turn);
+        }
+        let is_first = position.is_none();
         if let Some(position) = position {
             let filter = std::mem::replace(&mut query.filter, Filter::all()).into_document()?;
             if holds_text((meta.shape)(), "_id")
@@ -256,7 +343,8 @@ fn page(
         // twice.
         let may_be_refused = keys.iter().any(Key::may_be_refused);
         let again = on_disk(&mut query).await?;
-        let (mut taken, mut more, mut last) = (0, false, None);
+        let (mut taken, mut more) = (0, false);
+        let (mut first, mut last) = (None, None);
         let mut take = |document: &RawDocument| {
             if taken == size {
                 more = true;
@@ -264,8 +352,8 @@ fn page(
             }
             take(document)?;
             taken += 1;
-            let is_last = taken == size;
-            if is_last || may_be_refused {
+            let is_end = taken == 1 || taken == size;
+            if is_end || may_be_refused {
                 let values: Option<Vec<Bson>> = keys.iter().map(|key| value_at(document, key.name)).collect();
                 if values.is_none() {
                     return Err(refuse(
@@ -273,7 +361,12 @@ fn page(
                          value that others are compared with",
                     ));
                 }
-                last = values.filter(|_| is_last);
+                if taken == 1 {
+                    first = values.clone();
+                }
+                if taken == size {
+                    last = values;
+                }
             }
             Ok(())
         };
@@ -282,14 +375,21 @@ fn page(
             (Err(Error::Memory { .. }), Some(again)) => again.each("page", &mut take).await?,
             (done, _) => done?,
         }
-        let (true, Some(v)) = (more, last) else {
-            return Ok(None);
+        let token = |values: Vec<Bson>| {
+            let position = Position {
+                s: order.clone(),
+                v: values,
+            };
+            write(position).map_err(|source| Error::Encode {
+                field: "page token".to_owned(),
+                source: Box::new(source),
+            })
         };
-        let token = write(Position { s: order, v }).map_err(|source| Error::Encode {
-            field: "page token".to_owned(),
-            source: Box::new(source),
-        })?;
-        Ok(Some(token))
+        // In the direction of the page there are more where one more was found; behind its beginning, where it began at a token.
+        let onward = last.filter(|_| more).map(token).transpose()?;
+        let back = first.filter(|_| !is_first).map(token).transpose()?;
+        (ends.next, ends.previous) = if backwards { (back, onward) } else { (onward, back) };
+        Ok(ends)
     }
     .boxed()
 }

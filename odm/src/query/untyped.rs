@@ -264,6 +264,34 @@ impl Query {
         Action::new(collection, "count", Box::new(count))
     }
 
+    /// The distinct values of a field. The sort means nothing to them.
+    pub(crate) fn distinct(mut self, name: &'static str) -> BoxFuture<'static, Result<Vec<Bson>>> {
+        async move {
+            if self.options.skip.is_some() || self.options.limit.is_some() {
+                return Err(crate::Error::Query {
+                    collection: self.meta().collection,
+                    message: "`distinct` gives the values of all documents that match: it takes no `skip` and no `limit`".to_owned(),
+                });
+            }
+            self.sort.clear();
+            let filter = self.prepare()?;
+            let trace = self.core.trace("distinct");
+            trace.values("filter", &filter);
+            let mut action = self.core.raw().distinct(name, filter);
+            if let Some(collation) = self.options.collation.clone() {
+                action = action.collation(collation);
+            }
+            trace
+                .run(async {
+                    let values = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
+                    trace.done(1, values.len() as u64);
+                    Ok(values)
+                })
+                .await
+        }
+        .boxed()
+    }
+
     pub(crate) fn exists(mut self) -> Action<bool> {
         let collection = self.meta().collection;
         let exists = async move {

@@ -8,7 +8,7 @@ use crate::model::shape::Shape;
 use crate::own_fields::{COPIED, is_own};
 use crate::{Error, Result, model::visit};
 use mongodb::bson::error::Error as BsonError;
-use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, deserialize_from_slice};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, deserialize_from_slice, doc};
 use serde::de::DeserializeOwned;
 
 /// The document as a `T`, which its type itself or a part of it is. On failure whole numbers that are stored as doubles are made
@@ -39,6 +39,22 @@ pub(crate) fn decode<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument
         &error,
         &|doc| read::<T>(doc).err(),
     ))
+}
+
+/// A value of the field at this path, by the deserializer that reads whole documents.
+pub(crate) fn value<V: DeserializeOwned>(meta: &DocumentMeta, path: &str, value: Bson) -> Result<V> {
+    #[derive(serde::Deserialize)]
+    struct Alone<V> {
+        v: V,
+    }
+    let read = RawDocumentBuf::try_from(&doc! { "v": value }).and_then(|doc| read::<Alone<V>>(&doc));
+    read.map(|alone| alone.v).map_err(|error| Error::Decode {
+        collection: meta.collection.to_owned(),
+        id: None,
+        ty: short_name(std::any::type_name::<V>()),
+        path: path.to_owned(),
+        message: message(&error),
+    })
 }
 
 fn read<T: DeserializeOwned>(doc: &RawDocument) -> mongodb::bson::error::Result<T> {

@@ -344,6 +344,7 @@ fn a_committed_transaction_does_not_fail_for_its_pending_work() {
 /// This holds for any number of documents of an operation, wherever among them is the one whose work fails.
 #[odm_tests::test]
 fn pending_work_that_fails_does_not_block_other_work_of_the_same_write() {
+    odm_tests::takes_long();
     use later::*;
     const BOXES: i32 = 500;
     with_db(async |t| {

@@ -267,6 +267,7 @@ async fn joins(odm: &Odm) -> bool {
 
 #[odm_tests::test]
 fn the_subsets_of_fifty_parents_are_one_query_for_each_subset() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let odm = odm(&t).await;
         let joins = joins(&odm).await;
@@ -388,6 +389,7 @@ fn a_transaction_sees_its_own_children_and_no_others() {
 /// A write of a thousand children that leave as many parents for one other: more than one query takes.
 #[odm_tests::test]
 fn a_thousand_and_one_parents_are_read_in_two_queries() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let odm = odm(&t).await;
         let joins = joins(&odm).await;

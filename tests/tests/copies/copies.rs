@@ -1023,6 +1023,7 @@ fn a_large_fan_out_reports_progress_and_resumes() {
 
 #[odm_tests::test]
 fn the_last_of_a_burst_of_changes_updates_the_copies_for_all() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let odm = eventual::stocked(&t).await;
         odm.collection::<eventual::Book>()
@@ -1139,6 +1140,7 @@ fn a_process_that_does_not_know_a_copy_is_warned_and_leaves_it_to_others() {
 
 #[odm_tests::test]
 fn copies_that_are_declared_later_are_filled_while_others_write() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let now = odm::bson::DateTime::now();
         let times = doc! { "created_at": now, "updated_at": now, "version": 1_i64 };

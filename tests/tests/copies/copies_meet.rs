@@ -124,6 +124,7 @@ async fn refer(odm: &Odm, kind: &str) {
 /// It has copied from the previous target, and the new one has not counted it.
 #[odm_tests::test]
 fn a_holder_inserted_during_a_deletion_is_in_sync_with_a_target_that_was_reinserted() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let other = odm(&t).await;
         let mut met = 0;
@@ -265,6 +266,7 @@ fn a_child_that_comes_while_others_are_moved_by_a_condition_is_counted_by_a_repa
 /// another parent. Wherever it is then, it is counted there and nowhere else after a repair.
 #[odm_tests::test]
 fn a_child_that_comes_or_comes_back_while_it_is_moved_is_counted_where_it_is() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let other = t.standalone_of(&odm(&t).await).await;
         let process = Process::new_in(true, &t).await;
@@ -466,6 +468,7 @@ fn restoring_a_document_waits_for_open_transactions() {
 /// A delivery in batches meets a transaction that changes another field, and delivers that alone: the rest follows all the same.
 #[odm_tests::test]
 fn a_fan_out_continues_after_a_change_of_another_field() {
+    odm_tests::takes_long();
     with_transactions(async |t| {
         const HOLDERS: i32 = 1_010;
         let other = odm(&t).await;

@@ -385,6 +385,7 @@ fn a_fan_out_that_is_cancelled_in_a_pause_is_finished_by_recover() {
 /// One holder that can't be written does not keep the others from their copies, and is not forgotten.
 #[odm_tests::test]
 fn a_holder_whose_update_fails_does_not_block_the_others() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let odm = stored(&t).await;
         let events = t.db.collection::<Doc>("events");

@@ -294,6 +294,7 @@ fn a_version_that_is_not_the_stored_one_deletes_nothing() {
 
 #[odm_tests::test]
 fn an_interrupted_cascade_goes_on_where_it_stopped() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let odm = shelves(&t, 2, 1_100, 1).await;
         let shelves = odm.collection::<Shelf>();
@@ -1159,6 +1160,7 @@ pub struct Reply {
 /// A condition on the reference that the deletion itself empties is asked once: what it means does not change on the way.
 #[odm_tests::test]
 fn a_condition_on_references_that_the_deletion_empties_matches_their_previous_values() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Reply]).unwrap();
         odm.sync().await.unwrap();

@@ -290,6 +290,7 @@ fn updates_of_thousands_are_transactions_of_a_thousand() {
 
 #[odm_tests::test]
 fn sources_by_the_thousand_reach_their_copies() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let odm = models(&t).await;
         let makers = odm.collection::<Maker>();
@@ -396,6 +397,7 @@ fn fields_of_many_parents_are_derived_together() {
 /// A part may change the field by which the other ones were found.
 #[odm_tests::test]
 fn the_documents_that_fit_at_first_are_changed_and_no_others() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let odm = models(&t).await;
         odm.collection::<Stem>()

@@ -44,9 +44,141 @@ async fn walk(
         ids.extend(page.items.iter().map(|r| r.id));
         match page.next {
             Some(next) => token = Some(next),
-            None => return ids,
+            None => {
+                let before = ids.len() - page.items.len();
+                assert_eq!(walk_back(rows, size, sort, page.previous).await, ids[..before]);
+                return ids;
+            }
         }
     }
+}
+
+/// The ids of the pages before this token, in the order of the query.
+async fn walk_back(
+    rows: &odm::Collection<Row>,
+    size: u32,
+    sort: fn(RowFields) -> Vec<odm::query::Order<Row>>,
+    mut token: Option<odm::query::PageToken>,
+) -> Vec<i32> {
+    let mut ids = Vec::new();
+    while let Some(before) = token {
+        let page = rows.find_all().sort(sort).page(size).before(before);
+        let page = page.await.unwrap();
+        assert!(page.next.is_some() && page.total.is_none());
+        ids.splice(0..0, page.items.iter().map(|row| row.id));
+        token = page.previous;
+    }
+    ids
+}
+
+#[odm_tests::test]
+fn a_page_knows_the_pages_around_it_and_the_total() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Row]).unwrap();
+        odm.sync().await.unwrap();
+        let rows = odm.collection::<Row>();
+        rows.insert_many((0..10).map(|id| Row::new(id, f64::from(id))))
+            .await
+            .unwrap();
+        let query = || rows.find(|r| r.id.lt(9)).sort(|r| r.rank.asc()).page(4);
+        t.commands.clear();
+        let first = query().total().await.unwrap();
+        assert_eq!((first.total, first.previous.is_some()), (Some(9), false));
+        assert_eq!(t.commands.take(), ["aggregate", "find"]);
+        let second = query().after(first.next.clone().unwrap()).await.unwrap();
+        assert_eq!(t.commands.take(), ["find"]);
+        assert_eq!(second.total, None);
+        let again = query().before(second.previous.clone().unwrap()).await.unwrap();
+        assert_eq!((again.items, again.next), (first.items, first.next));
+        assert!(again.previous.is_none(), "nothing is before the first page");
+        // Documents that have come in between are on the page before.
+        rows.insert(Row::new(-1, -1.0)).await.unwrap();
+        let shifted = query().before(second.previous.unwrap()).await.unwrap();
+        let ids: Vec<i32> = shifted.items.iter().map(|row| row.id).collect();
+        assert_eq!((ids, shifted.previous.is_some()), (vec![0, 1, 2, 3], true));
+        // A token of another order is none.
+        let other = rows
+            .find_all()
+            .sort(|r| r.rank.desc())
+            .page(4)
+            .before(second.next.unwrap());
+        assert!(matches!(other.await, Err(Error::PageToken { .. })));
+    });
+}
+
+#[odm_tests::test]
+fn distinct_values_are_those_of_the_documents_that_match() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Row]).unwrap();
+        odm.sync().await.unwrap();
+        let rows = odm.collection::<Row>();
+        let row = |id: i32| Row {
+            group: (id % 3 > 0).then(|| format!("group {}", id % 3)),
+            ..Row::new(id, f64::from(id % 2))
+        };
+        rows.insert_many((0..12).map(row)).await.unwrap();
+        t.commands.clear();
+        let mut groups = rows.find(|r| r.id.lt(9)).distinct(|r| r.group).await.unwrap();
+        groups.sort();
+        let expected = ["group 1", "group 2"].map(|group| Some(group.to_owned()));
+        assert_eq!(groups, expected, "a document without the field has none");
+        let mut ranks = rows.find_all().distinct(|r| r.rank).await.unwrap();
+        ranks.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        assert_eq!(ranks, [Some(0.0), Some(1.0)]);
+        assert_eq!(t.commands.take(), ["distinct"; 2]);
+        let refused = rows.find_all().limit(3).distinct(|r| r.rank).await;
+        assert!(matches!(refused, Err(Error::Query { .. })), "{refused:?}");
+        assert!(rows.exists_where(|r| r.id.eq(3)).await.unwrap());
+        assert!(!rows.exists_where(|r| r.id.eq(99)).await.unwrap());
+        let wrong = rows.driver::<bson::Document>();
+        wrong
+            .update_one(doc! { "_id": 0 }, doc! { "$set": { "rank": "x" } })
+            .bypass_document_validation(true)
+            .await
+            .unwrap();
+        let unread = rows.find_all().distinct(|r| r.rank).await;
+        assert!(
+            matches!(&unread, Err(Error::Decode { path, .. }) if path == "rank"),
+            "{unread:?}"
+        );
+    });
+}
+
+#[odm_tests::test]
+fn patterns_have_their_ends_and_options() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Row]).unwrap();
+        odm.sync().await.unwrap();
+        let rows = odm.collection::<Row>();
+        let of = |(id, group): (i32, &str)| Row {
+            group: Some(group.to_owned()),
+            ..Row::new(id, 0.0)
+        };
+        let groups = [(1, "a.b"), (2, "a.b\n"), (3, "A\nb"), (4, "axb")];
+        rows.insert_many(groups.map(of)).await.unwrap();
+        let ids = async |filter: fn(RowFields) -> Filter<Row>| {
+            let found = rows.find(filter).sort(|r| r.id.asc()).all().await.unwrap();
+            found.iter().map(|row| row.id).collect::<Vec<i32>>()
+        };
+        assert_eq!(ids(|r| r.group.ends_with(".b")).await, [1]);
+        assert_eq!(ids(|r| r.group.ends_with("b")).await, [1, 3, 4]);
+        assert_eq!(ids(|r| r.group.ends_with("b\n")).await, [2]);
+        use odm::query::Pattern;
+        assert_eq!(
+            ids(|r| r.group.regex(Pattern::regex("^b$").multi_line())).await,
+            [3]
+        );
+        assert_eq!(
+            ids(|r| r.group.regex(Pattern::regex("^A.b").dot_all())).await,
+            [3]
+        );
+        let both = ids(|r| r.group.regex(Pattern::regex("^a.b").dot_all().ignore_case()));
+        assert_eq!(both.await, [1, 2, 3, 4]);
+        assert_eq!(
+            ids(|r| r.group.regex(Pattern::regex("x b # spaces").extended())).await,
+            [4]
+        );
+    });
 }
 
 #[odm_tests::test]

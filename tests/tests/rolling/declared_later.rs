@@ -257,6 +257,7 @@ fn summaries_that_are_declared_later_are_filled() {
 /// One for the declarations; for three thousands of buckets each one to read, one to write, one for the place; and the end.
 #[odm_tests::test]
 fn a_backfill_of_summaries_costs_three_round_trips_for_a_thousand() {
+    odm_tests::takes_long();
     with_db(async |t| {
         counted_buckets(&t).await;
         let models = models![counted::Post, counted::CommentBucket];
@@ -284,6 +285,7 @@ fn a_backfill_of_summaries_costs_three_round_trips_for_a_thousand() {
 
 #[odm_tests::test]
 fn a_program_that_lacks_a_sum_does_not_write_its_buckets() {
+    odm_tests::takes_long();
     with_db(async |t| {
         counted_buckets(&t).await;
         let new = Odm::new(t.db.clone(), summed_models()).unwrap();

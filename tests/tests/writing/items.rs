@@ -576,3 +576,95 @@ fn a_struct_that_holds_a_copy_is_compared_by_its_own_fields() {
         odm_tests::assert_clean(&odm).await;
     });
 }
+
+#[odm_tests::test]
+fn pushed_items_stand_where_they_are_placed_and_the_array_keeps_some() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        let exams = odm.collection::<Exam>();
+        exams.insert(exam(1, &[5, 9])).await.unwrap();
+        let scores = async || exams.get(1).required().await.unwrap().scores;
+        t.commands.clear();
+        let first = exams.update(1).push_into(|e| e.scores, [1, 2], |s| s.position(0));
+        first.await.unwrap();
+        assert_eq!(t.commands.take(), ["update"]);
+        assert_eq!(scores().await, [1, 2, 5, 9]);
+        let second = exams.update(1).push_into(|e| e.scores, [7], |s| s.position(-1));
+        second.await.unwrap();
+        assert_eq!(scores().await, [1, 2, 5, 7, 9]);
+        let sorted = exams
+            .update(1)
+            .push_into(|e| e.scores, [6], |s| s.sort(|s| s.desc()).keep_first(4));
+        sorted.await.unwrap();
+        assert_eq!(scores().await, [9, 7, 6, 5]);
+
+        // The last ten, of a full array too: the bound refuses nothing.
+        for n in 0..12 {
+            let last = exams.update(1).push_into(|e| e.scores, [n], |s| s.keep_last(10));
+            last.await.unwrap();
+        }
+        assert_eq!(scores().await, (2..12).collect::<Vec<i32>>());
+        // Without a number to keep it does.
+        let full = exams
+            .update(1)
+            .push_into(|e| e.scores, [0], |s| s.position(0))
+            .await;
+        assert!(matches!(full, Err(Error::ArrayFull { .. })), "{full:?}");
+        let many = exams.update_where(|_| Filter::all());
+        let many = many
+            .push_into(|e| e.scores, [3, 4], |s| s.keep_last(2))
+            .await
+            .unwrap();
+        assert_eq!((many.modified, many.refused), (1, 0));
+        assert_eq!(scores().await, [3, 4]);
+
+        let part = |name: &str, points| Part {
+            name: name.into(),
+            points,
+        };
+        let parts = [part("a", 2), part("b", 9), part("c", 5)];
+        let best = |p: odm::update::Placed<Part>| p.sort(|p| (p.points.desc(), p.name.asc())).keep_first(2);
+        exams.update(1).push_into(|e| e.parts, parts, best).await.unwrap();
+        let stored = exams.get(1).required().await.unwrap().parts;
+        assert_eq!(stored, [part("b", 9), part("c", 5)]);
+    });
+}
+
+#[odm_tests::test]
+fn a_push_that_can_not_be_placed_is_refused_before_it_is_sent() {
+    with_db(async |t| {
+        let odm = models(&t).await;
+        let exams = odm.collection::<Exam>();
+        t.commands.clear();
+        let too_many = exams
+            .update(1)
+            .push_into(|e| e.tags, ["a"], |tags| tags.keep_last(6))
+            .await;
+        assert!(
+            matches!(&too_many, Err(Error::Query { message, .. }) if message.contains("keeps 6 items")),
+            "{too_many:?}"
+        );
+        let set = exams
+            .update(1)
+            .push_into(|e| e.marks, [Mark::Late], |marks| marks.keep_last(1));
+        let set = set.await;
+        assert!(
+            matches!(&set, Err(Error::Query { message, .. }) if message.contains("is a set")),
+            "{set:?}"
+        );
+        let twice = exams
+            .update(1)
+            .push(|e| e.scores, 1)
+            .push_into(|e| e.scores, [2], |s| s.position(0));
+        assert!(matches!(twice.await, Err(Error::Query { .. })));
+        let long = exams
+            .update(1)
+            .push_into(|e| e.codes, [Code("123456789".into())], |c| c.keep_last(1));
+        let long = long.await;
+        assert!(
+            matches!(&long, Err(Error::Invalid { violations, .. }) if violations[0].rule == Rule::MaxLength(8)),
+            "{long:?}"
+        );
+        assert!(t.commands.take().is_empty());
+    });
+}

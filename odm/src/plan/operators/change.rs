@@ -2,6 +2,7 @@
 
 use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
 use crate::model::value::{Array, List, Numeric, Removable};
+use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
 use crate::query::condition::below;
 use crate::query::equal::Place;
@@ -274,6 +275,36 @@ pub trait Change<R: Rooted>: Sized {
             changes.needs_value(P::PATH, P::FIELD);
             changes.each("$push", P::PATH, values);
         }
+        self
+    }
+
+    /// Adds items at a place, sorts the array, and keeps a number of items: `$push` with `$position`, `$sort` and `$slice`. With
+    /// [`keep_last`](Placed::keep_last) or [`keep_first`](Placed::keep_first), the bound of the array never refuses it.
+    ///
+    /// It is the only change of the array in an update. [`Error::Query`](crate::Error::Query) for a set, for references with copies or with
+    /// another side, and where it keeps more items than the bound allows.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+    /// people.update(&kate).push_into(|p| p.tags, ["rust", "mongodb"], |tags| tags.keep_last(10)).await?;
+    /// # Ok(()) }
+    /// ```
+    fn push_into<
+        A: List<Item: serde::Serialize>,
+        P: Single,
+        C: Writable + PlainItems,
+        V: Operand<A::Item>,
+    >(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
+        items: impl IntoIterator<Item = V>,
+        place: impl FnOnce(Placed<A::Item>) -> Placed<A::Item>,
+    ) -> Self {
+        field(R::rooted());
+        let changes = self.changes();
+        let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
+        changes.place(P::PATH, P::FIELD, A::SET, (values, place(Placed::new())));
         self
     }
 

@@ -25,7 +25,8 @@ pub(crate) mod growth;
 pub(crate) mod guard;
 pub(crate) mod items;
 mod names;
-pub(crate) mod range;
+pub(crate) mod push;
+mod range;
 
 pub(crate) use crate::plan::operators::guard::Guard;
 
@@ -858,6 +859,30 @@ impl<R> Changes<R> {
         if !values.is_empty() {
             self.each("$push", name, values);
         }
+    }
+
+    fn place<I>(
+        &mut self,
+        name: &str,
+        field: Option<&'static FieldMeta>,
+        is_set: bool,
+        (values, placed): (Vec<Bson>, push::Placed<I>),
+    ) {
+        if let Some(message) = push::refused(name, field, is_set) {
+            return self.problem(message);
+        }
+        let max = field.and_then(|field| field.bounds.max_items);
+        match (placed.kept(), max) {
+            (Some(kept), Some(max)) if kept > max => {
+                return self.problem(format!(
+                    "a push onto `{name}` keeps {kept} items, and the array holds {max} at most: keep no more than these"
+                ));
+            }
+            (Some(_), _) => {}
+            (None, _) => self.room(name, field, &values, false),
+        }
+        self.needs_value(name, field);
+        self.put("$push", name, placed.operand(values).into(), never);
     }
 
     fn each(&mut self, operator: &'static str, name: &str, values: Vec<Bson>) {

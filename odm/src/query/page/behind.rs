@@ -23,6 +23,11 @@ impl Key {
         }
     }
 
+    /// Turns the direction round.
+    pub(super) fn turn(&mut self) {
+        self.descending = !self.descending;
+    }
+
     /// As MongoDB writes it.
     pub(super) fn direction(&self) -> i32 {
         if self.descending { -1 } else { 1 }
