@@ -280,18 +280,21 @@ impl<T: Document> UpdateFirst<T> {
         }
     }
 
-    fn send(self, reply: Reply) -> BoxFuture<'static, Result<Option<(Updated, Option<RawDocumentBuf>)>>> {
+    fn send(self, reply: Reply) -> BoxFuture<'static, Result<Option<UpdatedFirst>>> {
         let first = first_of(self.filter, &self.sort);
         update_first(self.core, first, self.changes.untyped(), reply)
     }
 }
+
+/// What became of the first document that matched, and the document where it is wanted.
+type UpdatedFirst = (Updated, Option<RawDocumentBuf>);
 
 fn update_first(
     core: Core,
     first: Result<First>,
     changes: Changes<()>,
     reply: Reply,
-) -> BoxFuture<'static, Result<Option<(Updated, Option<RawDocumentBuf>)>>> {
+) -> BoxFuture<'static, Result<Option<UpdatedFirst>>> {
     async move {
         let first = first?;
         let trace = core.trace("update_first");

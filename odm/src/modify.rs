@@ -95,7 +95,7 @@ enum Which {
     /// By its id, and by its version where the application has read one.
     Id(Result<Bson>, Option<i64>),
     /// By a unique key.
-    Key(Filter<()>),
+    Key(Box<Filter<()>>),
 }
 
 impl<T: Document> Change<T> for Update<T> {
@@ -118,7 +118,7 @@ impl<T: Document> Update<T> {
     pub(crate) fn by_key(core: Core, key: Filter<T>) -> Self {
         Update {
             core,
-            which: Which::Key(key.untyped()),
+            which: Which::Key(Box::new(key.untyped())),
             changes: Changes::new(),
             upsert: false,
             collation: None,
@@ -227,7 +227,7 @@ struct Untyped {
 /// An update that is built.
 enum Made {
     Id(What),
-    Key(First, Built, Reply),
+    Key(Box<(First, Built, Reply)>),
 }
 
 impl Untyped {
@@ -250,7 +250,7 @@ impl Untyped {
                 update.reply = reply;
                 Ok(Made::Id(What::Update(Box::new(update))))
             }
-            Which::Key(key) => by_key(&core, key, (changes, upsert, collation), reply),
+            Which::Key(key) => by_key(&core, *key, (changes, upsert, collation), reply),
         };
         let made = made();
         (core, made)
@@ -299,7 +299,7 @@ fn by_key(
         sort: Bag::new(),
         is_key: true,
     };
-    Ok(Made::Key(first, built, reply))
+    Ok(Made::Key(Box::new((first, built, reply))))
 }
 
 /// Executes an update, which is built before, so that the future holds neither the changes nor what builds them.
@@ -317,7 +317,8 @@ fn execute(
                 let made = Operation::one(core.meta(), what);
                 trace.run(engine::execute(&core, &trace, made)).await
             }
-            Made::Key(first, built, reply) => {
+            Made::Key(key) => {
+                let (first, built, reply) = *key;
                 trace.values("filter", &first.condition);
                 let made = engine::first::update(&core, &trace, first, built, reply);
                 trace.run(made.boxed()).await

@@ -163,7 +163,7 @@ mod tests {
             (
                 Error::NotFound {
                     collection: "posts",
-                    key: Box::new(doc! { "_id": "x" }),
+                    key: Box::new(odm::bson::doc! { "_id": "x" }),
                 },
                 404,
             ),

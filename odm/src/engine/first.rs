@@ -72,7 +72,7 @@ impl First {
 }
 
 fn id(document: &RawDocumentBuf) -> Result<Bson> {
-    let id = document.get("_id").map_err(mongodb::bson::error::Error::from);
+    let id = document.get("_id");
     let id = id.and_then(|id| id.map_or(Ok(Bson::Null), crate::model::encode::owned));
     id.map_err(|source| Error::Encode {
         field: "_id".to_owned(),
