@@ -8,8 +8,8 @@ pub(crate) mod violation;
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, First, Ids, Last, List, Maybe, OfId, Pairs, Reason, Samples, SharedNull, Sizes, Sought, Unfit,
-    Unknown,
+    At, Bytes, Documents, First, Ids, Last, List, Maybe, OfId, Pairs, Reason, Samples, SharedNull, Sizes,
+    Sought, Unfit, Unknown, Violating,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
@@ -179,8 +179,8 @@ pub enum Error {
     /// a `cascade` reaches. Nothing was deleted; but if the reference was written at the same time as the deletion, the
     /// document has been restored, while documents that were deleted before it stay deleted.
     #[error(
-        "{collection}: the document with _id {id} can't be deleted, since `{field}` of {count} documents in `{by}` refers to it{}",
-        Samples(.sample)
+        "{collection}: the document with _id {id} can't be deleted, since `{field}` of {} in `{by}` refers to it{}",
+        Documents(.count), Samples(.sample)
     )]
     StillReferenced {
         /// The collection of the document that was to be deleted.
@@ -335,7 +335,7 @@ pub enum Error {
     },
 
     /// Existing documents violate a change of the schema: the change was not applied.
-    #[error("{collection}: {change} was not applied, since {count} existing documents violate it{}{}", Samples(.sample), Reason(.reason))]
+    #[error("{collection}: {change} was not applied, since {} it{}{}", Violating(.count), Samples(.sample), Reason(.reason))]
     ExistingDocuments {
         /// The collection.
         collection: &'static str,

@@ -22,6 +22,9 @@ impl<T: Document> Collection<T> {
     /// Of several clients that do this at the same time, each changes a document as the one before has left it: a job that one
     /// has claimed does not match for the next.
     ///
+    /// Where the document has to be looked for (see below) and another client changes it first, one of the next documents is taken at
+    /// random, so that many clients don't wait for each other.
+    ///
     /// A document that a declared bound holds back is not passed over for the next one: its error is returned. One that the range
     /// of an integer type holds back is passed over.
     ///

@@ -187,6 +187,10 @@ async fn after_update(
         return made.map(Next::Break);
     };
     let error = match made {
+        // It does not match any more.
+        Ok(_) if update.also.is_some() && update.built.is_plain() => {
+            return Ok(Next::Break(Outcome::unmatched()));
+        }
         Ok(_) => None,
         Err(error) if may_exist(update, core, &error) => Some(error),
         Err(error) => {

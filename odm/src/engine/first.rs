@@ -14,9 +14,13 @@ use crate::store::core::{Core, PRIMARY, act};
 use crate::store::trace::Trace;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Maximum number of documents that are looked for, where each is changed by another client before it is written.
 const ATTEMPTS: usize = 100;
+
+/// The number of documents of which one is taken at random where other clients take the first ones.
+const MOST_SKIPPED: u64 = 16;
 
 /// A condition, and the order in which the first document that matches it is meant.
 #[derive(Clone, Debug)]
@@ -32,9 +36,14 @@ impl First {
         (!self.sort.is_empty()).then(|| self.sort.clone())
     }
 
-    /// The first document, or its `_id` alone, read on the primary.
-    async fn find(&self, core: &Core, trace: &Trace, whole: bool) -> Result<Option<RawDocumentBuf>> {
-        let mut action = core.raw().find_one(self.condition.clone());
+    /// The document behind the first `skip` ones, or its `_id` alone, read on the primary.
+    async fn find(
+        &self,
+        core: &Core,
+        trace: &Trace,
+        (whole, skip): (bool, u64),
+    ) -> Result<Option<RawDocumentBuf>> {
+        let mut action = core.raw().find_one(self.condition.clone()).skip(skip);
         if let Some(sort) = self.sort() {
             action = action.sort(sort);
         }
@@ -94,7 +103,7 @@ pub(crate) async fn update(
     core.odm().know_declarations(trace).await?;
     if built.update.is_empty() {
         return match first
-            .find(core, trace, matches!(reply, Reply::Document(_)))
+            .find(core, trace, (matches!(reply, Reply::Document(_)), 0))
             .await?
         {
             Some(found) => Ok(Outcome {
@@ -168,9 +177,14 @@ fn alone(core: &Core, trace: &Trace, first: &First, built: &Built, reply: &Reply
 /// Looks for the document, and updates it by its id if it still matches.
 async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: &Reply) -> Result<Outcome> {
     let mut refused: Option<(Bson, Error)> = None;
-    for _ in 0..ATTEMPTS {
-        let Some(found) = first.find(core, trace, false).await? else {
-            return Ok(Outcome::unmatched());
+    let mut skip = 0;
+    for attempt in 1..=ATTEMPTS {
+        let Some(found) = first.find(core, trace, (false, skip)).await? else {
+            if skip == 0 {
+                return Ok(Outcome::unmatched());
+            }
+            skip = 0;
+            continue;
         };
         let id = id(&found)?;
         if let Some((of, error)) = refused.take()
@@ -187,7 +201,7 @@ async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: 
         update.reply = reply.clone();
         update.find(core.meta());
         match execute(core, trace, operation(core, What::Update(Box::new(update)))).await {
-            Ok(made) if made.unmatched => {}
+            Ok(made) if made.unmatched => skip = others(first, attempt),
             // The document that is refused need not be the first any more.
             Err(error) if !first.is_key && is_of_a_value(&error) && core.session().is_none() => {
                 refused = Some((id, error));
@@ -196,6 +210,16 @@ async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: 
         }
     }
     Err(refused.map_or_else(|| First::contended(core), |(_, error)| error))
+}
+
+/// How many documents are left to other clients that look for the first one at the same time, after an attempt in which one of them
+/// has changed it: at random, so that they don't meet at each document.
+fn others(first: &First, attempt: usize) -> u64 {
+    if first.is_key {
+        return 0;
+    }
+    let random = RandomState::new().build_hasher().finish();
+    random % (attempt as u64 + 1).min(MOST_SKIPPED)
 }
 
 /// Whether an error says that the stored document does not take the change.
@@ -220,9 +244,14 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
         let made = execute(core, trace, operation(core, What::Delete(Box::new(delete)))).await?;
         return Ok(made.document);
     }
-    for _ in 0..ATTEMPTS {
-        let Some(found) = first.find(core, trace, true).await? else {
-            return Ok(None);
+    let mut skip = 0;
+    for attempt in 1..=ATTEMPTS {
+        let Some(found) = first.find(core, trace, (true, skip)).await? else {
+            if skip == 0 {
+                return Ok(None);
+            }
+            skip = 0;
+            continue;
         };
         let mut filter = doc! { "_id": { "$eq": id(&found)? } };
         if let Some(also) = first.also() {
@@ -232,6 +261,7 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
         if execute(core, trace, operation(core, delete)).await?.deleted > 0 {
             return Ok(Some(found));
         }
+        skip = others(&first, attempt);
     }
     Err(First::contended(core))
 }

@@ -165,6 +165,28 @@ impl fmt::Display for Sizes<'_> {
     }
 }
 
+/// So many documents.
+pub(super) struct Documents<'a>(pub(super) &'a u64);
+impl fmt::Display for Documents<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let documents = if *self.0 == 1 { "document" } else { "documents" };
+        write!(f, "{} {documents}", self.0)
+    }
+}
+
+/// That so many documents violate something.
+pub(super) struct Violating<'a>(pub(super) &'a u64);
+impl fmt::Display for Violating<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (documents, violate) = if *self.0 == 1 {
+            ("document", "violates")
+        } else {
+            ("documents", "violate")
+        };
+        write!(f, "{} existing {documents} {violate}", self.0)
+    }
+}
+
 pub(super) struct Samples<'a>(pub(super) &'a [Bson]);
 impl fmt::Display for Samples<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -241,7 +241,9 @@ impl Graph {
             }
             if edge.segments.iter().filter(|segment| segment.array).count() > 1 {
                 problems.push(format!(
-                    "`{name}` stands in an array inside an array: no update reaches the copies beside it"
+                    "`{name}` stands in an array inside an array: no update reaches the copies beside it; make it the items of one \
+                     array, which say where they belong (`items: Vec<Item>` with `section` and the reference), or store references \
+                     without copies in the inner array, and join"
                 ));
             }
         }

@@ -94,7 +94,8 @@ pub trait Array: 'static {
 /// The items of an array can be pushed and pulled; the entries of a map are set by key.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an array, so it has no items to push, pull or change",
-    note = "the entries of a map are changed by `set_key` and `unset_key`, and any field as a whole by `set`"
+    note = "the entries of a map are changed by `set_key` and `unset_key`, and any field as a whole by `set`",
+    note = "a text that holds another one is found by `regex(\"…\")`, and one that begins or ends with it by `starts_with` and `ends_with`"
 )]
 pub trait List: Array {}
 

@@ -527,7 +527,18 @@ fn list<T, C: Codec<T>, V: Operand<T>>(name: &str, values: impl IntoIterator<Ite
         .map(Bson::Array)
 }
 
-impl<R, A: List, P: Step, C> Path<R, A, P, C> {
+/// What contains items that can be asked for: arrays. A trait of its own, so that the compiler says one thing of what is none.
+pub trait Contains {
+    /// The items.
+    type Of: serde::Serialize;
+}
+
+impl<A: List<Item: serde::Serialize>> Contains for A {
+    type Of = A::Item;
+}
+
+// With the bound at the method, the compiler says what else there is for a text.
+impl<R, A, P: Step, C> Path<R, A, P, C> {
     /// The array holds this item.
     ///
     /// ```
@@ -536,14 +547,16 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// assert_eq!(p.tags.contains("rust").into_document()?, doc! { "tags": { "$eq": "rust" } });
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn contains(self, item: impl Operand<A::Item>) -> Filter<R>
+    pub fn contains(self, item: impl Operand<A::Of>) -> Filter<R>
     where
-        A::Item: serde::Serialize,
+        A: Contains,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$eq", encode_bson::<A::Item, Plain>(P::PATH, item), true)
+        Filter::of_field::<P>("$eq", encode_bson::<A::Of, Plain>(P::PATH, item), true)
     }
+}
 
+impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// The array holds all of these items.
     ///
     /// ```

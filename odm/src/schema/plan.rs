@@ -333,8 +333,8 @@ impl Odm {
                 (plan.backfills, plan.unknown) = (edges.backfills, edges.unknown);
                 let elsewhere = edges.elsewhere.into_iter().map(|name| {
                     format!(
-                        "the database holds the declaration `{name}` of another program; `forget_copies()` removes it where no \
-                         program declares it"
+                        "the database holds the declaration `{name}` of another program; `forget_copies()` (the command \
+                         `forget`) removes it where no program declares it"
                     )
                 });
                 plan.notes.extend(elsewhere);

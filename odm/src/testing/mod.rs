@@ -44,6 +44,7 @@
 
 mod commands;
 mod database;
+#[cfg(feature = "_launch")]
 #[doc(hidden)]
 pub mod launch;
 mod scans;

@@ -1,4 +1,4 @@
-//! The shop: its documents, and its connection to the database.
+//! The documents of the application, and its connection to the database.
 
 pub mod models;
 

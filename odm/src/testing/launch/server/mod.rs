@@ -390,7 +390,7 @@ impl Lodging {
                 std::fs::create_dir_all(dir)
                     .with_context(|| format!("{} cannot be created", dir.display()))?;
                 TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).with_context(|| {
-                    format!("port {port} of this machine is in use: stop the program that listens on it, or choose another port")
+                    format!("port {port} of this machine is in use: stop the program that listens on it, or choose another one by `--port`")
                 })?;
                 Ok(Self {
                     dir: std::path::absolute(dir)?,
