@@ -1,16 +1,17 @@
 //! Writes and reads of one document that a condition finds: the first in an order, or the one that has a unique key.
 
+#[cfg(doc)]
+use crate::Error;
 use crate::engine::Reply;
 use crate::engine::first::{self, First};
-use crate::model::document::DocumentMeta;
 use crate::plan::operators::Changes;
 use crate::plan::operators::change::Change;
-use crate::plan::upsert::UniqueKey;
+use crate::plan::upsert::demands_key;
 use crate::query::filter::IntoSort;
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::decode;
-use crate::{Collection, Delete, Document, Error, Filter, Order, Result, Update, Updated};
+use crate::{Collection, Delete, Document, Filter, Order, Result, Update, Updated};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document as Bag, RawDocumentBuf};
 use mongodb::options::ReturnDocument;
@@ -157,40 +158,8 @@ impl<T: Document> Collection<T> {
 /// [`Error::Query`] where it does not.
 fn unique(core: &Core, filter: Filter<()>) -> Result<Bag> {
     let condition = filter.into_document()?;
-    demands_key(core, &condition)?;
+    demands_key(core.odm().graph(), core.meta(), &condition)?;
     Ok(condition)
-}
-
-/// # Errors
-/// [`Error::Query`] where the condition demands no unique key.
-pub(crate) fn demands_key(core: &Core, condition: &Bag) -> Result<()> {
-    let meta = core.meta();
-    if UniqueKey::all_of(core.odm().graph(), meta, condition, &Bag::new()).is_empty() {
-        return Err(Error::Query {
-            collection: meta.collection,
-            message: no_key(meta),
-        });
-    }
-    Ok(())
-}
-
-fn no_key(meta: &DocumentMeta) -> String {
-    let declared = meta.indexes.iter().filter(|index| index.unique);
-    let mut keys = vec!["`_id`".to_owned()];
-    keys.extend(declared.map(|index| {
-        let fields: Vec<String> = index
-            .keys
-            .iter()
-            .map(|key| format!("`{}`", (key.path)()))
-            .collect();
-        fields.join(" and ")
-    }));
-    format!(
-        "the condition finds one document only if it demands a value (`eq`) of each field of a unique key, of which `{}` has: {}. Demand \
-         one of them, declare the key by `#[index(unique)]`, or use `find`, `update_where`, `update_first`",
-        meta.name,
-        keys.join("; ")
-    )
 }
 
 fn first_of<T>(filter: Filter<T>, sort: &[Order<()>]) -> Result<First> {

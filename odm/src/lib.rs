@@ -233,6 +233,7 @@ mod bulk;
 #[cfg_attr(docsrs, doc(cfg(feature = "cli")))]
 pub mod cli;
 mod collection;
+mod documents;
 pub mod edges;
 mod encoded;
 mod engine;
@@ -256,7 +257,17 @@ mod switches;
 pub mod testing;
 mod tx;
 pub mod upkeep;
-pub mod write;
+
+/// Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
+pub mod write {
+    pub use crate::bulk::Bulk;
+    pub use crate::documents::{Delete, Insert, Replace};
+    pub use crate::error::results::{BulkDone, Deleted};
+    pub use crate::first::DeleteFirst;
+    pub use crate::insert_many::InsertMany;
+    pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
+    pub use crate::save::{InsertOrGet, KeyFields, Save, Saved};
+}
 
 pub use crate::model::document::Model;
 pub use crate::store::handle::Odm;
@@ -566,6 +577,7 @@ pub(crate) use model::encode::now;
 pub(crate) use {
     bucket::{Bucketed, Buckets},
     bulk::Bulk,
+    documents::{Delete, Insert, Replace},
     error::results::{BulkDone, Deleted},
     error::{Rule, Violation},
     insert_many::InsertMany,
@@ -598,7 +610,6 @@ pub(crate) use {
         Audit, AuditedCopies, AuditedReference, Auditing, Backfilled, Backfilling, FieldOf, Findings,
         Reconciler, Reconciling, Recovered, Recovering, Repair, RepairKind, Repaired, Repairing, Worker,
     },
-    write::{Delete, Insert, Replace},
 };
 
 /// The imports of a typical program: `use odm::prelude::*;`.

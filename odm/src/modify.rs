@@ -2,9 +2,9 @@
 
 use crate::engine::first::First;
 use crate::engine::{self, One, Operation, Outcome, Reply, What};
-use crate::first::demands_key;
 use crate::plan::operators::change::Change;
 use crate::plan::operators::{Built, Changes};
+use crate::plan::upsert::demands_key;
 use crate::store::core::Core;
 use crate::store::decode;
 use crate::{Document, Error, Filter, Insertable, Result};
@@ -280,7 +280,7 @@ fn by_key(
         ));
     }
     if let Some(condition) = key.document() {
-        demands_key(core, condition)?;
+        demands_key(core.odm().graph(), core.meta(), condition)?;
     }
     if upsert {
         let update = UntypedMany {

@@ -1,5 +1,6 @@
 //! Writes that find out whether their document is there: an insert that gives the document with its unique key, and a save by the id.
 
+use crate::documents::{Stored, insert, replace};
 use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, has_same_id};
 use crate::model::document::{DocumentMeta, Fresh};
@@ -10,7 +11,6 @@ use crate::plan::upsert::UniqueKey;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::decode;
 use crate::store::transaction::REPEATS;
-use crate::write::{Stored, insert, replace};
 use crate::{Collection, Document, Error, Insert, Insertable, Path, Replaceable, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document as Bag, RawBsonRef, RawDocument, RawDocumentBuf, doc};

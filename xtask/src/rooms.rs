@@ -47,16 +47,18 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("bulk.rs", "api"),
     ("cli", "tools"),
     ("collection.rs", "api"),
+    ("documents.rs", "api"),
     ("edges", "tools"),
     ("encoded.rs", "api"),
+    ("first.rs", "api"),
     ("insert_many.rs", "api"),
     ("modify.rs", "api"),
     ("odm.rs", "api"),
     ("own_fields.rs", "model"),
+    ("save.rs", "api"),
     ("switches.rs", "api"),
     ("testing", "tools"),
     ("tx.rs", "api"),
-    ("write.rs", "api"),
 ];
 
 /// The same of the derives, whose rooms are folders already.

@@ -4,13 +4,13 @@
 //! update of one, and is retried if it was refused because another client inserted a document with these values in between.
 //! Where that document does not match the rest of the condition, the refusal is returned, and names it.
 
-use crate::Error;
 use crate::graph::Graph;
 use crate::graph::indexes;
 use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
 use crate::model::key::Key;
 use crate::model::names::meet;
 use crate::plan::condition;
+use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 
 /// A unique index of which a condition demands all values.
@@ -98,6 +98,37 @@ impl UniqueKey {
         all.push(doc! { "$nor": [condition.clone()] }.into());
         Some(doc! { "$and": all })
     }
+}
+
+/// # Errors
+/// [`Error::Query`] where the condition demands no unique key.
+pub(crate) fn demands_key(graph: &Graph, meta: &'static DocumentMeta, condition: &Document) -> Result<()> {
+    if UniqueKey::all_of(graph, meta, condition, &Document::new()).is_empty() {
+        return Err(Error::Query {
+            collection: meta.collection,
+            message: no_key(meta),
+        });
+    }
+    Ok(())
+}
+
+fn no_key(meta: &DocumentMeta) -> String {
+    let declared = meta.indexes.iter().filter(|index| index.unique);
+    let mut keys = vec!["`_id`".to_owned()];
+    keys.extend(declared.map(|index| {
+        let fields: Vec<String> = index
+            .keys
+            .iter()
+            .map(|key| format!("`{}`", (key.path)()))
+            .collect();
+        fields.join(" and ")
+    }));
+    format!(
+        "the condition finds one document only if it demands a value (`eq`) of each field of a unique key, of which `{}` has: {}. Demand \
+         one of them, declare the key by `#[index(unique)]`, or use `find`, `update_where`, `update_first`",
+        meta.name,
+        keys.join("; ")
+    )
 }
 
 /// Whether an index holds every document that matches the condition.

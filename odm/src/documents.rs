@@ -1,11 +1,4 @@
-//! Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
-
-pub use crate::bulk::Bulk;
-pub use crate::error::results::{BulkDone, Deleted};
-pub use crate::first::DeleteFirst;
-pub use crate::insert_many::InsertMany;
-pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
-pub use crate::save::{InsertOrGet, KeyFields, Save, Saved};
+//! Writes of one document: inserts, replacements, deletions; and deletions of many.
 
 #[cfg(doc)]
 use crate::Error;
@@ -15,7 +8,7 @@ use crate::model::document::DocumentMeta;
 use crate::plan::operators::never_changed;
 use crate::store::core::Core;
 use crate::store::trace::Trace;
-use crate::{Document, Filter, Result, model::encode::id, store::decode};
+use crate::{Deleted, Document, Filter, Fresh, Result, model::encode::id, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf};
 use mongodb::options::Collation;
