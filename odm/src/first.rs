@@ -43,7 +43,7 @@ impl<T: Document> Collection<T> {
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// // The youngest person without a nickname gets one.
     /// let named: Option<Person> = people
-    ///     .update_first(|p| p.nickname.is_null())
+    ///     .update_first(|p| p.nickname.eq(None))
     ///     .sort(|p| (p.age.asc(), p.id.asc()))
     ///     .set(|p| p.nickname, "Junior")
     ///     .returning()

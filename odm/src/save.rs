@@ -17,6 +17,16 @@ use mongodb::bson::{Bson, Document as Bag, RawBsonRef, RawDocument, RawDocumentB
 use std::future::IntoFuture;
 
 /// A document that is stored now, and whether this operation has inserted it.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, new: NewPerson) -> odm::Result<()> {
+/// let saved: odm::write::Saved<Person> = people.insert(new).or_get_by(|p| p.email).await?;
+/// if saved.inserted {
+///     println!("welcome, {}", saved.document.name);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Saved<T> {
@@ -27,6 +37,13 @@ pub struct Saved<T> {
 }
 
 /// The fields of a unique key: one path, or several in a tuple.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, new: NewPerson) -> odm::Result<()> {
+/// let kate = people.insert(new).or_get_by(|p| p.email).await?; // of a unique index on one field
+/// # Ok(()) }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` names no fields of a `{R}`",
     note = "one field: `or_get_by(|p| p.email)`; the fields of a unique index on several: `or_get_by(|p| (p.shop, p.number))`"
@@ -93,6 +110,14 @@ impl<T: Document> Insert<T> {
 ///
 /// # Cost
 /// One round trip where it is there; one more, and those of [`Insert`], where it is inserted.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, new: NewPerson) -> odm::Result<()> {
+/// let kate = people.insert(new).or_get_by(|p| p.email).await?.document;
+/// # Ok(()) }
+/// ```
 #[must_use = "an insert does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct InsertOrGet<T: Document> {
@@ -273,6 +298,14 @@ impl<T: Document> Collection<T> {
 ///
 /// # Cost
 /// Those of [`Replace`](crate::write::Replace); where there is no such document, those of [`Insert`] besides.
+///
+/// # Example
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
+/// let kate = people.save(kate).await?.document;
+/// # Ok(()) }
+/// ```
 #[must_use = "a save does nothing until it is awaited"]
 #[derive(Debug)]
 pub struct Save<T: Document> {

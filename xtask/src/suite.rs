@@ -26,12 +26,12 @@ const LONGEST: [&str; 7] = [
     "deletion", "copies", "doc", "children", "crashes", "random", "two_way",
 ];
 
-/// How many binaries run at once: two for each core, since a test that waits for its server leaves its core to another. With one
-/// more than there are cores, two cores were idle for two fifths of the time.
+/// How many binaries run at once: one more than there are cores, since a test that waits for its server leaves its core to
+/// another.
 pub fn lanes() -> usize {
     std::thread::available_parallelism()
-        .map_or(2, |cores| 2 * cores.get())
-        .clamp(2, 8)
+        .map_or(2, |cores| cores.get() + 1)
+        .clamp(2, 4)
 }
 
 /// A unit that runs in one go: a test binary by its name, the unit tests, or the samples in the documentation.

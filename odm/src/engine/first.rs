@@ -57,7 +57,7 @@ impl First {
         act!(core.session(), action).map_err(|error| core.error(error))
     }
 
-    /// What the document has to match still when it is written.
+    /// The condition that the document must still match when it is written.
     fn also(&self) -> Option<Document> {
         combines(&self.condition).then(|| self.condition.clone())
     }

@@ -165,7 +165,7 @@ impl fmt::Display for Sizes<'_> {
     }
 }
 
-/// So many documents.
+/// A number of documents.
 pub(super) struct Documents<'a>(pub(super) &'a u64);
 impl fmt::Display for Documents<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -174,7 +174,7 @@ impl fmt::Display for Documents<'_> {
     }
 }
 
-/// That so many documents violate something.
+/// A number of documents, with the verb.
 pub(super) struct Violating<'a>(pub(super) &'a u64);
 impl fmt::Display for Violating<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -134,7 +134,7 @@ pub(crate) struct Update {
     /// The document; `None`: the one that matches the filter, and none that matches is no error. Only for a filter that matches one
     /// document at most: the rules read all that match.
     pub(crate) one: Option<One>,
-    /// What else the document has to match: it was found by that, and may have changed since.
+    /// A further condition on the document: it was found by that, and may have changed since.
     pub(crate) also: Option<Document>,
     /// The condition: the document, what else it has to match, and the guards of the changes.
     pub(crate) filter: Document,

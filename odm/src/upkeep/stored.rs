@@ -126,7 +126,7 @@ pub(crate) struct ComparedEdges {
     pub(crate) backfills: Vec<String>,
     /// The copies of documents of these models that these models lack.
     pub(crate) unknown: Vec<String>,
-    /// What else the database knows and these models lack: references, and copies between documents of other programs.
+    /// Other declarations that these models lack: references, and copies between documents of other programs.
     pub(crate) elsewhere: Vec<String>,
 }
 
