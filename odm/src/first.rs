@@ -13,7 +13,7 @@ use crate::store::core::Core;
 use crate::store::decode;
 use crate::{Collection, Delete, Document, Filter, Order, Result, Update, Updated};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, Document as Bag, RawDocumentBuf};
+use mongodb::bson::{self, Bson, RawDocumentBuf};
 use mongodb::options::ReturnDocument;
 use std::future::IntoFuture;
 
@@ -156,17 +156,16 @@ impl<T: Document> Collection<T> {
 ///
 /// # Errors
 /// [`Error::Query`] where it does not.
-fn unique(core: &Core, filter: Filter<()>) -> Result<Bag> {
+fn unique(core: &Core, filter: Filter<()>) -> Result<bson::Document> {
     let condition = filter.into_document()?;
     demands_key(core.odm().graph(), core.meta(), &condition)?;
     Ok(condition)
 }
 
 fn first_of<T>(filter: Filter<T>, sort: &[Order<()>]) -> Result<First> {
-    let order = sort.iter().map(|order| {
-        let direction = if order.descending { -1 } else { 1 };
-        (order.name.to_owned(), Bson::Int32(direction))
-    });
+    let order = sort
+        .iter()
+        .map(|order| (order.name.to_owned(), Bson::Int32(order.direction())));
     Ok(First {
         condition: filter.untyped().into_document()?,
         sort: order.collect(),

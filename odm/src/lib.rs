@@ -173,6 +173,8 @@
 //! | begin | [`Odm`], [`models!`], [`Collection`], [`prelude`] |
 //! | create collections, validators and indexes | [`Odm::sync`]; [`Odm::plan`] and [`Odm::apply`]; [`schema`] |
 //! | insert, replace, delete | [`Collection::insert`], [`Collection::insert_many`], [`Collection::replace`], [`Collection::delete`] |
+//! | insert unless it is there, or replace | [`Insert::or_get_by`](write::Insert::or_get_by), [`Collection::save`] |
+//! | write or read one document by a condition | [`Collection::get_by`], [`Collection::update_by`], [`Collection::update_first`], [`Collection::delete_first`] |
 //! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that can't be decoded |
 //! | join referenced documents | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
 //! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`], [`geo`] |

@@ -11,7 +11,7 @@ use crate::{Document, Error, Filter, Insertable, Result};
 use futures::future::BoxFuture;
 use futures::future::FutureExt;
 use futures::future::TryFutureExt;
-use mongodb::bson::{Bson, Document as Bag, RawDocumentBuf};
+use mongodb::bson::{self, Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
@@ -296,7 +296,7 @@ fn by_key(
     let built = changes.build_for(core.meta(), upsert, crate::now())?;
     let first = First {
         condition: key.into_document()?,
-        sort: Bag::new(),
+        sort: bson::Document::new(),
         is_key: true,
     };
     Ok(Made::Key(Box::new((first, built, reply))))

@@ -3,7 +3,7 @@
 use crate::documents::{Stored, insert, replace};
 use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, has_same_id};
-use crate::model::document::{DocumentMeta, Fresh};
+use crate::model::document::{DocumentMeta, Fresh, IndexMeta};
 use crate::model::encode::id;
 use crate::model::path::Step;
 use crate::plan::operators::never_changed;
@@ -13,7 +13,8 @@ use crate::store::decode;
 use crate::store::transaction::REPEATS;
 use crate::{Collection, Document, Error, Insert, Insertable, Path, Replaceable, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, Document as Bag, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::options::Collation;
 use std::future::IntoFuture;
 
 /// A document that is stored now, and whether this operation has inserted it.
@@ -190,13 +191,17 @@ fn insert_or_get(
 ///
 /// # Errors
 /// [`Error::Query`] where they are not the fields of a unique index, or one of them has no value.
-fn key_of(core: &Core, document: &RawDocument, names: &[&'static str]) -> Result<(UniqueKey, Bag)> {
+fn key_of(
+    core: &Core,
+    document: &RawDocument,
+    names: &[&'static str],
+) -> Result<(UniqueKey, bson::Document)> {
     let meta = core.meta();
     let refused = |message: String| Error::Query {
         collection: meta.collection,
         message,
     };
-    let mut filter = Bag::new();
+    let mut filter = bson::Document::new();
     for name in names {
         let value = value_at(document, name)
             .map(crate::model::encode::owned)
@@ -212,7 +217,7 @@ fn key_of(core: &Core, document: &RawDocument, names: &[&'static str]) -> Result
         };
         filter.insert(*name, doc! { "$eq": value });
     }
-    let keys = UniqueKey::all_of(core.odm().graph(), meta, &filter, &Bag::new());
+    let keys = UniqueKey::all_of(core.odm().graph(), meta, &filter, &bson::Document::new());
     let key = keys.into_iter().find(|key| key.is_of(names));
     let key = key.ok_or_else(|| {
         refused(format!(
@@ -234,9 +239,13 @@ fn value_at<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'d>>
     }
 }
 
-async fn find(core: &Core, names: &[&'static str], filter: &Bag) -> Result<Option<RawDocumentBuf>> {
+async fn find(
+    core: &Core,
+    names: &[&'static str],
+    filter: &bson::Document,
+) -> Result<Option<RawDocumentBuf>> {
     let mut action = core.raw().find_one(filter.clone());
-    if let Some(collation) = collation(core.meta(), names) {
+    if let Some(collation) = collation(core.meta(), names)? {
         action = action.collation(collation);
     }
     if core.session().is_none() {
@@ -252,14 +261,25 @@ async fn find(core: &Core, names: &[&'static str], filter: &Bag) -> Result<Optio
 }
 
 /// How the index of these fields compares, where that is not as its collection does.
-fn collation(meta: &DocumentMeta, names: &[&'static str]) -> Option<mongodb::options::Collation> {
-    let is_index = |index: &&crate::model::document::IndexMeta| {
-        let paths = index.keys.iter().map(|key| (key.path)());
-        index.unique && index.keys.len() == names.len() && paths.into_iter().all(|path| names.contains(&path))
+fn collation(meta: &DocumentMeta, names: &[&'static str]) -> Result<Option<Collation>> {
+    let is_index = |index: &&IndexMeta| {
+        let mut paths = index.keys.iter().map(|key| (key.path)());
+        index.unique && index.keys.len() == names.len() && paths.all(|path| names.contains(&path))
     };
-    let index = meta.indexes.iter().find(is_index)?;
-    let collation = crate::schema::index::collation(index.collation?);
-    mongodb::bson::deserialize_from_document(collation).ok()
+    let declared = meta
+        .indexes
+        .iter()
+        .find(is_index)
+        .and_then(|index| index.collation);
+    let collation = declared.map(|declared| {
+        bson::deserialize_from_document(crate::schema::index::collation(declared)).map_err(|source| {
+            Error::Encode {
+                field: "collation".to_owned(),
+                source: Box::new(source),
+            }
+        })
+    });
+    collation.transpose()
 }
 
 impl<T: Document> Collection<T> {
@@ -379,4 +399,33 @@ fn save(
         }
     }
     .boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::document::CollationMeta;
+    use mongodb::options::CollationStrength;
+
+    #[test]
+    fn each_declared_collation_is_one_of_the_drivers() {
+        let strengths = [
+            CollationStrength::Primary,
+            CollationStrength::Secondary,
+            CollationStrength::Tertiary,
+            CollationStrength::Quaternary,
+            CollationStrength::Identical,
+        ];
+        for (strength, expected) in (1..).zip(strengths) {
+            let declared = CollationMeta {
+                locale: "en",
+                strength,
+                numeric_ordering: true,
+            };
+            let stated = crate::schema::index::collation(declared);
+            let made: Collation = bson::deserialize_from_document(stated).expect("a collation");
+            assert_eq!(format!("{:?}", made.strength), format!("{:?}", Some(expected)));
+            assert_eq!((made.locale.as_str(), made.numeric_ordering), ("en", Some(true)));
+        }
+    }
 }

@@ -3,12 +3,12 @@
 //! Where no rule and no guard concerns the write, it is one command. Otherwise the document is looked for, and written by its id if it
 //! still matches; another client may have changed it in between, and then the document that is the first by now takes its place.
 
-use super::execution::Execution;
 use super::obligations::Obligations;
-use super::{Delete, One, Operation, Outcome, Reply, Sent, Update, What, Write, execute, prepare};
+use super::{Delete, One, Operation, Outcome, Reply, Update, What, Write, execute};
 use crate::plan::condition::combines;
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
+use crate::plan::prepare::prepare;
 use crate::rules::on_delete;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::trace::Trace;
@@ -115,7 +115,7 @@ pub(crate) async fn update(
         };
     }
     let mut made = Outcome::unmatched();
-    let alone = alone(core, trace, &first, &built, &reply)?;
+    let alone = alone(core, &first, &built, &reply)?;
     let is_alone = alone.is_some();
     if let Some(update) = alone {
         made = execute(core, trace, operation(core, What::Update(Box::new(update)))).await?;
@@ -134,10 +134,10 @@ fn operation(core: &Core, what: What) -> Operation {
 }
 
 /// The update as one command, where nothing but the condition can hold it back, and nothing follows from it.
-fn alone(core: &Core, trace: &Trace, first: &First, built: &Built, reply: &Reply) -> Result<Option<Update>> {
+fn alone(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Option<Update>> {
     let (odm, meta) = (core.odm(), core.meta());
     let mut built = built.clone();
-    crate::plan::prepare::prepare(odm.graph(), meta, &mut built)?;
+    prepare(odm.graph(), meta, &mut built)?;
     // Why a document with the unique key is held back can be found out afterwards. One that the range of an integer type holds back
     // is passed over.
     let may_be_sent = |guard: &Guard| first.is_key || guard.is_of_type();
@@ -157,16 +157,7 @@ fn alone(core: &Core, trace: &Trace, first: &First, built: &Built, reply: &Reply
         what: What::Update(Box::new(update)),
     };
     write.plan(odm.graph());
-    let execution = Execution {
-        odm,
-        core: Some(core),
-        session: core.session(),
-        trace,
-        ordered: true,
-        sent: Sent::Alone,
-        eventual: false,
-    };
-    let is_alone = !prepare::concerns(execution, meta)
+    let is_alone = !odm.graph().is_depended_on(meta)
         && Obligations::of(odm, std::slice::from_ref(&write), None)?.is_none();
     Ok(match write.what {
         What::Update(update) if is_alone => Some(*update),

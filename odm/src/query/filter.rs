@@ -1014,6 +1014,11 @@ impl<R> Order<R> {
         }
     }
 
+    /// As MongoDB writes it.
+    pub(crate) fn direction(&self) -> i32 {
+        if self.descending { -1 } else { 1 }
+    }
+
     /// The same, without the type of the documents.
     pub(crate) fn untyped(self) -> Order<()> {
         Order {

@@ -139,7 +139,7 @@ impl Query {
             self.options.sort = Some(
                 self.sort
                     .iter()
-                    .map(|o| (o.name.to_owned(), Bson::Int32(if o.descending { -1 } else { 1 })))
+                    .map(|o| (o.name.to_owned(), Bson::Int32(o.direction())))
                     .collect(),
             );
         }

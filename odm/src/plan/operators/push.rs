@@ -116,11 +116,10 @@ impl<I> Placed<I> {
 fn sort(order: impl Iterator<Item = Order<()>>) -> Bson {
     let mut fields = Document::new();
     for order in order {
-        let direction = if order.descending { -1 } else { 1 };
         if order.name.is_empty() {
-            return Bson::Int32(direction);
+            return Bson::Int32(order.direction());
         }
-        fields.insert(order.name, direction);
+        fields.insert(order.name, order.direction());
     }
     Bson::Document(fields)
 }
