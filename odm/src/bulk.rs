@@ -5,6 +5,7 @@ use crate::engine::{self, One, Operation, Sent, UpdateMany, What, Write, Writes}
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::plan::operators::{Changes, never_changed};
+use crate::store::options::{Configured, Options, WriteOptions};
 use crate::store::trace::Trace;
 use crate::store::transaction::Shared;
 use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id};
@@ -56,6 +57,17 @@ pub struct Bulk {
     refused: Vec<(usize, Error)>,
 }
 
+impl Configured for Bulk {
+    fn add_options(&mut self, mut options: Options) {
+        if self.session.is_some() {
+            options.note_misplaced();
+        }
+        self.odm.add_options(options);
+    }
+}
+
+impl WriteOptions for Bulk {}
+
 impl std::fmt::Debug for Bulk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bulk")
@@ -91,8 +103,12 @@ impl Odm {
 
 impl Bulk {
     pub(crate) fn new(odm: &Odm, session: Option<Shared>) -> Bulk {
+        let mut odm = odm.clone();
+        if session.is_some() {
+            odm.within_transaction();
+        }
         Bulk {
-            odm: odm.clone(),
+            odm,
             session,
             writes: Vec::new(),
             ordered: true,

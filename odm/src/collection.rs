@@ -3,6 +3,7 @@
 use crate::query::join::{Join, ReadFrom, Source, Via, Work};
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
+use crate::store::options::Options;
 use crate::store::session::Shared;
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
@@ -117,6 +118,28 @@ impl<T: Document> Collection<T> {
     /// ```
     pub fn odm(&self) -> &Odm {
         self.core.odm()
+    }
+
+    /// The same collection, of which all operations have these options. Those that are not among them stay as they are.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
+    /// use odm::mongodb::options::ReadPreference;
+    ///
+    /// let nearest = people.with_options(
+    ///     odm::options::Options::new().read_preference(ReadPreference::Nearest { options: None }),
+    /// );
+    /// let kate = nearest.get(id).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn with_options(&self, options: Options) -> Collection<T> {
+        let mut core = self.core.clone();
+        core.add_options(options);
+        Collection {
+            core,
+            of: PhantomData,
+        }
     }
 
     /// Inserts one document: its `New…` struct, or a whole one.

@@ -7,6 +7,7 @@ use crate::engine::{self, One, Operation, What};
 use crate::model::document::DocumentMeta;
 use crate::plan::operators::never_changed;
 use crate::store::core::Core;
+use crate::store::options::configured;
 use crate::store::trace::Trace;
 use crate::{Deleted, Document, Filter, Fresh, Result, model::encode::id, store::decode};
 use futures::future::{BoxFuture, FutureExt};
@@ -45,6 +46,12 @@ pub struct Insert<T: Document> {
     pub(crate) core: Core,
     pub(crate) document: Fresh<T>,
 }
+
+configured!(WriteOptions for
+    core of [T: Document] Insert<T>;
+    core of [T: Document] Replace<T>;
+    core of [T: Document] Delete<T>;
+);
 
 impl<T: Document> Insert<T> {
     pub(crate) fn new(core: Core, document: Fresh<T>) -> Self {
@@ -258,6 +265,7 @@ pub struct Delete<T: Document> {
     core: Core,
     which: Which<T>,
     collation: Option<Collation>,
+    hint: Option<String>,
 }
 
 #[derive(Debug)]
@@ -272,6 +280,7 @@ impl<T: Document> Delete<T> {
             core,
             which: Which::One(id, seen),
             collation: None,
+            hint: None,
         }
     }
 
@@ -280,6 +289,7 @@ impl<T: Document> Delete<T> {
             core,
             which: Which::Many(filter),
             collation: None,
+            hint: None,
         }
     }
 
@@ -301,6 +311,20 @@ impl<T: Document> Delete<T> {
     /// ```
     pub fn collation(mut self, collation: Collation) -> Self {
         self.collation = Some(collation);
+        self
+    }
+
+    /// Makes the server use the index of this name for the condition of a [`delete_where`](crate::Collection::delete_where). The
+    /// server refuses a name that it does not know.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.delete_where(|p| p.email.starts_with("kate@")).hint("email_1").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn hint(mut self, index: impl Into<String>) -> Self {
+        self.hint = Some(index.into());
         self
     }
 }
@@ -335,6 +359,7 @@ impl<T: Document> IntoFuture for Delete<T> {
         };
         let made = made.map(|made| engine::Delete {
             collation: self.collation,
+            hint: self.hint,
             ..made
         });
         delete(self.core, operation, made)

@@ -2,8 +2,8 @@
 
 #[cfg(doc)]
 use crate::Error;
-use crate::engine::Reply;
 use crate::engine::first::{self, First};
+use crate::engine::{Reply, Selection};
 use crate::plan::operators::Changes;
 use crate::plan::operators::change::Change;
 use crate::plan::upsert::demands_key;
@@ -11,10 +11,11 @@ use crate::query::filter::IntoSort;
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::decode;
+use crate::store::options::configured;
 use crate::{Collection, Delete, Document, Filter, Order, Result, Update, Updated};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf};
-use mongodb::options::ReturnDocument;
+use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
 impl<T: Document> Collection<T> {
@@ -54,7 +55,7 @@ impl<T: Document> Collection<T> {
         UpdateFirst {
             core: self.core().clone(),
             filter: filter(T::paths()),
-            sort: Vec::new(),
+            by: Selection::default(),
             changes: Changes::new(),
         }
     }
@@ -80,7 +81,7 @@ impl<T: Document> Collection<T> {
         DeleteFirst {
             core: self.core().clone(),
             filter: filter(T::paths()),
-            sort: Vec::new(),
+            by: Selection::default(),
         }
     }
 
@@ -162,15 +163,19 @@ fn unique(core: &Core, filter: Filter<()>) -> Result<bson::Document> {
     Ok(condition)
 }
 
-fn first_of<T>(filter: Filter<T>, sort: &[Order<()>]) -> Result<First> {
-    let order = sort
-        .iter()
-        .map(|order| (order.name.to_owned(), Bson::Int32(order.direction())));
+fn first_of<T>(filter: Filter<T>, by: Selection) -> Result<First> {
     Ok(First {
         condition: filter.untyped().into_document()?,
-        sort: order.collect(),
+        by,
         is_key: false,
     })
+}
+
+fn sort_of<T>(order: Vec<Order<T>>) -> bson::Document {
+    let order = order.into_iter().map(Order::untyped);
+    order
+        .map(|order| (order.name.to_owned(), Bson::Int32(order.direction())))
+        .collect()
 }
 
 /// An update of the first document that matches: [`Collection::update_first`]. `.await` executes it and counts.
@@ -195,9 +200,15 @@ fn first_of<T>(filter: Filter<T>, sort: &[Order<()>]) -> Result<First> {
 pub struct UpdateFirst<T: Document> {
     core: Core,
     filter: Filter<T>,
-    sort: Vec<Order<()>>,
+    by: Selection,
     changes: Changes<T>,
 }
+
+configured!(WriteOptions for
+    core of [T: Document] UpdateFirst<T>;
+    update.core of [T: Document] ReturningFirst<T>;
+    core of [T: Document] DeleteFirst<T>;
+);
 
 impl<T: Document> Change<T> for UpdateFirst<T> {
     fn changes(&mut self) -> &mut Changes<T> {
@@ -216,8 +227,39 @@ impl<T: Document> UpdateFirst<T> {
     /// # Ok(()) }
     /// ```
     pub fn sort<S: IntoSort<T>>(mut self, order: impl FnOnce(T::Paths) -> S) -> Self {
-        let order = order(T::paths()).into_sort().into_iter();
-        self.sort = order.map(Order::untyped).collect();
+        self.by.sort = sort_of(order(T::paths()).into_sort());
+        self
+    }
+
+    /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Where rules of references and copies or a declared bound apply to the write, it is refused with [`Error::Query`]: the document
+    /// is compared with the condition again when it is written by its id.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::Collation;
+    ///
+    /// let en = Collation::builder().locale("en").build();
+    /// let done = people.update_first(|p| p.name.eq("Kate")).collation(en).set(|p| p.age, 31).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.by.collation = Some(collation);
+        self
+    }
+
+    /// Makes the server use the index of this name for the condition. The server refuses a name that it does not know.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.update_first(|p| p.email.starts_with("kate@")).hint("email_1").set(|p| p.age, 31).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn hint(mut self, index: impl Into<String>) -> Self {
+        self.by.hint = Some(index.into());
         self
     }
 
@@ -252,7 +294,7 @@ impl<T: Document> UpdateFirst<T> {
     }
 
     fn send(self, reply: Reply) -> BoxFuture<'static, Result<Option<UpdatedFirst>>> {
-        let first = first_of(self.filter, &self.sort);
+        let first = first_of(self.filter, self.by);
         update_first(self.core, first, self.changes.untyped(), reply)
     }
 }
@@ -339,7 +381,7 @@ impl<T: Document> IntoFuture for ReturningFirst<T> {
 pub struct DeleteFirst<T: Document> {
     core: Core,
     filter: Filter<T>,
-    sort: Vec<Order<()>>,
+    by: Selection,
 }
 
 impl<T: Document> DeleteFirst<T> {
@@ -352,8 +394,39 @@ impl<T: Document> DeleteFirst<T> {
     /// # Ok(()) }
     /// ```
     pub fn sort<S: IntoSort<T>>(mut self, order: impl FnOnce(T::Paths) -> S) -> Self {
-        let order = order(T::paths()).into_sort().into_iter();
-        self.sort = order.map(Order::untyped).collect();
+        self.by.sort = sort_of(order(T::paths()).into_sort());
+        self
+    }
+
+    /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Where rules of references and copies or a declared bound apply to the write, it is refused with [`Error::Query`]: the document
+    /// is compared with the condition again when it is written by its id.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::Collation;
+    ///
+    /// let en = Collation::builder().locale("en").build();
+    /// let deleted = people.delete_first(|p| p.name.eq("Kate")).collation(en).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.by.collation = Some(collation);
+        self
+    }
+
+    /// Makes the server use the index of this name for the condition. The server refuses a name that it does not know.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.delete_first(|p| p.email.starts_with("kate@")).hint("email_1").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn hint(mut self, index: impl Into<String>) -> Self {
+        self.by.hint = Some(index.into());
         self
     }
 }
@@ -373,7 +446,7 @@ impl<T: Document> IntoFuture for DeleteFirst<T> {
     type IntoFuture = BoxFuture<'static, Result<Option<T>>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let first = first_of(self.filter, &self.sort);
+        let first = first_of(self.filter, self.by);
         let deleted = delete_first(self.core, first);
         Box::into_pin(Box::new(async move {
             let found = deleted.await?;

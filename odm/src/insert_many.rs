@@ -4,6 +4,7 @@ use crate::encoded::encode_behind;
 use crate::engine::{self, Operation, Sent, Writes};
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::store::core::Core;
+use crate::store::options::configured;
 use crate::store::packed::{Packed, Part};
 use crate::{Document, Error, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
@@ -208,6 +209,8 @@ pub struct InsertMany<T: Document> {
     documents: Vec<Fresh<T>>,
     ordered: bool,
 }
+
+configured!(WriteOptions for core of [T: Document] InsertMany<T>;);
 
 impl<T: Document> InsertMany<T> {
     pub(crate) fn new(core: Core, documents: Vec<Fresh<T>>) -> Self {

@@ -531,7 +531,7 @@ pub use odm_derive::Embed;
 /// ```
 pub use odm_derive::Projection;
 pub use query::filter::Filter;
-pub use store::{action, server};
+pub use store::{action, options, server};
 pub use tx::{Handle, Tx};
 
 /// Updates documents: the builders that send an update, and the operators.
@@ -624,6 +624,7 @@ pub(crate) use {
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
     pub use crate::model::document::FromNew as _;
+    pub use crate::options::{ReadOptions as _, WriteOptions as _};
     pub use crate::plan::operators::change::Change;
     pub use crate::query::{LoadRefs as _, Paths as _, Pattern};
     pub use crate::{Average, Collection, Document, Embed, Filter, Odm, Projection, Ref, models};

@@ -1,17 +1,18 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
 use crate::engine::first::First;
-use crate::engine::{self, One, Operation, Outcome, Reply, What};
+use crate::engine::{self, One, Operation, Outcome, Reply, Selection, What};
 use crate::plan::operators::change::Change;
 use crate::plan::operators::{Built, Changes};
 use crate::plan::upsert::demands_key;
 use crate::store::core::Core;
 use crate::store::decode;
+use crate::store::options::configured;
 use crate::{Document, Error, Filter, Insertable, Result};
 use futures::future::BoxFuture;
 use futures::future::FutureExt;
 use futures::future::TryFutureExt;
-use mongodb::bson::{self, Bson, RawDocumentBuf};
+use mongodb::bson::{Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
 use std::future::IntoFuture;
 
@@ -97,6 +98,12 @@ enum Which {
     /// By a unique key.
     Key(Box<Filter<()>>),
 }
+
+configured!(WriteOptions for
+    core of [T: Document] Update<T>;
+    update.core of [T: Document] Returning<T>;
+    core of [T: Document] UpdateMany<T>;
+);
 
 impl<T: Document> Change<T> for Update<T> {
     fn changes(&mut self) -> &mut Changes<T> {
@@ -290,13 +297,14 @@ fn by_key(
             upsert,
             counts: false,
             collation,
+            hint: None,
         };
         return update.made().map(Made::Id);
     }
     let built = changes.build_for(core.meta(), upsert, crate::now())?;
     let first = First {
         condition: key.into_document()?,
-        sort: bson::Document::new(),
+        by: Selection::default(),
         is_key: true,
     };
     Ok(Made::Key(Box::new((first, built, reply))))
@@ -458,6 +466,7 @@ pub struct UpdateMany<T: Document> {
     upsert: bool,
     counts: bool,
     collation: Option<Collation>,
+    hint: Option<String>,
 }
 
 impl<T: Document> Change<T> for UpdateMany<T> {
@@ -475,6 +484,7 @@ impl<T: Document> UpdateMany<T> {
             upsert: false,
             counts: false,
             collation: None,
+            hint: None,
         }
     }
 
@@ -511,6 +521,19 @@ impl<T: Document> UpdateMany<T> {
     /// ```
     pub fn collation(mut self, collation: Collation) -> Self {
         self.collation = Some(collation);
+        self
+    }
+
+    /// Makes the server use the index of this name for the condition. The server refuses a name that it does not know.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.update_where(|p| p.email.starts_with("kate@")).hint("email_1").set(|p| p.age, 31).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn hint(mut self, index: impl Into<String>) -> Self {
+        self.hint = Some(index.into());
         self
     }
 
@@ -558,6 +581,7 @@ impl<T: Document> IntoFuture for UpdateMany<T> {
             upsert: self.upsert,
             counts: self.counts,
             collation: self.collation,
+            hint: self.hint,
         })
     }
 }
@@ -570,6 +594,7 @@ struct UntypedMany {
     upsert: bool,
     counts: bool,
     collation: Option<Collation>,
+    hint: Option<String>,
 }
 
 impl UntypedMany {
@@ -581,10 +606,11 @@ impl UntypedMany {
             upsert,
             counts,
             collation,
+            hint,
         } = self;
         let (odm, meta) = (core.odm(), core.meta());
         let built = changes.build_for(meta, upsert, crate::now())?;
-        let update = if upsert {
+        let mut update = if upsert {
             let condition = filter.into_upsert()?;
             let in_transaction = core.session().is_some();
             engine::UpdateMany::upsert(odm, meta, condition, built, collation, counts, in_transaction)?
@@ -594,6 +620,7 @@ impl UntypedMany {
             update.collation = collation;
             update
         };
+        update.hint = hint;
         Ok(What::UpdateMany(Box::new(update)))
     }
 }

@@ -10,6 +10,7 @@ use crate::plan::operators::never_changed;
 use crate::plan::upsert::UniqueKey;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::decode;
+use crate::store::options::configured;
 use crate::store::transaction::REPEATS;
 use crate::{Collection, Document, Error, Insert, Insertable, Path, Replaceable, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -126,6 +127,11 @@ pub struct InsertOrGet<T: Document> {
     document: Fresh<T>,
     names: Vec<&'static str>,
 }
+
+configured!(WriteOptions for
+    core of [T: Document] InsertOrGet<T>;
+    core of [T: Document] Save<T>;
+);
 
 impl<T: Document> IntoFuture for InsertOrGet<T> {
     type Output = Result<Saved<T>>;
@@ -253,7 +259,7 @@ async fn find(
     }
     let trace = core.trace("insert_or_get");
     let found = async {
-        let found = act!(core.session(), action).map_err(|error| core.error(error))?;
+        let found = act!(core, own, action).map_err(|error| core.error(error))?;
         trace.done(1, found.is_some().into());
         Ok(found)
     };

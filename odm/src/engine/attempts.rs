@@ -289,7 +289,7 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
             action = action.selection_criteria(PRIMARY);
         }
         execution.trace.more(1);
-        let found = act!(core.session(), action).map_err(|error| core.error(error))?;
+        let found = act!(core, own, action).map_err(|error| core.error(error))?;
         if let Some(found) = found {
             let found = Document::try_from(&*found).unwrap_or_default();
             return Ok(Verdict::Refused(guard.with_item(error, &found)));
@@ -520,7 +520,7 @@ async fn peek(core: &Core, id: &Bson, names: impl IntoIterator<Item = &str>) -> 
     if core.session().is_none() {
         action = action.selection_criteria(PRIMARY);
     }
-    act!(core.session(), action).map_err(|error| core.error(error))
+    act!(core, own, action).map_err(|error| core.error(error))
 }
 
 /// Reads some fields of one document as [`peek`] does, and whether none of these conditions holds for it.

@@ -225,7 +225,7 @@ impl BucketWriter {
                 .find_one(row.filter(meta))
                 .sort(doc! { meta.page: -1 })
                 .projection(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
-            let found = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
+            let found = act!(&self.core, own, action).map_err(|error| self.core.error(error))?;
             let Some(found) = found else {
                 return Ok(Newest { page: 0, room: 0 });
             };
@@ -582,7 +582,7 @@ impl BucketWriter {
         }
         let filter = doc! { "_id": { "$eq": &hit.id }, VERSION: { "$eq": hit.version } };
         let action = self.core.raw().find_one(filter).projection(fields);
-        let found = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
+        let found = act!(&self.core, own, action).map_err(|error| self.core.error(error))?;
         let Some(found) = found else { return Ok(None) };
         let found = Document::try_from(&*found).map_err(|source| Error::Encode {
             field: meta.items.to_owned(),

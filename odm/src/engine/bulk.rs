@@ -9,13 +9,16 @@ use crate::model::encode;
 use crate::plan::operators::{Built, growth};
 use crate::store::core::{Core, act};
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
+use crate::store::options::raised;
+use crate::store::scope::Scope;
 use crate::store::transaction::Shared;
 use crate::{Error, Odm, Result};
-use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, Document, RawBson, RawDocumentBuf, doc};
 use mongodb::options::{
     Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateModifications,
     UpdateOneModel, WriteConcern, WriteModel,
 };
+use std::sync::atomic::AtomicU64;
 
 /// Maximum number of statements in a command of an update and the documents that it counts: every server accepts more.
 const UPDATE_AND_COUNT: usize = 2;
@@ -347,8 +350,14 @@ fn concern(
 ) -> Option<WriteConcern> {
     match session {
         Some(_) => None,
-        None if metas.any(|meta| odm.graph().is_depended_on(meta)) => Some(WriteConcern::majority()),
-        None => odm.database().write_concern().cloned(),
+        None => {
+            let own = odm.options().and_then(|options| options.write_concern.as_ref());
+            if metas.any(|meta| odm.graph().is_depended_on(meta)) {
+                Some(own.map_or_else(WriteConcern::majority, raised))
+            } else {
+                own.or_else(|| odm.database().write_concern()).cloned()
+            }
+        }
     }
 }
 
@@ -405,7 +414,8 @@ async fn one_command(
     if let Some(concern) = concern(odm, session, metas.iter().map(|(_, meta)| *meta)) {
         action = action.write_concern(concern);
     }
-    let result = act!(session, action.verbose_results());
+    let trips = AtomicU64::new(0);
+    let result = act!(&Scope::new(odm, session, &trips), write, action.verbose_results());
     let summary = |results: &mongodb::results::VerboseBulkWriteResult| {
         let mut done = BulkDone {
             inserted: results.summary.inserted_count.max(0) as u64,
@@ -479,6 +489,7 @@ async fn runs(
     let mut errors: Vec<(usize, Error)> = Vec::new();
     let mut unsure = None;
     let mut round_trips = 0;
+    let trips = AtomicU64::new(0);
     // The driver adds the write concern to its own operations, not to a command.
     let concern = concern(odm, session, statements.iter().map(|statement| statement.meta));
     let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(&concern).ok());
@@ -516,8 +527,12 @@ async fn runs(
             _ => bson::cstr!("deletes"),
         };
         run.append(field, list);
+        let comment = odm.options().and_then(|options| options.comment.clone());
+        if let Some(comment) = comment.and_then(|comment| RawBson::try_from(comment).ok()) {
+            run.append(bson::cstr!("comment"), comment);
+        }
         let action = odm.database().run_raw_command(run);
-        let reply = act!(session, action);
+        let reply = act!(&Scope::new(odm, session, &trips), command, action);
         let reply = match reply.map_err(|error| Context::of(meta).driver(error)) {
             Ok(reply) => reply,
             // Out of a transaction, the commands before it are done.

@@ -4,7 +4,8 @@
 //! still matches; another client may have changed it in between, and then the document that is the first by now takes its place.
 
 use super::obligations::Obligations;
-use super::{Delete, One, Operation, Outcome, Reply, Update, What, Write, execute};
+use super::send::selected;
+use super::{Delete, One, Operation, Outcome, Reply, Selection, Update, What, Write, execute};
 use crate::plan::condition::combines;
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
@@ -26,16 +27,12 @@ const MOST_SKIPPED: u64 = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct First {
     pub(crate) condition: Document,
-    pub(crate) sort: Document,
+    pub(crate) by: Selection,
     /// Whether the condition demands a unique key: no document is an error of an update.
     pub(crate) is_key: bool,
 }
 
 impl First {
-    fn sort(&self) -> Option<Document> {
-        (!self.sort.is_empty()).then(|| self.sort.clone())
-    }
-
     /// The document behind the first `skip` ones, or its `_id` alone, read on the primary.
     async fn find(
         &self,
@@ -43,10 +40,8 @@ impl First {
         trace: &Trace,
         (whole, skip): (bool, u64),
     ) -> Result<Option<RawDocumentBuf>> {
-        let mut action = core.raw().find_one(self.condition.clone()).skip(skip);
-        if let Some(sort) = self.sort() {
-            action = action.sort(sort);
-        }
+        let action = core.raw().find_one(self.condition.clone()).skip(skip);
+        let mut action = selected!(action, &self.by);
         if !whole {
             action = action.projection(doc! { "_id": 1 });
         }
@@ -54,12 +49,28 @@ impl First {
             action = action.selection_criteria(PRIMARY);
         }
         trace.more(1);
-        act!(core.session(), action).map_err(|error| core.error(error))
+        act!(core, own, action).map_err(|error| core.error(error))
     }
 
     /// The condition that the document must still match when it is written.
     fn also(&self) -> Option<Document> {
         combines(&self.condition).then(|| self.condition.clone())
+    }
+
+    /// Refuses what the document would have to be compared by again, when it is written by its id.
+    ///
+    /// # Errors
+    /// [`Error::Query`] with a collation.
+    fn may_be_written_by_id(&self, core: &Core) -> Result<()> {
+        if self.by.collation.is_none() {
+            return Ok(());
+        }
+        Err(Error::Query {
+            collection: core.meta().collection,
+            message: "rules or bounds concern this write, so the document is written by its id and compared with the condition again, for \
+                      which there is no collation: declare it on the collection, `#[document(collation = …)]`, or use `update_where`"
+                .to_owned(),
+        })
     }
 
     fn not_found(&self, core: &Core) -> Error {
@@ -150,7 +161,7 @@ fn alone(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Opt
         reply => reply.clone(),
     };
     let mut update = Update::matching(first.condition.clone(), built, reply);
-    update.sort = first.sort();
+    update.first = Some(Box::new(first.by.clone()));
     let mut write = Write {
         at: 0,
         meta,
@@ -167,6 +178,7 @@ fn alone(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Opt
 
 /// Looks for the document, and updates it by its id if it still matches.
 async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: &Reply) -> Result<Outcome> {
+    first.may_be_written_by_id(core)?;
     let mut refused: Option<(Bson, Error)> = None;
     let mut skip = 0;
     for attempt in 1..=ATTEMPTS {
@@ -231,10 +243,11 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
     let graph = odm.graph();
     if !on_delete::has_rules(graph, meta) && !graph.is_depended_on(meta) {
         let mut delete = Delete::many(first.condition);
-        delete.first = Some(first.sort);
+        delete.first = Some(Box::new(first.by));
         let made = execute(core, trace, operation(core, What::Delete(Box::new(delete)))).await?;
         return Ok(made.document);
     }
+    first.may_be_written_by_id(core)?;
     let mut skip = 0;
     for attempt in 1..=ATTEMPTS {
         let Some(found) = first.find(core, trace, (true, skip)).await? else {

@@ -33,7 +33,7 @@ mod with_rules;
 pub(crate) use crate::engine::attempts::has_same_id;
 use crate::engine::execution::Execution;
 pub(crate) use crate::plan::operation::{
-    Delete, One, Operation, Replace, Reply, Sent, Update, UpdateMany, What, Write, Writes,
+    Delete, One, Operation, Replace, Reply, Selection, Sent, Update, UpdateMany, What, Write, Writes,
 };
 pub(crate) use crate::plan::outcome::Outcome;
 use crate::store::core::Core;
@@ -92,6 +92,7 @@ pub(crate) fn execute<'a>(
     };
     let writes = operation.writes;
     async move {
+        odm.may_have_options(execution.core.map_or("(all)", |core| core.meta().collection))?;
         odm.know_declarations(trace).await?;
         let outcome = match writes {
             Writes::Packed {

@@ -1,7 +1,9 @@
 //! The commands of writes: one write, or inserts into one collection, as the driver's action, so that the driver retries what it can.
 //! Bulks are in `bulk`.
 
-use super::{Delete, Execution, Outcome, Replace, Reply, Sent, Update, UpdateMany, What, Write, bulk};
+use super::{
+    Delete, Execution, Outcome, Replace, Reply, Selection, Sent, Update, UpdateMany, What, Write, bulk,
+};
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
@@ -17,9 +19,27 @@ use crate::store::transaction::Shared;
 use crate::{Error, Result, bounds};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
-use mongodb::options::{ReturnDocument, UpdateModifications};
+use mongodb::options::{Hint, ReturnDocument, UpdateModifications};
 use serde::Serialize;
 use std::borrow::Borrow;
+
+/// An action on the first document, in an order, by a collation and an index.
+macro_rules! selected {
+    ($action:expr, $by:expr) => {{
+        let (mut action, by) = ($action, $by);
+        if !by.sort.is_empty() {
+            action = action.sort(by.sort.clone());
+        }
+        if let Some(collation) = &by.collation {
+            action = action.collation(collation.clone());
+        }
+        if let Some(index) = &by.hint {
+            action = action.hint(mongodb::options::Hint::Name(index.clone()));
+        }
+        action
+    }};
+}
+pub(super) use selected;
 
 /// The condition and the changes of an update.
 type Statement = (Document, UpdateModifications);
@@ -86,7 +106,7 @@ fn send_with<'a>(
         (Sent::Alone, What::Delete(of)) => match of.one {
             Some(_) => delete_one(execution, core, &of.filter).boxed(),
             None => match &of.first {
-                Some(sort) => delete_first(execution, core, &of.filter, sort).boxed(),
+                Some(by) => delete_first(execution, core, &of.filter, by).boxed(),
                 None => delete_many(execution, core, of).boxed(),
             },
         },
@@ -107,8 +127,11 @@ async fn delete_many(execution: Execution<'_>, core: Core, delete: &Delete) -> R
     if let Some(collation) = &delete.collation {
         action = action.collation(collation.clone());
     }
+    if let Some(index) = &delete.hint {
+        action = action.hint(Hint::Name(index.clone()));
+    }
     execution.trace.more(1);
-    let result = act!(core.session(), action).map_err(|error| core.error(error))?;
+    let result = act!(&core, write, action).map_err(|error| core.error(error))?;
     Ok(Outcome {
         deleted: result.deleted_count,
         ..Outcome::default()
@@ -117,7 +140,7 @@ async fn delete_many(execution: Execution<'_>, core: Core, delete: &Delete) -> R
 
 async fn insert(execution: Execution<'_>, core: Core, document: &RawDocumentBuf) -> Result<Outcome> {
     execution.trace.more(1);
-    act!(core.session(), core.raw().insert_one(document)).map_err(|error| core.error(error))?;
+    act!(&core, write, core.raw().insert_one(document)).map_err(|error| core.error(error))?;
     Ok(Outcome {
         inserted: 1,
         ..Outcome::default()
@@ -127,7 +150,7 @@ async fn insert(execution: Execution<'_>, core: Core, document: &RawDocumentBuf)
 async fn delete_one(execution: Execution<'_>, core: Core, filter: &Document) -> Result<Outcome> {
     execution.trace.more(1);
     let result =
-        act!(core.session(), core.raw().delete_one(filter.clone())).map_err(|error| core.error(error))?;
+        act!(&core, write, core.raw().delete_one(filter.clone())).map_err(|error| core.error(error))?;
     Ok(Outcome {
         deleted: result.deleted_count,
         ..Outcome::default()
@@ -138,14 +161,11 @@ async fn delete_first(
     execution: Execution<'_>,
     core: Core,
     filter: &Document,
-    sort: &Document,
+    by: &Selection,
 ) -> Result<Outcome> {
-    let mut action = core.raw().find_one_and_delete(filter.clone());
-    if !sort.is_empty() {
-        action = action.sort(sort.clone());
-    }
+    let action = selected!(core.raw().find_one_and_delete(filter.clone()), by);
     execution.trace.more(1);
-    let document = act!(core.session(), action).map_err(|error| core.error(error))?;
+    let document = act!(&core, modify, action).map_err(|error| core.error(error))?;
     Ok(Outcome {
         deleted: document.is_some().into(),
         document,
@@ -182,7 +202,7 @@ async fn insert_many<D: Serialize + Send + Sync>(
     let action = target.insert_many(documents).ordered(execution.ordered);
     // The driver splits what is too much for one command; it does not say into how many.
     execution.trace.more(1);
-    let Err(error) = act!(core.session(), action) else {
+    let Err(error) = act!(core, write, action) else {
         return Ok(Outcome {
             inserted: sent as u64,
             ..execution.refused(Vec::new())
@@ -226,7 +246,7 @@ async fn update(
     }
     execution.trace.more(1);
     let action = || update_one(&core, update, filter, modifications);
-    let result = act!(core.session(), action()).map_err(|error| core.error(error))?;
+    let result = act!(&core, write, action()).map_err(|error| core.error(error))?;
     Ok(if result.matched_count > 0 || result.upserted_id.is_some() {
         Outcome {
             matched: result.matched_count,
@@ -267,7 +287,7 @@ async fn update_and_read(
         action = action.array_filters(update.built.array_filters.clone());
     }
     execution.trace.more(1);
-    let found = act!(core.session(), action).map_err(|error| core.error(error))?;
+    let found = act!(core, modify, action).map_err(|error| core.error(error))?;
     Ok(Some(match found {
         Some(document) => Outcome {
             matched: 1,
@@ -311,12 +331,12 @@ async fn update_field(execution: Execution<'_>, core: Core, update: &Update, fie
         .raw()
         .find_one_and_update(update.filter.clone(), update.built.modifications())
         .projection(doc! { field: 1 });
-    if let Some(sort) = &update.sort {
-        action = action.sort(sort.clone());
+    if let Some(by) = &update.first {
+        action = selected!(action, by);
     }
     execution.trace.more(1);
     let refused = |error| growth::told(core.error(error), &update.built.update);
-    let found = act!(core.session(), action).map_err(refused)?;
+    let found = act!(&core, modify, action).map_err(refused)?;
     Ok(match found {
         Some(document) => Outcome {
             document: Some(document),
@@ -379,8 +399,8 @@ async fn find_and_update(
         .raw()
         .find_one_and_update(filter, update.built.modifications())
         .return_document(which.clone());
-    if let Some(sort) = &update.sort {
-        action = action.sort(sort.clone());
+    if let Some(by) = &update.first {
+        action = selected!(action, by);
     }
     if upsert {
         action = action.upsert(true);
@@ -389,7 +409,7 @@ async fn find_and_update(
         action = action.array_filters(update.built.array_filters.clone());
     }
     execution.trace.more(1);
-    act!(core.session(), action).map_err(|error| core.error(error))
+    act!(core, modify, action).map_err(|error| core.error(error))
 }
 
 async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) -> Result<Outcome> {
@@ -429,11 +449,14 @@ async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) 
     if let Some(collation) = &update.collation {
         action = action.collation(collation.clone());
     }
+    if let Some(index) = &update.hint {
+        action = action.hint(Hint::Name(index.clone()));
+    }
     if !update.built.array_filters.is_empty() {
         action = action.array_filters(update.built.array_filters.clone());
     }
     execution.trace.more(1);
-    let result = act!(core.session(), action).map_err(|error| too_large(core.error(error)))?;
+    let result = act!(core, write, action).map_err(|error| too_large(core.error(error)))?;
     if result.matched_count == 0 && result.upserted_id.is_none() {
         refused += count(execution, core, update.held_uncounted.as_ref(), update).await?;
     }
@@ -467,7 +490,7 @@ async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: D
             action = action.array_filters(filling.array_filters);
         }
         execution.trace.more(1);
-        act!(core.session(), action).map_err(|error| core.error(error))?;
+        act!(core, write, action).map_err(|error| core.error(error))?;
     }
     Ok(())
 }
@@ -483,7 +506,7 @@ async fn replace(execution: Execution<'_>, core: Core, replace: &Replace) -> Res
     filter.extend(made.created.clone().filter(|_| by_time));
     let update = UpdateModifications::Pipeline(made.pipeline.clone());
     execution.trace.more(1);
-    let result = act!(core.session(), core.raw().update_one(filter, update)).map_err(|error| {
+    let result = act!(&core, write, core.raw().update_one(filter, update)).map_err(|error| {
         let mut error = core.error(error);
         // With what it keeps of the stored document it is larger than it was when it was looked at.
         if let Error::TooLarge { largest, .. } = &mut error {
@@ -512,7 +535,7 @@ async fn replace(execution: Execution<'_>, core: Core, replace: &Replace) -> Res
         action = action.selection_criteria(PRIMARY);
     }
     execution.trace.more(1);
-    let stored = act!(core.session(), action).map_err(|error| core.error(error))?;
+    let stored = act!(&core, own, action).map_err(|error| core.error(error))?;
     Ok(Outcome {
         document: stored.or_else(|| replace.changed.then(|| made.document.clone())),
         ..replaced
@@ -532,5 +555,5 @@ pub(super) async fn count(
         count = count.collation(collation.clone());
     }
     execution.trace.more(1);
-    act!(core.session(), count).map_err(|error| core.error(error))
+    act!(core, own, count).map_err(|error| core.error(error))
 }

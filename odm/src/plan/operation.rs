@@ -96,6 +96,14 @@ impl Write {
     }
 }
 
+/// Which of the documents that match a condition is the first, and how it is found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection {
+    pub(crate) sort: Document,
+    pub(crate) collation: Option<Collation>,
+    pub(crate) hint: Option<String>,
+}
+
 /// A document by its id, and by its version where the application has read one.
 #[derive(Clone, Debug)]
 pub(crate) struct One {
@@ -139,7 +147,7 @@ pub(crate) struct Update {
     /// The condition: the document, what else it has to match, and the guards of the changes.
     pub(crate) filter: Document,
     /// The order in which the first document is the one, of those that match the filter alone. With a reply that is a document.
-    pub(crate) sort: Option<Document>,
+    pub(crate) first: Option<Box<Selection>>,
     pub(crate) built: Built,
     /// The fields and references that the changes touch: read when the write is completed.
     pub(crate) touches: Touches,
@@ -172,7 +180,7 @@ impl Update {
             one: Some(one),
             also: None,
             filter,
-            sort: None,
+            first: None,
             built,
             touches: Touches::default(),
             upsert,
@@ -191,7 +199,7 @@ impl Update {
             one: None,
             also: None,
             filter,
-            sort: None,
+            first: None,
             built,
             touches: Touches::default(),
             upsert: false,
@@ -333,6 +341,8 @@ pub(crate) struct UpdateMany {
     /// Whether documents that the range of a type holds back are counted.
     pub(crate) counts: bool,
     pub(crate) collation: Option<Collation>,
+    /// The index of the condition.
+    pub(crate) hint: Option<String>,
     /// Of an upsert: the unique keys of which the condition demands all values, so that it matches one document at most.
     pub(crate) keys: Vec<UniqueKey>,
 }
@@ -445,6 +455,7 @@ impl UpdateMany {
             upsert,
             counts,
             collation: None,
+            hint: None,
             keys: Vec::new(),
             condition,
         })
@@ -511,9 +522,11 @@ pub(crate) struct Delete {
     /// The document; `None`: all that match the filter.
     pub(crate) one: Option<One>,
     pub(crate) filter: Document,
-    /// The order in which the first of those that match is deleted, alone, and given back.
-    pub(crate) first: Option<Document>,
+    /// Which of those that match is the first, and is deleted alone and given back.
+    pub(crate) first: Option<Box<Selection>>,
     pub(crate) collation: Option<Collation>,
+    /// The index of a condition.
+    pub(crate) hint: Option<String>,
 }
 
 impl Delete {
@@ -523,6 +536,7 @@ impl Delete {
             one: Some(one),
             first: None,
             collation: None,
+            hint: None,
         }
     }
 
@@ -532,6 +546,7 @@ impl Delete {
             filter,
             first: None,
             collation: None,
+            hint: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::query::filter::IntoSort;
 use crate::store::action::Action;
 use crate::store::batches::Batch;
 use crate::store::core::{Core, batches};
+use crate::store::options::configured;
 use crate::{Document, Filter, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -214,6 +215,8 @@ macro_rules! group_keys {
 }
 
 group_keys!((A B)(A B C)(A B C D));
+
+configured!(ReadOptions for core of [T] Aggregate<T>;);
 
 impl<T: Document> Aggregate<T> {
     pub(crate) fn new(core: Core) -> Self {
@@ -515,12 +518,13 @@ pub(crate) fn documents(
 /// Sends a pipeline, and gives the batches of its results.
 fn send(core: Core, stages: Result<Vec<bson::Document>>, options: AggregateOptions) -> Batches {
     async move {
+        core.may_have_options()?;
         let trace = core.trace("aggregate");
         let action = core.raw().aggregate(stages?).with_options(options);
         let meta = core.meta();
         let read = move |batch: RawBatch| Batch::of(meta, batch);
         let batches = trace
-            .begin(async { Ok(batches!(core.session(), action, meta, read)) })
+            .begin(async { Ok(batches!(&core, action, meta, read)) })
             .await?;
         Ok(trace.go_on(batches))
     }

@@ -233,14 +233,14 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
         trace
             .run(async {
                 let action = core.odm().database().run_command(command);
-                let reply = act!(core.session(), action).map_err(|error| core.error(error))?;
+                let reply = act!(&core, command, action).map_err(|error| core.error(error))?;
                 let mut explain = Explain::of(reply);
                 trace.done(1 + joins.len() as u64, 0);
                 for join in joins {
                     let find = doc! { "find": join.of.collection, "filter": join.filter, "sort": join.sort };
                     let command = doc! { "explain": find, "verbosity": "queryPlanner" };
                     let action = core.odm().database().run_command(command);
-                    let reply = act!(core.session(), action).map_err(|error| core.error(error))?;
+                    let reply = act!(&core, command, action).map_err(|error| core.error(error))?;
                     let planned = Explain::of(reply);
                     explain.joins.push(JoinExplain {
                         collection: join.of.collection.to_owned(),

@@ -10,6 +10,7 @@ use crate::query::join::{ById, Join, Source, Work};
 pub(crate) use crate::query::untyped::Query;
 use crate::store::action::Action;
 use crate::store::core::Core;
+use crate::store::options::configured;
 use crate::{Document, Error, Filter, Projection, Result, store::decode};
 use futures::stream::BoxStream;
 use mongodb::bson::{Bson, RawDocument};
@@ -53,6 +54,8 @@ impl<T: Document, Out, J> std::fmt::Debug for Find<T, Out, J> {
             .finish()
     }
 }
+
+configured!(ReadOptions for query.core of [T, Out, J] Find<T, Out, J>;);
 
 impl<T: Document> Find<T> {
     pub(crate) fn new(core: Core, filter: Filter<T>) -> Find<T> {

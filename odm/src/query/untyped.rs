@@ -86,16 +86,21 @@ const MOST_AT_ONCE: u32 = i32::MAX as u32 - 1;
 macro_rules! hand_out {
     ($core:expr, $action:expr, $take:expr) => {{
         let core: &$crate::store::core::Core = $core;
-        match core.session() {
+        match $crate::store::causal::hold(core.session(), core.odm()) {
             None => {
-                let cursor = $action.batch().await.map_err(|error| core.error(error))?;
+                let action = $crate::store::options::with_options!(core, false, read, $action);
+                let cursor = action.batch().await.map_err(|error| core.error(error))?;
                 $crate::store::batches::each_of(core.meta(), cursor, $take).await?
             }
-            Some(session) => {
-                let mut session = session.lock().await;
-                let cursor = $action.session(&mut *session).batch().await;
+            Some(hold) => {
+                let mut session = hold.take().await.map_err(|error| core.error(error))?;
+                let action =
+                    $crate::store::options::with_options!(core, hold.is_transaction(), read, $action);
+                let cursor = action.session(&mut *session).batch().await;
                 let mut cursor = cursor.map_err(|error| core.error(error))?;
-                $crate::store::batches::each_of(core.meta(), cursor.stream(&mut session), $take).await?
+                let done =
+                    $crate::store::batches::each_of(core.meta(), cursor.stream(&mut session), $take).await;
+                session.read(done)?
             }
         }
     }};
@@ -134,7 +139,11 @@ impl Query {
     }
 
     /// Puts the order and the projection into the options, and gives the condition.
+    ///
+    /// # Errors
+    /// That of the condition, and [`Error::Query`] for an option that a read can't have.
     pub(crate) fn prepare(&mut self) -> Result<mongodb::bson::Document> {
+        self.core.may_have_options()?;
         if !self.sort.is_empty() {
             self.options.sort = Some(
                 self.sort
@@ -183,7 +192,7 @@ impl Query {
                             .find_one(filter)
                             .with_options(self.options.into_one())
                     };
-                    let found = act!(self.core.session(), first()).map_err(|error| self.core.error(error))?;
+                    let found = act!(&self.core, read, first()).map_err(|error| self.core.error(error))?;
                     trace.done(1, found.is_some().into());
                     found.map_or(Ok(()), |found| take(&found))
                 })
@@ -230,7 +239,7 @@ impl Query {
             Ok(batch)
         };
         let batches = trace
-            .begin(async { Ok(batches!(self.core.session(), action, meta, read)) })
+            .begin(async { Ok(batches!(&self.core, action, meta, read)) })
             .await?;
         let batches = trace.go_on(batches);
         Ok(batches
@@ -255,7 +264,7 @@ impl Query {
                     options.collation = self.options.collation.clone();
                     options.hint = self.options.hint.clone();
                     let action = self.core.raw().count_documents(filter).with_options(options);
-                    let count = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
+                    let count = act!(&self.core, read, action).map_err(|error| self.core.error(error))?;
                     trace.done(1, count);
                     Ok(count)
                 })
@@ -283,7 +292,7 @@ impl Query {
             }
             trace
                 .run(async {
-                    let values = act!(self.core.session(), action).map_err(|error| self.core.error(error))?;
+                    let values = act!(&self.core, read, action).map_err(|error| self.core.error(error))?;
                     trace.done(1, values.len() as u64);
                     Ok(values)
                 })
@@ -307,7 +316,7 @@ impl Query {
                     self.options.projection = Some(doc! { "_id": 1 });
                     let options = self.options.into_one();
                     let action = self.core.raw().find_one(filter).with_options(options);
-                    let found = act!(self.core.session(), action)
+                    let found = act!(&self.core, read, action)
                         .map_err(|error| self.core.error(error))?
                         .is_some();
                     trace.done(1, found.into());

@@ -23,9 +23,9 @@ use std::collections::{HashSet, VecDeque};
 
 /// Executes an action of the driver, in the session if there is one.
 macro_rules! act {
-    ($scope:expr, $meta:expr, $action:expr) => {{
+    ($scope:expr, $meta:expr, $kind:ident, $action:expr) => {{
         $scope.trip();
-        let outcome = crate::store::core::act!($scope.session, $action);
+        let outcome = crate::store::core::act!($scope, $kind, $action);
         outcome.map_err(|error| Context::of($meta).driver(error))
     }};
 }
@@ -264,7 +264,7 @@ impl Scope<'_> {
 
     pub(crate) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        act!(self, meta, collection.count_documents(filter))
+        act!(self, meta, own, collection.count_documents(filter))
     }
 
     /// Deletes all documents that fit; gives how many. What names one by its id is a deletion of one: the driver sends that
@@ -272,9 +272,9 @@ impl Scope<'_> {
     pub(crate) async fn delete(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         let result = if names_one(&filter) {
-            act!(self, meta, collection.delete_one(filter))
+            act!(self, meta, write, collection.delete_one(filter))
         } else {
-            act!(self, meta, collection.delete_many(filter))
+            act!(self, meta, write, collection.delete_many(filter))
         };
         Ok(result?.deleted_count)
     }
@@ -316,7 +316,7 @@ impl Scope<'_> {
         if !change.array_filters.is_empty() {
             action = action.array_filters(change.array_filters);
         }
-        Ok(act!(self, meta, action)?.modified_count)
+        Ok(act!(self, meta, write, action)?.modified_count)
     }
 
     /// Inserts documents as they are; one whose id is there already is left out. Gives their ids.

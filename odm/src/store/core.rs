@@ -2,6 +2,7 @@
 
 use crate::model::document::DocumentMeta;
 use crate::store::batches::Take;
+use crate::store::options::{Options, raised};
 use crate::store::session::Shared;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
@@ -32,6 +33,10 @@ impl std::fmt::Debug for Core {
 
 impl Core {
     pub(crate) fn new(odm: &Odm, meta: &'static DocumentMeta, session: Option<Shared>) -> Core {
+        let mut odm = odm.clone();
+        if session.is_some() {
+            odm.within_transaction();
+        }
         // What copies depend on may not be lost when another server becomes the primary.
         let raw = if !odm.graph().is_depended_on(meta) {
             odm.database().collection(meta.collection)
@@ -43,7 +48,7 @@ impl Core {
         };
         Core {
             meta,
-            odm: odm.clone(),
+            odm,
             raw,
             session,
         }
@@ -63,6 +68,31 @@ impl Core {
 
     pub(crate) fn session(&self) -> Option<&Shared> {
         self.session.as_ref()
+    }
+
+    /// Adds options of one operation.
+    pub(crate) fn add_options(&mut self, mut options: Options) {
+        if self.session.is_some() {
+            options.note_misplaced();
+        }
+        self.odm.add_options(options);
+    }
+
+    /// The write concern of the application's own writes, where the handle or the operation has one.
+    pub(crate) fn concern(&self) -> Option<WriteConcern> {
+        let concern = self.odm.options()?.write_concern.as_ref()?;
+        Some(match self.odm.graph().is_depended_on(self.meta) {
+            true => raised(concern),
+            false => concern.clone(),
+        })
+    }
+
+    /// Refuses options that an operation can't have.
+    ///
+    /// # Errors
+    /// [`Error::Query`], with the option.
+    pub(crate) fn may_have_options(&self) -> Result<()> {
+        self.odm.may_have_options(self.meta.collection)
     }
 
     /// The same collection within a session, or out of one.
@@ -91,10 +121,11 @@ impl Core {
         take: Take<'a>,
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         async move {
+            self.may_have_options()?;
             let trace = self.trace("get");
             trace
                 .run(async {
-                    let found = act!(self.session(), self.raw.find_one(doc! { "_id": id }));
+                    let found = act!(self, read, self.raw.find_one(doc! { "_id": id }));
                     let found = found.map_err(|error| self.error(error))?;
                     if let Some(found) = &found {
                         take(found)?;
@@ -107,47 +138,63 @@ impl Core {
     }
 }
 
-/// Executes an action of the driver, in the session if there is one. An action is up to 1 kB of options: given as an expression, it is
-/// made after the session is locked, so that the future does not hold it meanwhile.
+/// Executes an action of the driver with the [options](crate::options::Options) of its kind, in its session if it has one. An
+/// action is up to 1 kB of options: given as an expression, it is made after the session is locked, so that the future does not hold
+/// it meanwhile.
 macro_rules! act {
-    ($session:expr, $action:expr) => {
-        match $session {
-            Some(session) => {
-                let outcome = {
-                    let mut locked = session.lock().await;
-                    $action.session(&mut *locked).await
-                };
-                session.noted(outcome)
-            }
-            None => $action.await,
+    ($on:expr, $kind:ident, $action:expr) => {{
+        let on = $on;
+        match $crate::store::causal::hold(on.session(), on.odm()) {
+            None => $crate::store::options::with_options!(on, false, $kind, $action).await,
+            Some(hold) => match hold.take().await {
+                Err(error) => Err(error),
+                Ok(mut held) => {
+                    let action =
+                        $crate::store::options::with_options!(on, hold.is_transaction(), $kind, $action);
+                    let outcome = action.session(&mut *held).await;
+                    held.end(outcome)
+                }
+            },
         }
-    };
+    }};
 }
 pub(crate) use act;
 
 /// Executes an action of the driver that returns a cursor: its batches, each read by `$read`. The session is free between two
 /// of them, for other operations of the transaction.
 macro_rules! batches {
-    ($session:expr, $action:expr, $meta:expr, $read:expr) => {{
+    ($on:expr, $action:expr, $meta:expr, $read:expr) => {{
         use futures::stream::StreamExt as _;
-        let (meta, read) = ($meta, $read);
+        let (on, meta, read) = ($on, $meta, $read);
         let failed = move |error| $crate::store::map::Context::of(meta).driver(error);
         let read = move |batch: mongodb::error::Result<_>| read(batch.map_err(failed)?);
-        match $session {
-            None => $action.batch().await.map_err(failed)?.map(read).boxed(),
-            Some(session) => {
-                let session = session.clone();
-                let cursor = {
-                    let mut locked = session.lock().await;
-                    $action.session(&mut *locked).batch().await.map_err(failed)?
-                };
-                futures::stream::unfold((cursor, session, read), async |(mut cursor, session, read)| {
-                    let next = {
-                        let mut locked = session.lock().await;
-                        cursor.stream(&mut locked).next().await
-                    };
-                    next.map(|batch| (read(batch), (cursor, session, read)))
-                })
+        match $crate::store::causal::hold(on.session(), on.odm()) {
+            None => {
+                let action = $crate::store::options::with_options!(on, false, read, $action);
+                action.batch().await.map_err(failed)?.map(read).boxed()
+            }
+            Some(hold) => {
+                let mut held = hold.take().await.map_err(failed)?;
+                let action = $crate::store::options::with_options!(on, hold.is_transaction(), read, $action);
+                let cursor = action.session(&mut *held).batch().await.map_err(failed)?;
+                let session = held.of_cursor();
+                futures::stream::unfold(
+                    (cursor, session, read),
+                    async |(mut cursor, mut session, read)| {
+                        let next = match &mut session {
+                            $crate::store::causal::CursorSession::Transaction(shared) => {
+                                let mut locked = shared.lock().await;
+                                cursor.stream(&mut locked).next().await
+                            }
+                            $crate::store::causal::CursorSession::Causal(clock, own) => {
+                                let next = cursor.stream(own).next().await;
+                                clock.end(own);
+                                next
+                            }
+                        };
+                        next.map(|batch| (read(batch), (cursor, session, read)))
+                    },
+                )
                 .boxed()
             }
         }

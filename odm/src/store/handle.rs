@@ -5,8 +5,10 @@ use crate::graph::edge::Edge;
 use crate::graph::known::Unknown;
 use crate::model::document::{DocumentMeta, Model};
 use crate::store::age::Age;
+use crate::store::causal::Clock;
 use crate::store::fan_out::FanOut;
 use crate::store::looked::Looked;
+use crate::store::options::{HandleOptions, Options};
 use crate::store::queue::Queue;
 use crate::store::server::Server;
 use crate::{Error, Result};
@@ -39,6 +41,9 @@ pub struct Odm {
     unknown: bool,
     /// How long stored declarations are held, where that is said.
     holding: Option<Duration>,
+    options: HandleOptions,
+    /// The times that its operations have seen, where they are causally consistent.
+    clock: Option<Clock>,
 }
 
 struct Inner {
@@ -126,6 +131,8 @@ impl Odm {
             fan_out: FanOut::new(),
             unknown: false,
             holding: None,
+            options: HandleOptions::default(),
+            clock: None,
         }
     }
 
@@ -197,6 +204,76 @@ impl Odm {
     pub fn allow_unknown_copies(mut self) -> Odm {
         self.unknown = true;
         self
+    }
+
+    /// Gives all operations of this handle these options. Those that are not among them stay as they are.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # fn example(odm: Odm) -> Odm {
+    /// odm.with_options(odm::options::Options::new().comment("nightly report"))
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_options(mut self, options: Options) -> Odm {
+        self.options.add(options);
+        self
+    }
+
+    /// A handle whose operations are causally consistent: each read sees what the operations before it, of this handle and its
+    /// clones, have read and written, also on a secondary.
+    ///
+    /// That holds across the election of another primary only with the read concern and the write concern `majority`. On a standalone
+    /// server, which has no other to read from, it changes nothing. See [the manual](https://www.mongodb.com/docs/manual/core/causal-consistency-read-write-concerns/).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, kate: Person) -> odm::Result<()> {
+    /// use odm::mongodb::options::ReadPreference;
+    ///
+    /// // One for each request of a user, say.
+    /// let odm = odm.causally_consistent();
+    /// let people = odm.collection::<Person>();
+    /// people.update(&kate).inc(|p| p.age, 1).await?;
+    /// let secondary = ReadPreference::SecondaryPreferred { options: None };
+    /// let older = people.find(|p| p.age.eq(kate.age + 1)).read_preference(secondary).one().await?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn causally_consistent(mut self) -> Odm {
+        self.clock = Some(Clock::default());
+        self
+    }
+
+    pub(crate) fn options(&self) -> Option<&Options> {
+        self.options.get()
+    }
+
+    pub(crate) fn add_options(&mut self, options: Options) {
+        self.options.add(options);
+    }
+
+    /// Refuses options that an operation can't have.
+    ///
+    /// # Errors
+    /// [`Error::Query`], with the option.
+    pub(crate) fn may_have_options(&self, collection: &'static str) -> Result<()> {
+        match self.options().and_then(Options::refused) {
+            None => Ok(()),
+            Some(message) => Err(Error::Query { collection, message }),
+        }
+    }
+
+    /// Takes off the options that an operation of a transaction can't have.
+    pub(crate) fn within_transaction(&mut self) {
+        if let Some(options) = self.options.get() {
+            let within = options.within_transaction();
+            self.options.set(within);
+        }
+    }
+
+    pub(crate) fn clock(&self) -> Option<&Clock> {
+        self.clock.as_ref()
     }
 
     pub(crate) fn allows_unknown(&self) -> bool {

@@ -8,7 +8,7 @@ use crate::store::queue::QueueKey;
 use crate::store::transaction::Shared;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
-use mongodb::bson::{self, Bson, Document, RawDocumentBuf, cstr, doc};
+use mongodb::bson::{self, Bson, Document, RawBson, RawDocumentBuf, cstr, doc};
 use mongodb::options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -45,12 +45,14 @@ macro_rules! collect {
     ($scope:expr, $meta:expr, $action:expr) => {{
         let failed = |error| crate::store::map::Context::of($meta).driver(error);
         $scope.trip();
-        match $scope.session {
-            None => $action.await.map_err(failed)?.try_collect().await.map_err(failed),
-            Some(session) => {
-                let mut session = session.lock().await;
-                let mut cursor = $action.session(&mut *session).await.map_err(failed)?;
-                cursor.stream(&mut session).try_collect().await.map_err(failed)
+        let action = crate::store::options::with_options!($scope, false, own, $action);
+        match crate::store::causal::hold($scope.session, $scope.odm) {
+            None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
+            Some(hold) => {
+                let mut session = hold.take().await.map_err(failed)?;
+                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
+                let all = cursor.stream(&mut session).try_collect().await;
+                session.read(all).map_err(failed)
             }
         }
     }};
@@ -96,6 +98,20 @@ impl Scope<'_> {
             lease: Some(lease),
             ..*self
         }
+    }
+
+    pub(crate) fn odm(&self) -> &Odm {
+        self.odm
+    }
+
+    pub(crate) fn session(&self) -> Option<&Shared> {
+        self.session
+    }
+
+    /// The library's own writes have the concern of their collection.
+    #[allow(clippy::unused_self)]
+    pub(crate) fn concern(&self) -> Option<WriteConcern> {
+        None
     }
 
     pub(crate) fn trip(&self) {
@@ -171,6 +187,7 @@ impl Scope<'_> {
             (None, _) if self.odm.graph().is_depended_on(meta) => Some(&majority),
             (None, own) => own,
         };
+        let comment = self.odm.options().and_then(|options| options.comment.as_ref());
         let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(concern).ok());
         let mut matched = 0;
         let in_transaction = self.session.is_some();
@@ -199,10 +216,13 @@ impl Scope<'_> {
             if let Some(concern) = &concern {
                 command.append(cstr!("writeConcern"), concern.clone());
             }
+            if let Some(comment) = comment.and_then(|comment| RawBson::try_from(comment.clone()).ok()) {
+                command.append(cstr!("comment"), comment);
+            }
             let send = async |command: RawDocumentBuf| {
                 let action = self.odm.database().run_raw_command(command);
                 self.trip();
-                crate::store::core::act!(self.session, action)
+                crate::store::core::act!(self, command, action)
             };
             let reply = if past {
                 let mut unvalidated = command.clone();

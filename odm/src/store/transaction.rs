@@ -1,6 +1,7 @@
 //! Runs transactions, by the driver's rules for retrying them.
 
 use crate::error::driver::DriverText;
+use crate::store::options::raised;
 use crate::store::queue::{QueueKey, Turns, at_random};
 use crate::store::session::End;
 use crate::{Error, Odm, Result};
@@ -213,9 +214,12 @@ impl Run {
 
     fn begin(&mut self) -> BoxFuture<'_, Result<Shared>> {
         async move {
+            let options = self.odm.options();
+            let concern = options.and_then(|options| options.write_concern.as_ref());
             let options = TransactionOptions::builder()
                 .read_concern(ReadConcern::snapshot())
-                .write_concern(WriteConcern::majority())
+                .write_concern(concern.map_or_else(WriteConcern::majority, raised))
+                .max_commit_time(options.and_then(|options| options.max_time))
                 // Else it would be the client's, and a transaction is refused where that is another.
                 .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
                 .build();

@@ -43,8 +43,31 @@ pub(super) fn statements(sent: &Sent) -> Vec<Document> {
         .collect()
 }
 
+/// Whether a statement names its documents by `_id`, whose index each collection has. A stand-in may not say so of a write.
+fn is_by_id(statement: &Document) -> bool {
+    let of_list = |list: &str| {
+        let statements = statement.get_array(list).ok()?;
+        statements.first()?.as_document()?.get_document("q").ok()
+    };
+    let condition = ["filter", "query"]
+        .into_iter()
+        .find_map(|name| statement.get_document(name).ok())
+        .or_else(|| of_list("updates"))
+        .or_else(|| of_list("deletes"));
+    match condition.and_then(|condition| condition.get("_id")) {
+        Some(Bson::Document(operators)) => operators
+            .keys()
+            .all(|name| ["$eq", "$in"].contains(&name.as_str())),
+        Some(Bson::RegularExpression(_)) | None => false,
+        Some(_) => true,
+    }
+}
+
 /// Whether the server reads a whole collection for a statement.
 pub(super) async fn is_scan(db: &Database, statement: &Document) -> mongodb::error::Result<bool> {
+    if is_by_id(statement) {
+        return Ok(false);
+    }
     let reply = db
         .run_command(doc! { "explain": statement.clone(), "verbosity": "queryPlanner" })
         .await?;
@@ -96,6 +119,22 @@ mod tests {
             statements[1],
             doc! { "update": "people", "updates": [{ "q": { "age": 3 }, "u": {} }] }
         );
+    }
+
+    #[test]
+    fn a_statement_by_id_reads_no_whole_collection() {
+        assert!(is_by_id(
+            &doc! { "update": "a", "updates": [{ "q": { "_id": 1, "n": { "$not": { "$gt": 1 } } } }] }
+        ));
+        assert!(is_by_id(
+            &doc! { "find": "a", "filter": { "_id": { "$in": [1, 2] } } }
+        ));
+        assert!(!is_by_id(
+            &doc! { "find": "a", "filter": { "_id": { "$gt": 1 } } }
+        ));
+        assert!(!is_by_id(
+            &doc! { "delete": "a", "deletes": [{ "q": { "n": 1 } }] }
+        ));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod items;
 mod items_that_meet_nothing;
 mod one_by_condition;
 mod operations;
+mod options;
 mod racing_upserts;
 mod replacing;
 mod upserts;

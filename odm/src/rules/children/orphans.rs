@@ -62,7 +62,7 @@ pub(crate) async fn insert(scope: &Scope<'_>, parents: Vec<(String, Vec<Bson>)>)
     if !notes.is_empty() {
         let edges = scope.odm.database().collection::<Document>(EDGES);
         scope.trip();
-        crate::store::core::act!(scope.session, edges.insert_many(notes))?;
+        crate::store::core::act!(scope, write, edges.insert_many(notes))?;
     }
     Ok(tokens)
 }
