@@ -92,6 +92,7 @@ pages! {
     updating => "src/updating.md";
     bulk_and_transactions => "src/bulk-and-transactions.md";
     aggregation => "src/aggregation.md";
+    options => "src/options.md";
     schema => "src/schema.md";
     errors => "src/errors.md";
     user_input => "src/user-input.md";

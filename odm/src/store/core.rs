@@ -2,6 +2,7 @@
 
 use crate::model::document::DocumentMeta;
 use crate::store::batches::Take;
+use crate::store::held::Hold;
 use crate::store::options::{Options, raised};
 use crate::store::session::Shared;
 use crate::store::trace::Trace;
@@ -138,13 +139,23 @@ impl Core {
     }
 }
 
+/// The session that an action of this handle has, within a transaction or not.
+pub(crate) fn hold<'a>(session: Option<&'a Shared>, odm: &'a Odm) -> Option<Hold<'a>> {
+    match session {
+        Some(shared) => Some(Hold::Transaction(shared)),
+        None => odm
+            .clock()
+            .map(|clock| Hold::Causal(odm.database().client(), clock)),
+    }
+}
+
 /// Executes an action of the driver with the [options](crate::options::Options) of its kind, in its session if it has one. An
 /// action is up to 1 kB of options: given as an expression, it is made after the session is locked, so that the future does not hold
 /// it meanwhile.
 macro_rules! act {
     ($on:expr, $kind:ident, $action:expr) => {{
         let on = $on;
-        match $crate::store::causal::hold(on.session(), on.odm()) {
+        match $crate::store::core::hold(on.session(), on.odm()) {
             None => $crate::store::options::with_options!(on, false, $kind, $action).await,
             Some(hold) => match hold.take().await {
                 Err(error) => Err(error),
@@ -168,7 +179,7 @@ macro_rules! batches {
         let (on, meta, read) = ($on, $meta, $read);
         let failed = move |error| $crate::store::map::Context::of(meta).driver(error);
         let read = move |batch: mongodb::error::Result<_>| read(batch.map_err(failed)?);
-        match $crate::store::causal::hold(on.session(), on.odm()) {
+        match $crate::store::core::hold(on.session(), on.odm()) {
             None => {
                 let action = $crate::store::options::with_options!(on, false, read, $action);
                 action.batch().await.map_err(failed)?.map(read).boxed()
@@ -182,11 +193,11 @@ macro_rules! batches {
                     (cursor, session, read),
                     async |(mut cursor, mut session, read)| {
                         let next = match &mut session {
-                            $crate::store::causal::CursorSession::Transaction(shared) => {
+                            $crate::store::held::CursorSession::Transaction(shared) => {
                                 let mut locked = shared.lock().await;
                                 cursor.stream(&mut locked).next().await
                             }
-                            $crate::store::causal::CursorSession::Causal(clock, own) => {
+                            $crate::store::held::CursorSession::Causal(clock, own) => {
                                 let next = cursor.stream(own).next().await;
                                 clock.end(own);
                                 next

@@ -5,7 +5,7 @@ use crate::graph::edge::Edge;
 use crate::graph::known::Unknown;
 use crate::model::document::{DocumentMeta, Model};
 use crate::store::age::Age;
-use crate::store::causal::Clock;
+use crate::store::clock::Clock;
 use crate::store::fan_out::FanOut;
 use crate::store::looked::Looked;
 use crate::store::options::{HandleOptions, Options};

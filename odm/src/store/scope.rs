@@ -46,7 +46,7 @@ macro_rules! collect {
         let failed = |error| crate::store::map::Context::of($meta).driver(error);
         $scope.trip();
         let action = crate::store::options::with_options!($scope, false, own, $action);
-        match crate::store::causal::hold($scope.session, $scope.odm) {
+        match crate::store::core::hold($scope.session, $scope.odm) {
             None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
             Some(hold) => {
                 let mut session = hold.take().await.map_err(failed)?;

@@ -161,7 +161,11 @@ fn each_kind_of_write_has_the_comment_and_the_write_concern() {
         let readings = odm.collection::<Reading>().with_options(options.clone());
         let has_them = |command: Bson| {
             assert_eq!(command.get("comment"), Some(&"import".into()), "{command}");
-            assert_eq!(command.get("writeConcern"), Some(&stored.clone().into()), "{command}");
+            assert_eq!(
+                command.get("writeConcern"),
+                Some(&stored.clone().into()),
+                "{command}"
+            );
         };
         let reading = |id| Reading {
             id,
@@ -302,7 +306,10 @@ fn a_transaction_has_the_concern_of_its_handle_and_an_operation_of_it_none() {
         assert_eq!(one("update").get("comment"), Some(&"pay".into()));
         assert_eq!(one("update").get("writeConcern"), None);
         let raised = doc! { "w": "majority", "wtimeout": 7_000 };
-        assert_eq!(one("commitTransaction").get("writeConcern"), Some(&raised.clone().into()));
+        assert_eq!(
+            one("commitTransaction").get("writeConcern"),
+            Some(&raised.clone().into())
+        );
         let begun = one("find").get_document("readConcern").unwrap();
         assert_eq!(begun.get("level"), Some(&"snapshot".into()));
     });

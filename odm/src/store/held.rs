@@ -1,57 +1,11 @@
-//! Causal consistency without a transaction: the times that the operations of a handle have seen.
+//! The session of an action of the driver: a transaction's, or one of its own where the handle is causally consistent.
 
-use crate::Odm;
+use crate::store::clock::Clock;
 use crate::store::session::Shared;
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::ClientSession;
-use mongodb::ClusterTime;
-use mongodb::bson::Timestamp;
+use mongodb::{Client, ClientSession};
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::MutexGuard;
-
-/// The latest times that the operations of a causally consistent handle have seen. Each operation has a session of its own that begins
-/// with them, so that operations need not wait for each other as those of one session would.
-#[derive(Clone, Default)]
-pub(crate) struct Clock(Arc<Mutex<Times>>);
-
-#[derive(Default)]
-struct Times {
-    cluster: Option<ClusterTime>,
-    operation: Option<Timestamp>,
-}
-
-impl Clock {
-    fn times(&self) -> std::sync::MutexGuard<'_, Times> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn begin(&self, odm: &Odm) -> mongodb::error::Result<ClientSession> {
-        let mut session = odm
-            .database()
-            .client()
-            .start_session()
-            .causal_consistency(true)
-            .await?;
-        let times = self.times();
-        if let Some(cluster) = &times.cluster {
-            session.advance_cluster_time(cluster);
-        }
-        if let Some(operation) = times.operation {
-            session.advance_operation_time(operation);
-        }
-        Ok(session)
-    }
-
-    pub(crate) fn end(&self, session: &ClientSession) {
-        let mut times = self.times();
-        let cluster = session.cluster_time();
-        if cluster.is_some_and(|seen| times.cluster.as_ref().is_none_or(|known| known < seen)) {
-            times.cluster = cluster.cloned();
-        }
-        times.operation = times.operation.max(session.operation_time());
-    }
-}
 
 /// The session of one action of the driver.
 pub(crate) enum Held<'a> {
@@ -65,15 +19,7 @@ pub(crate) enum Held<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Hold<'a> {
     Transaction(&'a Shared),
-    Causal(&'a Odm, &'a Clock),
-}
-
-/// The session that an action of this handle has, within a transaction or not.
-pub(crate) fn hold<'a>(session: Option<&'a Shared>, odm: &'a Odm) -> Option<Hold<'a>> {
-    match session {
-        Some(shared) => Some(Hold::Transaction(shared)),
-        None => odm.clock().map(|clock| Hold::Causal(odm, clock)),
-    }
+    Causal(&'a Client, &'a Clock),
 }
 
 impl<'a> Hold<'a> {
@@ -85,7 +31,7 @@ impl<'a> Hold<'a> {
         async move {
             Ok(match self {
                 Hold::Transaction(shared) => Held::Transaction(shared, shared.lock().await),
-                Hold::Causal(odm, clock) => Held::Causal(clock, Box::new(clock.begin(odm).await?)),
+                Hold::Causal(client, clock) => Held::Causal(clock, Box::new(clock.begin(client).await?)),
             })
         }
         .boxed()
