@@ -530,6 +530,7 @@ pub use odm_derive::Embed;
 /// assert_eq!(<Title as Projection<Movie>>::fields(), ["title"]);
 /// ```
 pub use odm_derive::Projection;
+pub use query::expr;
 pub use query::filter::Filter;
 pub use store::{action, options, server};
 pub use tx::{Handle, Tx};

@@ -274,6 +274,13 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
     if is_idle {
         return Ok(Verdict::Nothing);
     }
+    for computed in built.guards.iter().filter_map(Guard::computed) {
+        let result = result_of(core, &one.id, &computed.value).await?;
+        execution.trace.more(1);
+        if let Some(error) = computed.refusal(meta.collection, &one.id, result.as_ref()) {
+            return Ok(Verdict::Refused(error));
+        }
+    }
     for guard in &built.guards {
         let (Some(items), Some(error)) = (guard.offenders(), guard.offence(meta.collection, &one.id)) else {
             continue;
@@ -557,6 +564,18 @@ async fn peek_items(
         _ => None,
     };
     Ok((stored, first("idle").is_some()))
+}
+
+/// The result of an expression on one document.
+async fn result_of(core: &Core, id: &Bson, expression: &Bson) -> Result<Option<Bson>> {
+    let pipeline = vec![
+        doc! { "$match": { "_id": { "$eq": id } } },
+        doc! { "$project": { "_id": 0, "result": expression } },
+    ];
+    let trips = AtomicU64::new(0);
+    let scope = scope::Scope::new(core.odm(), core.session(), &trips);
+    let found = scope.aggregate(core.meta(), pipeline).await?.pop();
+    Ok(found.and_then(|mut found| found.remove("result")))
 }
 
 /// The value at a dotted name.

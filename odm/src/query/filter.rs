@@ -7,6 +7,7 @@ use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, PlainlySto
 use crate::model::value::{List, Ordered, Text, Value, Whole};
 use crate::query::condition::{condition, in_array, is_of_items};
 use crate::query::equal::Place;
+use crate::query::expr::Comparand;
 use crate::query::operand::{Operand, encode_bson};
 use crate::query::seen::{Asked, Seen};
 use crate::{Error, Result};
@@ -170,7 +171,7 @@ impl<R> Filter<R> {
     }
 
     /// On the value of a field as a reader sees it, or of items of its array: where it is missing, its default.
-    fn of_field<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
+    pub(crate) fn of_field<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
         let seen = value.as_ref().ok();
         let seen = seen.and_then(|value| Seen::of(P::WAY, Asked::Operator(operator, value)));
         Filter::of_value::<P>(operator, value, item).seen(P::PATH, seen)
@@ -336,11 +337,11 @@ pub fn text<R>(search: impl Into<String>) -> Filter<R> {
 macro_rules! comparisons {
     ($bound:ident: $($(#[$doc:meta])* $name:ident => $operator:literal;)*) => {$(
         $(#[$doc])*
-        pub fn $name(self, value: impl Operand<T>) -> Filter<R>
+        pub fn $name(self, value: impl Comparand<T, R>) -> Filter<R>
         where
             P: Holds<T, As: $bound<T>>,
         {
-            Filter::of_field::<P>($operator, encode_bson::<T, C>(P::PATH, value), false)
+            value.compared_by::<P, C>($operator)
         }
     )*};
 }

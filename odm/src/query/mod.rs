@@ -7,6 +7,7 @@ pub(crate) mod aggregate;
 pub(crate) mod condition;
 pub(crate) mod equal;
 pub(crate) mod explain;
+pub mod expr;
 pub(crate) mod filter;
 pub(crate) mod find;
 mod flattened;

@@ -3,6 +3,7 @@
 
 mod builders;
 mod bulk;
+mod computing;
 mod input;
 mod items;
 mod items_that_meet_nothing;

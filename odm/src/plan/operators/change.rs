@@ -1,11 +1,12 @@
 //! The methods that describe changes: one for each of MongoDB's update operators.
 
-use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, Writable};
+use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, PlainlyStored, Single, Writable};
 use crate::model::value::{Array, List, Numeric, Removable};
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
 use crate::query::condition::below;
 use crate::query::equal::Place;
+use crate::query::expr::{Expr, Takes};
 use crate::query::filter::{Element, Filter, of_item, on_items};
 use crate::query::operand::{Operand, encode, encode_bson};
 use mongodb::bson::{Bson, Document, doc};
@@ -111,6 +112,43 @@ pub trait Change<R: Rooted>: Sized {
         self.changes()
             .put("$unset", P::PATH, Bson::String(String::new()), never);
         self.changes().without_aliases(P::PATH, P::FIELD);
+        self
+    }
+
+    /// Sets the field to what the server computes from the stored document. All expressions of an update see the document as it
+    /// was before.
+    ///
+    /// The result keeps the declared bounds of the field and the range of its type: the update's own filter checks them, so a
+    /// document where it does not is left as it is ([`Error::Invalid`](crate::Error::Invalid), with the computed value;
+    /// [`Error::IsNull`](crate::Error::IsNull) where it is `null` and the field is no `Option`).
+    ///
+    /// The update is sent as a pipeline. It can't be an upsert, and changes of array items by a condition, `push_into`, and changes in
+    /// MongoDB's own words can't stand beside it ([`Error::Query`](crate::Error::Query)).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
+    /// use odm::expr::expr;
+    ///
+    /// // Half a percent of interest, and at least one cent.
+    /// accounts
+    ///     .update_where(|a| a.cents.gt(0))
+    ///     .compute(|a| a.cents, |a| expr(a.cents) + (expr(a.cents) / 200).floor().max(odm::expr::value(1)))
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    fn compute<V, P: Single, C: Codec<V> + Writable + PlainlyStored, K>(
+        mut self,
+        field: impl FnOnce(<R as Rooted>::Paths) -> Path<R, V, P, C>,
+        value: impl FnOnce(<R as Rooted>::Paths) -> Expr<R, K>,
+    ) -> Self
+    where
+        R: crate::Document,
+        V: Takes<K>,
+    {
+        field(R::rooted());
+        let value = value(R::rooted()).into_bson();
+        self.changes().computed(P::PATH, P::FIELD, value);
         self
     }
 

@@ -5,6 +5,7 @@
 
 use crate::model::shape::{FieldMeta, Shape};
 use crate::model::{compare, default, shape};
+use crate::plan::operators::computed::COMPUTE;
 use mongodb::bson::{Bson, Document, doc};
 
 /// A default that a change begins with where the field is missing.
@@ -26,7 +27,7 @@ pub(crate) fn all(shape: Shape, operators: &Document, upsert: bool) -> Vec<Fill>
         // A value that is set does not begin with a default; the struct that it is set in may.
         let begins = |name: &str| match operator.as_str() {
             "$setOnInsert" => false,
-            "$set" | "$unset" | "$currentDate" => name.contains('.'),
+            "$set" | "$unset" | "$currentDate" | COMPUTE => name.contains('.'),
             _ => true,
         };
         for (name, value) in names.filter(|(name, _)| begins(name) && meets_default(shape, name, upsert)) {
@@ -56,7 +57,7 @@ pub(crate) fn all(shape: Shape, operators: &Document, upsert: bool) -> Vec<Fill>
 /// Whether the outcome on the default differs from that on nothing.
 fn depends(operator: &str, value: &Bson, default: &Bson) -> bool {
     match operator {
-        "$set" | "$unset" | "$currentDate" => false,
+        "$set" | "$unset" | "$currentDate" | COMPUTE => false,
         "$inc" | "$mul" => !compare::same(default, &Bson::Int32(0)),
         "$min" | "$max" => !compare::same(default, value),
         _ => !is_empty(default),
@@ -276,6 +277,7 @@ pub(crate) fn pipeline(
             let path = format!("${name}");
             let expression = match operator.as_str() {
                 "$set" => literal(value).into(),
+                COMPUTE => value.clone(),
                 "$unset" => {
                     unset.push(Bson::String(name.clone()));
                     continue;

@@ -2,6 +2,7 @@
 
 use crate::model::shape::FieldMeta;
 use crate::plan::operators::around::Around;
+use crate::plan::operators::computed::Computed;
 use crate::plan::operators::range::Limit;
 use crate::query::condition::{at_most, condition, in_array};
 use crate::query::equal::Place;
@@ -96,6 +97,8 @@ pub(crate) enum Guard {
     Around(Around),
     /// There are items for an update that does nothing else: one of these conditions holds.
     Met { any: Vec<Document> },
+    /// The field takes what is computed for it.
+    Computed(Box<Computed>),
 }
 
 /// An item that comes to an array, unless one equals it.
@@ -137,6 +140,7 @@ impl Guard {
                 }
             }
             Guard::Absent(added) => added.absent.clone(),
+            Guard::Computed(computed) => computed.condition(),
             Guard::Entries { name, keys, max } => entries(name, keys, *max),
             Guard::Sum { name, limit } => doc! { name: limit.condition() },
             Guard::Base { name, .. } => doc! { name: { "$exists": true } },
@@ -167,6 +171,7 @@ impl Guard {
     pub(crate) fn name(&self) -> &str {
         match self {
             Guard::Absent(added) => &added.name,
+            Guard::Computed(computed) => &computed.name,
             Guard::Room { name, .. }
             | Guard::Entries { name, .. }
             | Guard::Sum { name, .. }
@@ -194,7 +199,19 @@ impl Guard {
 
     /// Whether it keeps the range of an integer type, where nothing tighter is declared.
     pub(crate) fn is_of_type(&self) -> bool {
-        matches!(self, Guard::Sum { limit, .. } | Guard::Items { limit, .. } if limit.is_of_type())
+        match self {
+            Guard::Sum { limit, .. } | Guard::Items { limit, .. } => limit.is_of_type(),
+            Guard::Computed(computed) => computed.is_of_type,
+            _ => false,
+        }
+    }
+
+    /// What is computed, of which only the server can say the result.
+    pub(crate) fn computed(&self) -> Option<&Computed> {
+        match self {
+            Guard::Computed(computed) => Some(computed),
+            _ => None,
+        }
     }
 
     /// Whether it holds back only what has nothing to do: such a document is as it was to be.

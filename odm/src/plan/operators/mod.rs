@@ -7,6 +7,7 @@ use crate::model::path::{Codec, Path, Plain, Root};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::Array;
 use crate::model::{default, shape};
+use crate::plan::operators::computed::{COMPUTE, Computed};
 use crate::plan::operators::guard::Added;
 use crate::plan::operators::names::{joined, joined_names};
 use crate::plan::operators::range::{Limits, Range};
@@ -20,6 +21,7 @@ use std::marker::PhantomData;
 
 pub(crate) mod around;
 pub(crate) mod change;
+pub(crate) mod computed;
 pub(crate) mod fill;
 pub(crate) mod growth;
 pub(crate) mod guard;
@@ -307,7 +309,8 @@ impl Built {
 
     /// Whether it is its operators alone: it holds for each document, and changes it.
     pub(crate) fn is_plain(&self) -> bool {
-        self.is_one_statement() && self.guards.is_empty() && self.array_filters.is_empty()
+        let is_document = !self.update.contains_key(COMPUTE);
+        is_document && self.is_one_statement() && self.guards.is_empty() && self.array_filters.is_empty()
     }
 
     /// Whether its operators and guards are all of it.
@@ -329,10 +332,14 @@ impl Built {
     }
 
     pub(crate) fn pipeline(&self) -> Option<Vec<Document>> {
-        let defaults = self
-            .defaults
-            .as_ref()
-            .filter(|defaults| !defaults.fills.is_empty())?;
+        let defaults = self.defaults.as_ref();
+        let defaults = match defaults.filter(|defaults| !defaults.fills.is_empty()) {
+            Some(defaults) => defaults,
+            None if self.update.contains_key(COMPUTE) => {
+                return fill::pipeline(&self.update, &[], false, None);
+            }
+            None => return None,
+        };
         let witness = defaults.always.first().copied();
         fill::pipeline(&self.update, &defaults.fills, defaults.upsert, witness)
     }
@@ -641,6 +648,31 @@ impl<R> Changes<R> {
             (None, Some(array)) => Range::of_items(array),
             (None, None) => Range::default(),
         }
+    }
+
+    /// Sets a field to the result of an expression: keeps it within its bounds.
+    fn computed(&mut self, name: &str, field: Option<&'static FieldMeta>, value: Bson) {
+        let guard = Computed::of(name, field, &value);
+        self.guards
+            .extend(guard.map(|guard| Guard::Computed(Box::new(guard))));
+        self.put(COMPUTE, name, computed::converted(field, value), never);
+        self.without_aliases(name, field);
+    }
+
+    /// Why an update with a computed field can't be sent, if it can't.
+    fn refused_computed(&self, upsert: bool) -> Option<&'static str> {
+        if !self.operators.contains_key(COMPUTE) {
+            return None;
+        }
+        if upsert {
+            return Some(
+                "an upsert has no document to compute a field from: insert the document by `insert`, or set a value",
+            );
+        }
+        let is_pipeline = fill::pipeline(&self.operators, &[], false, None).is_some();
+        let beside = "a computed field is sent in a pipeline, which has no place for changes of some items of an array, for `push_into`, \
+                      `pull_where` and for changes in MongoDB's own words: make those by an update of their own";
+        (!is_pipeline || !self.array_filters.is_empty() || !self.raw.is_empty()).then_some(beside)
     }
 
     /// Adds to a number: keeps it within its bounds.
@@ -1152,6 +1184,12 @@ impl Changes<()> {
                 collection: collection.to_owned(),
                 violations,
                 source: None,
+            });
+        }
+        if let Some(message) = self.refused_computed(upsert) {
+            return Err(Error::Query {
+                collection,
+                message: message.to_owned(),
             });
         }
         let takes = !upsert && self.only_takes();

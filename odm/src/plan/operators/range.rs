@@ -77,6 +77,16 @@ impl Range {
         tighter(&mut self.max, max, Ordering::Less);
     }
 
+    /// The least and the greatest number.
+    pub(crate) fn ends(&self) -> (Option<Number>, Option<Number>) {
+        (self.min.map(|end| end.number), self.max.map(|end| end.number))
+    }
+
+    /// Whether it is that of the integer type alone.
+    pub(crate) fn is_of_type(&self) -> bool {
+        [self.min, self.max].into_iter().flatten().all(|end| end.of_type)
+    }
+
     /// The bound that this number breaks.
     fn broken(&self, number: &Bson) -> Option<Rule> {
         let beyond = |end: Number, order| order_of(number, &bson(end)) == Some(order);

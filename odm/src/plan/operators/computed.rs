@@ -1,0 +1,107 @@
+//! Fields that the server computes from the stored document.
+
+use crate::model::compare::{bson, order_of};
+use crate::model::shape::{self, FieldMeta, MOST_WRAPPERS, Number, Shape};
+use crate::plan::operators::range::Range;
+use crate::{Error, Rule, Violation};
+use mongodb::bson::{Bson, Document, doc};
+use std::cmp::Ordering;
+
+/// The name of the operator among those of an update. MongoDB has none for it: the update is sent as a pipeline.
+pub(crate) const COMPUTE: &str = "$compute";
+
+/// What the result of an expression has to be, so that its field takes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Computed {
+    pub(crate) name: String,
+    /// The expression, without its conversion to the type of the field.
+    pub(crate) value: Bson,
+    min: Option<Number>,
+    max: Option<Number>,
+    /// Whether the field takes `null`.
+    null: bool,
+    /// Whether no bound is declared: the range is that of the type.
+    pub(crate) is_of_type: bool,
+}
+
+impl Computed {
+    /// `None` where the field takes every result.
+    pub(crate) fn of(name: &str, field: Option<&'static FieldMeta>, value: &Bson) -> Option<Computed> {
+        let range = field.map(Range::of).unwrap_or_default();
+        let (min, max) = range.ends();
+        let null = field.is_none_or(|field| shape::may_be_null(shape::of_field(field)));
+        if null && min.is_none() && max.is_none() {
+            return None;
+        }
+        Some(Computed {
+            name: name.to_owned(),
+            value: value.clone(),
+            min,
+            max,
+            null,
+            is_of_type: range.is_of_type(),
+        })
+    }
+
+    /// The condition that the result is one that the field takes.
+    pub(crate) fn condition(&self) -> Document {
+        let beside = |operator: &str, end: Number| doc! { operator: [&self.value, bson(end)] };
+        let mut all: Vec<Document> = Vec::new();
+        all.extend(self.min.map(|min| beside("$gte", min)));
+        all.extend(self.max.map(|max| beside("$lte", max)));
+        // To the server `null` is less than every value, and a missing one less than `null`.
+        if self.min.is_none() {
+            all.push(doc! { "$gt": [&self.value, Bson::Null] });
+        }
+        let mut condition = doc! { "$and": all };
+        if self.null {
+            condition = doc! { "$or": [{ "$lte": [&self.value, Bson::Null] }, condition] };
+        }
+        doc! { "$expr": condition }
+    }
+
+    /// Why the field does not take this result, if it does not.
+    pub(crate) fn refusal(
+        &self,
+        collection: &'static str,
+        id: &Bson,
+        result: Option<&Bson>,
+    ) -> Option<Error> {
+        let Some(result) = result.filter(|result| **result != Bson::Null) else {
+            return (!self.null).then(|| Error::IsNull {
+                collection,
+                id: Box::new(id.clone()),
+                field: self.name.clone(),
+            });
+        };
+        let beyond = |end: Number, order| order_of(result, &bson(end)) == Some(order);
+        let max = self.max.filter(|max| beyond(*max, Ordering::Greater));
+        let min = self.min.filter(|min| beyond(*min, Ordering::Less));
+        let rule = max.map(Rule::Max).or(min.map(Rule::Min))?;
+        let violation = Violation::new(self.name.as_str(), rule, Some(result.clone()));
+        Some(Error::Invalid {
+            collection: collection.to_owned(),
+            violations: vec![violation.stored_in(id)],
+            source: None,
+        })
+    }
+}
+
+/// The expression with its result in the type of the field.
+pub(crate) fn converted(field: Option<&'static FieldMeta>, value: Bson) -> Bson {
+    let mut shape = field.map(shape::of_field);
+    for _ in 0..MOST_WRAPPERS {
+        shape = match shape {
+            Some(Shape::Optional(inner)) => Some(inner()),
+            Some(Shape::Bounded(inner)) => Some(shape::of_field(inner)),
+            _ => break,
+        };
+    }
+    match shape {
+        Some(Shape::Int { .. }) => doc! { "$toInt": value }.into(),
+        Some(Shape::Long { .. }) => doc! { "$toLong": value }.into(),
+        Some(Shape::Double) => doc! { "$toDouble": value }.into(),
+        Some(Shape::Decimal) => doc! { "$toDecimal": value }.into(),
+        _ => value,
+    }
+}

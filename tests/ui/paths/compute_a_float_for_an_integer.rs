@@ -1,0 +1,23 @@
+//! An integer takes whole numbers only: what is to become of the rest is said.
+#![allow(unused)]
+use odm::expr::expr;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "lines")]
+struct Line {
+    #[serde(rename = "_id")]
+    id: i32,
+    price: i64,
+    name: String,
+    #[embed(max = 3)]
+    tags: Vec<String>,
+}
+
+async fn wrong(lines: Collection<Line>) {
+    lines.update(1).compute(|l| l.price, |l| expr(l.price) * 1.5);
+    lines.update(1).compute(|l| l.name, |l| expr(l.name));
+}
+
+fn main() {}

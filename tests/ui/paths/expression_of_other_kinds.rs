@@ -1,0 +1,35 @@
+//! Expressions of different kinds are neither compared nor computed with each other, and an array has none.
+#![allow(unused)]
+use odm::expr::{expr, value};
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "lines")]
+struct Line {
+    #[serde(rename = "_id")]
+    id: i32,
+    price: i64,
+    name: String,
+    at: DateTime,
+    #[embed(max = 3)]
+    tags: Vec<String>,
+    #[embed(max = 3)]
+    parts: Vec<Part>,
+}
+
+#[derive(Embed, Serialize, Deserialize)]
+struct Part {
+    qty: i32,
+}
+
+fn wrong(l: LineFields) {
+    l.price.gt(expr(l.name));
+    expr(l.price).lt(expr(l.at));
+    expr(l.name) + 1;
+    expr(l.at) + expr(l.at);
+    expr(l.tags);
+    expr(l.parts.qty);
+}
+
+fn main() {}
