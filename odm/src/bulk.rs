@@ -208,6 +208,65 @@ impl Bulk {
         self.add(T::META, what)
     }
 
+    /// Changes the document with this id, or inserts one with the changes if there is none: as
+    /// [`Update::upsert`](crate::Update::upsert). [`BulkDone::upserted`] counts those that were inserted.
+    ///
+    /// It is sent with the other writes, unless a declared bound or the range of an integer type can hold the change back, or rules
+    /// of references and copies apply to it: then it is an operation of its own between them.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, owner: ObjectId) -> odm::Result<()> {
+    /// let done = odm
+    ///     .bulk()
+    ///     .upsert::<Account>(&7, |a| a.set(|a| a.owner, owner).set(|a| a.cents, 0))
+    ///     .upsert::<Account>(&8, |a| a.set(|a| a.owner, owner).set(|a| a.cents, 0))
+    ///     .await?;
+    /// println!("{} inserted, {} found", done.upserted, done.matched);
+    /// # Ok(()) }
+    /// ```
+    pub fn upsert<T: Document + Insertable<T>>(
+        self,
+        target: impl Target<T>,
+        change: impl FnOnce(Changes<T>) -> Changes<T>,
+    ) -> Bulk {
+        let what = target.target_id().and_then(|id| {
+            let built = change(Changes::new()).build(true, crate::now())?;
+            let seen = target.seen_version();
+            let update = engine::Update::new(&self.odm, T::META, One { id, seen }, built, true)?;
+            Ok(What::Update(Box::new(update)))
+        });
+        self.add(T::META, what)
+    }
+
+    /// The same for the document with a unique key: the condition demands all fields of a declared unique index by equality, as
+    /// [`UpdateMany::upsert`](crate::UpdateMany::upsert) says.
+    ///
+    /// Any other condition is refused with [`Error::Query`].
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, names: Vec<(String, String)>) -> odm::Result<()> {
+    /// let mut bulk = odm.bulk().unordered();
+    /// for (email, name) in names {
+    ///     bulk = bulk.upsert_by::<Person>(|p| p.email.eq(email), |p| p.set(|p| p.name, name));
+    /// }
+    /// bulk.await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn upsert_by<T: Document + Insertable<T>>(
+        self,
+        key: impl FnOnce(T::Paths) -> Filter<T>,
+        change: impl FnOnce(Changes<T>) -> Changes<T>,
+    ) -> Bulk {
+        let what = key(T::paths()).into_upsert().and_then(|condition| {
+            let built = change(Changes::new()).build(true, crate::now())?;
+            let update = UpdateMany::upsert_in_bulk(&self.odm, T::META, condition, built)?;
+            Ok(What::UpdateMany(Box::new(update)))
+        });
+        self.add(T::META, what)
+    }
+
     /// The condition of the last [`update_where`](Bulk::update_where) or [`delete_where`](Bulk::delete_where) before this
     /// compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
     ///

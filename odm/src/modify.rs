@@ -1,5 +1,6 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
+use crate::encoded::encoded;
 use crate::engine::first::First;
 use crate::engine::{self, One, Operation, Outcome, Reply, Selection, What};
 use crate::plan::operators::change::Change;
@@ -90,6 +91,17 @@ pub struct Update<T: Document> {
     collation: Option<Collation>,
 }
 
+/// A document without its id.
+fn without_id(document: RawDocumentBuf) -> RawDocumentBuf {
+    let mut rest = RawDocumentBuf::new();
+    for (name, value) in document.iter().filter_map(|field| field.ok()) {
+        if name.as_str() != "_id" {
+            rest.append(name, value.to_owned());
+        }
+    }
+    rest
+}
+
 /// The document that an update changes.
 #[derive(Debug)]
 enum Which {
@@ -174,6 +186,27 @@ impl<T: Document> Update<T> {
     {
         self.upsert = true;
         self
+    }
+
+    /// As [`upsert`](Update::upsert), and what is inserted is this document, with the changes: the fields that the update changes have what
+    /// it makes of them, all others the values of the document. Its id is that of the update.
+    ///
+    /// The document is checked before anything is sent, as in an insertion.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
+    /// let new = NewAccount { id: 7, owner, cents: 0 };
+    /// accounts.update(&7).inc(|a| a.cents, 500).upsert_with(new).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn upsert_with(mut self, new: impl Insertable<T>) -> Self
+    where
+        T: Insertable<T>,
+    {
+        let new = encoded(new.fresh(crate::now())).map(|(_, raw)| raw);
+        self.changes.insert_whole(new.map(without_id));
+        self.upsert()
     }
 
     /// Gives the document as it is after the change.
@@ -566,6 +599,27 @@ impl<T: Document> UpdateMany<T> {
     {
         self.upsert = true;
         self
+    }
+
+    /// As [`upsert`](UpdateMany::upsert), and what is inserted is this document, with the changes: the fields that the update changes have what
+    /// it makes of them, all others the values of the document, unless the condition demands another one.
+    ///
+    /// The document is checked before anything is sent, as in an insertion.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
+    /// let new = NewAccount { id: 7, owner, cents: 0 };
+    /// accounts.update_where(|a| a.owner.eq(owner)).inc(|a| a.cents, 500).upsert_with(new).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn upsert_with(mut self, new: impl Insertable<T>) -> Self
+    where
+        T: Insertable<T>,
+    {
+        let new = encoded(new.fresh(crate::now())).map(|(_, raw)| raw);
+        self.changes.insert_whole(new);
+        self.upsert()
     }
 }
 

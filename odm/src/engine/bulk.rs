@@ -47,6 +47,7 @@ enum Stated<'w> {
         update: UpdateModifications,
         array_filters: &'w [Document],
         many: bool,
+        upsert: bool,
     },
     Delete {
         filter: &'w Document,
@@ -67,9 +68,21 @@ impl Statement<'_> {
         matches!(self.what, Stated::Update { many: true, .. })
     }
 
+    fn is_upsert(&self) -> bool {
+        matches!(self.what, Stated::Update { upsert: true, .. })
+    }
+
     /// Whether it should find exactly one document.
     fn finds_one(&self) -> bool {
-        matches!(self.what, Stated::Update { many: false, .. }) && !self.is_count
+        let is_of_one = matches!(
+            self.what,
+            Stated::Update {
+                many: false,
+                upsert: false,
+                ..
+            }
+        );
+        is_of_one && !self.is_count
     }
 
     /// As the server's command takes it.
@@ -81,8 +94,12 @@ impl Statement<'_> {
                 update,
                 array_filters,
                 many,
+                upsert,
             } => {
                 let mut statement = doc! { "q": *filter, "multi": many };
+                if *upsert {
+                    statement.insert("upsert", true);
+                }
                 match update {
                     UpdateModifications::Document(update) => statement.insert("u", update),
                     UpdateModifications::Pipeline(stages) => statement.insert("u", stages),
@@ -125,6 +142,7 @@ impl Statement<'_> {
                 update,
                 array_filters,
                 many,
+                upsert,
             } => {
                 let array_filters: Option<Vec<Bson>> = (!array_filters.is_empty())
                     .then(|| array_filters.iter().cloned().map(Bson::Document).collect());
@@ -143,6 +161,7 @@ impl Statement<'_> {
                         .filter(filter.clone())
                         .update(update)
                         .array_filters(array_filters)
+                        .upsert(upsert.then_some(true))
                         .build()
                         .into()
                 }
@@ -187,13 +206,20 @@ fn statements(writes: &[Write]) -> Result<Vec<Statement<'_>>> {
                 if let Some(idle) = &update.built.idle {
                     add(counting(idle, false), true)?;
                 }
-                add(updating(&update.filter, &update.built, false), false)?;
+                add(
+                    updating(&update.filter, &update.built, false, update.upsert),
+                    false,
+                )?;
             }
             What::UpdateMany(update) => {
                 if let Some(idle) = &update.built.idle {
                     add(counting(idle, true), true)?;
                 }
-                add(updating(&update.filter, &update.built, true), false)?;
+                let many = update.keys.is_empty();
+                add(
+                    updating(&update.filter, &update.built, many, update.upsert),
+                    false,
+                )?;
             }
             What::Replace(replace) => {
                 let pipeline = replace.made.as_ref().map(|made| made.pipeline.clone());
@@ -202,6 +228,7 @@ fn statements(writes: &[Write]) -> Result<Vec<Statement<'_>>> {
                     update: UpdateModifications::Pipeline(pipeline.unwrap_or_default()),
                     array_filters: &[],
                     many: false,
+                    upsert: false,
                 };
                 add(replacing, false)?;
             }
@@ -217,12 +244,13 @@ fn statements(writes: &[Write]) -> Result<Vec<Statement<'_>>> {
     Ok(all)
 }
 
-fn updating<'w>(filter: &'w Document, built: &'w Built, many: bool) -> Stated<'w> {
+fn updating<'w>(filter: &'w Document, built: &'w Built, many: bool, upsert: bool) -> Stated<'w> {
     Stated::Update {
         filter,
         update: built.modifications(),
         array_filters: &built.array_filters,
         many,
+        upsert,
     }
 }
 
@@ -233,6 +261,7 @@ fn counting(filter: &Document, many: bool) -> Stated<'_> {
         update: Built::nothing().modifications(),
         array_filters: &[],
         many,
+        upsert: false,
     }
 }
 
@@ -329,7 +358,7 @@ pub(super) async fn update_and_count(
     };
     let both = vec![
         statement(counting(idle, true), true),
-        statement(updating(&update.filter, &update.built, true), false),
+        statement(updating(&update.filter, &update.built, true, false), false),
     ];
     match runs(core.odm(), core.session(), both, true, UPDATE_AND_COUNT).await {
         Ok((done, trips)) => {
@@ -422,6 +451,7 @@ async fn one_command(
             matched: results.summary.matched_count.max(0) as u64,
             modified: results.summary.modified_count.max(0) as u64,
             deleted: results.summary.deleted_count.max(0) as u64,
+            upserted: results.summary.upserted_count.max(0) as u64,
             ..BulkDone::default()
         };
         // The document was found, and had nothing to change.
@@ -505,7 +535,9 @@ async fn runs(
             .take_while(|(next, raw)| {
                 // With its type, and its position as a name, in an array.
                 bytes += raw.as_bytes().len() + 8;
-                graph::is(next.meta, meta) && next.command() == command && bytes <= MAX_BYTES
+                // What an update of one has found is told from the sum of all, to which upserts add.
+                let is_alike = next.command() == command && next.is_upsert() == first.is_upsert();
+                graph::is(next.meta, meta) && is_alike && bytes <= MAX_BYTES
             })
             .count()
             .max(1);
@@ -571,7 +603,9 @@ async fn runs(
         match command {
             "insert" => done.inserted += n,
             "update" => {
-                done.matched += n;
+                let upserted = reply.get_array("upserted").map_or(0, Vec::len) as u64;
+                done.upserted += upserted;
+                done.matched += n.saturating_sub(upserted);
                 done.modified += number("nModified");
                 // With an update of many among them the sum does not tell what the others found.
                 if !sent.iter().any(|(statement, _)| statement.is_of_many()) {

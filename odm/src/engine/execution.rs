@@ -9,6 +9,17 @@ use crate::store::session::Shared;
 use crate::store::trace::Trace;
 use crate::{Error, Odm};
 
+/// How a write of several is executed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Way {
+    /// In one command with the others.
+    Together,
+    /// As an operation of its own.
+    ByItself,
+    /// A deletion by the rules of other documents, with those of the same collection.
+    Walk,
+}
+
 /// The context of an operation.
 #[derive(Clone, Copy)]
 pub(super) struct Execution<'a> {
@@ -30,6 +41,17 @@ impl Execution<'_> {
         match self.core {
             Some(core) => core.within(session),
             None => Core::new(self.odm, meta, session),
+        }
+    }
+
+    /// How a write of several is executed.
+    pub(super) fn way(&self, write: &Write) -> Way {
+        if self.is_walk(write) {
+            Way::Walk
+        } else if self.sent != Sent::Alone && write.is_upsert_in_steps(self.odm.graph()) {
+            Way::ByItself
+        } else {
+            Way::Together
         }
     }
 

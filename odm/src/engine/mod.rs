@@ -31,7 +31,7 @@ mod taken_back;
 mod with_rules;
 
 pub(crate) use crate::engine::attempts::has_same_id;
-use crate::engine::execution::Execution;
+use crate::engine::execution::{Execution, Way};
 pub(crate) use crate::plan::operation::{
     Delete, One, Operation, Replace, Reply, Selection, Sent, Update, UpdateMany, What, Write, Writes,
 };
@@ -139,7 +139,7 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
     if writes.iter().any(is_deletion) {
         with_deletions(execution, writes).boxed().await
     } else {
-        together(execution, writes).await
+        all_of(execution, writes).await
     }
 }
 
@@ -153,38 +153,60 @@ async fn with_deletions(execution: Execution<'_>, writes: Vec<Write>) -> Result<
         },
         _ => None,
     };
-    let outcome = if writes.iter().any(|write| execution.is_walk(write)) {
-        in_order(execution, writes).await?
-    } else {
-        together(execution, writes).await?
-    };
+    let outcome = all_of(execution, writes).await?;
     if let Some((meta, one)) = alone.filter(|_| outcome.deleted == 0) {
         attempts::after_nothing_deleted(execution, meta, &one).await?;
     }
     Ok(outcome)
 }
 
-/// Executes writes in their order: deletions to which rules apply on their own, those of one collection together. Without an order these
-/// come last.
+async fn all_of(execution: Execution<'_>, writes: Vec<Write>) -> Result<Outcome> {
+    if writes.iter().any(|write| execution.way(write) != Way::Together) {
+        in_order(execution, writes).boxed().await
+    } else {
+        together(execution, writes).await
+    }
+}
+
+/// Executes writes in their order: deletions to which rules apply, those of one collection together; upserts of more than one statement
+/// each by itself; and the others between them together. Without an order the others come first, and deletions last.
 async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
     let ordered = execution.ordered;
-    let is_walk = |write: &Write| execution.is_walk(write);
+    let way = |write: &Write| execution.way(write);
     if !ordered {
-        writes.sort_by_key(|write| (is_walk(write), is_walk(write).then_some(write.meta.collection)));
+        let is_walk = |write: &Write| way(write) == Way::Walk;
+        writes.sort_by_key(|write| (way(write), is_walk(write).then_some(write.meta.collection)));
     }
     let mut all = execution.refused(Vec::new());
     let mut rest = writes.into_iter().peekable();
     while let Some(first) = rest.next() {
-        let (walks, meta, at) = (is_walk(&first), first.meta, first.at);
-        let alike = |next: &Write| is_walk(next) == walks && (!walks || graph::is(next.meta, meta));
+        let (first_way, meta, at) = (way(&first), first.meta, first.at);
+        let alike = |next: &Write| {
+            way(next) == first_way
+                && match first_way {
+                    Way::Together => true,
+                    Way::ByItself => false,
+                    Way::Walk => graph::is(next.meta, meta),
+                }
+        };
         let mut part = vec![first];
         while let Some(next) = rest.next_if(alike) {
             part.push(next);
         }
-        let made = if walks {
-            delete::by_rules(execution, meta, &part).await
-        } else {
-            together(execution, part).await
+        let made = match first_way {
+            Way::Walk => delete::by_rules(execution, meta, &part).await,
+            Way::Together => together(execution, part).await,
+            Way::ByItself => {
+                let by_itself = Execution {
+                    sent: Sent::Alone,
+                    ..execution
+                };
+                match together(by_itself, part).await {
+                    // The transaction goes on after an error that was found before anything was sent, but the bulk does not.
+                    Err(error) if execution.session.is_none() => Ok(execution.refused(vec![(at, error)])),
+                    made => made,
+                }
+            }
         };
         let (made, ends) = match made {
             Ok(made) => (made, false),

@@ -47,6 +47,8 @@ pub struct BulkDone {
     pub matched: u64,
     /// How many of them have other values now; what a write leaves a note in is counted as in [`Updated`](crate::Updated).
     pub modified: u64,
+    /// How many documents upserts inserted.
+    pub upserted: u64,
     /// How many documents were deleted.
     pub deleted: u64,
     /// How many documents were deleted with them, since they refer to them with `on_delete = cascade`.

@@ -1,5 +1,6 @@
 //! Operations: the writes of an application, as plain data.
 
+use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::Token;
 use crate::plan::condition::from_condition;
@@ -8,7 +9,7 @@ use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, NO_FIELD};
 use crate::plan::prepare::prepare;
 use crate::plan::touches::Touches;
-use crate::plan::upsert::UniqueKey;
+use crate::plan::upsert::{UniqueKey, demands_key};
 use crate::store::packed::Packed;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -82,6 +83,20 @@ impl Write {
             What::Insert(_) | What::Replace(_) => true,
             What::Update(update) => update.collation.is_none(),
             What::UpdateMany(_) | What::Delete(_) => false,
+        }
+    }
+
+    /// Whether it is an upsert of which more than its own statement is to be known: why it matched nothing, or what it inserted.
+    pub(crate) fn is_upsert_in_steps(&self, graph: &Graph) -> bool {
+        let by_rules = || graph.is_related(self.meta) || graph.is_depended_on(self.meta);
+        let in_steps = |built: &Built| !built.is_one_statement() || !built.guards.is_empty();
+        match &self.what {
+            What::Update(update) => {
+                let has_version = update.one.as_ref().is_some_and(|one| one.seen.is_some());
+                update.upsert && (has_version || by_rules() || in_steps(&update.built))
+            }
+            What::UpdateMany(update) => update.upsert && (by_rules() || in_steps(&update.built)),
+            What::Insert(_) | What::Replace(_) | What::Delete(_) => false,
         }
     }
 
@@ -414,6 +429,20 @@ impl UpdateMany {
         let idle = update.built.idle_among(update.condition.clone());
         update.built.idle = idle.map(Box::new);
         Ok(update)
+    }
+
+    /// An upsert of a bulk.
+    ///
+    /// # Errors
+    /// As [`UpdateMany::upsert`], and where the condition demands no unique key: it would have to be known what it matched.
+    pub(crate) fn upsert_in_bulk(
+        odm: &Odm,
+        meta: &'static DocumentMeta,
+        (condition, given): (Document, Vec<(&'static str, Bson)>),
+        built: Built,
+    ) -> Result<UpdateMany> {
+        demands_key(odm.graph(), meta, &condition)?;
+        UpdateMany::upsert(odm, meta, (condition, given), built, None, false, false)
     }
 
     fn of(

@@ -23,6 +23,8 @@ pub(crate) struct Outcome {
     pub(crate) missed: u64,
     /// The id of a document that an upsert inserted.
     pub(crate) upserted: Option<Bson>,
+    /// How many documents upserts of a bulk inserted.
+    pub(crate) upserts: u64,
     /// The number of other documents in which copies and derived fields were written.
     pub(crate) copies: u64,
     /// The stored document, where the operation asks for it, or it is not as the application gave it.
@@ -98,13 +100,14 @@ impl Outcome {
             + self.nullified
             + self.pulled
             + self.missed
+            + self.upserts
             > 0
             || self.upserted.is_some()
     }
 
     /// The number of documents that were written.
     pub(crate) fn documents(&self) -> u64 {
-        self.inserted + self.modified + self.deleted + self.cascaded
+        self.inserted + self.modified + self.deleted + self.cascaded + self.upserts
     }
 
     /// Adds what another part of the operation did.
@@ -118,6 +121,7 @@ impl Outcome {
         self.pulled += part.pulled;
         self.refused += part.refused;
         self.missed += part.missed;
+        self.upserts += part.upserts + u64::from(part.upserted.is_some());
         self.copies += part.copies;
         self.errors.extend(part.errors);
         self.stored.extend(part.stored);
@@ -136,6 +140,7 @@ impl From<BulkDone> for Outcome {
             nullified: done.nullified,
             pulled: done.pulled,
             missed: done.missed,
+            upserts: done.upserted,
             ..Outcome::default()
         }
     }
@@ -152,6 +157,7 @@ impl From<Outcome> for BulkDone {
             nullified: outcome.nullified,
             pulled: outcome.pulled,
             missed: outcome.missed,
+            upserted: outcome.upserts,
         }
     }
 }

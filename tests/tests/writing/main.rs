@@ -3,6 +3,7 @@
 
 mod builders;
 mod bulk;
+mod bulk_upserts;
 mod computing;
 mod input;
 mod items;

@@ -264,3 +264,76 @@ fn upserts_that_give_their_document_meet() {
         });
     }
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "visitors", version, timestamps)]
+struct Visitor {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[index(unique)]
+    email: String,
+    #[field(max_len = 10)]
+    name: String,
+    visits: i64,
+    last: Option<DateTime>,
+    version: i64,
+    created_at: DateTime,
+    updated_at: DateTime,
+}
+
+fn visitor(name: &str) -> NewVisitor {
+    NewVisitor {
+        email: "kate@example.com".into(),
+        name: name.into(),
+        visits: 100,
+        last: None,
+    }
+}
+
+#[odm_tests::test]
+fn an_upsert_inserts_a_whole_document_with_its_changes() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Visitor]).unwrap();
+        odm.sync().await.unwrap();
+        let visitors = odm.collection::<Visitor>();
+        let visit = |name: &str| {
+            visitors
+                .update_where(|v| v.email.eq("kate@example.com"))
+                .inc(|v| v.visits, 1)
+                .current_date(|v| v.last)
+                .upsert_with(visitor(name))
+        };
+        let done = visit("Kate").await.unwrap();
+        assert!(done.upserted.is_some());
+        let kate = visitors.find_all().one().required().await.unwrap();
+        assert_eq!((kate.name.as_str(), kate.visits, kate.version), ("Kate", 1, 1));
+        assert!(kate.last.is_some());
+        // The document that is there keeps its name.
+        let done = visit("Other").await.unwrap();
+        assert_eq!((done.matched, done.upserted), (1, None));
+        let kate = visitors.find_all().one().required().await.unwrap();
+        assert_eq!((kate.name.as_str(), kate.visits, kate.version), ("Kate", 2, 2));
+
+        let id = ObjectId::new();
+        let ann = NewVisitor {
+            email: "ann@example.com".into(),
+            ..visitor("Ann")
+        };
+        let stored = visitors
+            .update(id)
+            .set(|v| v.visits, 5)
+            .upsert_with(ann)
+            .returning()
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!((stored.id, stored.name.as_str(), stored.visits), (id, "Ann", 5));
+        t.commands.clear();
+        let refused = visitors
+            .update(id)
+            .upsert_with(visitor("A name that is too long"))
+            .await;
+        assert!(matches!(refused, Err(odm::Error::Invalid { .. })), "{refused:?}");
+        assert!(t.commands.take().is_empty());
+    });
+}

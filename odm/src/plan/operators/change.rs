@@ -6,7 +6,7 @@ use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
 use crate::query::condition::below;
 use crate::query::equal::Place;
-use crate::query::expr::{Expr, Takes};
+use crate::query::expr::{Date, Expr, Expressed, Takes};
 use crate::query::filter::{Element, Filter, of_item, on_items};
 use crate::query::operand::{Operand, encode, encode_bson};
 use mongodb::bson::{Bson, Document, doc};
@@ -93,6 +93,28 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         self.changes()
             .whole::<V, C>("$setOnInsert", P::PATH, P::FIELD, value, never);
+        self
+    }
+
+    /// Sets the field to the time of the server: `$currentDate`. [`set`](Change::set) with `DateTime::now()` takes that of the
+    /// application.
+    ///
+    /// ```no_run
+    /// # use odm::prelude::*; use serde::{Deserialize, Serialize};
+    /// # #[derive(Document, Serialize, Deserialize)] #[document(collection = "jobs")]
+    /// # struct Job { #[serde(rename = "_id")] id: i32, claimed_at: Option<DateTime> }
+    /// # async fn example(jobs: Collection<Job>) -> odm::Result<()> {
+    /// jobs.update(&7).current_date(|j| j.claimed_at).await?;
+    /// # Ok(()) }
+    /// ```
+    fn current_date<V: Expressed<Kind = Date>, P: Single, C: Codec<V> + Writable + PlainlyStored>(
+        mut self,
+        field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
+    ) -> Self {
+        field(R::rooted());
+        self.changes()
+            .put("$currentDate", P::PATH, Bson::Boolean(true), never);
+        self.changes().without_aliases(P::PATH, P::FIELD);
         self
     }
 

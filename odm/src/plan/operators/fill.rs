@@ -278,6 +278,7 @@ pub(crate) fn pipeline(
             let expression = match operator.as_str() {
                 "$set" => literal(value).into(),
                 COMPUTE => value.clone(),
+                "$currentDate" if *value == Bson::Boolean(true) => "$$NOW".into(),
                 "$unset" => {
                     unset.push(Bson::String(name.clone()));
                     continue;

@@ -15,7 +15,7 @@ use crate::query::equal::Place;
 use crate::query::filter::Element;
 use crate::query::operand::{Operand, encode};
 use crate::{Error, Result, Rule, Violation, bounds};
-use mongodb::bson::{Bson, DateTime, Document, doc};
+use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
 
@@ -86,6 +86,8 @@ pub struct Changes<R> {
     /// Of the items of an array: its declaration, by which an item itself is checked.
     array: Option<&'static FieldMeta>,
     raw: Vec<Raw>,
+    /// Of an upsert: the document that it inserts, but for what the changes set.
+    inserted: Option<RawDocumentBuf>,
     error: Option<Box<Error>>,
     of: PhantomData<fn() -> R>,
 }
@@ -428,6 +430,7 @@ impl<R> Default for Changes<R> {
             level: 0,
             array: None,
             raw: Vec::new(),
+            inserted: None,
             error: None,
             of: PhantomData,
         }
@@ -477,6 +480,11 @@ impl<R> Changes<R> {
     /// The operators, by MongoDB's names.
     pub(crate) fn operators(&self) -> &Document {
         &self.operators
+    }
+
+    /// Gives an upsert the document that it inserts.
+    pub(crate) fn insert_whole(&mut self, document: Result<RawDocumentBuf>) {
+        self.inserted = self.value(document);
     }
 
     fn fail(&mut self, error: Error) {
@@ -1139,6 +1147,7 @@ impl<R> Changes<R> {
             level: self.level,
             array: self.array,
             raw: self.raw,
+            inserted: self.inserted,
             error: self.error,
             of: PhantomData,
         }
@@ -1153,6 +1162,37 @@ impl<T: crate::Document> Changes<T> {
 }
 
 impl Changes<()> {
+    /// Puts the fields of a new document behind `$setOnInsert`, but for those that the update sets and those that the library writes
+    /// itself. Gives those that the condition of an upsert may demand.
+    fn put_inserted(
+        &mut self,
+        meta: &'static DocumentMeta,
+        document: &RawDocument,
+    ) -> Result<Vec<&'static str>> {
+        let written: Vec<String> = written(&self.operators).map(str::to_owned).collect();
+        let mut put = Vec::new();
+        for field in document {
+            let (name, value) = field.map_err(|source| Error::Encode {
+                field: meta.name.to_owned(),
+                source: Box::new(source),
+            })?;
+            let name = name.as_str();
+            let declared = meta.fields().iter().find(|field| field.name == name);
+            let is_managed = declared.is_some_and(|field| field.managed != Managed::No);
+            let is_written = |other: &String| crate::model::names::meet(other, name);
+            if is_managed || written.iter().any(is_written) {
+                continue;
+            }
+            let value = crate::model::encode::owned(value).map_err(|source| Error::Encode {
+                field: name.to_owned(),
+                source: Box::new(source),
+            })?;
+            self.put("$setOnInsert", name, value, replace);
+            put.extend(declared.map(|field| field.name));
+        }
+        Ok(put)
+    }
+
     /// The same for documents of this type.
     pub(crate) fn build_for(
         mut self,
@@ -1257,8 +1297,11 @@ impl Changes<()> {
             }
             self.put(operator, field.name, value, never);
         }
+        let mut inserted = match self.inserted.take() {
+            Some(document) => self.put_inserted(meta, &document)?,
+            None => Vec::new(),
+        };
         let mut fills = fill::all((meta.shape)(), &self.operators, upsert);
-        let mut inserted = Vec::new();
         if upsert {
             let written: Vec<String> = written(&self.operators).map(str::to_owned).collect();
             for field in meta.fields().iter().filter(|field| field.inserted) {
