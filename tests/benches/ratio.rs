@@ -8,6 +8,8 @@
 mod compile;
 #[path = "ratio/copies/mod.rs"]
 mod copies;
+#[path = "ratio/everyday.rs"]
+mod everyday;
 #[path = "ratio/joins/mod.rs"]
 mod joins;
 #[path = "ratio/load/mod.rs"]
@@ -147,10 +149,11 @@ fn server() -> Result<String> {
 
 async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
     let operations = scenarios::NAMES.iter().any(|name| options.wants(name));
+    let everyday = everyday::NAMES.iter().any(|name| options.wants(name));
     let joins = joins::is_wanted(options);
     let copies = copies::is_wanted(options);
     let load = load::is_wanted(options);
-    if !operations && !joins && !copies && !load {
+    if !operations && !everyday && !joins && !copies && !load {
         return Ok(());
     }
     let uri = server()?;
@@ -165,6 +168,9 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
                 }
             }
         }
+        if everyday {
+            everyday::measure(&client, &name, options, report).await?;
+        }
         if joins {
             joins::measure(&client, &uri, &name, options, report).await?;
         }
@@ -177,7 +183,7 @@ async fn with_server(options: &Options, report: &mut Report) -> Result<()> {
         Ok(())
     }
     .await;
-    let suffixes = ["", scenarios::INSERT, scenarios::INSERT_MANY];
+    let suffixes = ["", scenarios::INSERT, scenarios::INSERT_MANY, everyday::DATABASE];
     let made = suffixes.iter().chain(&joins::DATABASES);
     let made = made.chain(&copies::DATABASES).chain(&load::DATABASES);
     for suffix in made {

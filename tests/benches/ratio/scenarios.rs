@@ -32,9 +32,9 @@ pub const INSERT_MANY: &str = "_insert_many";
 const STORED: usize = 20_000;
 const BATCH: usize = 1000;
 /// How many single operations make a block: long enough for the clock, short enough that both sides see the same machine.
-const BLOCK: usize = 24;
+pub const BLOCK: usize = 24;
 
-const ONE: Option<f64> = Some(1.05);
+pub const ONE: Option<f64> = Some(1.05);
 const MANY: Option<f64> = Some(1.0);
 
 pub struct Bench {
@@ -54,6 +54,8 @@ macro_rules! timed {
         took
     }};
 }
+
+pub(crate) use timed;
 
 /// Alternating pairs: which side begins changes from pair to pair, and the first pairs only warm up.
 macro_rules! pairs {
@@ -76,6 +78,8 @@ macro_rules! pairs {
         pairs
     }};
 }
+
+pub(crate) use pairs;
 
 impl Bench {
     /// Stores the orders. There is no validator, so that the server does the same work for both sides.

@@ -1,0 +1,300 @@
+//! Operations of every day, each by the library and with the same guarantee by hand: claims, find-or-insert, saves, upserts in a bulk,
+//! pages backwards.
+
+use crate::pairs::Pairs;
+use crate::report::{Measured, Report};
+use crate::scenarios::{BLOCK, ONE, pairs, timed};
+use crate::{Options, Result};
+use futures::TryStreamExt;
+use mongodb::Client;
+use mongodb::bson::{doc, serialize_to_document};
+use mongodb::options::{ReturnDocument, UpdateOneModel, WriteModel};
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+pub const NAMES: [&str; 5] = [
+    "claim",
+    "find or insert",
+    "save",
+    "bulk upserts 100",
+    "page backwards",
+];
+
+/// The suffix of the database.
+pub const DATABASE: &str = "_everyday";
+
+/// How many tasks there are.
+const STORED: i32 = 5_000;
+
+const IN_A_BULK: usize = 100;
+
+const PAGE: u32 = 20;
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[document(collection = "tasks", index(fields(state, due)))]
+struct Task {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[index(unique)]
+    name: String,
+    state: i32,
+    due: i32,
+    worker: Option<String>,
+    text: String,
+}
+
+fn task(id: i32) -> Task {
+    Task {
+        id,
+        name: format!("task-{id}"),
+        state: 0,
+        due: id,
+        worker: None,
+        text: "Please ring twice, the bell is broken.".to_owned(),
+    }
+}
+
+struct Everyday {
+    odm: Odm,
+    tasks: odm::Collection<Task>,
+    driver: mongodb::Collection<Task>,
+    client: Client,
+}
+
+pub async fn measure(client: &Client, name: &str, options: &Options, report: &mut Report) -> Result<()> {
+    let db = client.database(&format!("{name}{DATABASE}"));
+    let driver = db.collection::<Task>("tasks");
+    for (keys, unique) in [(doc! { "name": 1 }, true), (doc! { "state": 1, "due": 1 }, false)] {
+        let unique = mongodb::options::IndexOptions::builder().unique(unique).build();
+        let index = mongodb::IndexModel::builder().keys(keys).options(unique).build();
+        driver.create_index(index).await?;
+    }
+    let tasks: Vec<Task> = (0..STORED).map(task).collect();
+    driver.insert_many(&tasks).await?;
+    let odm = Odm::new(db, models![Task])?;
+    let everyday = Everyday {
+        tasks: odm.collection(),
+        odm,
+        driver,
+        client: client.clone(),
+    };
+    for name in NAMES.into_iter().filter(|name| options.wants(name)) {
+        let rounds = options.rounds(300);
+        let (pairs, baseline) = match name {
+            "claim" => (
+                everyday.claim(rounds).await?,
+                "driver: find_one_and_update with sort",
+            ),
+            "find or insert" => (
+                everyday.find_or_insert(rounds).await?,
+                "driver: find_one by the key, then insert_one",
+            ),
+            "save" => (everyday.save(rounds).await?, "driver: replace_one with upsert"),
+            "bulk upserts 100" => (
+                everyday.bulk(options.rounds(150)).await?,
+                "driver: bulk_write of update_one with upsert",
+            ),
+            _ => (
+                everyday.page(rounds).await?,
+                "driver: find of those before, in the other order, reversed",
+            ),
+        };
+        report.add(Measured::of(name, baseline, ONE, &pairs));
+    }
+    Ok(())
+}
+
+impl Everyday {
+    /// A claim changes the state, and each block puts its tasks back behind the clock.
+    async fn claim(&self, rounds: usize) -> Result<Pairs> {
+        let put_back = async || -> Result<()> {
+            let set = doc! { "$set": { "state": 0 } };
+            self.driver.update_many(doc! { "state": 1 }, set).await?;
+            Ok(())
+        };
+        Ok(pairs!(
+            rounds,
+            BLOCK as u32,
+            |_round| {
+                let took = timed!(for _ in 0..BLOCK {
+                    let claimed = self
+                        .tasks
+                        .update_first(|t| t.state.eq(0))
+                        .sort(|t| t.due.asc())
+                        .set(|t| t.state, 1)
+                        .set(|t| t.worker, "worker")
+                        .returning()
+                        .await?;
+                    black_box(claimed);
+                });
+                put_back().await?;
+                took
+            },
+            {
+                let took = timed!(for _ in 0..BLOCK {
+                    let set = doc! { "$set": { "state": 1, "worker": "worker" } };
+                    let claimed = self
+                        .driver
+                        .find_one_and_update(doc! { "state": 0 }, set)
+                        .sort(doc! { "due": 1 })
+                        .return_document(ReturnDocument::After)
+                        .await?;
+                    black_box(claimed);
+                });
+                put_back().await?;
+                took
+            }
+        ))
+    }
+
+    /// Every second task is there.
+    async fn find_or_insert(&self, rounds: usize) -> Result<Pairs> {
+        let id = |round: usize, n: usize| match n % 2 {
+            0 => (n as i32 * 7919 + round as i32) % STORED,
+            _ => STORED + (round * BLOCK + n) as i32,
+        };
+        let remove = async || -> Result<()> {
+            self.driver
+                .delete_many(doc! { "_id": { "$gte": STORED } })
+                .await?;
+            Ok(())
+        };
+        Ok(pairs!(
+            rounds,
+            BLOCK as u32,
+            |round| {
+                let tasks: Vec<Task> = (0..BLOCK).map(|n| task(id(round, n))).collect();
+                let took = timed!(for task in tasks {
+                    black_box(self.tasks.insert(task).or_get_by(|t| t.name).await?);
+                });
+                remove().await?;
+                took
+            },
+            {
+                let tasks: Vec<Task> = (0..BLOCK).map(|n| task(id(round, n))).collect();
+                let took = timed!(for task in &tasks {
+                    let found = self.driver.find_one(doc! { "name": &task.name }).await?;
+                    if found.is_none() {
+                        black_box(self.driver.insert_one(task).await?);
+                    }
+                });
+                remove().await?;
+                took
+            }
+        ))
+    }
+
+    async fn save(&self, rounds: usize) -> Result<Pairs> {
+        let tasks = |round: usize, state: i32| -> Vec<Task> {
+            let id = |n: usize| ((round * BLOCK + n) as i32 * 7919) % STORED;
+            (0..BLOCK).map(|n| Task { state, ..task(id(n)) }).collect()
+        };
+        Ok(pairs!(
+            rounds,
+            BLOCK as u32,
+            |round| {
+                let tasks = tasks(round, 2);
+                timed!(for task in tasks {
+                    black_box(self.tasks.save(task).await?);
+                })
+            },
+            {
+                let tasks = tasks(round, 3);
+                timed!(for task in &tasks {
+                    let replaced = self
+                        .driver
+                        .replace_one(doc! { "_id": task.id }, task)
+                        .upsert(true)
+                        .await?;
+                    black_box(replaced);
+                })
+            }
+        ))
+    }
+
+    async fn bulk(&self, rounds: usize) -> Result<Pairs> {
+        let id = |round: usize, n: usize| ((round * IN_A_BULK + n) as i32 * 7919) % STORED;
+        Ok(pairs!(
+            rounds,
+            1,
+            |round| timed!({
+                let upserts = (0..IN_A_BULK).fold(self.odm.bulk(), |bulk, n| {
+                    bulk.upsert::<Task>(id(round, n), |t| {
+                        t.set(|t| t.state, round as i32)
+                            .set_on_insert(|t| t.name, format!("task-{n}"))
+                    })
+                });
+                upserts.await?
+            }),
+            timed!({
+                let upserts = (0..IN_A_BULK).map(|n| {
+                    let update = doc! {
+                        "$set": { "state": -(round as i32) },
+                        "$setOnInsert": { "name": format!("task-{n}") },
+                    };
+                    let one = UpdateOneModel::builder()
+                        .namespace(self.driver.namespace())
+                        .filter(doc! { "_id": id(round, n) })
+                        .update(update)
+                        .upsert(true)
+                        .build();
+                    WriteModel::from(one)
+                });
+                self.client
+                    .bulk_write(upserts.collect::<Vec<_>>())
+                    .verbose_results()
+                    .await?
+            })
+        ))
+    }
+
+    async fn page(&self, rounds: usize) -> Result<Pairs> {
+        // Each page is that before the one that begins here.
+        let mut tokens = Vec::new();
+        let mut from: Option<odm::query::PageToken> = None;
+        for _ in 0..BLOCK {
+            let mut page = self.tasks.find_all().sort(|t| t.due.asc()).page(PAGE);
+            if let Some(token) = &from {
+                page = page.after(token.clone());
+            }
+            let page = page.await?;
+            from = page.next.clone();
+            tokens.extend(page.previous.zip(page.items.first().map(|task| task.due)));
+        }
+        let count = tokens.len() as u32;
+        Ok(pairs!(
+            rounds,
+            count,
+            |_round| timed!(for (token, _) in &tokens {
+                let page = self
+                    .tasks
+                    .find_all()
+                    .sort(|t| t.due.asc())
+                    .page(PAGE)
+                    .before(token.clone())
+                    .await?;
+                assert_eq!(page.items.len(), PAGE as usize);
+                black_box(page);
+            }),
+            timed!(for (_, due) in &tokens {
+                let mut page: Vec<Task> = self
+                    .driver
+                    .find(doc! { "due": { "$lt": due } })
+                    .sort(doc! { "due": -1, "_id": -1 })
+                    .limit(i64::from(PAGE) + 1)
+                    .await?
+                    .try_collect()
+                    .await?;
+                page.truncate(PAGE as usize);
+                page.reverse();
+                // The positions from which the pages before and behind go on.
+                for end in [page.first(), page.last()].into_iter().flatten() {
+                    black_box(serialize_to_document(&(end.due, end.id)).is_ok());
+                }
+                black_box(page);
+            })
+        ))
+    }
+}
