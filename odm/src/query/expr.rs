@@ -15,6 +15,8 @@ use std::time::Duration;
 /// A value that the server computes from the fields of a document of type `R`. [`expr`] makes one of a field; `+`, `-`, `*`, `/`,
 /// `%` and the methods combine them.
 ///
+/// A number beside it is an `i64`, an `f64` or a `Decimal128`: `expr(p.age) * 2`.
+///
 /// It stands in a condition, `o.shipped.gt(expr(o.ordered))`, and in an update,
 /// [`compute`](crate::update::Change::compute). `K` is the kind of the value: [`Int`], [`Float`], [`Decimal`], [`Date`], [`Text`]
 /// or [`Truth`].
@@ -373,9 +375,9 @@ macro_rules! arithmetic {
         )*
     };
 }
-arithmetic!(Mul mul With "$multiply": i32, Int; i64, Int; f64, Float; Decimal128, Decimal;);
-arithmetic!(Add add Plus "$add": i32, Int; i64, Int; f64, Float; Decimal128, Decimal;);
-arithmetic!(Sub sub Minus "$subtract": i32, Int; i64, Int; f64, Float; Decimal128, Decimal;);
+arithmetic!(Mul mul With "$multiply": i64, Int; f64, Float; Decimal128, Decimal;);
+arithmetic!(Add add Plus "$add": i64, Int; f64, Float; Decimal128, Decimal;);
+arithmetic!(Sub sub Minus "$subtract": i64, Int; f64, Float; Decimal128, Decimal;);
 
 /// The kind of a sum and of a difference, for dates too.
 #[diagnostic::on_unimplemented(
@@ -480,7 +482,7 @@ macro_rules! divided {
         }
     )*};
 }
-divided!(i32, Int; i64, Int; f64, Float; Decimal128, Decimal;);
+divided!(i64, Int; f64, Float; Decimal128, Decimal;);
 
 impl<R, K: NumberKind> Neg for Expr<R, K> {
     type Output = Expr<R, K>;
@@ -574,14 +576,15 @@ mod tests {
     #[test]
     fn numbers_are_computed_by_the_operators_of_the_server() {
         let price = || field::<Int>("price");
-        let total: Expr<Of, Float> = (price() * 2 + 1_i64) * 1.5;
-        let sum = doc! { "$add": [{ "$multiply": ["$price", { "$literal": 2 }] }, { "$literal": 1_i64 }] };
+        let total: Expr<Of, Float> = (price() * 2 + 1) * 1.5;
+        let sum =
+            doc! { "$add": [{ "$multiply": ["$price", { "$literal": 2_i64 }] }, { "$literal": 1_i64 }] };
         assert_eq!(
             total.into_bson(),
             doc! { "$multiply": [sum, { "$literal": 1.5 }] }.into()
         );
         let half: Expr<Of, Int> = (price() / 2).floor();
-        let two = doc! { "$literal": 2 };
+        let two = doc! { "$literal": 2_i64 };
         assert_eq!(
             half.into_bson(),
             doc! { "$floor": [{ "$cond": [{ "$eq": [&two, 0] }, Bson::Null, { "$divide": ["$price", &two] }] }] }.into()

@@ -82,9 +82,10 @@ impl Core {
     /// The write concern of the application's own writes, where the handle or the operation has one.
     pub(crate) fn concern(&self) -> Option<WriteConcern> {
         let concern = self.odm.options()?.write_concern.as_ref()?;
-        Some(match self.odm.graph().is_depended_on(self.meta) {
-            true => raised(concern),
-            false => concern.clone(),
+        Some(if self.odm.graph().is_depended_on(self.meta) {
+            raised(concern)
+        } else {
+            concern.clone()
         })
     }
 
