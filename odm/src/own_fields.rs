@@ -76,7 +76,14 @@ mod tests {
 
     #[test]
     fn own_paths_begin_with_an_own_field_or_lead_to_versions_of_copies() {
-        for path in ["_odm", VERSION, LEASE, COPIED, "_copied.author", "parts.3._copied.part"] {
+        for path in [
+            "_odm",
+            VERSION,
+            LEASE,
+            COPIED,
+            "_copied.author",
+            "parts.3._copied.part",
+        ] {
             assert!(is_own_path(path), "{path}");
         }
         for path in ["name", "_odmx", "a._odm", "copied", "parts.3.copied"] {

@@ -333,7 +333,7 @@ fn refuse(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// What a collection is created with beside its validator.
+/// The options of a new collection, beside its validator.
 struct Options<'a> {
     collation: Option<&'a Document>,
     images: bool,
@@ -421,7 +421,12 @@ async fn set_validator(
 }
 
 async fn keep_images(db: &Database, collection: &'static str) -> Result<bool, Failure> {
-    run(db, collection, doc! { "collMod": collection, IMAGES: { "enabled": true } }).await?;
+    run(
+        db,
+        collection,
+        doc! { "collMod": collection, IMAGES: { "enabled": true } },
+    )
+    .await?;
     Ok(true)
 }
 

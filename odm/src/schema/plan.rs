@@ -365,7 +365,10 @@ impl Odm {
     /// The declarations that the server can't keep, and their consequences.
     pub(super) async fn warning(&self) -> Result<Option<String>> {
         let server = self.server().await?;
-        let imaged = self.models().iter().filter(|model| model.meta.pre_and_post_images);
+        let imaged = self
+            .models()
+            .iter()
+            .filter(|model| model.meta.pre_and_post_images);
         let imaged: Vec<String> = imaged
             .map(|model| format!("`{}`", model.meta.collection))
             .collect();
@@ -377,7 +380,10 @@ impl Odm {
             )
         });
         let standalone = server.warning().map(str::to_owned);
-        Ok(standalone.into_iter().chain(images).reduce(|a, b| format!("{a}; {b}")))
+        Ok(standalone
+            .into_iter()
+            .chain(images)
+            .reduce(|a, b| format!("{a}; {b}")))
     }
 
     /// Of all collections that exist.

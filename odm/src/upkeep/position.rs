@@ -140,7 +140,7 @@ impl Place {
         }
     }
 
-    /// What is stored of it.
+    /// The stored entry of it.
     pub(crate) async fn entry(&self, odm: &Odm) -> Result<Option<Document>> {
         Ok(state(odm).find_one(doc! { "_id": &self.id }).await?)
     }

@@ -242,7 +242,12 @@ impl<E: Watched + 'static> Watch<E> {
         let collection = asked.collection();
         let opened = async move {
             let trace = Trace::new(collection, "watch");
-            let following = trace.run(Following::start(asked, fresh)).await?;
+            let started = async {
+                let (following, trips) = Following::start(asked, fresh).await?;
+                trace.done(trips, 0);
+                Ok(following)
+            };
+            let following = trace.run(started).await?;
             Ok(ChangeStream {
                 following,
                 of: PhantomData,
@@ -258,7 +263,7 @@ impl<E: Watched + 'static> Watch<E> {
 /// After a failure of the network or an election the stream goes on where it was, as often as needed. It ends behind
 /// [`ChangeEvent::Invalidated`], and behind an item with any other error:
 /// [`Error::PositionLost`](crate::Error::PositionLost) where the server has not the next changes any more. A stream that is
-/// dropped is closed, and its position is not stored.
+/// dropped is closed, and its position is not stored. A `next` that is dropped before it is ready loses no change.
 #[must_use = "a change stream is closed when it is dropped"]
 pub struct ChangeStream<E> {
     following: Following,
@@ -350,5 +355,19 @@ impl<E: Watched> ChangeStream<E> {
             true => self.following.store().await,
             false => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expansion_fixture::Person;
+
+    #[test]
+    fn a_task_may_follow_a_stream() {
+        fn goes_anywhere<T: Send + Unpin + 'static>() {}
+        goes_anywhere::<ChangeStream<AnyChange>>();
+        goes_anywhere::<ChangeStream<ChangeEvent<Person>>>();
+        goes_anywhere::<Watch<AnyChange>>();
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn rerooted(root: &str, condition: Document) -> Result<Document, Stri
             ("$expr", value) => {
                 made.insert(name, expression(root, value)?);
             }
-            // What the schema says of the document, it says of the field.
+            // The schema of the document becomes the schema of the field.
             ("$jsonSchema", schema) => {
                 made.insert(name, doc! { "properties": { root: schema } });
             }
@@ -69,7 +69,8 @@ fn expression(root: &str, of: Bson) -> Result<Bson, String> {
     Ok(match of {
         Bson::String(text) => Bson::String(path(root, text)),
         Bson::Array(items) => {
-            let items: Result<Vec<Bson>, String> = items.into_iter().map(|item| expression(root, item)).collect();
+            let items: Result<Vec<Bson>, String> =
+                items.into_iter().map(|item| expression(root, item)).collect();
             Bson::Array(items?)
         }
         Bson::Document(operators) => Bson::Document(operators_of(root, operators)?),
@@ -237,10 +238,7 @@ mod tests {
     fn a_field_by_name_is_one_of_the_document() {
         let read = |field: &str| doc! { "$getField": { "field": field, "input": "$fullDocument" } };
         assert_eq!(expr(doc! { "$getField": "a.b" }), read("a.b").into());
-        assert_eq!(
-            expr(doc! { "$getField": { "field": "a.b" } }),
-            read("a.b").into()
-        );
+        assert_eq!(expr(doc! { "$getField": { "field": "a.b" } }), read("a.b").into());
         assert_eq!(
             expr(doc! { "$getField": { "field": "a.b", "input": "$c" } }),
             doc! { "$getField": { "field": "a.b", "input": "$fullDocument.c" } }.into()
@@ -252,10 +250,7 @@ mod tests {
         for (condition, named) in [
             (doc! { "$text": { "$search": "a" } }, "$text"),
             (doc! { "$or": [{ "a": 1 }, { "$where": "1" }] }, "$where"),
-            (
-                doc! { "place": { "$not": { "$nearSphere": [1, 2] } } },
-                "`place`",
-            ),
+            (doc! { "place": { "$not": { "$nearSphere": [1, 2] } } }, "`place`"),
             (doc! { "$and": [1] }, "a condition"),
             (doc! { "$and": 1 }, "$and"),
             (

@@ -30,7 +30,7 @@ pub(crate) async fn with_change_streams<'o>(odm: &'o Odm, operation: &'static st
     }
 }
 
-/// What a change stream is of, and which changes are in it.
+/// A collection or a database whose changes are followed, and a condition on the changes.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) odm: Odm,
@@ -62,15 +62,22 @@ impl Source {
             }
             Some(name) => {
                 let collection = db.collection::<RawDocumentBuf>(name);
-                let stream = collection.watch().pipeline(pipeline).with_options(options).await?;
+                let stream = collection
+                    .watch()
+                    .pipeline(pipeline)
+                    .with_options(options)
+                    .await?;
                 Ok(stream.with_type())
             }
         }
     }
 }
 
-/// The first and the longest pause after an error.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
+/// The first pause after an error.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+/// The longest one.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// The time until a stream that failed is opened again: longer after each failure without a change in between.
 #[derive(Debug)]
@@ -78,18 +85,18 @@ pub(crate) struct Pause(Duration);
 
 impl Pause {
     pub(crate) fn new() -> Pause {
-        Pause(PAUSE.0)
+        Pause(SHORTEST)
     }
 
     /// A change has come.
     pub(crate) fn reset(&mut self) {
-        self.0 = PAUSE.0;
+        self.0 = SHORTEST;
     }
 
     /// How long it is this time.
     pub(crate) fn next(&mut self) -> Duration {
         let now = self.0;
-        self.0 = PAUSE.1.min(now * 2);
+        self.0 = LONGEST.min(now * 2);
         now
     }
 }

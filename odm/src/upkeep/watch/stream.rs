@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// has not the changes since then any more.
 const STORED: Duration = Duration::from_secs(60);
 
-/// What an application asks for.
+/// The options of a change stream, as an application sets them.
 pub(super) struct Asked {
     pub(super) odm: Odm,
     /// The document whose collection is watched; `None` for all that are registered.
@@ -54,7 +54,8 @@ impl Asked {
     fn condition(&self, metas: &[&'static DocumentMeta], condition: &Document) -> Result<Document> {
         let names: Vec<&str> = metas.iter().map(|meta| meta.collection).collect();
         let of_documents = |operations: &[&str], field: &str, is_there: bool| {
-            let mut made = doc! { "operationType": { "$in": operations.to_vec() }, "ns.coll": { "$in": &names } };
+            let mut made =
+                doc! { "operationType": { "$in": operations.to_vec() }, "ns.coll": { "$in": &names } };
             if is_there && !condition.is_empty() {
                 let own = rerooted(field, condition.clone()).map_err(|what| Error::Query {
                     collection: self.collection(),
@@ -96,7 +97,10 @@ impl Asked {
             false => FullDocumentType::UpdateLookup,
         });
         // A change stream compares byte by byte, whatever the collation of the collection is.
-        let declared = self.of.and_then(|meta| meta.collation).filter(|_| !condition.is_empty());
+        let declared = self
+            .of
+            .and_then(|meta| meta.collation)
+            .filter(|_| !condition.is_empty());
         options.collation = declared.and_then(|meta| deserialize_from_document(collation(meta)).ok());
         Ok(Source {
             odm: self.odm.clone(),
@@ -191,8 +195,8 @@ async fn next(mut stream: Box<Stream>) -> Next {
 }
 
 impl Following {
-    /// Opens the stream: at the stored position, unless it is to begin anew.
-    pub(super) async fn start(mut asked: Asked, fresh: bool) -> Result<Following> {
+    /// Opens the stream: at the stored position, unless it is to begin anew. Returns the number of round trips, too.
+    pub(super) async fn start(mut asked: Asked, fresh: bool) -> Result<(Following, u64)> {
         if asked.in_transaction {
             return Err(Error::Query {
                 collection: asked.collection(),
@@ -204,8 +208,12 @@ impl Following {
         let source = asked.source(&metas).await?;
         let filter = fingerprint(format!("{:?} {}", source.collection, source.filter).as_bytes());
         let place = asked.name.as_deref().map(|name| Arc::new(Place::named(name)));
+        let mut trips = 1;
         let entry = match &place {
-            Some(place) if !fresh => place.entry(&asked.odm).await?,
+            Some(place) if !fresh => {
+                trips += 1;
+                place.entry(&asked.odm).await?
+            }
             _ => None,
         };
         let position = entry.and_then(|entry| Position::stored(&entry, &filter));
@@ -233,11 +241,12 @@ impl Following {
             following.position.begin = Begin::After(token);
             if following.place.is_some() {
                 // A process that ends before it has stored another position goes on here.
+                trips += 1;
                 following.store().await?;
             }
         }
         following.state = State::Open(Box::new(stream));
-        Ok(following)
+        Ok((following, trips))
     }
 
     /// The error of a stream that can't go on.
