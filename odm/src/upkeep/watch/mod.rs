@@ -351,9 +351,10 @@ impl<E: Watched> ChangeStream<E> {
     /// # Ok(()) }
     /// ```
     pub async fn stop(mut self) -> Result<()> {
-        match self.following.has_name() {
-            true => self.following.store().await,
-            false => Ok(()),
+        if self.following.has_name() {
+            self.following.store().await
+        } else {
+            Ok(())
         }
     }
 }

@@ -20,14 +20,14 @@ pub(crate) type Stream = ChangeStream<Event>;
 /// [`Error::Unsupported`] on a standalone server.
 pub(crate) async fn with_change_streams<'o>(odm: &'o Odm, operation: &'static str) -> Result<&'o Server> {
     let server = odm.server().await?;
-    match server.has_transactions() {
-        true => Ok(server),
-        false => Err(Error::Unsupported {
+    if !server.has_transactions() {
+        return Err(Error::Unsupported {
             operation,
             needs: "a replica set or a sharded cluster",
             is: server.to_string(),
-        }),
+        });
     }
+    Ok(server)
 }
 
 /// A collection or a database whose changes are followed, and a condition on the changes.

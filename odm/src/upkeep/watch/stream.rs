@@ -92,9 +92,10 @@ impl Asked {
         }
         let has_images =
             server.has_pre_and_post_images() && metas.iter().all(|meta| meta.pre_and_post_images);
-        options.full_document = Some(match has_images {
-            true => FullDocumentType::WhenAvailable,
-            false => FullDocumentType::UpdateLookup,
+        options.full_document = Some(if has_images {
+            FullDocumentType::WhenAvailable
+        } else {
+            FullDocumentType::UpdateLookup
         });
         // A change stream compares byte by byte, whatever the collation of the collection is.
         let declared = self
