@@ -575,7 +575,7 @@ fn a_filter_that_no_change_stream_takes_is_an_error() {
             );
         }
         let within = odm.transaction(async |tx| {
-            tx.collection::<Shop>().watch_all().start().await?;
+            let _ = tx.collection::<Shop>().watch_all().start().await?;
             Ok(())
         });
         assert!(matches!(within.await, Err(Error::Query { .. })));
