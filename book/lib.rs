@@ -99,6 +99,7 @@ pages! {
     observability => "src/observability.md";
     servers => "src/servers.md";
     operations => "src/operations.md";
+    watching => "src/watching.md";
     edges => "src/edges.md";
     cost => "src/cost.md";
     crash_matrix => "src/crash-matrix.md";

@@ -1050,6 +1050,18 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
         Unit::Seconds,
     ),
     (
+        "time between two stored positions of a change stream without changes",
+        "odm/src/upkeep/watch/stream.rs",
+        "STORED",
+        Unit::Seconds,
+    ),
+    (
+        "longest pause before a change stream that failed is opened again",
+        "odm/src/upkeep/watch/source.rs",
+        "LONGEST",
+        Unit::Seconds,
+    ),
+    (
         "items of a bucket that a stream has in memory",
         "odm/src/bucket/mod.rs",
         "STREAMED",

@@ -148,6 +148,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 collation: ::core::option::Option::None,
                 expiry: ::core::option::Option::None,
                 append_only: false,
+                pre_and_post_images: false,
                 bucket: ::core::option::Option::None,
                 extra: || false,
             };
@@ -172,6 +173,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
             }
         }
         impl #krate::__private::Replaceable for #ident {}
+        impl #krate::__private::PreAndPostImages for #ident {}
         impl #krate::__private::Insertable<#ident> for #new {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {
                 ::core::unreachable!()

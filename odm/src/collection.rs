@@ -5,6 +5,7 @@ use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::options::Options;
 use crate::store::session::Shared;
+use crate::upkeep::watch::{ChangeEvent, Watch};
 use crate::{
     Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
     Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, store::decode,
@@ -539,6 +540,48 @@ impl<T: Document> Collection<T> {
     /// ```
     pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T> {
         Delete::many(self.core().clone(), filter(T::paths()))
+    }
+
+    /// The changes of documents that match a condition, as they are made.
+    ///
+    /// The condition is on the document after the change. A deletion has none, so each is shown; with
+    /// [`pre_images`](Watch::pre_images) those of documents that matched. Where the server has no document to compare, as of
+    /// an update of a document that was deleted since, the change is shown. [`start`](Watch::start) opens the stream.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use futures::TryStreamExt;
+    /// use odm::watch::ChangeEvent;
+    ///
+    /// let mut changes = people.watch(|p| p.age.gte(18)).resume_as("mailer").start().await?;
+    /// while let Some(change) = changes.try_next().await? {
+    ///     if let ChangeEvent::Inserted { after, .. } = change {
+    ///         println!("welcome, {}", after.name);
+    ///     }
+    ///     changes.store_position().await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn watch(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Watch<ChangeEvent<T>> {
+        Watch::new(self.core(), filter(T::paths()))
+    }
+
+    /// The changes of all documents, as they are made: [`watch`](Collection::watch).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use futures::TryStreamExt;
+    ///
+    /// let mut changes = people.watch_all().start().await?;
+    /// while let Some(change) = changes.try_next().await? {
+    ///     println!("{change:?}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn watch_all(&self) -> Watch<ChangeEvent<T>> {
+        Watch::new(self.core(), Filter::all())
     }
 
     /// A pipeline over the collection: typed stages first, then any. [`all`](Aggregate::all), [`one`](Aggregate::one) or

@@ -8,8 +8,8 @@ pub(crate) mod violation;
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, Documents, First, Ids, Last, List, Maybe, OfId, Pairs, Reason, Samples, SharedNull, Sizes,
-    Sought, Unfit, Unknown, Violating,
+    At, Bytes, Documents, First, Ids, Last, List, Maybe, OfId, Pairs, Position, Reason, Samples, SharedNull,
+    Sizes, Sought, Unfit, Unknown, Violating,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
@@ -405,6 +405,22 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
+    /// The server has not the changes since the position of a change stream any more, or does not know the position: its oplog
+    /// does not reach back so far. [`start_fresh`](crate::watch::Watch::start_fresh) begins with the changes from now on. The
+    /// changes in between are missed, so read again what the application has made of the documents.
+    #[error(
+        "{collection}: the change stream can't go on {}, so changes are missed: begin anew with `start_fresh()`, and read the          documents again ({})",
+        Position(.name), DriverText(.source)
+    )]
+    PositionLost {
+        /// The collection; `(all)` of a stream of the database.
+        collection: &'static str,
+        /// The name of the stored position; `None` of a stream without a name, which was too slow.
+        name: Option<String>,
+        /// The driver's error.
+        source: Box<mongodb::error::Error>,
+    },
+
     /// The change would give `_id`, or a field of a shard key where the server does not allow it, another value.
     #[error(
         "{collection}: `{field}` can't be changed: insert a new document with the other value, and delete this one"
@@ -632,7 +648,7 @@ impl Error {
     pub fn driver_error(&self) -> Option<&mongodb::error::Error> {
         match self {
             Error::Driver(e) => Some(e),
-            Error::Unavailable { source, .. } => Some(source),
+            Error::Unavailable { source, .. } | Error::PositionLost { source, .. } => Some(source),
             Error::Unfinished { source, .. } => source.driver_error(),
             Error::DuplicateKey { source, .. }
             | Error::Invalid { source, .. }

@@ -323,6 +323,7 @@ impl crate::Document for Person {
         collation: None,
         expiry: None,
         append_only: false,
+        pre_and_post_images: false,
         bucket: None,
         extra: || false,
     };

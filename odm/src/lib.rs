@@ -187,6 +187,7 @@
 //! | apply the pending work of processes that ended | [`Odm::recover`]; [`Odm::worker`] does it periodically |
 //! | fill copies that were declared later | [`Odm::backfill`] |
 //! | update copies after out-of-band writes | [`Odm::reconciler`] |
+//! | follow the changes of a collection or of the database | [`Collection::watch`], [`Odm::watch`]; [`watch`] |
 //! | control how a change reaches many copies | [`Odm::with_fan_out`], [`FanOut`] |
 //! | run with fewer or older models than the database knows | [`Odm::check_models`], [`Odm::allow_unknown_copies`], [`Odm::forget_copies`] |
 //! | see the models as a diagram | [`Odm::edges`] |
@@ -212,7 +213,8 @@
 //!
 //! | what | needs | otherwise |
 //! | --- | --- | --- |
-//! | [`Odm::transaction`] | a replica set or a sharded cluster | [`Error::Unsupported`] |
+//! | [`Odm::transaction`], [`Collection::watch`] | a replica set or a sharded cluster | [`Error::Unsupported`] |
+//! | [`pre_images`](watch::Watch::pre_images) of a change stream | MongoDB 6.0 | [`Error::Unsupported`] |
 //! | [`Odm::bulk`] in one request | MongoDB 8.0 | a request for each run of writes of one kind to one collection |
 //! | a validator's refusal that names field, rule and value | MongoDB 5.0 | [`Error::Invalid`] with one violation, of the whole document; what is checked before the network is named on every version |
 //!
@@ -560,6 +562,14 @@ pub mod copies {
     pub use crate::store::fan_out::{FanOut, Progress};
 }
 
+/// Change streams: the changes of a collection ([`Collection::watch`]) or of the database ([`Odm::watch`]) as they are made.
+pub mod watch {
+    pub use crate::model::document::PreAndPostImages;
+    pub use crate::upkeep::watch::{
+        AnyChange, ChangeEvent, ChangeStream, ChangedFields, HasImages, Watch, Watched,
+    };
+}
+
 /// Many small values in pages: the buckets of [`Odm::buckets`].
 pub mod buckets {
     pub use crate::bucket::{Bucketed, Buckets, ByCount, ByTime, Timed};
@@ -650,7 +660,7 @@ pub mod __private {
     pub use crate::model::default::default_of;
     pub use crate::model::document::{
         Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta,
-        Insertable, Level, Replaceable, Target, Validation, partial,
+        Insertable, Level, PreAndPostImages, Replaceable, Target, Validation, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{

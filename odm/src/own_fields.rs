@@ -47,6 +47,12 @@ pub(crate) fn is_own(name: &str) -> bool {
     name == OWN || name == COPIED || name.starts_with("__odm_")
 }
 
+/// Whether a path leads to a field of the library's own, or into one.
+pub(crate) fn is_own_path(path: &str) -> bool {
+    let mut parts = path.split('.');
+    parts.next().is_some_and(is_own) || parts.any(|part| part == COPIED)
+}
+
 /// The last part of a path.
 pub(crate) fn name_of(path: &'static str) -> &'static str {
     path.rsplit_once('.').map_or(path, |(_, name)| name)
@@ -67,6 +73,23 @@ pub(crate) const EDGES: &str = "_odm_edges";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_paths_begin_with_an_own_field_or_lead_to_versions_of_copies() {
+        for path in [
+            "_odm",
+            VERSION,
+            LEASE,
+            COPIED,
+            "_copied.author",
+            "parts.3._copied.part",
+        ] {
+            assert!(is_own_path(path), "{path}");
+        }
+        for path in ["name", "_odmx", "a._odm", "copied", "parts.3.copied"] {
+            assert!(!is_own_path(path), "{path}");
+        }
+    }
 
     #[test]
     fn every_field_stands_below_one_of_four() {

@@ -62,6 +62,7 @@ fn compile(folder: &Path) {
         "subsets",
         "unions",
         "values",
+        "watching",
     ] {
         cases.compile_fail(folder.join(topic).join("*.rs"));
     }

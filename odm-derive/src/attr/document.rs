@@ -20,6 +20,8 @@ pub struct Document {
     pub collation: Option<Collation>,
     /// Inserted and deleted, and never changed.
     pub append_only: Option<Span>,
+    /// The server keeps its documents before and after each change.
+    pub pre_and_post_images: Option<Span>,
     /// Deleted by the library some time after the one in a field.
     pub expire: Option<Expire>,
     /// No other program writes its documents.
@@ -66,6 +68,7 @@ impl Document {
                 "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
                 "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
                 "append_only" => once(&mut document.append_only, meta.path.span(), meta),
+                "pre_and_post_images" => once(&mut document.pre_and_post_images, meta.path.span(), meta),
                 "sole_writer" => once(&mut document.sole_writer, meta.path.span(), meta),
                 "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
                 "version" => once(&mut document.version, version(meta)?, meta),

@@ -64,6 +64,7 @@ pub static DOCUMENT: Attribute = Attribute::new(
         key("expire", &["expire = field"]),
         key("append_only", &["append_only"]),
         key("sole_writer", &["sole_writer"]),
+        key("pre_and_post_images", &["pre_and_post_images"]),
         key("validation", &["validation(level = …, action = …)"]),
         DERIVE,
         key("new", &["new(derive(…))"]),

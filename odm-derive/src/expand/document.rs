@@ -241,6 +241,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         .chain(&document.indexes)
         .map(|declared| index::meta(target, declared));
     let append_only = document.append_only.is_some();
+    let pre_and_post_images = document.pre_and_post_images.is_some();
     let bucket = match &document.items {
         Some(items) => {
             let krate = &target.krate;
@@ -284,6 +285,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             expiry: #expiry,
             validation: #validation,
             append_only: #append_only,
+            pre_and_post_images: #pre_and_post_images,
             bucket: #bucket,
             extra: || const { #odm::check::shows_more(<#this as #odm::Fielded>::FIELDS) },
         }

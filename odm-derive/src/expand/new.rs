@@ -321,8 +321,15 @@ pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics
             impl #impl_generics #krate::__private::Replaceable for #this #where_clause {}
         }
     });
+    let images = document.pre_and_post_images.is_some().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #krate::__private::PreAndPostImages for #this #where_clause {}
+        }
+    });
     quote! {
         #replaceable
+        #images
         #[automatically_derived]
         impl #impl_generics #krate::__private::Insertable<#this> for #this #where_clause {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {

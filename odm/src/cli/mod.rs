@@ -56,7 +56,7 @@
 //! | `edges` | `documents`: `{ name, collection, append_only, bucket }`, where `bucket` is `{ items, size, per }` or null; `references`: `{ holder, field, kind, targets, by, max, optional, only, inverse, on_delete }`; `copies`: `{ holder, field, source, kind, sync, … }` |
 //!
 //! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
-//! `change_ttl`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
+//! `change_ttl`, `set_pre_and_post_images`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
 //! are in the way. A reference of an audit is `{ collection, field, targets, checked, right, kept, dangling, one_sided,
 //! repeated, over_bound, several_children }`, where each of the last five is `{ count, sample }` and each sample a pair: the
 //! id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, wrong, share,

@@ -130,6 +130,17 @@ impl fmt::Display for At<'_> {
     }
 }
 
+/// Where a change stream can't go on.
+pub(super) struct Position<'a>(pub(super) &'a Option<String>);
+impl fmt::Display for Position<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(name) => write!(f, "at the position that is stored as `{name}`"),
+            None => f.write_str("where it was"),
+        }
+    }
+}
+
 pub(super) struct Maybe<'a, T>(pub(super) &'a Option<T>);
 impl<T: fmt::Display> fmt::Display for Maybe<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

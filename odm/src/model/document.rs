@@ -253,6 +253,23 @@ pub trait Insertable<T>: Send {
 )]
 pub trait Replaceable: Document {}
 
+/// A document of which the server keeps images: how it was before a change, and after it. Derived for every document with
+/// `#[document(pre_and_post_images)]`.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::watch::{ChangeEvent, PreAndPostImages, Watch};
+///
+/// fn changes<T: PreAndPostImages + 'static>(all: &Collection<T>) -> Watch<ChangeEvent<T>> {
+///     all.watch_all().pre_images()
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the server keeps no images of `{Self}` before a change",
+    note = "declare them: `#[document(pre_and_post_images)]` on `{Self}`; `sync` then makes a server from MongoDB 6.0 on keep them"
+)]
+pub trait PreAndPostImages: Document {}
+
 /// A document that is to be inserted: whole, or without the copies that the library reads from other documents.
 ///
 /// ```

@@ -523,6 +523,8 @@ pub struct DocumentMeta {
     pub validation: Validation,
     /// Whether its documents are inserted and deleted, but never changed: `#[document(append_only)]`.
     pub append_only: bool,
+    /// Whether the server keeps the documents before and after each change: MongoDB's `changeStreamPreAndPostImages`.
+    pub pre_and_post_images: bool,
     /// Of a document that holds the items of a bucket: what `#[bucket(…)]` declares.
     pub bucket: Option<&'static BucketMeta>,
     /// Whether a struct in it shows the fields that it does not declare: `#[field(extra)]`.

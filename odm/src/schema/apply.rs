@@ -2,6 +2,7 @@
 
 use super::existing;
 use super::plan::{AT_ONCE, Change, Plan, to_backfill};
+use super::validator::IMAGES;
 use crate::model::document::{Action, Level};
 use crate::store::{action, trace::Trace};
 use crate::{Error, Odm, Result};
@@ -89,8 +90,8 @@ impl From<Failure> for Error {
 }
 
 impl Odm {
-    /// Makes the changes of a plan: creates collections, sets validators, creates indexes, changes times to live. Drops
-    /// nothing. Several processes may apply the same plan at once, or one process twice: changes that are already made are
+    /// Makes the changes of a plan: creates collections, sets validators, creates indexes, changes times to live, keeps pre- and
+    /// post-images. Drops nothing. Several processes may apply the same plan at once, or one process twice: changes that are already made are
     /// skipped.
     ///
     /// The changes of a collection are made one after another, those of eight collections at the same time; if one
@@ -108,7 +109,7 @@ impl Odm {
     ///
     /// # Cost
     /// One round trip for a new collection, two for a validator, one for all new indexes of a collection (which lasts as long as
-    /// the server builds them), and one for each changed time to live. The declared copies cost one where all are known already;
+    /// the server builds them), and one for each changed time to live, and for pre- and post-images. The declared copies cost one where all are known already;
     /// if there is anything to change, one more checks before that for copies that these models lack.
     pub fn apply(&self, plan: &Plan) -> action::Action<Applied> {
         let (odm, plan) = (self.clone(), plan.clone());
@@ -139,7 +140,7 @@ impl Odm {
     /// Makes the database as it is declared: [`plan`](Odm::plan) and [`apply`](Odm::apply), until nothing is left to
     /// change. Several processes may do so at once, at every start of a program.
     ///
-    /// On a standalone server it logs one warning, with the commands that make the server a replica set: [`Plan::warning`].
+    /// It logs one warning where the server lacks what is declared, or is a standalone one: [`Plan::warning`].
     ///
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply): a program that lacks copies is refused before it changes anything, since
@@ -157,7 +158,7 @@ impl Odm {
 
     fn synced(&self) -> BoxFuture<'_, Result<Applied>> {
         let synced = async move {
-            if let Some(warning) = self.server().await?.warning() {
+            if let Some(warning) = self.warning().await? {
                 tracing::warn!(target: "odm", "{warning}");
             }
             self.refuse_atomic().await?;
@@ -253,8 +254,16 @@ impl Odm {
                     level,
                     action,
                     collation,
+                    pre_and_post_images,
                     ..
-                } => create(db, collection, validator, *level, *action, collation.as_ref()).await,
+                } => {
+                    let options = Options {
+                        collation: collation.as_ref(),
+                        images: *pre_and_post_images,
+                    };
+                    create(db, collection, validator, *level, *action, options).await
+                }
+                Change::SetPreAndPostImages { .. } => keep_images(db, collection).await,
                 Change::SetValidator {
                     validator,
                     level,
@@ -324,6 +333,12 @@ fn refuse(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// The options of a new collection, beside its validator.
+struct Options<'a> {
+    collation: Option<&'a Document>,
+    images: bool,
+}
+
 /// Whether the collection was created; `false` if another client has created it.
 async fn create(
     db: &Database,
@@ -331,7 +346,7 @@ async fn create(
     validator: &Document,
     level: Level,
     action: Action,
-    collation: Option<&Document>,
+    options: Options<'_>,
 ) -> Result<bool, Failure> {
     let mut command = doc! {
         "create": collection,
@@ -339,8 +354,11 @@ async fn create(
         "validationLevel": level.as_str(),
         "validationAction": action.as_str(),
     };
-    if let Some(collation) = collation {
+    if let Some(collation) = options.collation {
         command.insert("collation", collation.clone());
+    }
+    if options.images {
+        command.insert(IMAGES, doc! { "enabled": true });
     }
     match run(db, collection, command).await {
         Err(Failure::Stale { collection, what }) => {
@@ -349,7 +367,8 @@ async fn create(
                 Some(now)
                     if now.kind == "collection"
                         && now.validates(Some(validator), level, action)
-                        && now.collates(collation) =>
+                        && now.collates(options.collation)
+                        && now.images == options.images =>
                 {
                     Ok(false)
                 }
@@ -398,6 +417,16 @@ async fn set_validator(
         command.insert("validationAction", action.as_str());
     }
     run(db, collection, command).await?;
+    Ok(true)
+}
+
+async fn keep_images(db: &Database, collection: &'static str) -> Result<bool, Failure> {
+    run(
+        db,
+        collection,
+        doc! { "collMod": collection, IMAGES: { "enabled": true } },
+    )
+    .await?;
     Ok(true)
 }
 

@@ -35,7 +35,7 @@ pub struct Plan {
     backfills: Vec<String>,
     lacking: Vec<Lacking>,
     unknown: Vec<String>,
-    warning: Option<&'static str>,
+    warning: Option<String>,
     /// The collections as they were.
     pub(super) seen: HashMap<&'static str, Current>,
     /// The new indexes, for what can be asked about them later.
@@ -81,6 +81,14 @@ pub enum Change {
         action: Action,
         /// How it compares strings, where that is declared.
         collation: Option<Document>,
+        /// Whether the server keeps its documents before and after each change.
+        pre_and_post_images: bool,
+    },
+    /// The server is to keep the documents of a collection before and after each change, for change streams.
+    #[non_exhaustive]
+    SetPreAndPostImages {
+        /// The collection.
+        collection: &'static str,
     },
     /// A collection's validator differs.
     #[non_exhaustive]
@@ -139,6 +147,7 @@ impl Change {
     pub fn collection(&self) -> &'static str {
         match self {
             Change::CreateCollection { collection, .. }
+            | Change::SetPreAndPostImages { collection }
             | Change::SetValidator { collection, .. }
             | Change::CreateIndex { collection, .. }
             | Change::ChangeTtl { collection, .. }
@@ -164,6 +173,7 @@ impl Change {
                 level,
                 action,
                 collation,
+                pre_and_post_images,
             } => {
                 let fields = validator.get_document("$jsonSchema").map_or(0, words::fields);
                 let mut line = format!(
@@ -180,8 +190,14 @@ impl Change {
                 if let Some(collation) = collation {
                     line.push_str(&format!(", collation {collation}"));
                 }
+                if *pre_and_post_images {
+                    line.push_str(", with pre- and post-images");
+                }
                 vec![line]
             }
+            Change::SetPreAndPostImages { collection } => vec![format!(
+                "`{collection}`: keep pre- and post-images of changed documents, for change streams"
+            )],
             Change::SetValidator {
                 collection, words, ..
             } => words
@@ -260,10 +276,11 @@ impl Plan {
         &self.unknown
     }
 
-    /// On a standalone server, which has no transactions: the consequences, and the commands that make it a replica set.
-    /// [`Odm::sync`] logs it.
+    /// On a standalone server, which has no transactions: the consequences, and the commands that make it a replica set. On one
+    /// before MongoDB 6.0: the collections that are declared with pre- and post-images, which it can't keep. [`Odm::sync`] logs
+    /// it.
     pub fn warning(&self) -> Option<&str> {
-        self.warning
+        self.warning.as_deref()
     }
 
     /// Lets [`Odm::apply`] set a validator although existing documents violate it: they stay as they are, and the server
@@ -298,7 +315,7 @@ impl fmt::Display for Plan {
             format!("unknown: the database holds `{copies}`, which these models don't declare")
         }));
         lines.extend(self.notes.iter().map(|note| format!("left alone: {note}")));
-        lines.extend(self.warning.map(|warning| format!("warning: {warning}")));
+        lines.extend(self.warning.iter().map(|warning| format!("warning: {warning}")));
         f.write_str(&lines.join("\n"))
     }
 }
@@ -339,10 +356,34 @@ impl Odm {
                 });
                 plan.notes.extend(elsewhere);
                 plan.lacking = self.count_lacking(&plan).await?;
-                plan.warning = self.server().await?.warning();
+                plan.warning = self.warning().await?;
                 Ok(plan)
             })
             .boxed()
+    }
+
+    /// The declarations that the server can't keep, and their consequences.
+    pub(super) async fn warning(&self) -> Result<Option<String>> {
+        let server = self.server().await?;
+        let imaged = self
+            .models()
+            .iter()
+            .filter(|model| model.meta.pre_and_post_images);
+        let imaged: Vec<String> = imaged
+            .map(|model| format!("`{}`", model.meta.collection))
+            .collect();
+        let images = (!imaged.is_empty() && !server.has_pre_and_post_images()).then(|| {
+            format!(
+                "no pre- and post-images are kept of {}, since that needs a replica set or a sharded cluster of MongoDB 6.0 or later, and \
+                 this is {server}",
+                imaged.join(", ")
+            )
+        });
+        let standalone = server.warning().map(str::to_owned);
+        Ok(standalone
+            .into_iter()
+            .chain(images)
+            .reduce(|a, b| format!("{a}; {b}")))
     }
 
     /// Of all collections that exist.
@@ -439,6 +480,8 @@ impl Odm {
             .collation
             .filter(|one| one.locale != "simple")
             .map(index::collation);
+        // The server is asked for its version only where that decides.
+        let images = meta.pre_and_post_images && self.server().await?.has_pre_and_post_images();
         let Some(current) = look.current.clone() else {
             look.changes.insert(
                 0,
@@ -448,6 +491,7 @@ impl Odm {
                     level: meta.validation.level,
                     action: meta.validation.action,
                     collation: collation.clone(),
+                    pre_and_post_images: images,
                 },
             );
             // The index on `_id` comes with the collection.
@@ -484,6 +528,18 @@ impl Odm {
                 words: wanted.words,
                 violations,
             });
+        }
+        if images && !current.images {
+            look.changes.push(Change::SetPreAndPostImages {
+                collection: meta.collection,
+            });
+        }
+        if current.images && !meta.pre_and_post_images {
+            let note = format!(
+                "`{}`: its pre- and post-images, which are not declared",
+                meta.collection
+            );
+            look.notes.push(note);
         }
         look.compare_collations(collation.as_ref(), current.collation.as_ref());
         if current.capped {

@@ -10,6 +10,9 @@ use super::{id_order, json_schema, uuids, words};
 use crate::model::document::{Action, DocumentMeta, Level, Validation};
 use mongodb::bson::{Bson, Document, doc};
 
+/// The option of a collection by which the server keeps its documents before and after each change.
+pub(super) const IMAGES: &str = "changeStreamPreAndPostImages";
+
 /// A collection as `listCollections` describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Current {
@@ -22,6 +25,8 @@ pub(super) struct Current {
     pub collation: Option<Document>,
     /// Whether it has a fixed size, and loses its oldest documents to new ones.
     pub capped: bool,
+    /// Whether the server keeps its documents before and after each change.
+    pub images: bool,
 }
 
 impl Current {
@@ -43,6 +48,9 @@ impl Current {
             },
             collation: document("collation"),
             capped: options.get_bool("capped").unwrap_or(false),
+            images: options
+                .get_document(IMAGES)
+                .is_ok_and(|images| images.get_bool("enabled").unwrap_or(false)),
         }
     }
 
@@ -229,6 +237,7 @@ mod tests {
             action: Action::Error,
             collation: None,
             capped: false,
+            images: false,
         }
     }
 

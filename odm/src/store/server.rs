@@ -162,6 +162,21 @@ impl Server {
         self.max_wire_version >= 25
     }
 
+    /// Whether it keeps documents as they were before and after a change, for change streams: a replica set or a sharded cluster
+    /// from MongoDB 6.0 on (wire version 17).
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm) -> odm::Result<()> {
+    /// if !odm.server().await?.has_pre_and_post_images() {
+    ///     println!("a deletion says no more than the id");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn has_pre_and_post_images(&self) -> bool {
+        self.has_transactions() && self.max_wire_version >= 17
+    }
+
     /// The greatest size of one message in bytes.
     ///
     /// ```no_run

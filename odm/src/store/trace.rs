@@ -25,7 +25,7 @@ pub(crate) struct Trace {
 }
 
 /// The operations that only read, so that an error of them never leaves a write behind.
-const READS: [&str; 11] = [
+const READS: [&str; 12] = [
     "stream",
     "find",
     "find_one",
@@ -37,6 +37,7 @@ const READS: [&str; 11] = [
     "aggregate",
     "explain",
     "plan",
+    "watch",
 ];
 
 #[derive(Default)]
@@ -248,6 +249,7 @@ pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
         Error::Unavailable { .. } => "Unavailable",
         Error::Unfinished { .. } => "Unfinished",
         Error::CursorLost { .. } => "CursorLost",
+        Error::PositionLost { .. } => "PositionLost",
         Error::Immutable { .. } => "Immutable",
         Error::StoredType { .. } => "StoredType",
         Error::Index { .. } => "Index",

@@ -1,7 +1,8 @@
 //! Keeps references and copies right: audits and repairs them, backfills new ones, applies pending work.
 //!
 //! Each is begun by a method of [`Odm`](crate::Odm): [`audit`](crate::Odm::audit), [`repair`](crate::Odm::repair), [`backfill`](crate::Odm::backfill),
-//! [`recover`](crate::Odm::recover), [`worker`](crate::Odm::worker), [`reconciler`](crate::Odm::reconciler).
+//! [`recover`](crate::Odm::recover), [`worker`](crate::Odm::worker), [`reconciler`](crate::Odm::reconciler). Beside them are the
+//! [change streams](crate::watch) of applications.
 
 pub(crate) mod audit;
 pub(crate) mod backfill;
@@ -16,6 +17,7 @@ pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod snapshots;
 pub(crate) mod stored;
+pub(crate) mod watch;
 
 pub use audit::{Audit, AuditedCopies, AuditedReference, Auditing, FieldOf, Findings};
 pub use backfill::{Backfilled, Backfilling};

@@ -1,23 +1,42 @@
-//! How far the reconcilers of a program have come in the change stream, as the database stores it, and whether the
-//! server can still go on there.
+//! How far the reconcilers of a program, and the change streams with a name, have come, as the database stores it, and whether
+//! the server can still go on there.
 
 use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::Token;
 use crate::store::each::is_one_of;
-use crate::{Error, Odm, Result, rules};
-use mongodb::bson::{DateTime, Document, doc};
+use crate::{Odm, Result, rules};
+use mongodb::bson::{DateTime, Document, Timestamp, doc};
 use mongodb::change_stream::event::ResumeToken;
 use mongodb::options::{CollectionOptions, ReadConcern, WriteConcern};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The collection in which reconcilers keep their places, and by which they know that they have caught up.
+/// The collection in which reconcilers and named change streams keep their places, and by which reconcilers know that they have
+/// caught up.
 pub(crate) const STATE: &str = "_odm_state";
 
 /// Entries that were not written for this time are removed: resume tokens of models that no program has any more, heartbeats of
 /// processes that ended. A program that returns later compares everything, as it would have to anyway: hardly a server keeps
 /// changes for that long.
 const KEPT: i64 = 30 * 24 * 60 * 60 * 1_000;
+
+/// Where a change stream begins.
+#[derive(Clone, Debug)]
+pub(crate) enum Begin {
+    /// With the changes from now on.
+    Now,
+    /// Behind this change.
+    After(ResumeToken),
+    /// With the changes of this time.
+    At(Timestamp),
+}
+
+impl Begin {
+    /// At a stored token, if there is one.
+    pub(crate) fn at(token: Option<&ResumeToken>) -> Begin {
+        token.cloned().map_or(Begin::Now, Begin::After)
+    }
+}
 
 /// Made another one when [`filter`] lets other changes through: a server goes on only at a change that it lets through,
 /// too.
@@ -75,17 +94,20 @@ pub(crate) fn followed(graph: &Graph) -> impl Iterator<Item = &'static DocumentM
         .filter(|meta| graph.is_depended_on(meta) || meta.bucket.is_some())
 }
 
-/// A place in the change stream, of all processes with the same models.
-///
-/// It says that everything before it was taken up, which is true of what these models declare and of nothing else:
-/// programs with other models have other places, and one whose declarations are changed begins with a comparison. The
-/// place that it had before is harmless, and is removed after some weeks.
+/// A place in a change stream.
 #[derive(Debug)]
 pub(crate) struct Place {
     id: String,
+    /// The field with the time of the last write. [`tidy`] goes by `at`.
+    time: &'static str,
 }
 
 impl Place {
+    /// That of all reconcilers with the same models.
+    ///
+    /// It says that everything before it was taken up, which is true of what these models declare and of nothing else:
+    /// programs with other models have other places, and one whose declarations are changed begins with a comparison. The
+    /// place that it had before is harmless, and is removed after some weeks.
     pub(crate) fn of(odm: &Odm) -> Place {
         let graph = odm.graph();
         let declared = rules::values(graph).map(|value| value.declaration(graph));
@@ -104,35 +126,64 @@ impl Place {
             followed.insert("links", links);
         }
         Place {
-            id: format!("reconciler:{:016x}", fingerprint(followed.to_string().as_bytes())),
+            id: format!("reconciler:{}", fingerprint(followed.to_string().as_bytes())),
+            time: "at",
         }
+    }
+
+    /// That of the change stream with this name. It is kept however old it is: a stream that can't go on there fails, where one
+    /// without a place begins with the changes from now on.
+    pub(crate) fn named(name: &str) -> Place {
+        Place {
+            id: format!("watch:{name}"),
+            time: "stored_at",
+        }
+    }
+
+    /// The stored entry of it.
+    pub(crate) async fn entry(&self, odm: &Odm) -> Result<Option<Document>> {
+        Ok(state(odm).find_one(doc! { "_id": &self.id }).await?)
     }
 
     /// Where somebody has left it: `None` where everything is to be compared first.
     pub(crate) async fn stored(&self, odm: &Odm) -> Result<Option<ResumeToken>> {
-        let stored = state(odm).find_one(doc! { "_id": &self.id }).await?;
-        let token = stored.and_then(|stored| stored.get("token").cloned());
-        Ok(token.and_then(|token| mongodb::bson::deserialize_from_bson(token).ok()))
+        Ok(self.entry(odm).await?.as_ref().and_then(token_of))
     }
 
     pub(crate) async fn store(&self, odm: &Odm, token: Option<&ResumeToken>) -> Result<()> {
-        let Some(token) = token.and_then(|token| mongodb::bson::serialize_to_bson(token).ok()) else {
+        match token {
+            Some(token) => self.store_with(odm, token, Document::new()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Stores the token with other fields.
+    pub(crate) async fn store_with(&self, odm: &Odm, token: &ResumeToken, mut more: Document) -> Result<()> {
+        let Ok(token) = mongodb::bson::serialize_to_bson(token) else {
             return Ok(());
         };
-        let update = doc! { "$set": { "token": token, "at": DateTime::now() } };
+        more.insert("token", token);
+        more.insert(self.time, DateTime::now());
         state(odm)
-            .update_one(doc! { "_id": &self.id }, update)
+            .update_one(doc! { "_id": &self.id }, doc! { "$set": more })
             .upsert(true)
             .await?;
         Ok(())
     }
 }
 
-/// A number for some bytes that is the same in every process and in every version of the compiler (FNV-1a).
-fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+/// The token in what is stored of a place.
+pub(crate) fn token_of(entry: &Document) -> Option<ResumeToken> {
+    let token = entry.get("token")?.clone();
+    mongodb::bson::deserialize_from_bson(token).ok()
+}
+
+/// A number for some bytes that is the same in every process and in every version of the compiler (FNV-1a), in hexadecimal digits.
+pub(crate) fn fingerprint(bytes: &[u8]) -> String {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    });
+    format!("{hash:016x}")
 }
 
 /// Whether the server says of a stream that it can't go on: it has no more what came since, or does not know the place.
@@ -143,14 +194,16 @@ pub(crate) fn is_lost(error: &mongodb::error::Error) -> bool {
     is_one_of(error, &[260, 280, 286, 136, 10334]) || error.contains_label("NonResumableChangeStreamError")
 }
 
-/// The same of the answer to a request to go on at a place, which an older server, or one of another kind, may not be
-/// able to read or to find.
-pub(crate) fn is_unknown(error: &Error) -> bool {
-    // BadValue, FailedToParse, and numbers for a token that was not found or is malformed.
-    let unread = [2, 9, 40585, 40615, 40647, 40648, 40649, 50811];
-    error
-        .driver_error()
-        .is_some_and(|error| is_lost(error) || is_one_of(error, &unread))
+/// The same of the answer to a request to go on at a place, which the server may not find, or not be able to read.
+pub(crate) fn is_refused(error: &mongodb::error::Error) -> bool {
+    is_lost(error) || is_one_of(error, &[40585, 40615, 40647, 40648, 40649, 50811])
+}
+
+/// The same where nothing else in the request can be wrong: an older server, or one of another kind, may answer so to a token of
+/// a newer one.
+pub(crate) fn is_unknown(error: &mongodb::error::Error) -> bool {
+    // BadValue, FailedToParse.
+    is_refused(error) || is_one_of(error, &[2, 9])
 }
 
 #[cfg(test)]
@@ -169,29 +222,31 @@ mod tests {
     fn a_place_is_lost_only_where_the_server_says_so() {
         for code in [136, 260, 280, 286, 10334] {
             assert!(is_lost(&refusal(code)), "{code}");
-            assert!(is_unknown(&refusal(code).into()), "{code}");
+            assert!(is_refused(&refusal(code)), "{code}");
+            assert!(is_unknown(&refusal(code)), "{code}");
         }
         // The server reports a missing privilege only in reply to the token.
         for code in [2, 9, 40585, 40615, 40647, 40648, 40649, 50811] {
             assert!(!is_lost(&refusal(code)), "{code}");
-            assert!(is_unknown(&refusal(code).into()), "{code}");
+            assert_eq!(is_refused(&refusal(code)), code > 9, "{code}");
+            assert!(is_unknown(&refusal(code)), "{code}");
         }
         // Elections, interruptions, moved chunks, a missing right, a lost cursor.
         for code in [
             13, 18, 43, 50, 63, 91, 133, 134, 150, 189, 202, 234, 262, 10107, 11600, 11602, 13435, 13436,
         ] {
             assert!(!is_lost(&refusal(code)), "{code}");
-            assert!(!is_unknown(&refusal(code).into()), "{code}");
+            assert!(!is_unknown(&refusal(code)), "{code}");
         }
         let io: mongodb::error::Error = std::io::Error::other("reset").into();
-        assert!(!is_lost(&io) && !is_unknown(&io.into()));
+        assert!(!is_lost(&io) && !is_unknown(&io));
     }
 
     /// As they are stored: another number would let all programs begin anew.
     #[test]
     fn a_fingerprint_is_the_same_for_ever() {
-        assert_eq!(fingerprint(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fingerprint(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fingerprint(b"foobar"), 0x8594_4171_f739_67e8);
+        assert_eq!(fingerprint(b""), "cbf29ce484222325");
+        assert_eq!(fingerprint(b"a"), "af63dc4c8601ec8c");
+        assert_eq!(fingerprint(b"foobar"), "85944171f73967e8");
     }
 }

@@ -9,7 +9,7 @@ use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::names::{meet, plain_name};
-use crate::own_fields::{COPIED, LINKS, OWN, Token, VERSION};
+use crate::own_fields::{LINKS, Token, VERSION, is_own_path};
 use crate::plan::parents::parents_of;
 use crate::rules::bucket::Summaries;
 use crate::rules::children::value::OfChildren;
@@ -24,13 +24,14 @@ use crate::store::each::{Written, but_for_the_deployment, passes};
 use crate::store::fields::at;
 use crate::store::scope::Scope;
 use crate::upkeep::audit::Source;
-use crate::upkeep::position::{Place, STATE, beat, is_lost, is_unknown, state};
+use crate::upkeep::position::{Begin, Place, STATE, beat, is_lost, is_unknown, state};
+use crate::upkeep::watch::source::{Event, Pause, Source as Changes, Stream, with_change_streams};
 use crate::upkeep::{backfill, copies, follow, position};
 use crate::{Error, Odm, Result};
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
-use mongodb::change_stream::event::{ChangeStreamEvent, OperationType, ResumeToken};
+use mongodb::change_stream::event::{OperationType, ResumeToken};
 use mongodb::options::{ChangeStreamOptions, FullDocumentBeforeChangeType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -47,9 +48,6 @@ const BYTES: usize = 16 << 20;
 
 /// An idle stream is kept from aging by a heartbeat this often.
 const HEARTBEAT: Duration = Duration::from_secs(60);
-
-/// The first and the longest pause after an error.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(10));
 
 impl Odm {
     /// Follows the change stream of the database, and updates copies, derived fields, two-way references and the summaries of
@@ -110,14 +108,17 @@ impl Reconciling {
 }
 
 async fn start(odm: Odm) -> Result<Reconciler> {
-    let server = odm.server().await?;
-    if !server.has_transactions() {
-        return Err(Error::Unsupported {
-            operation: "a reconciler",
-            needs: "a replica set or a sharded cluster",
-            is: server.to_string(),
-        });
+    let server = with_change_streams(&odm, "a reconciler").await?;
+    let mut options = ChangeStreamOptions::default();
+    if server.has_pre_and_post_images() {
+        options.full_document_before_change = Some(FullDocumentBeforeChangeType::WhenAvailable);
     }
+    let changes = Changes {
+        odm: odm.clone(),
+        collection: None,
+        filter: position::filter(&odm),
+        options,
+    };
     position::tidy(&odm).await?;
     let name = Token::new();
     let place = Place::of(&odm);
@@ -126,6 +127,7 @@ async fn start(odm: Odm) -> Result<Reconciler> {
     let stop = Arc::new(Notify::new());
     let mut follower = Follower {
         odm: odm.clone(),
+        changes,
         name,
         beat: Arc::new(AtomicI64::new(0)),
         seen,
@@ -230,11 +232,9 @@ impl Drop for Reconciler {
     }
 }
 
-type Event = ChangeStreamEvent<RawDocumentBuf>;
-type Stream = mongodb::change_stream::ChangeStream<Event>;
-
 struct Follower {
     odm: Odm,
+    changes: Changes,
     name: Token,
     beat: Arc<AtomicI64>,
     seen: watch::Sender<i64>,
@@ -263,10 +263,10 @@ impl Follower {
     /// Opens the stream at the resume token. Where the server does not have the changes since then any more, or does not know
     /// the token, the stream begins now, and everything is to be compared after that.
     async fn open(&mut self) -> Result<Stream> {
-        let stream = match self.watch().await {
+        let stream = match self.changes.open(&Begin::at(self.token.as_ref())).await {
             Err(error) if self.token.is_some() && is_unknown(&error) => {
                 self.lose(&error);
-                self.watch().await?
+                self.changes.open(&Begin::Now).await?
             }
             stream => stream?,
         };
@@ -283,26 +283,9 @@ impl Follower {
         self.token = None;
     }
 
-    async fn watch(&self) -> Result<Stream> {
-        let mut options = ChangeStreamOptions::default();
-        options.resume_after = self.token.clone();
-        // MongoDB 6.0: wire version 17.
-        if self.odm.server().await?.max_wire_version() >= 17 {
-            options.full_document_before_change = Some(FullDocumentBeforeChangeType::WhenAvailable);
-        }
-        let stream = self
-            .odm
-            .database()
-            .watch()
-            .pipeline([doc! { "$match": position::filter(&self.odm) }])
-            .with_options(options)
-            .await?;
-        Ok(stream.with_type::<Event>())
-    }
-
     async fn run(mut self, stream: Stream) {
         let mut stream = Some(stream);
-        let mut pause = PAUSE.0;
+        let mut pause = Pause::new();
         loop {
             let followed = match stream.take() {
                 Some(stream) => self.follow(stream, &mut pause).await,
@@ -318,8 +301,7 @@ impl Follower {
                     tracing::warn!(target: "odm", %error, "the change stream failed, reopening it");
                 }
             }
-            tokio::time::sleep(pause).await;
-            pause = PAUSE.1.min(pause * 2);
+            tokio::time::sleep(pause.next()).await;
         }
     }
 
@@ -344,7 +326,7 @@ impl Follower {
         Ok(event?)
     }
 
-    async fn follow(&mut self, mut stream: Stream, pause: &mut Duration) -> Result<()> {
+    async fn follow(&mut self, mut stream: Stream, pause: &mut Pause) -> Result<()> {
         self.begin(stream.resume_token()).await?;
         loop {
             let first = match tokio::time::timeout(HEARTBEAT, stream.next()).await {
@@ -371,7 +353,7 @@ impl Follower {
             self.token = events.last().map(|event| event.id.clone());
             self.place.store(&self.odm, self.token.as_ref()).await?;
             reach(&self.seen, seen);
-            *pause = PAUSE.0;
+            pause.reset();
         }
     }
 
@@ -510,8 +492,7 @@ impl ByOthers {
         }
         // A write of the library also sets one of its own fields: in a source the version, in a parent the revision, beside a
         // copy the version of its source.
-        let is_mark = |name: &String| meet(name, OWN) || name.split('.').any(|part| part == COPIED);
-        if !graph.takes_part(meta) || names.iter().any(is_mark) {
+        if !graph.takes_part(meta) || names.iter().any(|name| is_own_path(name)) {
             return;
         }
         let children = graph.derived_from(meta).next().is_some();

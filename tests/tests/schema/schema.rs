@@ -77,6 +77,7 @@ macro_rules! model {
                 collation: None,
                 expiry: None,
                 append_only: false,
+                pre_and_post_images: false,
                 bucket: None,
                 extra: || false,
                 validation: {

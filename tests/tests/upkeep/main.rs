@@ -7,6 +7,7 @@ mod leases;
 mod reconciler;
 mod standalone;
 mod tracing;
+mod watching;
 
 use odm_tests::fixtures::{copying, models};
 
