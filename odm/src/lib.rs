@@ -243,6 +243,7 @@ pub mod error;
 mod first;
 mod graph;
 mod insert_many;
+mod merge;
 mod model;
 mod modify;
 mod odm;
@@ -267,6 +268,7 @@ pub mod write {
     pub use crate::error::results::{BulkDone, Deleted};
     pub use crate::first::DeleteFirst;
     pub use crate::insert_many::InsertMany;
+    pub use crate::merge::{Merge, WhenMatched, WhenNotMatched};
     pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
     pub use crate::save::{InsertOrGet, KeyFields, Save, Saved};
 }

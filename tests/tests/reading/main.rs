@@ -1,7 +1,8 @@
-//! Finds, joins, pages and text search: what is read is what is stored.
+//! Finds, joins, pages, pipelines and text search: what is read is what is stored.
 #![allow(missing_docs)]
 
 mod actions;
+mod aggregations;
 mod chunks;
 mod join_keys;
 mod joins;

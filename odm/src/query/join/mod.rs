@@ -28,5 +28,5 @@ pub use load::{LoadRefs, Loading};
 pub use lookup::Lookup;
 pub use pointer::{Load, LoadById};
 pub use stages::Stages;
-pub use traits::Join;
+pub use traits::{Join, LookedUp};
 pub(crate) use work::Work;
