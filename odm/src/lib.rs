@@ -597,7 +597,7 @@ pub(crate) use {
     query::aggregate::Aggregate,
     query::aggregate::{Group, GroupKey},
     query::explain::{Explain, JoinExplain},
-    query::filter::{Element, IntoSort, Order, Pattern, text},
+    query::filter::{Element, IntoSort, Order, Pattern},
     query::find::Find,
     query::find::{Lossy, LossyFind},
     query::join::{
@@ -606,6 +606,7 @@ pub(crate) use {
     },
     query::operand::Operand,
     query::page::{Page, PageToken, Paged, ResumableFind},
+    query::text::text,
     schema::{Applied, Plan, Violations},
     store::action::Action,
     store::fan_out::{FanOut, Progress},

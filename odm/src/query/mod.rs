@@ -14,6 +14,7 @@ pub(crate) mod join;
 pub(crate) mod operand;
 pub(crate) mod page;
 pub(crate) mod seen;
+pub(crate) mod text;
 pub(crate) mod untyped;
 
 pub use crate::model::path::Path;
@@ -22,10 +23,11 @@ pub use aggregate::{
     Unit, Untyped,
 };
 pub use explain::{Explain, JoinExplain};
-pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
+pub use filter::{Element, Filter, IntoSort, Order, Pattern};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{
     Children, Include, Join, LeaveOut, LoadRefs, Loading, LookedUp, Lookup, OnlyChild, OrNone, Paths,
     PathsOf, ReadFrom, Strict,
 };
 pub use page::{Page, PageToken, Paged, ResumableFind};
+pub use text::{Scored, Search, text};
