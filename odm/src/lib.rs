@@ -245,6 +245,7 @@ pub mod error;
 mod first;
 mod graph;
 mod insert_many;
+mod merge;
 mod model;
 mod modify;
 mod odm;
@@ -269,6 +270,7 @@ pub mod write {
     pub use crate::error::results::{BulkDone, Deleted};
     pub use crate::first::DeleteFirst;
     pub use crate::insert_many::InsertMany;
+    pub use crate::merge::{Merge, WhenMatched, WhenNotMatched};
     pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
     pub use crate::save::{InsertOrGet, KeyFields, Save, Saved};
 }
@@ -606,7 +608,7 @@ pub(crate) use {
     query::aggregate::Aggregate,
     query::aggregate::{Group, GroupKey},
     query::explain::{Explain, JoinExplain},
-    query::filter::{Element, IntoSort, Order, Pattern, text},
+    query::filter::{Element, IntoSort, Order, Pattern},
     query::find::Find,
     query::find::{Lossy, LossyFind},
     query::join::{
@@ -615,6 +617,7 @@ pub(crate) use {
     },
     query::operand::Operand,
     query::page::{Page, PageToken, Paged, ResumableFind},
+    query::text::text,
     schema::{Applied, Plan, Violations},
     store::action::Action,
     store::fan_out::{FanOut, Progress},

@@ -55,6 +55,7 @@ fn compile(folder: &Path) {
         "joins",
         "opaque",
         "paths",
+        "pipelines",
         "projection",
         "recursion",
         "references",

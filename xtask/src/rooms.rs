@@ -52,6 +52,7 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("encoded.rs", "api"),
     ("first.rs", "api"),
     ("insert_many.rs", "api"),
+    ("merge.rs", "api"),
     ("modify.rs", "api"),
     ("odm.rs", "api"),
     ("own_fields.rs", "model"),

@@ -4,6 +4,7 @@
 //! program happens to load.
 
 mod collations;
+pub(crate) mod concern;
 pub(crate) mod declaration;
 pub(crate) mod declared;
 pub(crate) mod edge;

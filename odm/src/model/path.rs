@@ -221,24 +221,32 @@ impl<P: Step, S: 'static> Step for StoredAs<P, S> {
 pub trait Holds<T: ?Sized> {
     /// By their bytes, or by what is in them.
     type As;
+    /// The type that they are stored as.
+    type Stored: ?Sized;
 }
 impl<T: Compared + ?Sized> Holds<T> for Root {
     type As = T::As;
+    type Stored = T;
 }
 impl<T: Compared + ?Sized, P, O, const I: usize> Holds<T> for At<P, O, I> {
     type As = T::As;
+    type Stored = T;
 }
 impl<T: Compared + ?Sized, P> Holds<T> for Each<P> {
     type As = T::As;
+    type Stored = T;
 }
 impl<T: Compared + ?Sized, P> Holds<T> for Kept<P> {
     type As = T::As;
+    type Stored = T;
 }
 impl<T: Compared + ?Sized, P> Holds<T> for Maybe<P> {
     type As = T::As;
+    type Stored = T;
 }
 impl<T: ?Sized, P, S: Compared> Holds<T> for StoredAs<P, S> {
     type As = S::As;
+    type Stored = S;
 }
 
 /// Into a value that the library writes: what is inside it is not the application's to change either.

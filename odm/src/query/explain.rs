@@ -3,12 +3,14 @@
 use crate::query::join::{Asked, Join};
 use crate::query::untyped::Query;
 use crate::store::action::Action;
-use crate::store::core::act;
-use crate::{Document, Find};
+use crate::store::core::{Core, act};
+use crate::{Document, Find, Result};
 use mongodb::bson::{self, Bson, doc};
+use mongodb::options::{AggregateOptions, Hint};
 use serde::de::DeserializeOwned;
 
-/// The server's work for a query: `explain` with `executionStats`, returned by [`Find::explain`].
+/// The server's work for a query or a pipeline: `explain` with `executionStats`, returned by [`Find::explain`] and
+/// [`Aggregate::explain`](crate::query::Aggregate::explain).
 ///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -22,8 +24,8 @@ use serde::de::DeserializeOwned;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Explain {
-    /// The stages of the winning plan, the last first (`LIMIT`, `FETCH`, `IXSCAN`); on a sharded cluster those of all
-    /// shards.
+    /// The stages of the winning plan, the last first (`LIMIT`, `FETCH`, `IXSCAN`), before them those of a pipeline (`$group`); on a
+    /// sharded cluster those of all shards.
     pub stages: Vec<String>,
     /// The indexes that were used.
     pub indexes: Vec<String>,
@@ -102,7 +104,9 @@ impl Explain {
     /// # Ok(()) }
     /// ```
     pub fn sorts_in_memory(&self) -> bool {
-        self.stages.iter().any(|stage| stage == "SORT")
+        self.stages
+            .iter()
+            .any(|stage| stage == "SORT" || stage == "$sort")
     }
 
     pub(crate) fn of(raw: bson::Document) -> Explain {
@@ -115,25 +119,51 @@ impl Explain {
             joins: Vec::new(),
             raw: bson::Document::new(),
         };
-        if let Ok(plan) = raw
+        explain.read(&raw);
+        explain.raw = raw;
+        explain
+    }
+
+    /// Adds what a reply says: that of a query, of a pipeline as a list of stages, and of each shard.
+    fn read(&mut self, reply: &bson::Document) {
+        let shards = reply.get_document("shards").into_iter().flatten();
+        for (_, shard) in shards {
+            if let Bson::Document(shard) = shard {
+                self.read(shard);
+            }
+        }
+        let mut stages = reply.get_array("stages").into_iter().flatten();
+        let mut given = None;
+        let first = stages.next().and_then(Bson::as_document);
+        let mut behind = Vec::new();
+        for stage in stages.filter_map(Bson::as_document) {
+            behind.extend(stage.keys().find(|key| key.starts_with('$')).cloned());
+            given = number(stage, "nReturned").or(given);
+        }
+        behind.reverse();
+        self.stages.extend(behind);
+        if let Some(first) = first {
+            match first.get_document("$cursor") {
+                Ok(cursor) => self.read(cursor),
+                Err(_) => self
+                    .stages
+                    .extend(first.keys().find(|key| key.starts_with('$')).cloned()),
+            }
+        }
+        if let Ok(plan) = reply
             .get_document("queryPlanner")
             .and_then(|planner| planner.get_document("winningPlan"))
         {
-            explain.walk(plan);
+            self.walk(plan);
         }
-        if let Ok(stats) = raw.get_document("executionStats") {
-            let number = |name: &str| match stats.get(name) {
-                Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
-                Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
-                Some(Bson::Double(n)) => *n as u64,
-                _ => 0,
-            };
-            explain.returned = number("nReturned");
-            explain.keys_examined = number("totalKeysExamined");
-            explain.documents_examined = number("totalDocsExamined");
+        if let Ok(stats) = reply.get_document("executionStats") {
+            let number = |name| number(stats, name).unwrap_or(0);
+            self.returned += number("nReturned");
+            self.keys_examined += number("totalKeysExamined");
+            self.documents_examined += number("totalDocsExamined");
         }
-        explain.raw = raw;
-        explain
+        // The last stage says what it gives, and its query what it has read.
+        self.returned = given.unwrap_or(self.returned);
     }
 
     fn walk(&mut self, plan: &bson::Document) {
@@ -171,6 +201,15 @@ impl Explain {
             }
         }
     }
+}
+
+fn number(of: &bson::Document, name: &str) -> Option<u64> {
+    Some(match of.get(name)? {
+        Bson::Int32(n) => u64::try_from(*n).unwrap_or(0),
+        Bson::Int64(n) => u64::try_from(*n).unwrap_or(0),
+        Bson::Double(n) => *n as u64,
+        _ => return None,
+    })
 }
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
@@ -225,7 +264,7 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
         if let Some(collation) = options.collation {
             find.insert("collation", crate::model::encode::id(&collation)?);
         }
-        if let Some(mongodb::options::Hint::Name(hint)) = options.hint {
+        if let Some(Hint::Name(hint)) = options.hint {
             find.insert("hint", hint);
         }
         let command = doc! { "explain": find, "verbosity": "executionStats" };
@@ -256,9 +295,53 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
     Action::new(collection, "explain", Box::new(explain))
 }
 
+/// Asks the server how it executes a pipeline.
+pub(crate) async fn explain_pipeline(
+    core: Core,
+    stages: Vec<bson::Document>,
+    options: AggregateOptions,
+) -> Result<Explain> {
+    let mut aggregate = doc! { "aggregate": core.meta().collection, "pipeline": stages, "cursor": {} };
+    if let Some(collation) = options.collation {
+        aggregate.insert("collation", crate::model::encode::id(&collation)?);
+    }
+    if let Some(Hint::Name(hint)) = options.hint {
+        aggregate.insert("hint", hint);
+    }
+    if let Some(on_disk) = options.allow_disk_use {
+        aggregate.insert("allowDiskUse", on_disk);
+    }
+    let command = doc! { "explain": aggregate, "verbosity": "executionStats" };
+    let trace = core.trace("explain");
+    trace
+        .run(async {
+            let action = core.odm().database().run_command(command);
+            let reply = act!(&core, command, action).map_err(|error| core.error(error))?;
+            trace.done(1, 0);
+            Ok(Explain::of(reply))
+        })
+        .await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_stages_of_a_pipeline_stand_before_its_query() {
+        let explain = Explain::of(doc! { "stages": [
+            { "$cursor": {
+                "queryPlanner": { "winningPlan": { "stage": "FETCH", "inputStage": { "stage": "IXSCAN", "indexName": "at_1" } } },
+                "executionStats": { "nReturned": 40, "totalKeysExamined": 40, "totalDocsExamined": 40 },
+            } },
+            { "$group": { "_id": "$at" }, "nReturned": 7_i64 },
+            { "$sort": { "sortKey": { "_id": 1 } }, "nReturned": 3_i64 },
+        ] });
+        assert_eq!(explain.stages, ["$sort", "$group", "FETCH", "IXSCAN"]);
+        assert_eq!(explain.indexes, ["at_1"]);
+        assert_eq!((explain.returned, explain.documents_examined), (3, 40));
+        assert!(!explain.is_collection_scan() && explain.sorts_in_memory());
+    }
 
     #[test]
     fn stages_are_found_wherever_they_stand() {

@@ -5,6 +5,7 @@ use crate::model::copy::Entry;
 use crate::model::default;
 use crate::model::path::{Codec, Path, PlainlyStored, Single, Step};
 use crate::model::reference::{Wrapped, Wraps};
+use crate::query::aggregate::expression::{Expression, sealed::Sealed};
 use crate::query::filter::Filter;
 use crate::query::operand::encode_bson;
 use mongodb::bson::{Bson, DateTime, Decimal128, doc};
@@ -488,6 +489,18 @@ impl<R, K: NumberKind> Neg for Expr<R, K> {
     type Output = Expr<R, K>;
     fn neg(self) -> Self::Output {
         Expr::of(doc! { "$subtract": [0, self.bson] }.into())
+    }
+}
+
+impl<R, K> Sealed for Expr<R, K> {}
+
+impl<R, K> Expression<R> for Expr<R, K> {
+    fn expression(&self) -> Bson {
+        self.bson.clone()
+    }
+
+    fn name(&self) -> String {
+        "expression".to_owned()
     }
 }
 

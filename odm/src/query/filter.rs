@@ -2,7 +2,7 @@
 //!
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
-use crate::model::geo::{Area, Point};
+use crate::model::geo::{Area, Geometry, Located, Meters, Point};
 use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, PlainlyStored, Root, Step};
 use crate::model::value::{List, Ordered, Text, Value, Whole};
 use crate::query::condition::{condition, in_array, is_of_items};
@@ -317,21 +317,6 @@ fn raw_filter<T: crate::Document>(what: &str, filter: Filter<T>) -> Result<mongo
         field: format!("{what} of {}", T::META.collection),
         source: Box::new(source),
     })
-}
-
-/// Documents whose text index matches these words: `$text`. The collection needs a text index.
-///
-/// The words follow [MongoDB's search syntax](https://www.mongodb.com/docs/manual/reference/operator/query/text/): a word
-/// with `-` before it must not be there, and words in double quotes must stand together.
-///
-/// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-/// let found = people.find(|p| odm::query::text("coffee -decaf") & p.age.gte(18)).all().await?;
-/// # Ok(()) }
-/// ```
-pub fn text<R>(search: impl Into<String>) -> Filter<R> {
-    Filter::raw(doc! { "$text": { "$search": search.into() } })
 }
 
 macro_rules! comparisons {
@@ -655,26 +640,32 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     }
 }
 
-impl<R, P: Step, C: PlainlyStored> Path<R, Point, P, C> {
-    /// The field's place is at most `meters` away from `center`; the nearest come first. Needs a `2dsphere` index, and
-    /// can't be counted (MongoDB refuses `$near` in an aggregation): count with [`within`](Path::within).
+impl<R, T, P: Step, C: PlainlyStored> Path<R, T, P, C> {
+    /// The field's place is at most this number of meters away from `center`, or from the least to the most of a range:
+    /// `100.0..=5_000.0`. The nearest come first. Needs a `2dsphere` index, and can't be counted (MongoDB refuses `$near` in an
+    /// aggregation): count with [`within`](Path::within).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// let around = people.find(|p| p.place.near(Point::new(13.4, 52.52), 5_000.0)).all().await?;
+    /// let here = Point::new(13.4, 52.52);
+    /// let around = people.find(|p| p.place.near(here, 5_000.0)).all().await?;
+    /// let further = people.find(|p| p.place.near(here, 5_000.0..=10_000.0)).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn near(self, center: Point, meters: f64) -> Filter<R> {
-        let center = crate::model::encode::id(&center);
-        Filter::on(
-            P::PATH,
-            "$near",
-            center.map(|center| Bson::Document(doc! { "$geometry": center, "$maxDistance": meters })),
-        )
+    pub fn near(self, center: Point, meters: impl Into<Meters>) -> Filter<R>
+    where
+        T: Located,
+    {
+        let Meters { least, most } = meters.into();
+        let mut near = doc! { "$geometry": Geometry::from(center).into_document(), "$maxDistance": most };
+        if let Some(least) = least {
+            near.insert("$minDistance", least);
+        }
+        Filter::on(P::PATH, "$near", Ok(near.into()))
     }
 
-    /// The field's place lies in the area.
+    /// The field's place lies in the area as a whole: an [`Area`], or a [`Polygon`](crate::geo::Polygon).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -683,20 +674,37 @@ impl<R, P: Step, C: PlainlyStored> Path<R, Point, P, C> {
     /// let how_many = people.find(|p| p.place.within(around)).count().await?;
     /// # Ok(()) }
     /// ```
-    pub fn within(self, area: Area) -> Filter<R> {
-        Filter::on(P::PATH, "$geoWithin", Ok(Bson::Document(area.into_document())))
-    }
-}
-
-impl<R, P: Step, C: PlainlyStored> Path<R, Option<Point>, P, C> {
-    /// See [`Path::near`].
-    pub fn near(self, center: Point, meters: f64) -> Filter<R> {
-        Path::<R, Point, P>::NEW.near(center, meters)
+    pub fn within(self, area: impl Into<Area>) -> Filter<R>
+    where
+        T: Located,
+    {
+        let area = area.into().into_document();
+        Filter::on(P::PATH, "$geoWithin", Ok(area.into()))
     }
 
-    /// See [`Path::within`].
-    pub fn within(self, area: Area) -> Filter<R> {
-        Path::<R, Point, P>::NEW.within(area)
+    /// The field's place has a position in common with the geometry: a [`Point`], a [`LineString`](crate::geo::LineString), a
+    /// [`Polygon`](crate::geo::Polygon), or a [`Geometry`].
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::geo::Geometry;
+    ///
+    /// let corners = [Point::new(13.0, 52.3), Point::new(13.8, 52.3), Point::new(13.4, 52.7)];
+    /// let district = Geometry::polygon(corners)?;
+    /// let inhabitants = people.find(|p| p.place.intersects(district)).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn intersects(self, geometry: impl Into<Geometry>) -> Filter<R>
+    where
+        T: Located,
+    {
+        let geometry = geometry.into().into_document();
+        Filter::on(
+            P::PATH,
+            "$geoIntersects",
+            Ok(doc! { "$geometry": geometry }.into()),
+        )
     }
 }
 

@@ -139,6 +139,23 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         self
     }
 
+    /// Only those that also match this filter, which was made elsewhere: in a function of its own, or of a request.
+    ///
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// fn of_age() -> Filter<Person> {
+    ///     Person::paths().age.gte(18)
+    /// }
+    ///
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let adults = people.find_all().filter(of_age()).all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn filter(mut self, filter: Filter<T>) -> Self {
+        self.query.and(filter.untyped());
+        self
+    }
+
     /// In this order: `.sort(|p| p.name.asc())`, `.sort(|p| (p.year.desc(), p.name.asc()))`.
     ///
     /// ```no_run

@@ -15,15 +15,20 @@ pub(crate) mod join;
 pub(crate) mod operand;
 pub(crate) mod page;
 pub(crate) mod seen;
+pub(crate) mod text;
 pub(crate) mod untyped;
 
 pub use crate::model::path::Path;
-pub use aggregate::{Aggregate, Group, GroupKey};
+pub use aggregate::{
+    AddFields, Aggregate, Date, DatePart, Expression, Gives, Group, GroupKey, Projected, Reshaped, Typed,
+    Unit, Untyped,
+};
 pub use explain::{Explain, JoinExplain};
-pub use filter::{Element, Filter, IntoSort, Order, Pattern, text};
+pub use filter::{Element, Filter, IntoSort, Order, Pattern};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{
-    Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
-    ReadFrom, Strict,
+    Children, Include, Join, LeaveOut, LoadRefs, Loading, LookedUp, Lookup, OnlyChild, OrNone, Paths,
+    PathsOf, ReadFrom, Strict,
 };
 pub use page::{Page, PageToken, Paged, ResumableFind};
+pub use text::{Scored, Search, text};

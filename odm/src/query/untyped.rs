@@ -107,6 +107,25 @@ macro_rules! hand_out {
 }
 pub(crate) use hand_out;
 
+/// The projection of these fields, and of those that a join reads, where there is one.
+pub(crate) fn projection(fields: &[&'static str], needs: Option<&[&'static str]>) -> mongodb::bson::Document {
+    let mut projection: mongodb::bson::Document = fields
+        .iter()
+        .map(|name| ((*name).to_owned(), Bson::Int32(1)))
+        .collect();
+    for name in needs.unwrap_or_default() {
+        read_too(&mut projection, name);
+    }
+    // Nor does it take a part of the id without the id. A join names by it what does not fit.
+    let has_id = projection
+        .keys()
+        .any(|name| name == "_id" || name.starts_with("_id."));
+    if needs.is_none() && !has_id {
+        projection.insert("_id", 0);
+    }
+    projection
+}
+
 impl Query {
     pub(crate) fn new(core: Core, filter: Filter<()>) -> Query {
         Query {
@@ -158,20 +177,7 @@ impl Query {
 
     pub(crate) fn prepare_projection(&mut self) {
         let Some(fields) = self.fields.take() else { return };
-        let mut projection: mongodb::bson::Document = fields
-            .iter()
-            .map(|name| ((*name).to_owned(), Bson::Int32(1)))
-            .collect();
-        for name in self.needs.iter().flatten() {
-            read_too(&mut projection, name);
-        }
-        // Nor does it take a part of the id without the id. A join names by it what does not fit.
-        let has_id = projection
-            .keys()
-            .any(|name| name == "_id" || name.starts_with("_id."));
-        if self.needs.is_none() && !has_id {
-            projection.insert("_id", 0);
-        }
+        let projection = projection(&fields, self.needs.as_deref());
         self.options.projection = Some(projection);
     }
 

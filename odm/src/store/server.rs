@@ -150,6 +150,11 @@ impl Server {
         self.has_lookup_with_pipeline() && !(in_transaction && self.topology == Topology::Sharded)
     }
 
+    /// Whether it has `$dateTrunc`, which came with MongoDB 5.0.
+    pub(crate) fn has_date_trunc(&self) -> bool {
+        self.max_wire_version >= 13
+    }
+
     /// Whether it has the `bulkWrite` command, which came with MongoDB 8.0 (wire version 25).
     ///
     /// ```no_run

@@ -1,8 +1,10 @@
-//! Finds, joins, pages and text search: what is read is what is stored.
+//! Finds, joins, pages, pipelines, geospatial and text search: what is read is what is stored.
 #![allow(missing_docs)]
 
 mod actions;
+mod aggregations;
 mod chunks;
+mod geo;
 mod join_keys;
 mod joins;
 mod loaders;

@@ -8,7 +8,7 @@ use odm::Error;
 use odm::bson::{Document as Doc, doc};
 use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
-use odm::query::text;
+use odm::query::{Search, text};
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
@@ -32,6 +32,12 @@ pub struct Silent {
     #[serde(rename = "_id")]
     pub id: i32,
     pub title: String,
+}
+
+#[derive(Projection, Deserialize, Debug, PartialEq)]
+#[projection(of = Article)]
+struct Title {
+    title: String,
 }
 
 fn articles() -> Vec<Article> {
@@ -162,6 +168,50 @@ fn the_words_are_a_value_in_every_command() {
     });
 }
 
+#[odm_tests::test]
+fn scores_are_read_beside_the_documents_the_best_first() {
+    with_db(async |t| {
+        let (odm, sent) = watched(&t, &["find"]).await;
+        let last = || sent.lock().unwrap().pop().unwrap();
+        t.db.create_collection("articles").await.unwrap();
+        let all = odm.collection::<Article>();
+        let score = doc! { "__odm_score": { "$meta": "textScore" } };
+        // Its result is not looked at: without the index the server refuses it.
+        let search = || Search::new("coffee").language("en").case_sensitive();
+        all.find(|_| text(search()))
+            .limit(3)
+            .with_score()
+            .all()
+            .await
+            .ok();
+        let command = last();
+        assert_eq!(
+            command.get_document("filter").unwrap(),
+            &doc! { "$text": { "$search": "coffee", "$language": "en", "$caseSensitive": true } }
+        );
+        assert_eq!(command.get_document("projection").unwrap(), &score);
+        assert_eq!(command.get_document("sort").unwrap(), &score);
+        let titles = all
+            .find(|_| text("coffee"))
+            .select::<Title>()
+            .sort(|a| a.id.asc());
+        titles.with_score().one().await.ok();
+        let command = last();
+        let mut projection = doc! { "title": 1, "_id": 0 };
+        projection.extend(score);
+        assert_eq!(command.get_document("projection").unwrap(), &projection);
+        assert_eq!(command.get_document("sort").unwrap(), &doc! { "_id": 1 });
+        // Without a search there is no score.
+        sent.lock().unwrap().clear();
+        let error = all.find(|a| a.stars.gte(1)).with_score().all().await.unwrap_err();
+        assert!(
+            matches!(&error, Error::Query { message, .. } if message.contains("the condition has none")),
+            "{error}"
+        );
+        assert!(sent.lock().unwrap().is_empty());
+    });
+}
+
 /// On servers with text indexes alone: others refuse a text filter in their own way, too.
 #[odm_tests::test]
 fn words_phrases_and_excluded_words_are_searched() {
@@ -207,6 +257,20 @@ fn words_phrases_and_excluded_words_are_searched() {
             .await
             .unwrap();
         assert_eq!(changed.modified, 1);
+        // The title weighs five times as much as the body.
+        let scored = all.find(|_| text("coffee")).with_score().all().await.unwrap();
+        let order: Vec<i32> = scored.iter().map(|(_, article)| article.id).collect();
+        assert_eq!(order.first(), Some(&1));
+        assert!(
+            scored
+                .windows(2)
+                .all(|pair| pair[0].0 >= pair[1].0 && pair[1].0 > 0.0)
+        );
+        let best = all.find(|_| text("coffee")).select::<Title>().with_score().one();
+        let (score, best) = best.await.unwrap().unwrap();
+        assert!(score > 0.0 && best.title == "Coffee");
+        let exact = all.find(|_| text(Search::new("Coffee").case_sensitive())).count();
+        assert_eq!(exact.await.unwrap(), 2);
         // Of a collection without such an index it is refused: 27, IndexNotFound.
         let silent = odm.collection::<Silent>();
         silent

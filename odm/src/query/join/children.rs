@@ -2,7 +2,7 @@
 
 use super::hop::{Fetch, embedded};
 use super::include::{Beyond, To};
-use super::{Asked, Hop, Join, Slot, Source, Stages, Tree};
+use super::{Asked, Hop, Join, LookedUp, Slot, Source, Stages, Tree};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{Key, Places, chunks};
 use crate::model::path::{Path, Step};
@@ -914,6 +914,14 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
             Ok(stage)
         })
     }
+}
+
+impl<R: Document, C: Document + Clone> LookedUp<R> for Children<R, C> {
+    const ONE: bool = false;
+}
+
+impl<R: Document, C: Document + Clone> LookedUp<R> for OnlyChild<R, C> {
+    const ONE: bool = true;
 }
 
 fn wanted<C: Document + Clone>(hop: &mut Hop, list: Slot) -> Option<&mut Wanted<C>> {

@@ -1,7 +1,7 @@
 //! The join along a reference: `p.parts`, `p.parts.include(|q| q.supplier)`.
 
 use super::pointer::Load;
-use super::{Asked, Hop, Join, Slot, Stages, Tree};
+use super::{Asked, Hop, Join, LookedUp, Slot, Stages, Tree};
 use crate::model::key::Key;
 use crate::model::path::{Path, Step};
 use crate::model::reference::{Pointer, Reference, ReferenceTo};
@@ -521,6 +521,16 @@ where
     fn stages(&self, stages: &mut Stages) -> Result<()> {
         stages.reference::<R, V, P>(by::<P>(), |_| Ok(()))
     }
+}
+
+impl<R, V, P, C> LookedUp<R> for Path<R, V, P, C>
+where
+    R: Document,
+    V: Reference<Pointer: Load> + ReferenceTo,
+    P: Step,
+    C: 'static,
+{
+    const ONE: bool = !V::MANY && !P::MULTI;
 }
 
 impl<R, V, P, M, J> Join<R> for Include<R, V, P, M, J>

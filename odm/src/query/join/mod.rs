@@ -28,5 +28,6 @@ pub use load::{LoadRefs, Loading};
 pub use lookup::Lookup;
 pub use pointer::{Load, LoadById};
 pub use stages::Stages;
-pub use traits::Join;
+pub(crate) use stages::read as without_joined;
+pub use traits::{Join, LookedUp};
 pub(crate) use work::Work;

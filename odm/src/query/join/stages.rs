@@ -13,6 +13,8 @@ use serde::de::DeserializeOwned;
 pub struct Stages {
     pub(crate) list: Vec<bson::Document>,
     number: u32,
+    /// The field that the first join gives, where the application names it.
+    field: Option<String>,
     /// Whether a stage has a pipeline of its own, which older servers don't take.
     pub(crate) has_pipelines: bool,
 }
@@ -56,7 +58,7 @@ fn all_given(references: impl Into<Bson>) -> bson::Document {
 }
 
 /// A document as a struct, without what the server has joined to it where the struct refuses unknown fields.
-pub(super) fn read<Out: DeserializeOwned>(meta: &DocumentMeta, raw: &RawDocument) -> Result<Out> {
+pub(crate) fn read<Out: DeserializeOwned>(meta: &DocumentMeta, raw: &RawDocument) -> Result<Out> {
     decode::decode(meta, raw).or_else(|error| {
         let mut plain = RawDocumentBuf::new();
         for (name, value) in raw.iter().flatten() {
@@ -70,8 +72,33 @@ pub(super) fn read<Out: DeserializeOwned>(meta: &DocumentMeta, raw: &RawDocument
 }
 
 impl Stages {
+    /// A join whose result is a field of this name.
+    pub(crate) fn into_field_of(name: &str) -> Stages {
+        Stages {
+            field: Some(name.to_owned()),
+            ..Stages::default()
+        }
+    }
+
+    /// The stages of such a join without what they keep besides, and with the document itself where there is one at most.
+    pub(crate) fn into_field(self, name: &str, one: bool) -> Vec<bson::Document> {
+        let mut list = self.list;
+        let kept = list
+            .iter()
+            .filter_map(|stage| stage.get_document("$set").ok())
+            .flat_map(|set| set.keys().cloned())
+            .collect::<Vec<String>>();
+        if one {
+            list.push(doc! { "$addFields": { name: { "$arrayElemAt": [format!("${name}"), 0] } } });
+        }
+        if !kept.is_empty() {
+            list.push(doc! { "$unset": kept });
+        }
+        list
+    }
+
     fn next(&mut self) -> String {
-        let name = name(self.number);
+        let name = self.field.take().unwrap_or_else(|| name(self.number));
         self.number += 1;
         name
     }

@@ -60,6 +60,19 @@ pub trait Join<R: Document>: Send + Sync + Sized + 'static {
     fn stages(&self, stages: &mut Stages) -> Result<()>;
 }
 
+/// A join that a pipeline takes, whose result is one field: a reference, or children with nothing joined to them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be looked up in a pipeline over `{R}`",
+    label = "neither a reference nor children",
+    note = "name a field that is a reference to one type of document, `.lookup(\"author\", |p| p.author)`, or children, `.lookup(\"comments\", |p| p.children::<Comment>())`",
+    note = "further joins are further `lookup` stages; a pipeline with joins of joins is a raw stage"
+)]
+pub trait LookedUp<R: Document>: Join<R> {
+    /// Whether each document has one of them at most.
+    #[doc(hidden)]
+    const ONE: bool;
+}
+
 impl<R: Document> Join<R> for () {
     type Out = ();
     type Row<X: Send + 'static> = X;

@@ -1,0 +1,15 @@
+//! Pipelines: typed stages, raw stages, and what becomes of the results.
+//!
+//! A pipeline knows the shape of its documents at each place ([`Typed`], [`Gives`]): a typed stage stands only where the documents
+//! still have the fields that it names.
+
+mod compute;
+pub(crate) mod expression;
+mod pipeline;
+mod shape;
+
+pub use compute::{AddFields, Group, GroupKey};
+pub use expression::{Date, DatePart, Expression, Unit};
+pub use pipeline::Aggregate;
+pub(crate) use pipeline::{Pipeline, documents, send};
+pub use shape::{Gives, Projected, Reshaped, Typed, Untyped};

@@ -1,0 +1,26 @@
+//! A projected pipeline that is read as another type.
+
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "people")]
+struct Person {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    age: i32,
+}
+
+#[derive(Projection, Deserialize)]
+#[projection(of = Person)]
+struct Named {
+    name: String,
+}
+
+async fn whole(people: Collection<Person>) -> odm::Result<()> {
+    let _ = people.aggregate().project::<Named>().all::<Person>().await?;
+    Ok(())
+}
+
+fn main() {}
