@@ -95,6 +95,7 @@ pages! {
     options => "src/options.md";
     schema => "src/schema.md";
     errors => "src/errors.md";
+    requests => "src/requests.md";
     user_input => "src/user-input.md";
     observability => "src/observability.md";
     servers => "src/servers.md";

@@ -3,6 +3,7 @@
 
 use crate::ast::Container;
 use crate::attr::projection::Projection;
+use crate::attr::request::Request;
 use crate::ctxt::Ctxt;
 use crate::expand::{Target, copy, default_crate, reference, targets, union};
 use crate::ty;
@@ -225,6 +226,35 @@ pub fn projection(input: &DeriveInput, projection: &Projection, error: &syn::Err
         #error
         impl #krate::Projection<#of> for #ident {
             fn fields() -> ::std::vec::Vec<&'static str> {
+                ::core::unreachable!()
+            }
+        }
+    }
+}
+
+pub fn request(input: &DeriveInput, request: &Request, error: &syn::Error) -> TokenStream {
+    let error = error.to_compile_error();
+    let Some(of) = request.of.as_ref().filter(|_| is_simple(input)) else {
+        return error;
+    };
+    let krate = request.krate.clone().unwrap_or_else(default_crate);
+    let ident = &input.ident;
+    quote! {
+        #error
+        impl #krate::RequestQuery for #ident {
+            type Document = #of;
+            const DECLARED: &'static #krate::__private::request::Parameters = &#krate::__private::request::Parameters {
+                max_limit: 0,
+                max_conditions: 0,
+                max_values: 0,
+                conditions: &[],
+                sort: ::core::option::Option::None,
+                pages: false,
+            };
+            fn read(_: &mut #krate::__private::request::Given) -> Self {
+                ::core::unreachable!()
+            }
+            fn into_parts(self) -> #krate::__private::request::Parts<#of> {
                 ::core::unreachable!()
             }
         }

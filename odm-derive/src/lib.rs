@@ -289,3 +289,36 @@ pub fn projection(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand::projection::derive(&input).into()
 }
+
+/// Makes a struct the declaration of the parameters that an endpoint takes in its URL: `?age[gte]=18&sort=-name&limit=20`.
+///
+/// It implements `odm::RequestQuery`: `parse` reads the parameters, or says of each that it can't take what it accepts, and
+/// `Find::request` puts conditions, order and page into a query. A request reaches nothing that the struct does not declare.
+///
+/// Each field is one of `odm::request`: a condition `Eq<T>`, `OneOf<T>`, `Range<T>` or `Text` on the document's field of the same
+/// name, the order `Sort`, or the page `Page` (the parameters `limit`, `after` and `before`). `T` is the type of the document's
+/// field, or what is in its `Option`; a `Ref` for a reference. A field that no index begins with does not compile without `scan`.
+///
+/// # Attributes of the struct
+///
+/// | `#[request(…)]` | meaning |
+/// | --- | --- |
+/// | `of = User` | the document; required |
+/// | `max_limit = N` | the greatest `limit`: 100 where nothing is said |
+/// | `max_conditions = N` | how many conditions a request may have: 20 where nothing is said |
+/// | `max_values = N` | how many values a list may have, `role[in]=a,b`: 100 where nothing is said |
+/// | `crate = "path"` | where `odm` is, if it is not `::odm` |
+///
+/// # Attributes of a field
+///
+/// | `#[request(…)]` | meaning |
+/// | --- | --- |
+/// | `path = address.city` | the field of the document, as a closure of a query reaches it; `tags.any()` is an item of an array |
+/// | `name = "city"` | the name in a request, where it is another one than that of the field |
+/// | `scan` | the field that no index begins with may be asked for nevertheless; of a `Sort`, all of its fields |
+/// | `sort(name, age)` | the fields that a `Sort` takes, each by the name of a condition of the struct, or of a field of the document |
+#[proc_macro_derive(RequestQuery, attributes(request))]
+pub fn request(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand::request::derive(&input).into()
+}

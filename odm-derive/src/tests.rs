@@ -546,6 +546,17 @@ fn odd_input_is_refused_or_accepted_without_a_panic() {
             );
         ),
         parse_quote!(
+            #[request(of = A, max_limit = -1)]
+            struct A {
+                #[request(path = a.any().b.c(), sort)]
+                a: Sort,
+                #[request(sort(), name = 1)]
+                r#type: (),
+                #[request(path, sort(a b))]
+                b: Page,
+            }
+        ),
+        parse_quote!(
             struct A(#[reference] Ref, #[parent_ref(one, order(a.b), any(A, B))] Vec<A>);
         ),
         parse_quote!(
@@ -579,6 +590,7 @@ fn odd_input_is_refused_or_accepted_without_a_panic() {
         let _ = document(input.clone());
         let _ = embed(input.clone());
         let _ = code(crate::expand::projection::derive(input));
+        let _ = code(crate::expand::request::derive(input));
     }
 }
 
@@ -826,7 +838,7 @@ fn with_attribute(attribute: TokenStream) -> String {
 #[test]
 fn parsers_take_every_listed_option_and_no_other_one() {
     type Written = fn(TokenStream) -> String;
-    let places: [(&keys::Attribute, Written); 18] = [
+    let places: [(&keys::Attribute, Written); 20] = [
         (&keys::DOCUMENT, |option| with_options(option)),
         (&keys::EXPIRE, |option| with_options(quote!(expire(#option)))),
         (&keys::VALIDATION, |option| {
@@ -862,6 +874,22 @@ fn parsers_take_every_listed_option_and_no_other_one() {
         (&keys::SUBSET, |option| with_field(quote!(#[subset(#option)]))),
         (&keys::COMPUTED, |option| with_field(quote!(#[computed(#option)]))),
         (&keys::BUCKET, |option| with_attribute(quote!(#[bucket(#option)]))),
+        (&keys::REQUEST, |option| {
+            code(crate::expand::request::derive(&parse_quote!(
+                #[request(#option)]
+                struct Thing {
+                    a: i32,
+                }
+            )))
+        }),
+        (&keys::REQUEST_FIELD, |option| {
+            code(crate::expand::request::derive(&parse_quote!(
+                struct Thing {
+                    #[request(#option)]
+                    a: i32,
+                }
+            )))
+        }),
         (&keys::PROJECTION, |option| {
             code(crate::expand::projection::derive(&parse_quote!(
                 #[projection(#option)]

@@ -2,9 +2,11 @@
 
 mod display;
 pub(crate) mod driver;
+pub(crate) mod parameter;
 pub(crate) mod results;
 pub(crate) mod violation;
 
+pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
 use display::{
@@ -254,6 +256,14 @@ pub enum Error {
         collection: &'static str,
         /// The reason, in words.
         reason: &'static str,
+    },
+
+    /// A request has parameters that can't be taken: those of [`RequestQuery::parse`](crate::RequestQuery::parse). Nothing was
+    /// sent. Each of them can be serialized as it is, for an answer with the status 400.
+    #[error("the request has parameters that can't be taken: {}", List(.parameters))]
+    Request {
+        /// Each of them, in the order of the request.
+        parameters: Vec<BadParameter>,
     },
 
     /// Some documents of `insert_many` were not inserted.

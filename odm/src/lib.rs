@@ -534,8 +534,64 @@ pub use odm_derive::Embed;
 /// assert_eq!(<Title as Projection<Movie>>::fields(), ["title"]);
 /// ```
 pub use odm_derive::Projection;
+/// ```
+/// use odm::prelude::*;
+/// use odm::request::{Eq, OneOf, Page, Range, Sort, Text};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Document, Serialize, Deserialize)]
+/// #[document(collection = "users", index(fields(address.city)))]
+/// pub struct User {
+///     #[serde(rename = "_id")]
+///     pub id: ObjectId,
+///     #[index]
+///     pub name: String,
+///     #[index]
+///     pub age: i32,
+///     #[index]
+///     pub role: Role,
+///     pub address: Address,
+///     pub nickname: Option<String>,
+///     pub active: bool,
+/// }
+///
+/// #[derive(Embed, Serialize, Deserialize)]
+/// #[serde(rename_all = "lowercase")]
+/// pub enum Role {
+///     Admin,
+///     Editor,
+/// }
+///
+/// #[derive(Embed, Serialize, Deserialize)]
+/// pub struct Address {
+///     pub city: String,
+/// }
+///
+/// #[derive(RequestQuery)]
+/// #[request(of = User, max_limit = 100, max_conditions = 10)]
+/// pub struct UserQuery {
+///     age: Range<i32>,
+///     name: Text,
+///     role: OneOf<Role>,
+///     #[request(path = address.city)]
+///     city: Eq<String>,
+///     #[request(scan)] // no index serves it
+///     nickname: Eq<String>,
+///     #[request(sort(name, age))]
+///     sort: Sort,
+///     page: Page,
+/// }
+///
+/// async fn list(users: odm::Collection<User>, of_url: &str) -> odm::Result<Vec<User>> {
+///     let query = UserQuery::parse(of_url)?; // ?age[gte]=18&role[in]=admin,editor&sort=-name
+///     let page = users.find(|u| u.active.eq(true)).request(query).page(20).await?;
+///     Ok(page.items)
+/// }
+/// ```
+pub use odm_derive::RequestQuery;
 pub use query::expr;
 pub use query::filter::Filter;
+pub use query::request::RequestQuery;
 pub use store::{action, options, server};
 pub use tx::{Handle, Tx};
 
@@ -549,6 +605,15 @@ pub mod update {
     pub use crate::plan::operators::change::Change;
     pub use crate::plan::operators::push::Placed;
     pub use crate::plan::operators::{Changes, Rooted};
+}
+
+/// Queries from the parameters of a request, `?age[gte]=18&sort=-name`: the types of the fields of a struct that derives
+/// [`RequestQuery`](derive@crate::RequestQuery).
+pub mod request {
+    pub use crate::query::request::{
+        Condition, Conditions, Eq, OneOf, OneValue, Operator, Page, Range, RequestQuery, RequestValue,
+        Requested, Sort, Text,
+    };
 }
 
 /// References between documents: [`Ref`], and the traits that the derives implement for them.
@@ -617,7 +682,7 @@ pub(crate) use {
     },
     query::operand::Operand,
     query::page::{Page, PageToken, Paged, ResumableFind},
-    query::text::text,
+    query::request::Requested,
     schema::{Applied, Plan, Violations},
     store::action::Action,
     store::fan_out::{FanOut, Progress},
@@ -641,7 +706,9 @@ pub mod prelude {
     pub use crate::options::{ReadOptions as _, WriteOptions as _};
     pub use crate::plan::operators::change::Change;
     pub use crate::query::{LoadRefs as _, Paths as _, Pattern};
-    pub use crate::{Average, Collection, Document, Embed, Filter, Odm, Projection, Ref, models};
+    pub use crate::{
+        Average, Collection, Document, Embed, Filter, Odm, Projection, Ref, RequestQuery, models,
+    };
 }
 
 /// For generated code only: changes without notice.
@@ -693,6 +760,12 @@ pub mod __private {
     pub use crate::query::join::Paths;
     pub use crate::query::join::Slot;
     pub use crate::query::join::Tree;
+    pub mod request {
+        pub use crate::query::request::{
+            Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, limit, name_of, several, sorted,
+            unserved,
+        };
+    }
     pub use crate::rules::others::backfill_at_once;
     pub use crate::switches::{SwitchBulk, SwitchOdm, in_database};
     pub use mongodb::bson::{

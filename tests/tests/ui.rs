@@ -59,6 +59,7 @@ fn compile(folder: &Path) {
         "projection",
         "recursion",
         "references",
+        "requests",
         "serde",
         "subsets",
         "unions",

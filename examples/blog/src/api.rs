@@ -4,7 +4,7 @@ use crate::metrics::Metrics;
 use crate::model::{Author, Byline, Comment, NewAuthor, NewPost, Post};
 use crate::problem::Problem;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{MatchedPath, Path, Query, Request, State};
+use axum::extract::{MatchedPath, Path, Query, RawQuery, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
@@ -12,6 +12,7 @@ use axum::routing::{get, put};
 use axum::{Json, Router};
 use mongodb::bson::{DateTime, doc, oid::ObjectId};
 use odm::prelude::*;
+use odm::request::{OneOf, Page, Range, Sort};
 use serde::{Deserialize, Serialize};
 use tracing::{Instrument, field::Empty};
 
@@ -317,10 +318,16 @@ struct Headline {
     comments: i64,
 }
 
-#[derive(Deserialize)]
+/// `?author=kate&at[gte]=2026-11-01T00:00:00Z&sort=at&limit=20`. Nothing else of a
+/// request reaches the query, and an index serves each of these.
+#[derive(RequestQuery)]
+#[request(of = Post, max_limit = 100, max_conditions = 4)]
 struct Feed {
-    after: Option<String>,
-    limit: Option<u32>,
+    author: OneOf<Ref<Author>>,
+    at: Range<DateTime>,
+    #[request(sort(at))]
+    sort: Sort,
+    page: Page,
 }
 
 #[derive(Serialize)]
@@ -339,18 +346,16 @@ struct FeedLine {
     comments: i64,
 }
 
-/// The newest posts. Each page begins where the last one ended, by the index.
+/// The newest posts, or those that the request asks for. Each page begins where the
+/// last one ended, by the index.
 async fn feed(
     State(app): State<App>,
-    Query(Feed { after, limit }): Query<Feed>,
+    RawQuery(query): RawQuery,
 ) -> Answer<FeedPage> {
+    let feed = Feed::parse(&query.unwrap_or_default())?;
     let posts = app.odm.collection::<Post>();
     let newest = posts.find_all().sort(|p| p.at.desc()).select::<Headline>();
-    let page = newest.page(limit.unwrap_or(20).clamp(1, 100));
-    let page = match after {
-        Some(token) => page.after(token).await?,
-        None => page.await?,
-    };
+    let page = newest.request(feed).page(20).await?;
     let lines = page.items.into_iter().map(|post| FeedLine {
         slug: post.slug,
         title: post.title,

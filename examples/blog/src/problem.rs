@@ -74,6 +74,16 @@ pub fn problem(error: &Error) -> Problem {
         Error::TooLarge { .. } => {
             answer(StatusCode::PAYLOAD_TOO_LARGE, "it is too large")
         }
+        Error::Request { parameters } => Problem {
+            fields: parameters
+                .iter()
+                .map(|bad| FieldProblem {
+                    field: bad.parameter.clone(),
+                    problem: format!("takes {}", bad.accepts),
+                })
+                .collect(),
+            ..answer(StatusCode::BAD_REQUEST, "a parameter can't be taken")
+        },
         Error::PageToken { .. } => {
             answer(StatusCode::BAD_REQUEST, "this is no page")
         }

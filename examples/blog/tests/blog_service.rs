@@ -661,7 +661,10 @@ fn each_mistake_has_its_answer() {
             ("PUT", comment.as_str(), by("kate"), 201, ""),
             ("PUT", comment.as_str(), by("kate"), 200, ""),
             ("DELETE", "/authors/kate", Value::Null, 409, "posts"),
-            ("GET", "/feed?after=nonsense", Value::Null, 400, ""),
+            ("GET", "/feed?after=nonsense", Value::Null, 400, "after"),
+            ("GET", "/feed?at[gte]=now", Value::Null, 400, "at[gte]"),
+            ("GET", "/feed?text[regex]=.*", Value::Null, 400, "text[regex]"),
+            ("GET", "/feed?sort=comments", Value::Null, 400, "sort"),
             ("GET", "/ready", Value::Null, 200, ""),
         ] {
             let (reply, _) = http.send(method, path, body).await;
@@ -674,6 +677,24 @@ fn each_mistake_has_its_answer() {
                 );
             }
         }
+        let long_ago = "at[lt]=2000-01-01T00:00:00Z";
+        for (query, posts) in [
+            ("author=kate&sort=at", 1),
+            ("author[in]=kate,trekkie&limit=1", 1),
+            ("author=trekkie", 0),
+            (long_ago, 0),
+        ] {
+            let feed = http.get(&format!("/feed?{query}")).await;
+            let found = feed["posts"].as_array().map(Vec::len);
+            assert_eq!(found, Some(posts), "{query}: {feed}");
+        }
+        let both = "/feed?text=x&limit=1000";
+        let (reply, _) = http.send("GET", both, Value::Null).await;
+        let fields = &reply.body["fields"];
+        assert_eq!(
+            (&fields[0]["field"], &fields[1]["problem"]),
+            (&json!("text"), &json!("takes a whole number from 1 to 100"))
+        );
         let metrics = http.get("/metrics").await;
         let metrics = metrics.as_str().expect("text");
         assert!(

@@ -312,6 +312,31 @@ pub static BUCKET: Attribute = Attribute::new(
 pub static PROJECTION: Attribute =
     Attribute::new("#[projection(…)]", &[key("of", &["of = Document"]), CRATE]);
 
+/// On a struct that derives `RequestQuery`.
+pub static REQUEST: Attribute = Attribute::new(
+    "#[request(…)]",
+    &[
+        key("of", &["of = Document"]),
+        key("max_limit", &["max_limit = N"]),
+        key("max_conditions", &["max_conditions = N"]),
+        key("max_values", &["max_values = N"]),
+        CRATE,
+    ],
+)
+.advised(" for the whole struct; `path`, `name`, `scan` and `sort` stand on its fields");
+
+/// On a field of a struct that derives `RequestQuery`.
+pub static REQUEST_FIELD: Attribute = Attribute::new(
+    "#[request(…)]",
+    &[
+        noted("path", &["path = address.city"], " (the field of the document)"),
+        noted("name", &["name = \"…\""], " (in a request)"),
+        noted("scan", &["scan"], " (no index serves it)"),
+        noted("sort", &["sort(field, …)"], " (of a `Sort`)"),
+    ],
+)
+.advised("; the document and the limits are declared above the struct");
+
 /// All of them, for tests.
 #[cfg(test)]
 pub static ALL: &[&Attribute] = &[
@@ -333,4 +358,6 @@ pub static ALL: &[&Attribute] = &[
     &COMPUTED,
     &BUCKET,
     &PROJECTION,
+    &REQUEST,
+    &REQUEST_FIELD,
 ];

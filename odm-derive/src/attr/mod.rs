@@ -16,6 +16,7 @@ pub mod index;
 pub mod keys;
 pub mod projection;
 pub mod reference;
+pub mod request;
 pub mod serde;
 
 /// A value with the place where it was written.

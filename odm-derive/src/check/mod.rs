@@ -9,6 +9,7 @@ mod index;
 mod message;
 mod place;
 mod reference;
+pub mod request;
 mod rules;
 mod union;
 

@@ -20,6 +20,12 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
         }
     });
     let some = quote!(::core::option::Option::Some);
+    // The parameters of a request are checked by it.
+    let first = index.keys.first().map(|key| {
+        let (krate, this) = (&target.krate, &target.this);
+        let path = path_from(quote!(p), &key.path);
+        quote!(first: #some(#odm::request::name_of::<#this, _, _, _, _>(&|p: <#this as #krate::Document>::Paths| #path)),)
+    });
     let name = index.name.as_ref().map(|name| quote!(name: #some(#name),));
     let unique = index.unique.map(|_| quote!(unique: true,));
     let sparse = index.sparse.map(|_| quote!(sparse: true,));
@@ -41,7 +47,7 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     let language_override = language_override.map(|field| quote!(language_override: #some(#field),));
     quote! {
         #odm::IndexMeta {
-            #name #unique #sparse #expire #partial #collation #default_language #language_override
+            #first #name #unique #sparse #expire #partial #collation #default_language #language_override
             ..#odm::IndexMeta::on(&[#(#keys),*])
         }
     }

@@ -15,6 +15,7 @@ pub mod new;
 pub mod paths;
 pub mod projection;
 pub mod reference;
+pub mod request;
 mod target;
 pub mod targets;
 pub mod union;

@@ -1,6 +1,5 @@
 //! The parts of error messages that depend on a value.
 
-use super::violation::Violation;
 use mongodb::bson::{Bson, Document};
 use std::fmt;
 
@@ -47,11 +46,11 @@ impl fmt::Display for OfId<'_> {
     }
 }
 
-pub(super) struct List<'a>(pub(super) &'a [Violation]);
-impl fmt::Display for List<'_> {
+pub(super) struct List<'a, T>(pub(super) &'a [T]);
+impl<T: fmt::Display> fmt::Display for List<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, violation) in self.0.iter().enumerate() {
-            write!(f, "{}{violation}", if i == 0 { "" } else { "; " })?;
+        for (i, one) in self.0.iter().enumerate() {
+            write!(f, "{}{one}", if i == 0 { "" } else { "; " })?;
         }
         Ok(())
     }

@@ -101,6 +101,8 @@ pub struct IndexMeta {
     pub name: Option<&'static str>,
     /// The fields in order.
     pub keys: &'static [IndexKey],
+    /// The dotted name of the first field as a constant, in the indexes that a document declares.
+    pub first: Option<&'static str>,
     /// No two documents with the same values.
     pub unique: bool,
     /// Without the documents that lack the fields.
@@ -123,6 +125,7 @@ impl IndexMeta {
         IndexMeta {
             name: None,
             keys,
+            first: None,
             unique: false,
             sparse: false,
             expire_after: None,

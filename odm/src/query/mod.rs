@@ -14,6 +14,7 @@ mod flattened;
 pub(crate) mod join;
 pub(crate) mod operand;
 pub(crate) mod page;
+pub(crate) mod request;
 pub(crate) mod seen;
 pub(crate) mod text;
 pub(crate) mod untyped;

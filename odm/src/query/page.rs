@@ -42,6 +42,11 @@ impl PageToken {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it may be one that this library made: of which order, only the query can tell.
+    pub(crate) fn is_well_formed(&self) -> bool {
+        decode(self).is_ok()
+    }
 }
 
 impl std::fmt::Display for PageToken {
@@ -430,6 +435,18 @@ fn write(position: Position) -> Result<PageToken, bson::error::Error> {
 }
 
 fn read(token: &PageToken, order: &str) -> Result<Vec<Bson>, &'static str> {
+    let (sorted, values) = decode(token)?;
+    if sorted != order || values.len() != order.split(',').count() {
+        return Err("belongs to a query with another order");
+    }
+    if !values.iter().all(is_compared_with) {
+        return Err("holds a value that no document is sorted by");
+    }
+    Ok(values)
+}
+
+/// The order and the values of a token.
+fn decode(token: &PageToken) -> Result<(String, Vec<Bson>), &'static str> {
     let foreign = "is not one that this library made";
     let bytes = URL_SAFE_NO_PAD.decode(token.as_str()).map_err(|_| foreign)?;
     let token = RawDocument::from_bytes(&bytes).map_err(|_| foreign)?;
@@ -445,13 +462,7 @@ fn read(token: &PageToken, order: &str) -> Result<Vec<Bson>, &'static str> {
         .map(|value| value.and_then(Bson::try_from))
         .collect::<Result<_, _>>()
         .map_err(|_| foreign)?;
-    if sorted != order || values.len() != order.split(',').count() {
-        return Err("belongs to a query with another order");
-    }
-    if !values.iter().all(is_compared_with) {
-        return Err("holds a value that no document is sorted by");
-    }
-    Ok(values)
+    Ok((sorted.to_owned(), values))
 }
 
 /// MongoDB's 100 levels, the token's own document and its array.

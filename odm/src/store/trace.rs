@@ -237,6 +237,7 @@ pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
         Error::Encode { .. } => "Encode",
         Error::Query { .. } => "Query",
         Error::PageToken { .. } => "PageToken",
+        Error::Request { .. } => "Request",
         Error::InsertMany { .. } => "InsertMany",
         Error::Bulk { .. } => "Bulk",
         Error::Models { .. } => "Models",

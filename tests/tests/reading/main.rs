@@ -9,6 +9,7 @@ mod join_keys;
 mod joins;
 mod loaders;
 mod pages;
+mod requests;
 mod text;
 
 use odm_tests::fixtures::{copying, models};

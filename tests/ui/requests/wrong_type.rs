@@ -1,0 +1,40 @@
+//! A parameter has the type of its field.
+#![allow(unused_imports)]
+use odm::prelude::*;
+use odm::request::{Eq, OneOf, Page, Range, Sort, Text};
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "users", index(fields(address.city)))]
+struct User {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[index]
+    name: String,
+    #[index(hashed)]
+    age: i32,
+    #[index(partial = |u| u.age.gte(18))]
+    email: String,
+    nickname: Option<String>,
+    address: Address,
+    #[embed(max = 5)]
+    #[index]
+    tags: Vec<String>,
+}
+
+#[derive(Embed, Serialize, Deserialize)]
+struct Address {
+    city: String,
+    street: String,
+}
+
+#[derive(RequestQuery)]
+#[request(of = User)]
+struct UserQuery {
+    name: Eq<i32>,
+    #[request(scan)]
+    age: Text,
+    tags: OneOf<String>,
+}
+
+fn main() {}
