@@ -25,6 +25,7 @@ pub mod two_way;
 
 // Programs on real data.
 pub mod book_catalogue;
+pub mod job_queue;
 pub mod log_collector;
 
 // Shared by the programs.

@@ -24,7 +24,7 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     let first = index.keys.first().map(|key| {
         let (krate, this) = (&target.krate, &target.this);
         let path = path_from(quote!(p), &key.path);
-        quote!(first: #some(#odm::request::name_of::<#this, _, _, _, _>(&|p: <#this as #krate::Document>::Paths| #path)),)
+        quote!(first: #some(#odm::request::name_of::<#this, _, _>(&|p: <#this as #krate::Document>::Paths| #path)),)
     });
     let name = index.name.as_ref().map(|name| quote!(name: #some(#name),));
     let unique = index.unique.map(|_| quote!(unique: true,));

@@ -535,7 +535,7 @@ async fn runs(
             .take_while(|(next, raw)| {
                 // With its type, and its position as a name, in an array.
                 bytes += raw.as_bytes().len() + 8;
-                // What an update of one has found is told from the sum of all, to which upserts add.
+                // How many updates of one document have found theirs follows from the sum of all, to which upserts add.
                 let is_alike = next.command() == command && next.is_upsert() == first.is_upsert();
                 graph::is(next.meta, meta) && is_alike && bytes <= MAX_BYTES
             })

@@ -1,13 +1,9 @@
 //! Expressions: values that the server computes from the fields of a document.
 
-use crate::Ref;
-use crate::model::copy::Entry;
 use crate::model::default;
 use crate::model::path::{Codec, Path, PlainlyStored, Single, Step};
-use crate::model::reference::{Wrapped, Wraps};
 use crate::query::aggregate::expression::{Expression, sealed::Sealed};
-use crate::query::filter::Filter;
-use crate::query::operand::encode_bson;
+use crate::query::filter::{Comparand, Filter};
 use mongodb::bson::{Bson, DateTime, Decimal128, doc};
 use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
@@ -502,41 +498,6 @@ impl<R, K> Expression<R> for Expr<R, K> {
     fn name(&self) -> String {
         "expression".to_owned()
     }
-}
-
-/// What a field is compared with: a value of its type, or an [`Expr`] of the same document.
-#[diagnostic::on_unimplemented(
-    message = "a `{Self}` is not a value for a field of type `{T}`",
-    label = "the field stores a `{T}`",
-    note = "a reference is given as one, not as an id or a document: `document.to_ref()`, or `Ref::new(id)`",
-    note = "of an array, `eq` and `set` take all of it; one item is found by `contains(item)`, and added by `push`"
-)]
-pub trait Comparand<T, R> {
-    /// The condition on the field at the end of a path.
-    #[doc(hidden)]
-    fn compared_by<P: Step, C: Codec<T>>(self, operator: &'static str) -> Filter<R>;
-}
-
-/// Every [`Operand`] is one. For each by itself: of a blanket the compiler could not tell that an expression is no operand.
-macro_rules! operands {
-    ($($of:ty, $value:ty, [$($generics:tt)*];)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl<R, $($generics)*> Comparand<$of, R> for $value {
-            fn compared_by<P: Step, C: Codec<$of>>(self, operator: &'static str) -> Filter<R> {
-                Filter::of_field::<P>(operator, encode_bson::<$of, C>(P::PATH, self), false)
-            }
-        }
-    )*};
-}
-operands! {
-    T, T, [T];
-    Option<T>, T, [T];
-    T, &T, [T];
-    String, &str, [];
-    Option<String>, &str, [];
-    U, Ref<T>, [T: crate::Document, U: Wrapped + Wraps<T>];
-    Option<U>, Ref<T>, [T: crate::Document, U: Wrapped + Wraps<T>];
-    Vec<E>, Vec<Ref<T>>, [T: crate::Document, E: Entry + Wraps<T>];
 }
 
 #[diagnostic::do_not_recommend]

@@ -2,15 +2,16 @@
 //!
 //! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
 
+use crate::model::copy::Entry;
 use crate::model::geo::{Area, Geometry, Located, Meters, Point};
 use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, PlainlyStored, Root, Step};
+use crate::model::reference::{Wrapped, Wraps};
 use crate::model::value::{List, Ordered, Text, Value, Whole};
 use crate::query::condition::{condition, in_array, is_of_items};
 use crate::query::equal::Place;
-use crate::query::expr::Comparand;
 use crate::query::operand::{Operand, encode_bson};
 use crate::query::seen::{Asked, Seen};
-use crate::{Error, Result};
+use crate::{Error, Ref, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, Not};
@@ -317,6 +318,41 @@ fn raw_filter<T: crate::Document>(what: &str, filter: Filter<T>) -> Result<mongo
         field: format!("{what} of {}", T::META.collection),
         source: Box::new(source),
     })
+}
+
+/// The other side of a comparison with a field: a value of its type, or an [`Expr`](crate::expr::Expr) of the same document.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` is not a value for a field of type `{T}`",
+    label = "the field stores a `{T}`",
+    note = "a reference is given as one, not as an id or a document: `document.to_ref()`, or `Ref::new(id)`",
+    note = "of an array, `eq` and `set` take all of it; one item is found by `contains(item)`, and added by `push`"
+)]
+pub trait Comparand<T, R> {
+    /// The condition on the field at the end of a path.
+    #[doc(hidden)]
+    fn compared_by<P: Step, C: Codec<T>>(self, operator: &'static str) -> Filter<R>;
+}
+
+/// Every [`Operand`] is one. For each by itself: of a blanket the compiler could not tell that an expression is no operand.
+macro_rules! operands {
+    ($($of:ty, $value:ty, [$($generics:tt)*];)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<R, $($generics)*> Comparand<$of, R> for $value {
+            fn compared_by<P: Step, C: Codec<$of>>(self, operator: &'static str) -> Filter<R> {
+                Filter::of_field::<P>(operator, encode_bson::<$of, C>(P::PATH, self), false)
+            }
+        }
+    )*};
+}
+operands! {
+    T, T, [T];
+    Option<T>, T, [T];
+    T, &T, [T];
+    String, &str, [];
+    Option<String>, &str, [];
+    U, Ref<T>, [T: crate::Document, U: Wrapped + Wraps<T>];
+    Option<U>, Ref<T>, [T: crate::Document, U: Wrapped + Wraps<T>];
+    Vec<E>, Vec<Ref<T>>, [T: crate::Document, E: Entry + Wraps<T>];
 }
 
 macro_rules! comparisons {

@@ -25,7 +25,7 @@ pub use aggregate::{
     Unit, Untyped,
 };
 pub use explain::{Explain, JoinExplain};
-pub use filter::{Element, Filter, IntoSort, Order, Pattern};
+pub use filter::{Comparand, Element, Filter, IntoSort, Order, Pattern};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{
     Children, Include, Join, LeaveOut, LoadRefs, Loading, LookedUp, Lookup, OnlyChild, OrNone, Paths,

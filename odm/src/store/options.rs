@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Options of reads and writes: of all operations of an [`Odm`](crate::Odm::with_options) or of a
 /// [`Collection`](crate::Collection::with_options), or of one operation, by the methods of [`ReadOptions`] and [`WriteOptions`].
-/// What is not set is as the client has it.
+/// An option that is not set is as the client has it.
 ///
 /// The library's own statements (checks of references, copies, links) have the comment, and no other of these options: they are
 /// read from the primary and written to a majority, which the correctness of copies and references depends on.
@@ -160,7 +160,7 @@ impl HandleOptions {
     }
 }
 
-/// What has the options of an operation. It can't be implemented outside of this crate.
+/// A builder, or a handle, with options. It can't be implemented outside of this crate.
 pub trait Configured: Sized {
     #[doc(hidden)]
     fn add_options(&mut self, options: Options);

@@ -102,7 +102,7 @@ async fn ids(found: odm::query::Find<Order>) -> Vec<i32> {
 fn a_field_is_compared_with_a_field() {
     with_db(async |t| {
         let orders = orders(&t).await;
-        // What is missing is neither before nor after.
+        // A missing value is neither before nor after.
         assert_eq!(ids(orders.find(|o| o.shipped.gt(expr(o.ordered)))).await, [1]);
         assert_eq!(ids(orders.find(|o| o.shipped.lt(expr(o.ordered)))).await, [2]);
         assert_eq!(ids(orders.find(|o| o.ordered.gte(expr(o.shipped)))).await, [2]);
@@ -137,7 +137,7 @@ fn a_duration_is_added_to_a_date_and_two_dates_are_subtracted() {
         let late = orders.find(|o| o.shipped.gte(expr(o.ordered) + DAY) & o.price.lt(100));
         assert_eq!(ids(late).await, [1]);
         orders
-            .update(&3)
+            .update(3)
             .compute(|o| o.shipped, |o| expr(o.ordered) + DAY)
             .await
             .unwrap();
@@ -152,7 +152,7 @@ fn the_server_computes_a_field_in_one_round_trip() {
         orders.find_all().count().await.unwrap();
         t.commands.clear();
         let done = orders
-            .update(&1)
+            .update(1)
             .compute(|o| o.total, |o| expr(o.price) * expr(o.qty))
             .inc(|o| o.qty, 1)
             .await
@@ -163,7 +163,7 @@ fn the_server_computes_a_field_in_one_round_trip() {
         let stored = orders.get(1).required().await.unwrap();
         assert_eq!((stored.total, stored.qty, stored.version), (30, 4, 2));
         let returned = orders
-            .update(&1)
+            .update(1)
             .compute(|o| o.share, |o| expr(o.price) / expr(o.total))
             .compute(|o| o.small, |o| (expr(o.price) * 0.25).round())
             .returning()
@@ -173,7 +173,7 @@ fn the_server_computes_a_field_in_one_round_trip() {
         assert_eq!((returned.share, returned.small), (Some(10.0 / 30.0), 2));
         // Division by zero is `null`, which an `Option` takes.
         orders
-            .update(&3)
+            .update(3)
             .compute(|o| o.share, |o| expr(o.price) / expr(o.qty))
             .await
             .unwrap();
@@ -186,7 +186,7 @@ fn a_result_beyond_the_bounds_of_its_field_is_refused_with_its_value() {
     with_db(async |t| {
         let orders = orders(&t).await;
         let refused = orders
-            .update(&2)
+            .update(2)
             .compute(|o| o.total, |o| expr(o.price) * expr(o.qty))
             .await;
         let Err(Error::Invalid { violations, .. }) = refused else {
@@ -197,19 +197,19 @@ fn a_result_beyond_the_bounds_of_its_field_is_refused_with_its_value() {
         assert_eq!(orders.get(2).required().await.unwrap().version, 1);
 
         let refused = orders
-            .update(&2)
+            .update(2)
             .compute(|o| o.small, |o| expr(o.price) * 10_000_000)
             .await;
         assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
         let refused = orders
-            .update(&3)
+            .update(3)
             .compute(|o| o.small, |o| (expr(o.price) / expr(o.qty)).round())
             .await;
         assert!(
             matches!(refused, Err(Error::IsNull { ref field, .. }) if field == "small"),
             "{refused:?}"
         );
-        let missing = orders.update(&9).compute(|o| o.small, |o| expr(o.qty)).await;
+        let missing = orders.update(9).compute(|o| o.small, |o| expr(o.qty)).await;
         assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
 
         let done = orders
@@ -266,7 +266,7 @@ fn copies_and_sums_follow_a_computed_field() {
             .await
             .unwrap();
         goods
-            .update(&1)
+            .update(1)
             .compute(|g| g.price, |g| expr(g.cost) * 2)
             .await
             .unwrap();
@@ -283,7 +283,7 @@ fn copies_and_sums_follow_a_computed_field() {
             .unwrap();
         assert_eq!(value().await, 21 + 29);
         odm.bulk()
-            .update::<Good>(&2, |g| g.compute(|g| g.price, |g| expr(g.cost) - 1))
+            .update::<Good>(2, |g| g.compute(|g| g.price, |g| expr(g.cost) - 1))
             .await
             .unwrap();
         assert_eq!(value().await, 21 + 8);
@@ -296,7 +296,7 @@ fn what_no_pipeline_can_do_beside_a_computed_field_is_refused() {
     with_db(async |t| {
         let orders = orders(&t).await;
         t.commands.clear();
-        let compute = || orders.update(&1).compute(|o| o.total, |o| expr(o.price));
+        let compute = || orders.update(1).compute(|o| o.total, |o| expr(o.price));
         let refused = compute().upsert().await.unwrap_err().to_string();
         assert!(
             refused.contains("no document to compute a field from"),

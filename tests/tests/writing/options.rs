@@ -176,9 +176,9 @@ fn each_kind_of_write_has_the_comment_and_the_write_concern() {
         has_them(sent.one("insert"));
         readings.insert_many([reading(5), reading(6)]).await.unwrap();
         has_them(sent.one("insert"));
-        readings.update(&4).inc(|r| r.value, 1).await.unwrap();
+        readings.update(4).inc(|r| r.value, 1).await.unwrap();
         has_them(sent.one("update"));
-        readings.update(&4).inc(|r| r.value, 1).returning().await.unwrap();
+        readings.update(4).inc(|r| r.value, 1).returning().await.unwrap();
         has_them(sent.one("findAndModify"));
         readings
             .update_where(|r| r.name.eq("c"))
@@ -194,7 +194,7 @@ fn each_kind_of_write_has_the_comment_and_the_write_concern() {
         has_them(sent.one("findAndModify"));
         readings.replace(reading(4)).await.unwrap();
         has_them(sent.one("update"));
-        readings.delete(&4).await.unwrap();
+        readings.delete(4).await.unwrap();
         has_them(sent.one("delete"));
         readings.delete_first(|r| r.name.eq("c")).await.unwrap().unwrap();
         has_them(sent.one("findAndModify"));
@@ -204,7 +204,7 @@ fn each_kind_of_write_has_the_comment_and_the_write_concern() {
             .bulk()
             .options(options)
             .insert(reading(7))
-            .delete::<Reading>(&1);
+            .delete::<Reading>(1);
         bulk.await.unwrap();
         for command in [sent.take("bulkWrite"), sent.take("insert")].concat() {
             has_them(command);
@@ -245,7 +245,7 @@ fn the_write_concern_of_what_copies_depend_on_is_raised() {
         sent.take("none");
         // The library's own statements have the comment, too.
         sensors
-            .update(&1)
+            .update(1)
             .set(|s| s.name, "cellar")
             .comment("rename")
             .await
@@ -278,15 +278,15 @@ fn a_transaction_has_the_concern_of_its_handle_and_an_operation_of_it_none() {
             Options::new()
                 .write_concern(concern.clone())
                 .read_concern(ReadConcern::local())
-                .comment("pay"),
+                .comment("transfer"),
         );
         handle
             .transaction(async |tx| {
                 let readings = tx.collection::<Reading>();
                 readings.get(1).await?;
-                readings.update(&1).inc(|r| r.value, 1).await?;
+                readings.update(1).inc(|r| r.value, 1).await?;
                 let refused = readings
-                    .update(&1)
+                    .update(1)
                     .inc(|r| r.value, 1)
                     .write_concern(concern.clone())
                     .await;
@@ -303,7 +303,7 @@ fn a_transaction_has_the_concern_of_its_handle_and_an_operation_of_it_none() {
             .unwrap();
         let all = std::mem::take(&mut *sent.0.lock().unwrap());
         let one = |name: &str| all.iter().find(|command| command.contains_key(name)).unwrap();
-        assert_eq!(one("update").get("comment"), Some(&"pay".into()));
+        assert_eq!(one("update").get("comment"), Some(&"transfer".into()));
         assert_eq!(one("update").get("writeConcern"), None);
         let raised = doc! { "w": "majority", "wtimeout": 7_000 };
         assert_eq!(
@@ -322,7 +322,7 @@ fn a_write_concern_without_a_reply_is_refused() {
         let none = WriteConcern::builder().w(Acknowledgment::Nodes(0)).build();
         let refused = odm
             .collection::<Reading>()
-            .update(&1)
+            .update(1)
             .set(|r| r.value, 2)
             .write_concern(none)
             .await;
@@ -404,7 +404,7 @@ fn operations_of_a_causally_consistent_handle_ask_for_what_was_seen_before() {
         let (odm, sent) = watched(&t).await;
         let odm = odm.causally_consistent();
         let readings = odm.collection::<Reading>();
-        readings.update(&1).set(|r| r.value, 5).await.unwrap();
+        readings.update(1).set(|r| r.value, 5).await.unwrap();
         let update = sent.one("update");
         assert!(update.contains_key("lsid"), "{update}");
         let read = readings.find(|r| r.value.eq(5)).one().await.unwrap();
@@ -424,11 +424,12 @@ fn operations_of_a_causally_consistent_handle_ask_for_what_was_seen_before() {
             .unwrap();
         assert!(next >= after);
         let both = futures::future::join(
-            readings.update(&2).set(|r| r.value, 6).into_future(),
-            readings.update(&3).set(|r| r.value, 7).into_future(),
+            readings.update(2).set(|r| r.value, 6).into_future(),
+            readings.update(3).set(|r| r.value, 7).into_future(),
         );
         let (one, other) = both.await;
-        (one.unwrap(), other.unwrap());
+        one.unwrap();
+        other.unwrap();
         let all = readings.find(|r| r.value.gte(5)).count().await.unwrap();
         assert_eq!(all, 3);
         odm.transaction(async |tx| tx.collection::<Reading>().get(1).await)

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 /// The name of the operator among those of an update. MongoDB has none for it: the update is sent as a pipeline.
 pub(crate) const COMPUTE: &str = "$compute";
 
-/// What the result of an expression has to be, so that its field takes it.
+/// The bounds of the result of an expression, within which its field takes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Computed {
     pub(crate) name: String,

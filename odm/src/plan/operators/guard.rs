@@ -206,7 +206,7 @@ impl Guard {
         }
     }
 
-    /// What is computed, of which only the server can say the result.
+    /// The computed field, whose result only the server can say.
     pub(crate) fn computed(&self) -> Option<&Computed> {
         match self {
             Guard::Computed(computed) => Some(computed),

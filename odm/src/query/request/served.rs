@@ -5,7 +5,7 @@ use super::value::OneValue;
 use crate::Document;
 use crate::model::meta::{FieldMeta, ReferenceMeta};
 use crate::model::options::{CollationMeta, IndexKind, IndexMeta};
-use crate::model::path::{Holds, Path, Step, Way};
+use crate::model::path::{Flattened, Holds, Path, Step, Way};
 use crate::model::shape::same;
 use crate::model::size::Message;
 
@@ -23,12 +23,25 @@ pub enum Use {
     Sort,
 }
 
+/// A path with its stored name as a constant. A flattened struct has none, which the key of an index says by itself.
+#[doc(hidden)]
+pub trait Named {
+    /// The stored name.
+    const NAME: &'static str;
+}
+
+impl<T, V, P: Step, C> Named for Path<T, V, P, C> {
+    const NAME: &'static str = P::PATH;
+}
+
+impl<R, T: ?Sized, P> Named for Flattened<R, T, P> {
+    const NAME: &'static str = "";
+}
+
 /// The stored name of a field, which a closure names. The closure is never called: its type says all.
 #[doc(hidden)]
-pub const fn name_of<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T, V, P, C>>(
-    _: &F,
-) -> &'static str {
-    P::PATH
+pub const fn name_of<T: Document, N: Named, F: FnOnce(T::Paths) -> N>(_: &F) -> &'static str {
+    N::NAME
 }
 
 /// A field by which a request may sort.

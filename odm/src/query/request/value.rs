@@ -87,10 +87,11 @@ fn accepted(shape: Shape) -> String {
     }
 }
 
-/// Digits, with a sign before them: not `inf`, not `nan`.
+/// Digits, with a sign before them: not `inf`, not `nan`, not nothing.
 fn number(text: &str) -> Option<&str> {
-    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '-' | '.' | 'e' | 'E' | '+');
-    text.chars().all(is_part).then_some(text)
+    let is_digit = |c: char| c.is_ascii_digit();
+    let is_part = |c: char| is_digit(c) || matches!(c, '-' | '.' | 'e' | 'E' | '+');
+    (text.contains(is_digit) && text.chars().all(is_part)).then_some(text)
 }
 
 fn whole(text: &str, min: i64, max: i64) -> Option<i64> {
