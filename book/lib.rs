@@ -93,6 +93,7 @@ pages! {
     bulk_and_transactions => "src/bulk-and-transactions.md";
     aggregation => "src/aggregation.md";
     options => "src/options.md";
+    everyday => "src/everyday.md";
     schema => "src/schema.md";
     errors => "src/errors.md";
     requests => "src/requests.md";

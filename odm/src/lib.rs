@@ -177,8 +177,10 @@
 //! | write or read one document by a condition | [`Collection::get_by`], [`Collection::update_by`], [`Collection::update_first`], [`Collection::delete_first`] |
 //! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that can't be decoded |
 //! | join referenced documents | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
-//! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`], [`geo`] |
+//! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
+//! | take conditions, order and page from a request | [`RequestQuery`](derive@RequestQuery), [`Find::request`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
+//! | set a time limit, a comment, a concern | [`options`], [`Odm::with_options`] |
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | store an operation, return it, or run it in a task | [`action`] |
