@@ -59,7 +59,7 @@ struct Cli {
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Size {
     /// The number of jobs
-    #[arg(long, default_value_t = 300)]
+    #[arg(long, default_value_t = 100)]
     pub jobs: i32,
     /// The number of processes
     #[arg(long, default_value_t = 2)]
