@@ -211,8 +211,8 @@ impl Bulk {
     /// Changes the document with this id, or inserts one with the changes if there is none: as
     /// [`Update::upsert`](crate::Update::upsert). [`BulkDone::upserted`] counts those that were inserted.
     ///
-    /// It is sent with the other writes, unless a declared bound or the range of an integer type can hold the change back, or rules
-    /// of references and copies apply to it: then it is an operation of its own between them.
+    /// It is sent with the other writes, unless a declared bound or the range of an integer type can hold the change back, it stores
+    /// declared defaults, or rules of references and copies apply to it: then it is an operation of its own between them.
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;

@@ -1,6 +1,6 @@
 //! Pipelines whose results are stored in a collection: `$out` and `$merge`.
 
-use crate::graph::concern::kept_true;
+use crate::graph::concern::rule_that_concerns;
 use crate::query::Aggregate;
 use crate::query::aggregate::{Pipeline, send};
 use crate::store::action::Action;
@@ -288,7 +288,7 @@ fn refused(pipeline: &Pipeline, into: &str, operator: &str) -> Option<String> {
         None if operator == "$out" && into == pipeline.core.meta().collection => {
             "it would replace all documents that it reads".to_owned()
         }
-        _ => kept_true(graph, into)?,
+        _ => rule_that_concerns(graph, into)?,
     };
     Some(sentence(operator, into, &why))
 }

@@ -92,14 +92,18 @@ pub struct Update<T: Document> {
 }
 
 /// A document without its id.
-fn without_id(document: RawDocumentBuf) -> RawDocumentBuf {
+fn without_id(document: RawDocumentBuf) -> Result<RawDocumentBuf> {
     let mut rest = RawDocumentBuf::new();
-    for (name, value) in document.iter().filter_map(|field| field.ok()) {
+    for field in &document {
+        let (name, value) = field.map_err(|source| Error::Encode {
+            field: "_id".to_owned(),
+            source: Box::new(source),
+        })?;
         if name.as_str() != "_id" {
             rest.append(name, value.to_owned());
         }
     }
-    rest
+    Ok(rest)
 }
 
 /// The document that an update changes.
@@ -205,7 +209,7 @@ impl<T: Document> Update<T> {
         T: Insertable<T>,
     {
         let new = encoded(new.fresh(crate::now())).map(|(_, raw)| raw);
-        self.changes.insert_whole(new.map(without_id));
+        self.changes.insert_whole(new.and_then(without_id));
         self.upsert()
     }
 

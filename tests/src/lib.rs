@@ -98,6 +98,14 @@ pub async fn is_the_stand_in(db: &Database) -> bool {
 /// # Panics
 /// Where the server does not answer.
 pub async fn may_stand_still(db: &Database) -> bool {
+    is_the_stand_in_in_python(db).await
+}
+
+/// Whether the server is SecantusDB in Python. The one in Rust tells its `buildEnvironment`.
+///
+/// # Panics
+/// Where the server does not answer.
+pub async fn is_the_stand_in_in_python(db: &Database) -> bool {
     let build_info = db.run_command(mongodb::bson::doc! { "buildInfo": 1 });
     let answer = build_info.await.unwrap();
     answer.contains_key("secantusVersion") && !answer.contains_key("buildEnvironment")

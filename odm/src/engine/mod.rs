@@ -202,7 +202,7 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
                     ..execution
                 };
                 match together(by_itself, part).await {
-                    // The transaction goes on after an error that was found before anything was sent, but the bulk does not.
+                    // Within a transaction an error ends the bulk, as one of the server's does.
                     Err(error) if execution.session.is_none() => Ok(execution.refused(vec![(at, error)])),
                     made => made,
                 }

@@ -1,11 +1,11 @@
-//! Whether the library keeps anything true in a collection, so that nothing else may write it.
+//! Whether a rule of the library concerns a collection, so that nothing else may write it.
 
 use crate::graph::Graph;
 use crate::model::document::{Action, DocumentMeta, Level};
 use crate::model::meta::Managed;
 
 /// Why the results of a pipeline, which the server writes by itself, may not be stored in a collection: in the middle of a sentence.
-pub(crate) fn kept_true(graph: &Graph, collection: &str) -> Option<String> {
+pub(crate) fn rule_that_concerns(graph: &Graph, collection: &str) -> Option<String> {
     if collection.starts_with("_odm") || collection.starts_with("system.") {
         return Some("the collection belongs to the library or to the server".to_owned());
     }

@@ -190,6 +190,18 @@ impl NumberKind for Int {}
 impl NumberKind for Float {}
 impl NumberKind for Decimal {}
 
+macro_rules! comparisons {
+    ($($(#[$doc:meta])* $name:ident => $operator:literal;)*) => {$(
+        $(#[$doc])*
+        pub fn $name<B>(self, other: Expr<R, B>) -> Filter<R>
+        where
+            K: Comparable<B>,
+        {
+            compared($operator, self.bson, other.bson)
+        }
+    )*};
+}
+
 impl<R, K> Expr<R, K> {
     fn of(bson: Bson) -> Expr<R, K> {
         Expr {
@@ -239,54 +251,21 @@ impl<R, K> Expr<R, K> {
         self.two("$max", other)
     }
 
-    /// Whether both are equal, as a condition. Two that are `null` or missing are.
-    ///
-    /// A condition that compares expressions uses no index: put one beside it that does.
-    pub fn eq<B>(self, other: Expr<R, B>) -> Filter<R>
-    where
-        K: Comparable<B>,
-    {
-        compared("$eq", self.bson, other.bson)
-    }
-
-    /// Whether they differ, as a condition.
-    pub fn ne<B>(self, other: Expr<R, B>) -> Filter<R>
-    where
-        K: Comparable<B>,
-    {
-        compared("$ne", self.bson, other.bson)
-    }
-
-    /// Whether it is greater, as a condition. It does not hold where one of both is `null` or missing.
-    pub fn gt<B>(self, other: Expr<R, B>) -> Filter<R>
-    where
-        K: Comparable<B>,
-    {
-        compared("$gt", self.bson, other.bson)
-    }
-
-    /// Whether it is greater or equal, as a condition. It does not hold where one of both is `null` or missing.
-    pub fn gte<B>(self, other: Expr<R, B>) -> Filter<R>
-    where
-        K: Comparable<B>,
-    {
-        compared("$gte", self.bson, other.bson)
-    }
-
-    /// Whether it is less, as a condition. It does not hold where one of both is `null` or missing.
-    pub fn lt<B>(self, other: Expr<R, B>) -> Filter<R>
-    where
-        K: Comparable<B>,
-    {
-        compared("$lt", self.bson, other.bson)
-    }
-
-    /// Whether it is less or equal, as a condition. It does not hold where one of both is `null` or missing.
-    pub fn lte<B>(self, other: Expr<R, B>) -> Filter<R>
-    where
-        K: Comparable<B>,
-    {
-        compared("$lte", self.bson, other.bson)
+    comparisons! {
+        /// Whether both are equal, as a condition. Two that are `null` or missing are.
+        ///
+        /// A condition that compares expressions uses no index: put one beside it that does.
+        eq => "$eq";
+        /// Whether they differ, as a condition.
+        ne => "$ne";
+        /// Whether it is greater, as a condition. It does not hold where one of both is `null` or missing.
+        gt => "$gt";
+        /// Whether it is greater or equal, as a condition. It does not hold where one of both is `null` or missing.
+        gte => "$gte";
+        /// Whether it is less, as a condition. It does not hold where one of both is `null` or missing.
+        lt => "$lt";
+        /// Whether it is less or equal, as a condition. It does not hold where one of both is `null` or missing.
+        lte => "$lte";
     }
 }
 
@@ -396,27 +375,20 @@ pub trait Minus<B> {
     type Out;
 }
 
-macro_rules! sums {
-    ($($a:ident $b:ident => $out:ident;)*) => {$(
-        impl Plus<$b> for $a {
-            type Out = $out;
-        }
-        impl Minus<$b> for $a {
-            type Out = $out;
-        }
-    )*};
+// Numbers are added as they are multiplied.
+#[diagnostic::do_not_recommend]
+impl<A: With<B>, B> Plus<B> for A {
+    type Out = A::Out;
 }
-sums! {
-    Int Int => Int;
-    Int Float => Float;
-    Float Int => Float;
-    Float Float => Float;
-    Int Decimal => Decimal;
-    Decimal Int => Decimal;
-    Float Decimal => Decimal;
-    Decimal Float => Decimal;
-    Decimal Decimal => Decimal;
-    Date Int => Date;
+#[diagnostic::do_not_recommend]
+impl<A: With<B>, B> Minus<B> for A {
+    type Out = A::Out;
+}
+impl Plus<Int> for Date {
+    type Out = Date;
+}
+impl Minus<Int> for Date {
+    type Out = Date;
 }
 impl Minus<Date> for Date {
     type Out = Int;

@@ -276,15 +276,20 @@ macro_rules! with_options {
             selection_criteria
         )
     };
-    ($on:expr, $in_transaction:expr, write, $action:expr) => {{
-        let action = $crate::store::options::set!($on.odm().options(), $action, comment);
-        match $on.concern() {
-            Some(concern) if !$in_transaction => action.write_concern(concern),
-            _ => action,
-        }
-    }};
-    ($on:expr, $in_transaction:expr, modify, $action:expr) => {{
-        let action = $crate::store::options::set!($on.odm().options(), $action, comment, max_time);
+    ($on:expr, $in_transaction:expr, write, $action:expr) => {
+        $crate::store::options::with_options!(
+            @concern $on, $in_transaction,
+            $crate::store::options::set!($on.odm().options(), $action, comment)
+        )
+    };
+    ($on:expr, $in_transaction:expr, modify, $action:expr) => {
+        $crate::store::options::with_options!(
+            @concern $on, $in_transaction,
+            $crate::store::options::set!($on.odm().options(), $action, comment, max_time)
+        )
+    };
+    (@concern $on:expr, $in_transaction:expr, $action:expr) => {{
+        let action = $action;
         match $on.concern() {
             Some(concern) if !$in_transaction => action.write_concern(concern),
             _ => action,

@@ -198,7 +198,11 @@ impl Run {
                     is: server.to_string(),
                 });
             }
-            let session = odm.database().client().start_session().await?;
+            let client = odm.database().client();
+            let session = match odm.clock() {
+                Some(clock) => clock.begin(client).await?,
+                None => client.start_session().await?,
+            };
             Ok(Run {
                 odm: odm.clone(),
                 session: Shared::new(session),
@@ -268,6 +272,9 @@ impl Run {
             match error {
                 None => match commit(&self.session, self.started).await {
                     Ok(()) => {
+                        if let Some(clock) = self.odm.clock() {
+                            clock.end(&*self.session.lock().await);
+                        }
                         if let Some(after) = after {
                             after.run(&self.odm).await?;
                         }

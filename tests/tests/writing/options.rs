@@ -432,6 +432,37 @@ fn operations_of_a_causally_consistent_handle_ask_for_what_was_seen_before() {
         other.unwrap();
         let all = readings.find(|r| r.value.gte(5)).count().await.unwrap();
         assert_eq!(all, 3);
+        // The library's own transaction, for a copy, is one of these operations, and so is the application's.
+        let after = |find: Bson| {
+            find.get_document("readConcern")
+                .unwrap()
+                .get_timestamp("afterClusterTime")
+                .unwrap()
+        };
+        let seen = async || {
+            sent.take("none");
+            readings.get(1).await.unwrap();
+            after(sent.one("find"))
+        };
+        let before = seen().await;
+        odm.collection::<Sensor>()
+            .insert(Sensor {
+                id: 1,
+                name: "hall".into(),
+            })
+            .await
+            .unwrap();
+        let room = NewRoom {
+            id: 1,
+            sensor: Ref::new(1),
+        };
+        odm.collection::<Room>().insert(room).await.unwrap();
+        let copied = seen().await;
+        assert!(copied > before, "{copied:?} {before:?}");
+        odm.transaction(async |tx| tx.collection::<Reading>().update(1).set(|r| r.value, 8).await)
+            .await
+            .unwrap();
+        assert!(seen().await > copied);
         odm.transaction(async |tx| tx.collection::<Reading>().get(1).await)
             .await
             .unwrap();

@@ -1,6 +1,6 @@
 //! Fields that the server computes from the stored document.
 
-use crate::model::compare::{bson, order_of};
+use crate::model::compare::{approximate, bson, order_of};
 use crate::model::shape::{self, FieldMeta, MOST_WRAPPERS, Number, Shape};
 use crate::plan::operators::range::Range;
 use crate::{Error, Rule, Violation};
@@ -77,7 +77,11 @@ impl Computed {
         let beyond = |end: Number, order| order_of(result, &bson(end)) == Some(order);
         let max = self.max.filter(|max| beyond(*max, Ordering::Greater));
         let min = self.min.filter(|min| beyond(*min, Ordering::Less));
-        let rule = max.map(Rule::Max).or(min.map(Rule::Min))?;
+        // `NaN` is within no bound, and beyond none.
+        let is_nan = approximate(result).is_some_and(f64::is_nan);
+        let any = self.max.map(Rule::Max).or(self.min.map(Rule::Min));
+        let beyond = max.map(Rule::Max).or(min.map(Rule::Min));
+        let rule = beyond.or_else(|| any.filter(|_| is_nan))?;
         let violation = Violation::new(self.name.as_str(), rule, Some(result.clone()));
         Some(Error::Invalid {
             collection: collection.to_owned(),
@@ -103,5 +107,57 @@ pub(crate) fn converted(field: Option<&'static FieldMeta>, value: Bson) -> Bson 
         Some(Shape::Double) => doc! { "$toDouble": value }.into(),
         Some(Shape::Decimal) => doc! { "$toDecimal": value }.into(),
         _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn computed(min: Option<i64>, null: bool) -> Computed {
+        Computed {
+            name: "total".to_owned(),
+            value: "$price".into(),
+            min: min.map(Number::Int),
+            max: Some(Number::Int(10)),
+            null,
+            is_of_type: false,
+        }
+    }
+
+    #[test]
+    fn every_result_that_the_condition_refuses_has_an_error() {
+        let bounded = computed(Some(0), false);
+        let refusal = |result: Bson| bounded.refusal("orders", &Bson::Int32(1), Some(&result));
+        for result in [
+            Bson::Int32(-1),
+            Bson::Int64(11),
+            Bson::Double(f64::NAN),
+            Bson::Double(1e300),
+        ] {
+            assert!(matches!(refusal(result), Some(Error::Invalid { .. })));
+        }
+        assert!(matches!(refusal(Bson::Null), Some(Error::IsNull { .. })));
+        assert!(bounded.refusal("orders", &Bson::Int32(1), None).is_some());
+        assert!(refusal(Bson::Int32(10)).is_none());
+        let optional = computed(None, true);
+        assert!(
+            optional
+                .refusal("orders", &Bson::Int32(1), Some(&Bson::Null))
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn the_condition_holds_for_what_the_field_takes() {
+        assert_eq!(
+            computed(Some(0), false).condition(),
+            doc! { "$expr": { "$and": [{ "$gte": ["$price", 0_i64] }, { "$lte": ["$price", 10_i64] }] } }
+        );
+        let within = doc! { "$and": [{ "$lte": ["$price", 10_i64] }, { "$gt": ["$price", Bson::Null] }] };
+        assert_eq!(
+            computed(None, true).condition(),
+            doc! { "$expr": { "$or": [{ "$lte": ["$price", Bson::Null] }, within] } }
+        );
     }
 }
