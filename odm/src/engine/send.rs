@@ -477,7 +477,10 @@ async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) 
 /// Stores the defaults that a change begins with, in the documents that match this condition and that nothing else keeps from
 /// being changed. A reader sees the same values before and after.
 async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: Document) -> Result<()> {
-    let of_filled = |guard: &&Guard| built.fills().iter().any(|fill| fill.name == guard.name());
+    let of_filled = |guard: &&Guard| {
+        let path = guard.path();
+        built.fills().iter().any(|fill| fill.path() == path)
+    };
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));
     let mut all = vec![Bson::Document(condition)];
     all.extend(guards.map(|guard| Bson::Document(guard.condition())));

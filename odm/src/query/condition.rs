@@ -55,6 +55,40 @@ pub(crate) fn is_of_items(condition: &Document) -> bool {
     })
 }
 
+/// Both conditions: side by side where that is possible, which `$and` says too.
+pub(crate) fn both(mut one: Document, other: Document) -> Document {
+    if one.is_empty() {
+        return other;
+    }
+    if other.is_empty() {
+        return one;
+    }
+    let is_operator = |name: &String| name.starts_with('$');
+    let stand_together = |(name, condition): (&String, &Bson)| match (one.get(name), condition) {
+        (None, _) => true,
+        (Some(Bson::Document(there)), Bson::Document(new)) => {
+            new.keys().all(|key| is_operator(key) && !there.contains_key(key))
+        }
+        _ => false,
+    };
+    if !one.keys().any(is_operator) && other.iter().all(stand_together) {
+        for (name, condition) in other {
+            match (one.get_mut(&name), condition) {
+                (Some(Bson::Document(there)), Bson::Document(new)) => there.extend(new),
+                (_, condition) => drop(one.insert(name, condition)),
+            }
+        }
+        return one;
+    }
+    if other.contains_key("$and") {
+        return doc! { "$and": [one, other] };
+    }
+    // A name first: not every server takes a condition on an item that begins with `$and`.
+    let mut both = other;
+    both.insert("$and", vec![one]);
+    both
+}
+
 /// See [`of_item`](crate::query::filter::of_item). The error goes on from "the condition".
 pub(crate) fn in_array(condition: Document) -> Result<Document, String> {
     if condition.is_empty() {

@@ -7,6 +7,7 @@ mod bulk_upserts;
 mod computing;
 mod input;
 mod items;
+mod items_in_items;
 mod items_that_meet_nothing;
 mod one_by_condition;
 mod operations;

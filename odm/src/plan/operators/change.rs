@@ -4,7 +4,6 @@ use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, PlainlySt
 use crate::model::value::{Array, List, Numeric, Removable};
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
-use crate::query::condition::below;
 use crate::query::equal::Place;
 use crate::query::expr::{Date, Expr, Expressed, Takes};
 use crate::query::filter::{Element, Filter, of_item, on_items};
@@ -533,7 +532,10 @@ pub trait Change<R: Rooted>: Sized {
     }
 
     /// Changes the items of the array that match the condition: `arrayFilters`. A document without the array is left as it is.
-    /// Items of a plain array are changed as what they are, by `set`, `inc`, `dec`, `mul`, `min` and `max`.
+    /// Items of a plain array are changed as what they are, by `set`, `inc`, `dec`, `mul`, `min` and `max`. An array in the items is
+    /// changed in the same way, by an `elem`, [`each`](Change::each) or [`replace_item`](Change::replace_item) of the item; an item
+    /// without that array is left as it is, and beside another change of the item it is
+    /// [`Error::IsNull`](crate::Error::IsNull).
     ///
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -554,27 +556,14 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
-        if !inner.array_filters.is_empty() {
-            changes.problem(
-                "the items of an array inside an array can't be told apart by a condition on both".to_owned(),
-            );
-            return self;
-        }
         // The server refuses a condition that no change uses.
         if inner.is_empty() {
             return self;
         }
-        let name = format!("e{}", changes.array_filters.len());
         let condition = on_items::<A, P>(condition(<Element<A::Item> as Rooted>::rooted()));
-        let Some(condition) = changes.value(condition) else {
-            return self;
-        };
-        match below(&name, condition.clone()) {
-            Ok(filter) => changes.array_filters.push(filter),
-            Err(message) => changes.problem(message),
+        if let Some(condition) = changes.value(condition) {
+            changes.change_items(P::PATH, P::FIELD, Some(condition), inner);
         }
-        changes.below(P::PATH, &condition, &format!("{}.$[{name}]", P::PATH), inner);
-        changes.needs_array(P::PATH, P::FIELD);
         self
     }
 
@@ -595,17 +584,9 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
-        if !inner.array_filters.is_empty() {
-            changes.problem(
-                "the items of an array inside an array can't be told apart by a condition".to_owned(),
-            );
-            return self;
+        if !inner.is_empty() {
+            changes.change_items(P::PATH, P::FIELD, None, inner);
         }
-        if inner.is_empty() {
-            return self;
-        }
-        changes.below(P::PATH, &Document::new(), &format!("{}.$[]", P::PATH), inner);
-        changes.needs_array(P::PATH, P::FIELD);
         self
     }
 
@@ -625,7 +606,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        let name = format!("e{}", changes.array_filters.len());
+        let name = format!("e{}", changes.next_identifier());
         let old = changes.value(encode_bson::<A::Item, Plain>(P::PATH, old));
         let new = changes.checked(
             P::PATH,

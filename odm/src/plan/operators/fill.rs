@@ -11,8 +11,8 @@ use mongodb::bson::{Bson, Document, doc};
 /// A default that a change begins with where the field is missing.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fill {
-    /// The array in whose items the field is.
-    pub(crate) array: Option<String>,
+    /// The array in whose items the field is, and those in whose items that array is, the outer ones first.
+    pub(crate) arrays: Vec<String>,
     /// The dotted name, within an item if there is an array.
     pub(crate) name: String,
     pub(crate) value: &'static Bson,
@@ -39,10 +39,10 @@ pub(crate) fn all(shape: Shape, operators: &Document, upsert: bool) -> Vec<Fill>
                 } else {
                     !is_empty(default)
                 };
-                let known = |fill: &Fill| fill.array == step.array && fill.name == step.name;
+                let known = |fill: &Fill| fill.arrays == step.arrays && fill.name == step.name;
                 if is_needed && !found.iter().any(known) {
                     found.push(Fill {
-                        array: step.array,
+                        arrays: step.arrays,
                         name: step.name,
                         value: default,
                     });
@@ -50,7 +50,7 @@ pub(crate) fn all(shape: Shape, operators: &Document, upsert: bool) -> Vec<Fill>
             }
         }
     }
-    found.sort_by_key(|fill| fill.name.matches('.').count());
+    found.sort_by_key(|fill| fill.path().matches('.').count());
     found
 }
 
@@ -74,7 +74,7 @@ fn is_empty(value: &Bson) -> bool {
 
 /// A field on the way of a dotted name of an update.
 struct StepOf {
-    array: Option<String>,
+    arrays: Vec<String>,
     name: String,
     field: &'static FieldMeta,
     is_last: bool,
@@ -102,15 +102,12 @@ fn meets_default(shape: Shape, name: &str, upsert: bool) -> bool {
 
 fn steps(shape: Shape, name: &str) -> Vec<StepOf> {
     let mut found: Vec<StepOf> = Vec::new();
-    let (mut shape, mut array, mut above) = (shape, None, String::new());
+    let (mut shape, mut arrays, mut above) = (shape, Vec::new(), String::new());
     for part in name.split('.') {
         if part.starts_with("$[") {
             let Some(items) = shape::items(shape) else { break };
-            // One array within another can't be changed by an update.
-            if array.is_some() {
-                break;
-            }
-            (shape, array, above) = (items, Some(above), String::new());
+            arrays.push(std::mem::take(&mut above));
+            shape = items;
             continue;
         }
         let Some(field) = default::named(shape, part) else {
@@ -118,7 +115,7 @@ fn steps(shape: Shape, name: &str) -> Vec<StepOf> {
         };
         above = crate::plan::operators::joined_names(&above, part);
         found.push(StepOf {
-            array: array.clone(),
+            arrays: arrays.clone(),
             name: above.clone(),
             field,
             is_last: false,
@@ -126,11 +123,11 @@ fn steps(shape: Shape, name: &str) -> Vec<StepOf> {
         shape = shape::of_field(field);
     }
     if let Some(last) = found.last_mut() {
-        let end = match &last.array {
-            Some(_) => name.ends_with(&format!("].{}", last.name)),
-            None => name == last.name,
+        last.is_last = if last.arrays.is_empty() {
+            name == last.name
+        } else {
+            name.ends_with(&format!("].{}", last.name))
         };
-        last.is_last = end;
     }
     found
 }
@@ -155,10 +152,11 @@ pub(crate) struct Filling {
 impl Fill {
     /// Its dotted name in the document.
     pub(crate) fn path(&self) -> String {
-        match &self.array {
-            Some(array) => format!("{array}.{}", self.name),
-            None => self.name.clone(),
+        let mut path = self.arrays.join(".");
+        if !path.is_empty() {
+            path.push('.');
         }
+        path + &self.name
     }
 
     /// That it is missing where it could stand: within a struct that is there.
@@ -172,23 +170,26 @@ impl Fill {
 
     /// The documents that lack it.
     pub(crate) fn condition(&self) -> Document {
-        match &self.array {
-            Some(array) => doc! { array: { "$elemMatch": self.missing("") } },
-            None => self.missing(""),
-        }
+        let arrays = self.arrays.iter().rev();
+        arrays.fold(
+            self.missing(""),
+            |within, array| doc! { array: { "$elemMatch": within } },
+        )
     }
 
     pub(crate) fn filling(&self) -> Filling {
-        let (update, array_filters) = match &self.array {
-            Some(array) => (
-                doc! { format!("{array}.$[d].{}", self.name): self.value.clone() },
-                vec![self.missing("d.")],
-            ),
-            None => (doc! { &self.name: self.value.clone() }, Vec::new()),
-        };
+        let (mut name, mut array_filters) = (String::new(), Vec::new());
+        for (at, array) in self.arrays.iter().enumerate() {
+            let item = format!("d{at}");
+            name.push_str(&format!("{array}.$[{item}]."));
+            array_filters.push(match self.arrays.get(at + 1) {
+                Some(inner) => doc! { format!("{item}.{inner}"): { "$type": "array" } },
+                None => self.missing(&format!("{item}.")),
+            });
+        }
         Filling {
             condition: self.condition(),
-            update: doc! { "$set": update },
+            update: doc! { "$set": { name + &self.name: self.value.clone() } },
             array_filters,
         }
     }
@@ -213,7 +214,7 @@ fn collect(
     match shape {
         Shape::Optional(inner) => collect(inner(), array, above, seen, found),
         Shape::Bounded(inner) => collect(shape::of_field(inner), array, above, seen, found),
-        // The items of an array in an array can't be changed by one update.
+        // An array in the items of another one is left out.
         Shape::Array(items) if array.is_none() && !above.is_empty() => {
             collect(items(), Some(above), "", seen, found);
         }
@@ -230,7 +231,7 @@ fn collect(
                 let is_own = field.copied.is_none() && field.managed == shape::Managed::No;
                 let default = default::of(field).filter(|_| is_own && !field.left_out && !field.flatten);
                 found.extend(default.map(|value| Fill {
-                    array: array.map(str::to_owned),
+                    arrays: array.map(str::to_owned).into_iter().collect(),
                     name: name.clone(),
                     value,
                 }));
@@ -265,7 +266,7 @@ pub(crate) fn pipeline(
     upsert: bool,
     witness: Option<&str>,
 ) -> Option<Vec<Document>> {
-    if fills.iter().any(|fill| fill.array.is_some()) {
+    if fills.iter().any(|fill| !fill.arrays.is_empty()) {
         return None;
     }
     let (mut set, mut unset) = (Document::new(), Vec::new());

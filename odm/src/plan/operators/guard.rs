@@ -3,8 +3,9 @@
 use crate::model::shape::FieldMeta;
 use crate::plan::operators::around::Around;
 use crate::plan::operators::computed::Computed;
+use crate::plan::operators::names::{joined, joined_names};
 use crate::plan::operators::range::Limit;
-use crate::query::condition::{at_most, condition, in_array};
+use crate::query::condition::{at_most, both, condition, in_array};
 use crate::query::equal::Place;
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Document, doc};
@@ -57,7 +58,7 @@ pub(crate) enum Guard {
         field: String,
         bound: Rule,
     },
-    /// In none of the items that are changed the field is stored as `null`.
+    /// In none of the items that are changed the field is stored as `null`, or as another type than it has to have.
     ItemValues {
         /// The array.
         name: String,
@@ -65,8 +66,8 @@ pub(crate) enum Guard {
         within: Document,
         /// The field of an item.
         field: String,
-        /// Whether it has to be there, a document.
-        there: bool,
+        /// The type that it has to have, a document or an array; `None` for anything but `null`.
+        of_type: Option<&'static str>,
     },
     /// The field is not stored under a name that it had before: a document with both names can't be read.
     PreviousName { name: String, field: String },
@@ -80,6 +81,15 @@ pub(crate) enum Guard {
         previous: String,
         /// Its name.
         field: String,
+    },
+    /// The same of the items of an array in the items that are changed.
+    InItems {
+        /// The outer array.
+        name: String,
+        /// Which of its items are changed; empty for all.
+        within: Document,
+        /// The condition on its items.
+        of: Box<Guard>,
     },
     /// The array is there: an update of its items is an error on a document that lacks it.
     There {
@@ -148,7 +158,8 @@ impl Guard {
             Guard::Items { name, .. }
             | Guard::ItemBases { name, .. }
             | Guard::ItemValues { name, .. }
-            | Guard::ItemPreviousNames { name, .. } => match self.offenders() {
+            | Guard::ItemPreviousNames { name, .. }
+            | Guard::InItems { name, .. } => match self.offenders() {
                 Some(item) => doc! { name: { "$not": { "$elemMatch": item } } },
                 None => Document::new(),
             },
@@ -180,12 +191,33 @@ impl Guard {
             | Guard::ItemBases { name, .. }
             | Guard::ItemValues { name, .. }
             | Guard::ItemPreviousNames { name, .. }
+            | Guard::InItems { name, .. }
             | Guard::PreviousName { name, .. }
             | Guard::There { name, .. }
             | Guard::Value { name, .. }
             | Guard::Around(Around { name, .. }) => name,
             // Only the server can evaluate its conditions.
             Guard::Met { .. } => "_id",
+        }
+    }
+
+    /// The array that has to be there, so that its items can be changed.
+    pub(crate) fn array_that_is_there(&self) -> Option<&str> {
+        match self {
+            Guard::There { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The dotted name of the field that holds the change back, in items too.
+    pub(crate) fn path(&self) -> String {
+        match self {
+            Guard::Items { name, field, .. }
+            | Guard::ItemBases { name, field, .. }
+            | Guard::ItemValues { name, field, .. }
+            | Guard::ItemPreviousNames { name, field, .. } => joined(name, field),
+            Guard::InItems { name, of, .. } => joined(name, &of.path()),
+            guard => guard.name().to_owned(),
         }
     }
 
@@ -202,6 +234,7 @@ impl Guard {
         match self {
             Guard::Sum { limit, .. } | Guard::Items { limit, .. } => limit.is_of_type(),
             Guard::Computed(computed) => computed.is_of_type,
+            Guard::InItems { of, .. } => of.is_of_type(),
             _ => false,
         }
     }
@@ -272,71 +305,51 @@ impl Guard {
             Guard::ItemValues {
                 within,
                 field,
-                there: true,
+                of_type: Some(of_type),
                 ..
-            } => (within, field, doc! { "$not": { "$type": "object" } }),
+            } => (within, field, doc! { "$not": { "$type": of_type } }),
             // An array with a null in it has that type too.
             Guard::ItemValues { within, field, .. } => {
                 let null = doc! { "$type": "null", "$not": { "$type": "array" } };
                 (within, field, null)
             }
             Guard::ItemPreviousNames { within, previous, .. } => (within, previous, doc! { "$exists": true }),
+            Guard::InItems { within, of, .. } => {
+                let items = doc! { of.name(): { "$elemMatch": of.offenders()? } };
+                return Some(both(within.clone(), items));
+            }
             _ => return None,
         };
-        let mut both = within.clone();
-        // Side by side where that is possible; `$and` says the same.
-        let side_by_side = !within.keys().any(|key| key.starts_with('$'))
-            && match both.get_mut(field) {
-                None => {
-                    both.insert(field, offence.clone());
-                    true
-                }
-                Some(Bson::Document(there))
-                    if !offence.keys().any(|operator| there.contains_key(operator)) =>
-                {
-                    there.extend(offence.clone());
-                    true
-                }
-                Some(_) => false,
-            };
-        Some(if side_by_side {
-            both
-        } else {
-            // A name first: not every server takes a condition on an item that begins with `$and`.
-            doc! { field: offence, "$and": [within.clone()] }
-        })
+        Some(both(within.clone(), doc! { field: offence }))
     }
 
     /// The error for such items.
     pub(crate) fn offence(&self, collection: &'static str, id: &Bson) -> Option<Error> {
+        self.offence_below("", collection, id)
+    }
+
+    /// The same of the items of an array within those of another one, of this name.
+    fn offence_below(&self, above: &str, collection: &'static str, id: &Bson) -> Option<Error> {
+        let path = joined_names(above, &self.path());
         match self {
-            Guard::Items {
-                name, field, limit, ..
-            } => {
-                let path = crate::plan::operators::joined(name, field);
+            Guard::Items { limit, .. } => {
                 let violation = Violation::new(path, limit.rule().clone(), None);
                 Some(invalid(collection, violation.stored_in(id)))
             }
-            Guard::ItemBases {
-                name, field, bound, ..
-            } => {
-                let violation = Violation::new(format!("{name}.{field}"), bound.clone(), None);
+            Guard::ItemBases { bound, .. } => {
+                let violation = Violation::new(path, bound.clone(), None);
                 Some(invalid(collection, violation.stored_in(id)))
             }
-            Guard::ItemValues { name, field, .. } => Some(Error::IsNull {
+            Guard::ItemValues { .. } => Some(Error::IsNull {
                 collection,
                 id: Box::new(id.clone()),
-                field: format!("{name}.{field}"),
+                field: path,
             }),
-            Guard::ItemPreviousNames {
-                name,
-                previous,
-                field,
-                ..
-            } => {
-                let of = |field: &str| format!("{name}.{field}");
-                Some(under_previous_name(collection, id, &of(previous), &of(field)))
+            Guard::ItemPreviousNames { name, previous, .. } => {
+                let previous = joined_names(above, &joined(name, previous));
+                Some(under_previous_name(collection, id, &previous, &path))
             }
+            Guard::InItems { name, of, .. } => of.offence_below(&joined_names(above, name), collection, id),
             _ => None,
         }
     }
@@ -613,6 +626,41 @@ mod tests {
             items(doc! { "a": 1 }).offenders(),
             Some(doc! { "a": 1, "n": least })
         );
+    }
+
+    #[test]
+    fn items_in_items_are_guarded_within_both_conditions() {
+        let guard = |within: Document| Guard::InItems {
+            name: "sections".to_owned(),
+            within,
+            of: Box::new(Guard::Items {
+                name: "lines".to_owned(),
+                within: doc! { "sku": { "$eq": 1 } },
+                field: "qty".to_owned(),
+                limit: limit(1_i64, Number::Int(9)),
+            }),
+        };
+        let item = doc! { "$elemMatch": { "sku": { "$eq": 1 }, "qty": { "$gt": 8_i64 } } };
+        let title = doc! { "title": { "$eq": "a" } };
+        for (within, offenders) in [
+            (doc! {}, doc! { "lines": &item }),
+            (title.clone(), doc! { "title": { "$eq": "a" }, "lines": &item }),
+            (
+                doc! { "$or": [&title] },
+                doc! { "lines": &item, "$and": [{ "$or": [&title] }] },
+            ),
+            (
+                doc! { "lines": { "$elemMatch": { "sku": 2 } } },
+                doc! { "lines": &item, "$and": [{ "lines": { "$elemMatch": { "sku": 2 } } }] },
+            ),
+        ] {
+            assert_eq!(guard(within).offenders(), Some(offenders));
+        }
+        let error = guard(doc! {}).offence("c", &Bson::Null);
+        let Some(Error::Invalid { violations, .. }) = error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(violations[0].path, "sections.lines.qty");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::plan::operators::computed::{COMPUTE, Computed};
 use crate::plan::operators::guard::Added;
 use crate::plan::operators::names::{joined, joined_names};
 use crate::plan::operators::range::{Limits, Range};
+use crate::query::condition::{self, both};
 use crate::query::equal::Place;
 use crate::query::filter::Element;
 use crate::query::operand::{Operand, encode};
@@ -79,6 +80,8 @@ impl<I> Rooted for Element<I> {
 pub struct Changes<R> {
     operators: Document,
     array_filters: Vec<Document>,
+    /// Of the items of an array: the number of identifiers that are taken by the update around them.
+    identifiers: usize,
     guards: Vec<Guard>,
     violations: Vec<Violation>,
     /// How many documents and arrays stand above the paths.
@@ -425,6 +428,7 @@ impl<R> Default for Changes<R> {
         Changes {
             operators: Document::new(),
             array_filters: Vec::new(),
+            identifiers: 0,
             guards: Vec::new(),
             violations: Vec::new(),
             level: 0,
@@ -463,8 +467,14 @@ impl<R> Changes<R> {
         Changes {
             level: above.level + 2 + array.matches('.').count() as u32,
             array: field,
+            identifiers: above.next_identifier() + 1,
             ..Changes::default()
         }
+    }
+
+    /// The number of the next array filter, which has the identifier `e` with this number.
+    fn next_identifier(&self) -> usize {
+        self.identifiers + self.array_filters.len()
     }
 
     /// Whether nothing would change: then nothing is written.
@@ -934,10 +944,52 @@ impl<R> Changes<R> {
         });
     }
 
+    /// The array of items to which all these changes of an item are made: an item without it is left as it is.
+    fn only_array(&self) -> Option<&str> {
+        let only = self.guards.iter().find_map(Guard::array_that_is_there)?;
+        written(&self.operators)
+            .all(|changed| crate::model::names::meet(changed, only))
+            .then_some(only)
+    }
+
+    /// Takes the changes of the items of an array that match this condition; `None` for all.
+    fn change_items<I>(
+        &mut self,
+        array: &'static str,
+        field: Option<&'static FieldMeta>,
+        within: Option<Document>,
+        mut changes: Changes<I>,
+    ) {
+        if array.is_empty() {
+            return self
+                .problem("`` is an array itself: put another one in its place by `replace_item`".to_owned());
+        }
+        let is_all = within.is_none() && changes.array_filters.is_empty();
+        let within = within.unwrap_or_default();
+        let identifier = format!("e{}", self.next_identifier());
+        let filter = match changes.only_array() {
+            Some(inner) => both(within.clone(), doc! { inner: { "$type": "array" } }),
+            None => within.clone(),
+        };
+        let prefix = if is_all && filter.is_empty() {
+            format!("{array}.$[]")
+        } else {
+            match condition::below(&identifier, filter) {
+                Ok(filter) => self.array_filters.push(filter),
+                Err(message) => return self.problem(message),
+            }
+            self.array_filters.append(&mut changes.array_filters);
+            format!("{array}.$[{identifier}]")
+        };
+        self.below(array, &within, &prefix, changes);
+        self.needs_array(array, field);
+    }
+
     /// Takes the changes of items, whose names are relative, as changes below `prefix` (`items.$[e0]`).
     ///
     /// `array` is the array's name, and `within` says which of its items are changed.
     fn below<I>(&mut self, array: &str, within: &Document, prefix: &str, changes: Changes<I>) {
+        let has_only_array = changes.only_array().is_some();
         if let Some(error) = changes.error {
             // An item itself has no name.
             self.fail(match *error {
@@ -955,23 +1007,27 @@ impl<R> Changes<R> {
         let items = changes
             .array
             .and_then(|array| shape::items(shape::of_field(array)));
+        let value = |field: String, of_type| Guard::ItemValues {
+            name: array.to_owned(),
+            within: within.clone(),
+            field,
+            of_type,
+        };
         if let Some(items) = items {
+            // An array whose items are changed is there.
+            let arrays: Vec<&str> = changes
+                .guards
+                .iter()
+                .filter_map(Guard::array_that_is_there)
+                .collect();
+            let is_known = |name: &str| arrays.contains(&name);
             let taken = around::around_taken(items, &changes.operators);
-            self.guards
-                .extend(taken.into_iter().map(|field| Guard::ItemValues {
-                    name: array.to_owned(),
-                    within: within.clone(),
-                    field,
-                    there: false,
-                }));
+            let taken = taken.into_iter().filter(|field| !is_known(field));
+            self.guards.extend(taken.map(|field| value(field, None)));
             let around = around::all(items, &changes.operators);
+            let around = around.into_iter().filter(|around| !is_known(&around.name));
             self.guards
-                .extend(around.into_iter().map(|around| Guard::ItemValues {
-                    name: array.to_owned(),
-                    within: within.clone(),
-                    field: around.name,
-                    there: around.there,
-                }));
+                .extend(around.map(|around| value(around.name, around.there.then_some("object"))));
         }
         self.raw.extend(changes.raw.into_iter().map(|raw| Raw {
             name: joined(prefix, &raw.name),
@@ -1023,15 +1079,18 @@ impl<R> Changes<R> {
                     previous,
                     field,
                 }),
-                Guard::There { name, .. } => self.problem(format!(
-                    "the items of `{array}` hold the array `{name}`, and one update can't change items inside items: set \
-                     the whole `{name}`, or read the item and put the changed one in its place by `replace_item`"
-                )),
-                Guard::Value { name: field, .. } => self.guards.push(Guard::ItemValues {
+                // The array filter is for the items that have it.
+                Guard::There { .. } if has_only_array => {}
+                Guard::There { name: field, .. } => self.guards.push(value(field, Some("array"))),
+                Guard::Value { name: field, .. } => self.guards.push(value(field, None)),
+                inner @ (Guard::Items { .. }
+                | Guard::ItemBases { .. }
+                | Guard::ItemValues { .. }
+                | Guard::ItemPreviousNames { .. }
+                | Guard::InItems { .. }) => self.guards.push(Guard::InItems {
                     name: array.to_owned(),
                     within: within.clone(),
-                    field,
-                    there: false,
+                    of: Box::new(inner),
                 }),
                 _ => self.problem(
                     "an array or map inside the items of an array can't grow with its bound kept: read the item, and \
@@ -1142,6 +1201,7 @@ impl<R> Changes<R> {
         Changes {
             operators: self.operators,
             array_filters: self.array_filters,
+            identifiers: self.identifiers,
             guards: self.guards,
             violations: self.violations,
             level: self.level,
@@ -1317,7 +1377,7 @@ impl Changes<()> {
                     inserted.push(field.name);
                 } else {
                     fills.push(fill::Fill {
-                        array: None,
+                        arrays: Vec::new(),
                         name: field.name.to_owned(),
                         value,
                     })
