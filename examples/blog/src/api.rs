@@ -335,6 +335,8 @@ struct FeedPage {
     posts: Vec<FeedLine>,
     /// Sent back as `after`, it reads the next page.
     next: Option<String>,
+    /// Sent back as `before`, it reads the page before this one.
+    previous: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -347,7 +349,7 @@ struct FeedLine {
 }
 
 /// The newest posts, or those that the request asks for. Each page begins where the
-/// last one ended, by the index.
+/// last one ended, in both directions, by the index.
 async fn feed(
     State(app): State<App>,
     RawQuery(query): RawQuery,
@@ -363,8 +365,11 @@ async fn feed(
         author: post.author.into(),
         comments: post.comments,
     });
-    let next = page.next.map(|token| token.to_string());
-    Ok(Json(FeedPage { posts: lines.collect(), next }))
+    Ok(Json(FeedPage {
+        posts: lines.collect(),
+        next: page.next.map(|token| token.to_string()),
+        previous: page.previous.map(|token| token.to_string()),
+    }))
 }
 // ANCHOR_END: feed
 

@@ -433,18 +433,26 @@ async fn client(
     known
 }
 
-/// All posts, by the pages of the feed.
-async fn feed(http: &Http) -> Vec<Value> {
-    let mut posts = Vec::new();
-    let mut path = "/feed?limit=3".to_owned();
-    loop {
-        let page = http.get(&path).await;
-        posts.extend(page["posts"].as_array().expect("posts").iter().cloned());
-        match page["next"].as_str() {
-            Some(token) => path = format!("/feed?limit=3&after={token}"),
-            None => return posts,
-        }
+/// The pages of the feed for a request with these parameters, from the first one to the last, and back to the first. All of them
+/// have the same documents on the way back.
+async fn feed_pages(http: &Http, query: &str) -> Vec<Vec<Value>> {
+    let posts = |page: &Value| page["posts"].as_array().expect("posts").clone();
+    let mut page = http.get(&format!("/feed?{query}")).await;
+    assert_eq!(page["previous"], Value::Null, "no page is before the first one");
+    let mut pages = vec![posts(&page)];
+    while let Some(token) = page["next"].as_str() {
+        page = http.get(&format!("/feed?{query}&after={token}")).await;
+        pages.push(posts(&page));
     }
+    let mut at = pages.len() - 1;
+    while let Some(token) = page["previous"].as_str() {
+        page = http.get(&format!("/feed?{query}&before={token}")).await;
+        at = at.checked_sub(1).expect("no page is before the first one");
+        assert_eq!(posts(&page), pages[at], "page {at} of {query}");
+        assert!(page["next"].is_string(), "a page is behind page {at}");
+    }
+    assert_eq!(at, 0, "the way back ends at the first page");
+    pages
 }
 
 /// All comments of a post, by their pages.
@@ -468,7 +476,7 @@ fn time(post: &Value) -> DateTime {
 
 /// Compares what the service shows with what the clients know.
 async fn compare(http: &Http, known: &[Known]) {
-    let posts = feed(http).await;
+    let posts = feed_pages(http, "limit=3").await.concat();
     let slugs: Vec<&str> =
         posts.iter().filter_map(|post| post["slug"].as_str()).collect();
     let each: BTreeSet<&str> = slugs.iter().copied().collect();
@@ -626,6 +634,47 @@ fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_the_end(
 }
 
 #[odm_tests::test]
+fn the_feed_pages_in_both_directions() {
+    run(with_database(async |proxy| {
+        let service = Service::start(&proxy.uri, 1_000).await;
+        let (_addr, seen) = watch::channel(service.addr);
+        let http = Http { addr: seen };
+        for author in ["kate", "trekkie"] {
+            let name = json!({ "name": author });
+            http.ok("PUT", &format!("/authors/{author}"), name).await;
+            for n in 0..5 {
+                let body = json!({ "author": author, "title": "?", "text": "…" });
+                http.ok("PUT", &format!("/posts/{author}-{n}"), body).await;
+            }
+        }
+        let slugs = |pages: &[Vec<Value>]| -> Vec<Vec<String>> {
+            let slug =
+                |post: &Value| post["slug"].as_str().unwrap_or_default().to_owned();
+            pages.iter().map(|page| page.iter().map(slug).collect()).collect()
+        };
+        // The same filter and order on each page.
+        let kate = feed_pages(&http, "author=kate&sort=at&limit=2").await;
+        assert_eq!(
+            slugs(&kate),
+            [&["kate-0", "kate-1"][..], &["kate-2", "kate-3"], &["kate-4"]]
+        );
+        let newest = feed_pages(&http, "limit=5").await;
+        let of = |author: &str| {
+            (0..5).rev().map(|n| format!("{author}-{n}")).collect::<Vec<_>>()
+        };
+        assert_eq!(slugs(&newest), [of("trekkie"), of("kate")]);
+        assert_eq!(feed_pages(&http, "author=nobody").await, [[Value::Null; 0]]);
+        // A token is that of its order.
+        let first = http.get("/feed?limit=2").await;
+        let token = first["next"].as_str().expect("a page is behind it");
+        let other = format!("/feed?limit=2&sort=at&before={token}");
+        let (reply, _) = http.send("GET", &other, Value::Null).await;
+        assert_eq!(reply.status, 400, "{}", reply.body);
+        assert!(service.stop().await.success());
+    }));
+}
+
+#[odm_tests::test]
 fn each_mistake_has_its_answer() {
     run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
@@ -662,6 +711,7 @@ fn each_mistake_has_its_answer() {
             ("PUT", comment.as_str(), by("kate"), 200, ""),
             ("DELETE", "/authors/kate", Value::Null, 409, "posts"),
             ("GET", "/feed?after=nonsense", Value::Null, 400, "after"),
+            ("GET", "/feed?before=nonsense", Value::Null, 400, "before"),
             ("GET", "/feed?at[gte]=now", Value::Null, 400, "at[gte]"),
             ("GET", "/feed?text[regex]=.*", Value::Null, 400, "text[regex]"),
             ("GET", "/feed?sort=comments", Value::Null, 400, "sort"),
