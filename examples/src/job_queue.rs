@@ -1,7 +1,10 @@
-//! A queue of jobs: claimers in several processes, retries, dead letters, and processes that are killed at work.
+//! A queue of jobs: claimers in several processes, retries, dead letters, processes that are killed at work, and replies that are
+//! lost.
 //!
 //! A claim is one update of the first job that is open and due. It gives the job a token and a time until which it is claimed: a job whose
-//! claimer has died is due again when that time is over, and a completion is accepted from the holder of the token alone.
+//! claimer has died is due again when that time is over, and a completion is accepted from the holder of the token alone. The driver
+//! repeats an update whose reply is lost; where that reply is lost too, a claimer finds its job by the token, and a completion that is sent
+//! again is accepted once.
 use crate::program::{self, Options, Run};
 use anyhow::{Context as _, ensure};
 use clap::{Parser, Subcommand};
@@ -45,6 +48,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const MOST_TRIES: i32 = 3;
 /// A claimer looks for jobs this often, whether or not it hears of one: a job that is due again is no change.
 const LOOK: Duration = Duration::from_millis(250);
+/// How long a claimer repeats an operation that has no reply.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Parser)]
 struct Cli {
@@ -248,9 +253,10 @@ async fn claim_and_work(jobs: Collection<Job>, news: Arc<Notify>, lease: Duratio
         match claim(&jobs, lease).await? {
             Some(job) => {
                 let outcome = outcome_of(job.id, job.tries);
-                finish(&jobs, &job, outcome).await?;
+                // One that was accepted, and whose reply was lost, is not accepted again: the job has no token then.
+                until_replied(|| finish(&jobs, &job, outcome.clone())).await?;
             }
-            None if jobs.exists_where(|j| j.state.eq(State::Open)).await? => {
+            None if until_replied(async || jobs.exists_where(|j| j.state.eq(State::Open)).await).await? => {
                 // Whichever comes first.
                 let _elapsed = tokio::time::timeout(LOOK, news.notified()).await;
             }
@@ -259,16 +265,41 @@ async fn claim_and_work(jobs: Collection<Job>, news: Arc<Notify>, lease: Duratio
     }
 }
 
+/// Repeats an operation while its reply is lost, or the server can't be reached. For operations that have the same outcome when they are
+/// repeated.
+async fn until_replied<T>(operation: impl AsyncFn() -> odm::Result<T>) -> odm::Result<T> {
+    let begun = Instant::now();
+    loop {
+        match operation().await {
+            Err(error) if (error.is_transient() || error.outcome_unknown()) && begun.elapsed() < PATIENCE => {
+                eprintln!("no reply, tried again: {error}");
+                tokio::time::sleep(PAUSE).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 /// Claims the job that has been due for the longest time. One command, of any number of clients each gets another job.
+///
+/// Where its reply is lost for good, one more finds the job by the token: if the claim was made, this claimer has it.
 pub async fn claim(jobs: &Collection<Job>, lease: Duration) -> odm::Result<Option<Job>> {
-    let now = DateTime::now();
-    jobs.update_first(|j| j.state.eq(State::Open) & j.claimed_until.lte(now))
+    let (token, now) = (ObjectId::new(), DateTime::now());
+    let claimed = jobs
+        .update_first(|j| j.state.eq(State::Open) & j.claimed_until.lte(now))
         .sort(|j| j.claimed_until.asc())
-        .set(|j| j.claim, ObjectId::new())
+        .set(|j| j.claim, token)
         .set(|j| j.claimed_until, after(now, lease))
         .inc(|j| j.tries, 1)
         .returning()
-        .await
+        .await;
+    match claimed {
+        Err(error) if error.is_transient() || error.outcome_unknown() => {
+            eprintln!("no reply to a claim, looked for its token: {error}");
+            until_replied(async || jobs.find(|j| j.claim.eq(token)).one().await).await
+        }
+        claimed => claimed,
+    }
 }
 
 /// Ends a claim. Gives whether it was accepted: not where the job has been claimed by another process meanwhile, or is done.

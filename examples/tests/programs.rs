@@ -1,5 +1,6 @@
 //! Each program in `examples/examples`: its README names one command, and that command runs it.
 
+use odm_tests::proxy::{Fate, Proxy};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -181,4 +182,43 @@ async fn every_program_runs_by_its_command_and_drops_its_database() {
         .drop()
         .await
         .expect("a database that can be dropped");
+}
+
+/// The server executes the commands by which jobs are claimed and end, and their replies don't arrive: in bursts, so that those of the
+/// driver's repeats are lost too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_queue_of_jobs_is_right_after_lost_replies_and_killed_processes() {
+    let proxy = Proxy::start(&odm_tests::proxy::server().await, 0).await;
+    let uri = proxy.uri();
+    let size = [
+        "--jobs",
+        "400",
+        "--processes",
+        "3",
+        "--claimers",
+        "4",
+        "--kills",
+        "3",
+    ];
+    let mut shown = tokio::task::spawn_blocking(move || run("job_queue", Some(&uri), &size));
+    let mut bursts = 0;
+    let shown = loop {
+        tokio::select! {
+            shown = &mut shown => break shown.expect("the program runs"),
+            // Longer than the driver needs to connect again.
+            () = tokio::time::sleep(std::time::Duration::from_millis(1200)) => {
+                if bursts < 4 && proxy.is_done() {
+                    bursts += 1;
+                    proxy.next("findAndModify", 30, Fate::Unanswered);
+                }
+            }
+        }
+    };
+    let (said, failed) = (text(&shown.stdout), text(&shown.stderr));
+    assert_eq!(shown.status.code(), Some(0), "{said}\n{failed}");
+    assert!(said.contains("400 jobs: 392 done once, 8 dead letters"), "{said}");
+    let lost = failed.matches("no reply").count();
+    println!("{bursts} bursts of lost replies, {lost} operations without a reply: {said}");
+    assert!(bursts > 1 && lost > 0, "{bursts} {lost}");
+    proxy.bury().await;
 }

@@ -137,6 +137,29 @@ impl Proxy {
         options
     }
 
+    /// The URI that is given for all tests, with the credentials and options in it, but by way of the proxy alone: for a process.
+    ///
+    /// # Panics
+    /// Where `MONGODB_URI` is not usable.
+    pub fn uri(&self) -> String {
+        let given = uri();
+        let (servers, options) = given.split_once('?').unwrap_or((&given, ""));
+        let (_, servers) = servers.split_once("://").expect("MONGODB_URI is not usable");
+        let user = servers.rsplit_once('@').map(|(user, _)| format!("{user}@"));
+        let of_set = |option: &&str| {
+            ["replicaSet=", "directConnection=", "loadBalanced="]
+                .iter()
+                .any(|name| option.starts_with(name))
+        };
+        let options = options
+            .split('&')
+            .filter(|option| !option.is_empty() && !of_set(option));
+        let options: String = options.map(|option| format!("&{option}")).collect();
+        let (user, address) = (user.unwrap_or_default(), self.address);
+        // As in `options`.
+        format!("mongodb://{user}{address}/?directConnection=true&serverMonitoringMode=poll{options}")
+    }
+
     /// One that ends everything at the command with this number, once it is armed.
     ///
     /// # Panics

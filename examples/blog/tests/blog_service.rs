@@ -663,7 +663,7 @@ fn the_feed_pages_in_both_directions() {
             (0..5).rev().map(|n| format!("{author}-{n}")).collect::<Vec<_>>()
         };
         assert_eq!(slugs(&newest), [of("trekkie"), of("kate")]);
-        assert_eq!(feed_pages(&http, "author=nobody").await, [[Value::Null; 0]]);
+        assert_eq!(feed_pages(&http, "author=lucy").await, [[Value::Null; 0]]);
         // A token is that of its order.
         let first = http.get("/feed?limit=2").await;
         let token = first["next"].as_str().expect("a page is behind it");
