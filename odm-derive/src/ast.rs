@@ -288,7 +288,8 @@ impl Roles {
         };
         let mut roles = Roles {
             id: id.map(|field| field.rust.clone()),
-            managed_id: id.is_some_and(|field| ty::exactly(field.ty, "ObjectId")),
+            managed_id: id
+                .is_some_and(|field| field.field.generate.is_some() || ty::exactly(field.ty, "ObjectId")),
             ..Roles::default()
         };
         if let Some(timestamps) = &document.timestamps {

@@ -46,6 +46,7 @@ mod tests;
 /// | `expire = field`, `expire(field = created_at, after = 3600)` | documents are deleted at the time in the field, or `after` seconds later, by `Odm::worker` and `Odm::delete_expired`, which apply the rules of all references to them. The field is a `DateTime` |
 /// | `derive(PartialEq, Eq, Hash)` | derives of all structs that are made for the document: `New…`, and those of `fields(…)`, which are `Clone`, `Debug`, `PartialEq`, `Serialize` and `Deserialize` without it |
 /// | `new(derive(Clone, Debug))` | derives of the `New…` struct alone |
+/// | `builder` | the `New…` struct has a builder: `NewPerson::builder().name("Kate").build()` |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 ///
 /// # Attributes of a field
@@ -63,6 +64,7 @@ mod tests;
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
+/// | `#[field(generate = function)]` | of an `_id`: the function makes that of a new document, `generate = Uuid::new`; an `ObjectId` needs none |
 /// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
 /// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
 /// | `#[reference]` | a reference to another document: `Ref<T>`, or an `Option` of it |

@@ -50,6 +50,40 @@ fn another_id_is_supplied() {
 }
 
 #[test]
+fn an_id_is_made_by_the_function_that_is_named() {
+    let code = document(parse_quote! {
+        #[document(collection = "things")]
+        struct Thing { #[field(generate = ids::next)] _id: i32, name: String }
+    });
+    assert!(has(&code, "struct NewThing { name: String, }"), "{code}");
+    assert!(
+        has(&code, "Thing { _id: ids::next(), name: new.name, }"),
+        "{code}"
+    );
+}
+
+#[test]
+fn a_builder_is_made_where_it_is_asked_for() {
+    let code = document(parse_quote! {
+        #[document(collection = "things", builder)]
+        struct Thing { _id: ObjectId, name: String, note: Option<String>, #[serde(default)] stars: i32 }
+    });
+    for part in [
+        "struct NewThingBuilder<F0 = ::odm::__private::Missing> { name: F0, note: Option<String>, stars: i32, }",
+        "fn name(self, value: impl ::core::convert::Into<String>)",
+        "fn build(self) -> NewThing where F0: Given0,",
+        "note: ::core::option::Option::None, stars: ::core::default::Default::default(),",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+    let code = document(parse_quote! {
+        #[document(collection = "things")]
+        struct Thing { _id: ObjectId, name: String }
+    });
+    assert!(!has(&code, "Builder"), "{code}");
+}
+
+#[test]
 fn all_errors_are_reported_at_once() {
     let code = document(parse_quote! {
         struct Thing { id: ObjectId, tags: Vec<String>, #[field(min = 3, max = 2)] age: i32 }

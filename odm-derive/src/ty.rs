@@ -67,6 +67,13 @@ pub fn is_option(ty: &Type) -> bool {
     named(ty, "Option")
 }
 
+/// The type in an `Option<…>`.
+pub fn option(ty: &Type) -> Option<&Type> {
+    last(ty)
+        .filter(|segment| segment.ident == "Option")
+        .and_then(|segment| argument(segment, 0))
+}
+
 /// The same, also in a `Box`.
 pub fn is_optional(ty: &Type) -> bool {
     let boxed = || last(ty).filter(|segment| segment.ident == "Box");

@@ -731,8 +731,8 @@ pub mod __private {
     };
     pub use crate::model::default::default_of;
     pub use crate::model::document::{
-        Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, IndexKey, IndexKind, IndexMeta,
-        Insertable, Level, PreAndPostImages, Replaceable, Target, Validation, partial,
+        Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, Given, IndexKey, IndexKind, IndexMeta,
+        Insertable, Level, Missing, PreAndPostImages, Replaceable, Target, Validation, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{

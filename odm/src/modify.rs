@@ -193,7 +193,7 @@ impl<T: Document> Update<T> {
     }
 
     /// As [`upsert`](Update::upsert), and what is inserted is this document, with the changes: the fields that the update changes have what
-    /// it makes of them, all others the values of the document. Its id is that of the update.
+    /// it makes of them, all others the values of the document. Its id is that of the update, or by a unique key that of the document.
     ///
     /// The document is checked before anything is sent, as in an insertion.
     ///
@@ -209,7 +209,10 @@ impl<T: Document> Update<T> {
         T: Insertable<T>,
     {
         let new = encoded(new.fresh(crate::now())).map(|(_, raw)| raw);
-        self.changes.insert_whole(new.and_then(without_id));
+        self.changes.insert_whole(match self.which {
+            Which::Key(_) => new,
+            _ => new.and_then(without_id),
+        });
         self.upsert()
     }
 

@@ -28,6 +28,8 @@ pub struct Document {
     pub sole_writer: Option<Span>,
     /// The type of the items, where `#[bucket(…)]` makes the document.
     pub items: Option<Path>,
+    /// The `New…` struct has a builder.
+    pub builder: Option<Span>,
     /// Derives of the `New…` struct.
     pub new_derives: Vec<Path>,
     /// Derives of all structs that are made for it.
@@ -69,6 +71,7 @@ impl Document {
                 "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
                 "append_only" => once(&mut document.append_only, meta.path.span(), meta),
                 "pre_and_post_images" => once(&mut document.pre_and_post_images, meta.path.span(), meta),
+                "builder" => once(&mut document.builder, meta.path.span(), meta),
                 "sole_writer" => once(&mut document.sole_writer, meta.path.span(), meta),
                 "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
                 "version" => once(&mut document.version, version(meta)?, meta),

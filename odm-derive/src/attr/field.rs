@@ -17,6 +17,8 @@ pub struct Field {
     pub stored: Option<Type>,
     /// The value that is read where the field is missing, and that a new document gets.
     pub default: Option<syn::Expr>,
+    /// The function that makes the value of a new document.
+    pub generate: Option<syn::Path>,
     /// Every document has it, though one without it could be read: `stored` alone.
     pub always: bool,
 }
@@ -35,6 +37,8 @@ impl Field {
                 once(&mut field.max, signed(meta)?, meta)
             } else if meta.path.is_ident("default") {
                 once(&mut field.default, meta.value()?.parse()?, meta)
+            } else if meta.path.is_ident("generate") {
+                once(&mut field.generate, meta.value()?.parse()?, meta)
             } else if meta.path.is_ident("opaque") {
                 flag(&mut field.opaque, meta)
             } else if meta.path.is_ident("stored") && !meta.input.peek(syn::Token![=]) {

@@ -68,6 +68,7 @@ pub static DOCUMENT: Attribute = Attribute::new(
         key("validation", &["validation(level = …, action = …)"]),
         DERIVE,
         key("new", &["new(derive(…))"]),
+        key("builder", &["builder"]),
         CRATE,
     ],
 );
@@ -189,6 +190,7 @@ pub static FIELD: Attribute = Attribute::new(
         key("opaque", &["opaque"]),
         key("extra", &["extra"]),
         key("default", &["default = value"]),
+        noted("generate", &["generate = function"], " (of an `_id`)"),
         key("stored", &["stored", "stored = Type"]),
     ],
 )

@@ -77,6 +77,32 @@ pub fn collection_is_named(cx: &Ctxt, container: &Container, document: &Document
     );
 }
 
+/// `#[document(builder)]`: of a struct without parameters, and without a field that is called like a method of the builder.
+pub fn builder_is_possible(cx: &Ctxt, container: &Container, document: &Document) {
+    let Some(span) = document.builder else { return };
+    if !container.generics.params.is_empty() {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` has parameters, and a builder is made for a struct without any. Leave out `builder`, and write `New{0} {{ … }}`",
+                container.ident
+            ),
+        );
+    }
+    if let Some(field) = container.fields().iter().find(|field| field.rust == "build") {
+        error(
+            cx,
+            type_span(field),
+            format!(
+                "`{}` is called like the method that ends the builder. Leave out `builder`, or rename the field: `#[serde(rename = \
+                 \"build\")]` keeps its name in the database",
+                label(container, field)
+            ),
+        );
+    }
+}
+
 /// Every document has one field that is stored as `_id`, and that is always there.
 pub fn id_is_there(cx: &Ctxt, container: &Container) {
     let Some(field) = container

@@ -24,6 +24,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     ranges_are_in_order(cx, container, field);
     stored_has_a_default(cx, container, field);
     default_is_serdes(cx, container, field);
+    only_an_id_is_generated(cx, container, field);
     unique_is_stored(cx, container, field);
     opaque_declares_nothing_else(cx, container, field);
     // Of what is missing, one message is enough.
@@ -116,6 +117,21 @@ fn default_is_serdes(cx: &Ctxt, container: &Container, field: &Field) {
         syn::spanned::Spanned::span(default),
         format!("`{}`: {problem}", label(container, field)),
     );
+}
+
+/// `#[field(generate = …)]`: no other field of a new document is left to a function.
+fn only_an_id_is_generated(cx: &Ctxt, container: &Container, field: &Field) {
+    if let Some(function) = &field.field.generate {
+        error(
+            cx,
+            syn::spanned::Spanned::span(function),
+            format!(
+                "`{}` is not the `_id` of a document, and `generate` makes an id alone. Supply its value at the insert, or write a \
+                 constant: `#[field(default = …)]`",
+                label(container, field)
+            ),
+        );
+    }
 }
 
 /// `#[field(stored)]`: a field that could be missing, and never is.

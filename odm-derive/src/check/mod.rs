@@ -33,6 +33,7 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document) {
     }
     document::collection_is_named(cx, container, document);
     document::id_is_there(cx, container);
+    document::builder_is_possible(cx, container, document);
     document::timestamps_are_there(cx, container, document);
     document::version_is_there(cx, container, document);
     document::expires_by_a_field(cx, container, document);

@@ -1,6 +1,8 @@
 //! `#[derive(Document)]`: everything that one generates.
 
-use super::{Target, codec, copy, fielded, generics, index, names, new, paths, reference, targets, union};
+use super::{
+    Target, builder, codec, copy, fielded, generics, index, names, new, paths, reference, targets, union,
+};
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Validation};
 use crate::ctxt::Ctxt;
@@ -52,6 +54,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     });
     let codecs = codec::define(&target);
     let new = new::define(&target, document);
+    let builder = document.builder.map(|_| builder::define(&target));
     let fielded = fielded::implement(&target, managed);
     let value = never_embedded(&target);
     let generics = generics::document(&target);
@@ -69,6 +72,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         #paths
         #codecs
         #new
+        #builder
         #fielded
         #value
         #implementation

@@ -2,6 +2,7 @@
 
 pub mod asserts;
 pub mod bucket;
+pub mod builder;
 pub mod codec;
 pub mod copy;
 pub mod document;

@@ -10,7 +10,8 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Ident, Meta, Token};
 
-fn supplied<'a>(target: &'a Target) -> impl Iterator<Item = &'a Field<'a>> {
+/// The fields that the application supplies.
+pub(super) fn supplied<'a>(target: &'a Target) -> impl Iterator<Item = &'a Field<'a>> {
     target
         .fields
         .iter()
@@ -19,7 +20,7 @@ fn supplied<'a>(target: &'a Target) -> impl Iterator<Item = &'a Field<'a>> {
 }
 
 /// Of a reference with copies, the application supplies the reference.
-fn supplied_type(target: &Target, field: &Field) -> TokenStream {
+pub(super) fn supplied_type(target: &Target, field: &Field) -> TokenStream {
     let (odm, ty) = (&target.odm, field.ty);
     let Some(entry) = field.entry() else {
         return quote!(#ty);
@@ -274,6 +275,8 @@ fn supply(target: &Target, field: &Field) -> TokenStream {
     let (name, span) = (field.ident(), field.ty.span());
     if field.skipped() || field.field.extra {
         default(target, field)
+    } else if let Some(function) = &field.field.generate {
+        quote!(#function())
     } else if roles.is_id(field) && roles.managed_id {
         quote_spanned!(span=> #odm::ObjectId::new())
     } else if roles.is_created(field) || roles.is_updated(field) {
@@ -285,8 +288,8 @@ fn supply(target: &Target, field: &Field) -> TokenStream {
     }
 }
 
-/// The value that serde reads for a skipped field.
-fn default(target: &Target, field: &Field) -> TokenStream {
+/// The value that serde reads where the field is missing.
+pub(super) fn default(target: &Target, field: &Field) -> TokenStream {
     let (name, this, span) = (field.ident(), &target.this, field.ty.span());
     match (&field.serde.default, &target.container.serde.default) {
         (Some(Default_::Function(function)), _) => quote!(#function()),

@@ -309,6 +309,16 @@ pub trait FromNew: Document {
     fn from_new(new: Self::New, now: DateTime) -> Self;
 }
 
+/// A field that the builder of a `New…` struct has no value of.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Missing;
+
+/// A field that it has the value of.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Given<T>(pub T);
+
 /// The BSON of a document without what is derived of others, made by generated code.
 #[doc(hidden)]
 pub fn partial<T: Document>(fields: &impl Serialize) -> Fresh<T> {

@@ -9,6 +9,7 @@ mod input;
 mod items;
 mod items_in_items;
 mod items_that_meet_nothing;
+mod new_documents;
 mod one_by_condition;
 mod operations;
 mod options;

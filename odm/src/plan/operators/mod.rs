@@ -1238,7 +1238,13 @@ impl Changes<()> {
             })?;
             let name = name.as_str();
             let declared = meta.fields().iter().find(|field| field.name == name);
-            let is_managed = declared.is_some_and(|field| field.managed != Managed::No);
+            // The server makes an ObjectId itself. An id that the condition demands is taken out again.
+            let is_made = |managed: Managed| match managed {
+                Managed::No => false,
+                Managed::Id => value.as_object_id().is_some(),
+                _ => true,
+            };
+            let is_managed = declared.is_some_and(|field| is_made(field.managed));
             let is_written = |other: &String| crate::model::names::meet(other, name);
             if is_managed || written.iter().any(is_written) {
                 continue;
