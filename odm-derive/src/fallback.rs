@@ -152,6 +152,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 pre_and_post_images: false,
                 bucket: ::core::option::Option::None,
                 extra: || false,
+                hooks: &[],
             };
             fn paths() -> Self::Paths {
                 ::core::unreachable!()

@@ -44,6 +44,9 @@ mod tests;
 /// | `index(fields(a, -b, c.d), …)` | an index of several fields, or of an embedded one; options below. May be repeated |
 /// | `collation(locale = "en", strength = 2)` | how the collection compares strings; its finds, updates, deletions, counts and indexes inherit it |
 /// | `expire = field`, `expire(field = created_at, after = 3600)` | documents are deleted at the time in the field, or `after` seconds later, by `Odm::worker` and `Odm::delete_expired`, which apply the rules of all references to them. The field is a `DateTime` |
+/// | `before_write = f` | each write calls the function `f` in its transaction with the document before and after it, an `odm::hooks::InTransaction`; an error of `f` refuses the write |
+/// | `after_write(in_transaction) = f` | the same when nothing has refused the write: what `f` writes is committed with it |
+/// | `after_write = f` | `f` is called after the commit, with an `odm::hooks::Committed` |
 /// | `derive(PartialEq, Eq, Hash)` | derives of all structs that are made for the document: `New…`, and those of `fields(…)`, which are `Clone`, `Debug`, `PartialEq`, `Serialize` and `Deserialize` without it |
 /// | `new(derive(Clone, Debug))` | derives of the `New…` struct alone |
 /// | `builder` | the `New…` struct has a builder: `NewPerson::builder().name("Kate").build()` |

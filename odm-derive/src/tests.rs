@@ -171,6 +171,42 @@ fn attributes_say_what_to_write() {
 }
 
 #[test]
+fn hooks_are_called_with_the_type_of_the_document() {
+    let code = document(parse_quote! {
+        #[document(collection = "things", before_write = checks::all, after_write(in_transaction) = audit, after_write = tell)]
+        struct Thing { _id: i32 }
+    });
+    for (name, at, call) in [
+        (
+            "checks::all",
+            "BeforeWrite",
+            "in_transaction::<Thing, _, _, _>(call, checks::all)",
+        ),
+        (
+            "audit",
+            "InTransaction",
+            "in_transaction::<Thing, _, _, _>(call, audit)",
+        ),
+        (
+            "tell",
+            "AfterCommit",
+            "after_commit::<Thing, _, _, _>(call, tell)",
+        ),
+    ] {
+        let hook = format!(
+            "::odm::__private::hooks::HookMeta {{ name: {name:?}, at: ::odm::__private::hooks::HookTime::{at}, call: |call| \
+             ::odm::__private::hooks::{call}, }}"
+        );
+        assert!(has(&code, &hook), "{hook}\n{code}");
+    }
+    let plain = document(parse_quote! {
+        #[document(collection = "things")]
+        struct Thing { _id: i32 }
+    });
+    assert!(has(&plain, "hooks: &[]"), "{plain}");
+}
+
+#[test]
 fn references_are_written_down() {
     let code = document(parse_quote! {
         #[document(collection = "things", index(fields(code), unique), index(fields(a, code), unique))]

@@ -289,7 +289,8 @@ impl Bulk {
             return self;
         };
         let graph = self.odm.graph();
-        let by_rules = graph.is_related(write.meta) || graph.is_depended_on(write.meta);
+        let by_rules =
+            graph.is_related(write.meta) || graph.is_depended_on(write.meta) || write.meta.has_hooks();
         let place = match &mut write.what {
             What::UpdateMany(update) => Some(&mut update.collation),
             What::Delete(delete) if delete.one.is_none() => Some(&mut delete.collation),
@@ -302,7 +303,7 @@ impl Bulk {
             return self;
         }
         let why = if has_condition {
-            "in a bulk, conditions on documents with relationships use the collation of their collection"
+            "in a bulk, conditions on documents with relationships or hooks use the collation of their collection"
         } else {
             "in a bulk, only `update_where` and `delete_where` take a collation"
         };

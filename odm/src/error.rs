@@ -524,6 +524,20 @@ pub enum Error {
         source: Option<Box<mongodb::error::Error>>,
     },
 
+    /// A hook of the document, declared with `before_write` or `after_write(in_transaction)`, returned an error. Nothing of its
+    /// transaction was written; one of the application can only be rolled back. See [`hooks`](crate::hooks).
+    #[error("{collection}: the hook `{hook}` refused the write of the document with _id {id}: {source}")]
+    Hook {
+        /// The collection.
+        collection: &'static str,
+        /// The function, as the model declares it.
+        hook: &'static str,
+        /// The document's id.
+        id: Box<Bson>,
+        /// The error that it returned.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+
     /// An error of the application, returned by the closure of a transaction to roll back: [`Error::application`]. Or the text
     /// of the error that ended a transaction, if the closure [ignored that error](crate::Odm::transaction).
     #[error("{0}")]

@@ -326,6 +326,7 @@ impl crate::Document for Person {
         pre_and_post_images: false,
         bucket: None,
         extra: || false,
+        hooks: &[],
     };
     fn paths() -> PersonFields {
         PersonFields {

@@ -185,6 +185,7 @@
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
 //! | store an operation, return it, or run it in a task | [`action`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
+//! | have functions called with each write of a document | [`hooks`] |
 //! | find and repair dangling references and stale copies | [`Odm::audit`], [`Odm::repair`] |
 //! | apply the pending work of processes that ended | [`Odm::recover`]; [`Odm::worker`] does it periodically |
 //! | fill copies that were declared later | [`Odm::backfill`] |
@@ -215,7 +216,7 @@
 //!
 //! | what | needs | otherwise |
 //! | --- | --- | --- |
-//! | [`Odm::transaction`], [`Collection::watch`] | a replica set or a sharded cluster | [`Error::Unsupported`] |
+//! | [`Odm::transaction`], [`Collection::watch`], documents with [`hooks`] | a replica set or a sharded cluster | [`Error::Unsupported`] |
 //! | [`pre_images`](watch::Watch::pre_images) of a change stream | MongoDB 6.0 | [`Error::Unsupported`] |
 //! | [`Odm::bulk`] in one request | MongoDB 8.0 | a request for each run of writes of one kind to one collection |
 //! | a validator's refusal that names field, rule and value | MongoDB 5.0 | [`Error::Invalid`] with one violation, of the whole document; what is checked before the network is named on every version |
@@ -246,6 +247,7 @@ mod engine;
 pub mod error;
 mod first;
 mod graph;
+pub mod hooks;
 mod insert_many;
 mod merge;
 mod model;
@@ -725,6 +727,10 @@ pub mod __private {
     }
     pub use crate::bucket::{Bucketed, ByCount, ByTime, PushInsteadOfInsert, Timed};
     pub use crate::error::{Error, Result};
+    pub mod hooks {
+        pub use crate::hooks::{after_commit, in_transaction};
+        pub use crate::model::meta::{HookMeta, HookTime};
+    }
     pub use crate::model::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,

@@ -97,7 +97,7 @@ impl<T: Document, S> Aggregate<T, S> {
     ///
     /// The collection is one that no rule of the library concerns, since the server writes it without the library: a collection that no
     /// model declares, or that of a model without references, copies, computed fields, a version and timestamps, to which no
-    /// model refers and whose validator refuses what does not fit. Nor may another program have declared anything of it.
+    /// model refers, without hooks, and whose validator refuses what does not fit. Nor may another program have declared anything of it.
     ///
     /// # Errors
     /// [`Error::Query`] for another collection, for the library's own, and within a transaction, where MongoDB takes no such stage;

@@ -232,6 +232,10 @@ impl Odm {
 }
 
 impl Tx {
+    pub(crate) fn new(odm: Odm, session: Shared) -> Tx {
+        Tx { odm, session }
+    }
+
     pub(crate) fn shared(&self) -> &Shared {
         &self.session
     }

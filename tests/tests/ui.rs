@@ -49,6 +49,7 @@ fn compile(folder: &Path) {
         "fields",
         "generics",
         "guide",
+        "hooks",
         "ids",
         "indexes",
         "inverse",

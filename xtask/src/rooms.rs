@@ -51,6 +51,7 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("edges", "tools"),
     ("encoded.rs", "api"),
     ("first.rs", "api"),
+    ("hooks.rs", "api"),
     ("insert_many.rs", "api"),
     ("merge.rs", "api"),
     ("modify.rs", "api"),

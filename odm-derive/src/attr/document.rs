@@ -26,6 +26,8 @@ pub struct Document {
     pub expire: Option<Expire>,
     /// No other program writes its documents.
     pub sole_writer: Option<Span>,
+    /// The functions that its writes call.
+    pub hooks: Hooks,
     /// The type of the items, where `#[bucket(…)]` makes the document.
     pub items: Option<Path>,
     /// The `New…` struct has a builder.
@@ -34,6 +36,17 @@ pub struct Document {
     pub new_derives: Vec<Path>,
     /// Derives of all structs that are made for it.
     pub derives: Vec<Path>,
+}
+
+/// The functions that the writes of a document call, by the time of the call.
+#[derive(Default)]
+pub struct Hooks {
+    /// `before_write = function`
+    pub before_write: Option<Path>,
+    /// `after_write(in_transaction) = function`
+    pub in_transaction: Option<Path>,
+    /// `after_write = function`
+    pub after_commit: Option<Path>,
 }
 
 /// `expire = field`, or `expire(field = field, after = SECONDS)`.
@@ -76,6 +89,8 @@ impl Document {
                 "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
                 "version" => once(&mut document.version, version(meta)?, meta),
                 "expire" => once(&mut document.expire, Expire::parse(meta)?, meta),
+                "before_write" => once(&mut document.hooks.before_write, function(meta)?, meta),
+                "after_write" => document.hooks.after_write(meta),
                 "index" => {
                     document.indexes.push(Index::of_document(meta)?);
                     Ok(())
@@ -93,6 +108,47 @@ impl Document {
             }
         });
         document
+    }
+}
+
+impl Hooks {
+    fn after_write(&mut self, meta: &ParseNestedMeta) -> syn::Result<()> {
+        if !meta.input.peek(token::Paren) {
+            return once(&mut self.after_commit, function(meta)?, meta);
+        }
+        let content;
+        parenthesized!(content in meta.input);
+        let when: Option<Ident> = content.parse().ok();
+        if when.as_ref().is_none_or(|when| when != "in_transaction") || !content.is_empty() {
+            return Err(meta.error(
+                "`after_write` is called after the commit, or in the transaction of the write: `after_write(in_transaction) = function`",
+            ));
+        }
+        once(&mut self.in_transaction, function(meta)?, meta)
+    }
+}
+
+/// `= path::to::function`
+fn function(meta: &ParseNestedMeta) -> syn::Result<Path> {
+    let name = word(&meta.path);
+    let advice = || {
+        format!(
+            "`{name}` names a function, without quotes and without its arguments: `{name} = check` for `async fn check(write: \
+             odm::hooks::{}<…>) -> odm::Result<()>`",
+            if name == "before_write" {
+                "InTransaction"
+            } else {
+                "Committed"
+            }
+        )
+    };
+    let value = meta.value().map_err(|_| meta.error(advice()))?;
+    let span = value.span();
+    let path = value.parse().map_err(|_| syn::Error::new(span, advice()))?;
+    if value.is_empty() || value.peek(Token![,]) {
+        Ok(path)
+    } else {
+        Err(syn::Error::new(span, advice()))
     }
 }
 

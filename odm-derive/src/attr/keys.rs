@@ -66,6 +66,11 @@ pub static DOCUMENT: Attribute = Attribute::new(
         key("sole_writer", &["sole_writer"]),
         key("pre_and_post_images", &["pre_and_post_images"]),
         key("validation", &["validation(level = …, action = …)"]),
+        key("before_write", &["before_write = function"]),
+        key(
+            "after_write",
+            &["after_write = function", "after_write(in_transaction) = function"],
+        ),
         DERIVE,
         key("new", &["new(derive(…))"]),
         key("builder", &["builder"]),

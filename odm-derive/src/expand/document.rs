@@ -4,9 +4,9 @@ use super::{
     Target, builder, codec, copy, fielded, generics, index, names, new, paths, reference, targets, union,
 };
 use crate::ast::{Container, Field, Roles};
-use crate::attr::document::{Document, Validation};
+use crate::attr::document::{Document, Hooks, Validation};
 use crate::ctxt::Ctxt;
-use crate::{check, fallback, receiver};
+use crate::{check, fallback, receiver, ty};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -268,6 +268,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         }
         None => quote!(::core::option::Option::None),
     };
+    let hooks = hooks(target, &document.hooks);
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
         quote!(#size #references)
@@ -292,8 +293,35 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             pre_and_post_images: #pre_and_post_images,
             bucket: #bucket,
             extra: || const { #odm::check::shows_more(<#this as #odm::Fielded>::FIELDS) },
+            hooks: &[#(#hooks),*],
         }
     }}
+}
+
+/// The functions that its writes call. The caret of an error about their arguments is on their paths.
+fn hooks<'a>(target: &'a Target, hooks: &'a Hooks) -> impl Iterator<Item = TokenStream> + use<'a> {
+    let (odm, this) = (&target.odm, &target.this);
+    let declared = [
+        (&hooks.before_write, quote!(BeforeWrite), quote!(in_transaction)),
+        (
+            &hooks.in_transaction,
+            quote!(InTransaction),
+            quote!(in_transaction),
+        ),
+        (&hooks.after_commit, quote!(AfterCommit), quote!(after_commit)),
+    ];
+    declared.into_iter().filter_map(move |(path, at, call)| {
+        let path = path.as_ref()?;
+        let name = ty::text(path);
+        let call = quote_spanned!(path.span()=> #odm::hooks::#call::<#this, _, _, _>(call, #path));
+        Some(quote! {
+            #odm::hooks::HookMeta {
+                name: #name,
+                at: #odm::hooks::HookTime::#at,
+                call: |call| #call,
+            }
+        })
+    })
 }
 
 fn validation(odm: &TokenStream, declared: Option<&Validation>) -> TokenStream {

@@ -40,6 +40,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         pre_and_post_images: false,
         bucket: None,
         extra: || false,
+        hooks: &[],
     }
 }
 

@@ -96,6 +96,7 @@ macro_rules! document {
             pre_and_post_images: false,
             bucket: None,
             extra: || false,
+            hooks: &[],
         };
     };
 }

@@ -6,11 +6,13 @@ use crate::engine::{drain, recheck};
 use crate::model::document::DocumentMeta;
 use crate::own_fields::Token;
 use crate::rules::effects::DeferredWork;
+use crate::rules::hook::{self, Changed};
 use crate::store::scope::Scope;
 use crate::store::session::{AfterCommit, Shared};
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The work that the operations of a transaction leave for the time after its commit. References are checked again then, since its snapshot
 /// does not show the writes of others.
@@ -22,7 +24,14 @@ pub(crate) struct Left {
     pub(crate) deleted: Vec<Later>,
     /// The pending work of written documents.
     pub(crate) left: DeferredWork,
+    /// Documents whose hooks follow the commit.
+    pub(crate) changed: Vec<Changed>,
+    /// Where these are put instead of calling their hooks.
+    pub(crate) hand_over: Option<HandOver>,
 }
+
+/// Documents of a committed transaction, whose hooks are still to be called.
+pub(crate) type HandOver = Arc<Mutex<Vec<Changed>>>;
 
 /// The result of the checks after a commit: an error only if something of the transaction was undone. Any other failure is
 /// logged, since the transaction is committed, and an error would mean that it is not.
@@ -43,8 +52,8 @@ pub(crate) fn told(looked: Result<()>) -> Result<()> {
 }
 
 impl AfterCommit for Left {
-    /// Checks references again after the commit of a transaction, and applies its pending work. A failure of that is left to
-    /// `recover`.
+    /// Checks references again after the commit of a transaction, applies its pending work, and calls hooks. A failure of the pending work
+    /// is left to `recover`.
     ///
     /// # Errors
     /// [`Error::MissingReference`](crate::Error::MissingReference): the references were undone.
@@ -64,6 +73,13 @@ impl AfterCommit for Left {
                 recheck::after(&scope, &self.written).await
             };
             drain::drained_or_logged(self.left.drain(&scope).await);
+            match self.hand_over {
+                None => hook::call_after_commit(odm, self.changed).await,
+                Some(place) => place
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .extend(self.changed),
+            }
             told(checked)?;
             told(deleted)
         }
@@ -85,6 +101,16 @@ impl Shared {
     /// Registers all this work, to be applied after the commit.
     pub(crate) fn leave(&self, deferred: DeferredWork) {
         self.after_commit(|after: &mut Left| after.left.add_all(deferred));
+    }
+
+    /// Calls the hooks of these documents that follow the commit.
+    pub(crate) fn call_after_commit(&self, changed: Vec<Changed>) {
+        self.after_commit(|after: &mut Left| after.changed.extend(changed));
+    }
+
+    /// Puts the documents whose hooks follow the commit here, instead of calling the hooks.
+    pub(crate) fn hand_over(&self, place: HandOver) {
+        self.after_commit(|after: &mut Left| after.hand_over = Some(place));
     }
 
     /// Looks once more, after the commit, whether something refers to what was deleted.

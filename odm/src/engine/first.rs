@@ -169,6 +169,7 @@ fn alone(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Opt
     };
     write.plan(odm.graph());
     let is_alone = !odm.graph().is_depended_on(meta)
+        && !meta.has_hooks()
         && Obligations::of(odm, std::slice::from_ref(&write), None)?.is_none();
     Ok(match write.what {
         What::Update(update) if is_alone => Some(*update),

@@ -5,7 +5,8 @@
 //! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
 //! (`parts`). All are completed (`prepare`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
 //! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
-//! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Programs of several operations are in
+//! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Writes of documents with hooks are executed
+//! in a transaction, between two looks at these documents (`hooks`). Programs of several operations are in
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
 //!
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
@@ -20,6 +21,7 @@ pub(crate) mod drain;
 mod execution;
 pub(crate) mod fill_in;
 pub(crate) mod first;
+pub(crate) mod hooks;
 pub(crate) mod images;
 pub(crate) mod obligations;
 mod parts;
@@ -94,31 +96,41 @@ pub(crate) fn execute<'a>(
     async move {
         odm.may_have_options(execution.core.map_or("(all)", |core| core.meta().collection))?;
         odm.know_declarations(trace).await?;
-        let outcome = match writes {
-            Writes::Packed {
-                meta,
-                documents,
-                give_back: false,
-            } if obligations::is_unrelated(odm, meta)? => {
-                send::packed(execution, meta, documents).boxed().await
-            }
-            Writes::Packed {
-                meta,
-                documents,
-                give_back,
-            } => {
-                parts::inserts(execution, meta, documents, give_back)
-                    .boxed()
-                    .await
-            }
-            Writes::One(write) if write.is_direct() => attempts::complete(execution, write).await,
-            Writes::One(write) => steps(execution, vec![write]).boxed().await,
-            Writes::Each(writes) => steps(execution, writes).boxed().await,
+        let outcome = if hooks::concern(odm, &writes) {
+            let dispatch: hooks::Dispatch = |execution, writes| dispatch(execution, writes).boxed();
+            hooks::execute(execution, writes, dispatch).boxed().await
+        } else {
+            dispatch(execution, writes).await
         }?;
         trace.done(0, outcome.documents());
         Ok(outcome)
     }
     .boxed()
+}
+
+/// Executes writes by their kind.
+async fn dispatch(execution: Execution<'_>, writes: Writes) -> Result<Outcome> {
+    match writes {
+        Writes::Packed {
+            meta,
+            documents,
+            give_back: false,
+        } if obligations::is_unrelated(execution.odm, meta)? => {
+            send::packed(execution, meta, documents).boxed().await
+        }
+        Writes::Packed {
+            meta,
+            documents,
+            give_back,
+        } => {
+            parts::inserts(execution, meta, documents, give_back)
+                .boxed()
+                .await
+        }
+        Writes::One(write) if write.is_direct() => attempts::complete(execution, write).await,
+        Writes::One(write) => steps(execution, vec![write]).boxed().await,
+        Writes::Each(writes) => steps(execution, writes).boxed().await,
+    }
 }
 
 /// Checks deletions, replaces conditions that have a collation of their own, and executes the writes.

@@ -13,6 +13,7 @@ use crate::plan::write::refers_to_its_kind;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::{Error, Result, bounds, graph};
+use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::RawDocumentBuf;
 
 /// Inserts documents, with what their references and copies ask for.
@@ -154,18 +155,33 @@ pub(super) async fn update(
     meta: &'static DocumentMeta,
     update: Box<UpdateMany>,
 ) -> Result<Outcome> {
-    let Execution {
-        odm, session, trace, ..
-    } = execution;
-    trace.values("filter", &update.condition);
-    trace.values("update", &update.built.update);
     let one = |update| Write {
         at,
         meta,
         what: What::UpdateMany(update),
     };
+    let run = |update, in_parts| run(execution, one(update), in_parts).boxed();
+    update_by(execution, meta, update, &run).await
+}
+
+/// A function that updates documents at once. Where it may be executed in parts, it says so of too many.
+pub(super) type UpdateAtOnce<'u> =
+    &'u (dyn Fn(Box<UpdateMany>, bool) -> BoxFuture<'u, Result<Outcome>> + Send + Sync);
+
+/// The same by a function that updates some of them.
+pub(super) async fn update_by(
+    execution: Execution<'_>,
+    meta: &'static DocumentMeta,
+    update: Box<UpdateMany>,
+    run: UpdateAtOnce<'_>,
+) -> Result<Outcome> {
+    let Execution {
+        odm, session, trace, ..
+    } = execution;
+    trace.values("filter", &update.condition);
+    trace.values("update", &update.built.update);
     for _ in 0..ATTEMPTS {
-        let done = run(execution, one(update.clone()), true).await?;
+        let done = run(update.clone(), true).await?;
         if !done.too_many {
             return Ok(done);
         }
@@ -175,7 +191,7 @@ pub(super) async fn update(
         let mut all = Outcome::default();
         while let Some(condition) = parts.next().await? {
             let part = update.part(meta, condition)?;
-            match run(execution, one(Box::new(part)), false).await {
+            match run(Box::new(part), false).await {
                 Ok(outcome) => all.add(outcome),
                 // The parts before it stay.
                 Err(error) if all.modified > 0 && session.is_none() => {

@@ -209,11 +209,13 @@ pub(super) async fn find_by_collation(execution: Execution<'_>, write: &mut Writ
                 update.rename(meta, id);
             }
         }
-        What::UpdateMany(update) if graph.is_related(meta) || graph.is_depended_on(meta) => {
+        What::UpdateMany(update)
+            if graph.is_related(meta) || graph.is_depended_on(meta) || meta.has_hooks() =>
+        {
             if update.upsert {
                 return Err(Error::Query {
                     collection: meta.collection,
-                    message: "an upsert of documents with relationships uses the collation of their collection: declare it there, \
+                    message: "an upsert of documents with relationships or hooks uses the collation of their collection: declare it there, \
                               with `#[document(collation(locale = \"…\"))]`"
                         .to_owned(),
                 });

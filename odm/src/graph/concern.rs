@@ -24,6 +24,8 @@ pub(crate) fn rule_that_concerns(graph: &Graph, collection: &str) -> Option<Stri
         format!("other documents depend on `{name}`")
     } else if meta.bucket.is_some() {
         format!("`{name}` holds the items of buckets")
+    } else if meta.has_hooks() {
+        format!("`{name}` has hooks, which are called with each of its writes")
     } else if meta.append_only {
         format!("`{name}` is declared `append_only`")
     } else if let Some(field) = managed(meta) {

@@ -90,6 +90,7 @@ pub(crate) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         pre_and_post_images: false,
         bucket: None,
         extra: || false,
+        hooks: &[],
     }
 }
 

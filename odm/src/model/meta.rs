@@ -8,7 +8,9 @@
 use crate::error::violation::Number;
 use crate::model::bucket::BucketMeta;
 use crate::model::options::{CollationMeta, Expiry, IndexKey, IndexMeta, Validation};
-use mongodb::bson::{Bson, Document, RawDocumentBuf, error::Result as BsonResult};
+use futures::future::BoxFuture;
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, error::Result as BsonResult};
+use std::any::Any;
 use std::fmt;
 
 /// Gives the shape of a type; a pointer rather than a value, so that shapes may be recursive.
@@ -529,9 +531,55 @@ pub struct DocumentMeta {
     pub bucket: Option<&'static BucketMeta>,
     /// Whether a struct in it shows the fields that it does not declare: `#[field(extra)]`.
     pub extra: fn() -> bool,
+    /// The functions that its writes call: `#[document(before_write = f, after_write = g)]`.
+    pub hooks: &'static [HookMeta],
 }
 
+/// A function that the writes of a document call.
+#[derive(Clone, Copy, Debug)]
+pub struct HookMeta {
+    /// Its path, as it was written.
+    pub name: &'static str,
+    /// When it is called.
+    pub at: HookTime,
+    /// Decodes the document and calls the function.
+    pub call: HookFn,
+}
+
+/// When a hook is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookTime {
+    /// In the transaction, to refuse the write: `before_write = f`.
+    BeforeWrite,
+    /// In the transaction, when nothing has refused the write: `after_write(in_transaction) = f`.
+    InTransaction,
+    /// After the commit: `after_write = f`.
+    AfterCommit,
+}
+
+/// A document that a write has changed, for a hook that is to be called with it.
+#[derive(Clone, Copy)]
+pub struct HookCall<'c> {
+    /// As it was; `None` where it was not there.
+    pub before: Option<&'c RawDocument>,
+    /// As it is; `None` where it is gone.
+    pub after: Option<&'c RawDocument>,
+    /// The transaction, or the handle of the database: a type of the rooms above, which decode the document.
+    pub handle: &'c (dyn Any + Send + Sync),
+}
+
+/// The result of a hook: its error is of the application.
+pub type HookResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+/// Calls a hook. An error of its own: the document can't be decoded.
+pub type HookFn = for<'c> fn(HookCall<'c>) -> crate::Result<BoxFuture<'c, HookResult>>;
+
 impl DocumentMeta {
+    /// Whether its writes call functions of the application.
+    pub(crate) fn has_hooks(&self) -> bool {
+        !self.hooks.is_empty()
+    }
+
     /// Its own field with this stored name.
     pub(crate) fn field(&self, name: &str) -> Option<&'static FieldMeta> {
         match (self.shape)() {

@@ -16,6 +16,7 @@ use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::BTreeSet;
 
 /// A whole document that is put in the place of another one.
+#[derive(Clone)]
 pub(crate) struct Replacement {
     pub(crate) pipeline: Vec<Document>,
     /// The application's fields as they are stored, with their copies.

@@ -35,6 +35,7 @@ impl Operation {
     }
 }
 
+#[derive(Clone)]
 pub(crate) enum Writes {
     One(Write),
     Each(Vec<Write>),
@@ -60,6 +61,7 @@ pub(crate) enum Sent {
 }
 
 /// One write of an operation.
+#[derive(Clone)]
 pub(crate) struct Write {
     /// Its position among those that the application gave: errors name it.
     pub(crate) at: usize,
@@ -67,6 +69,7 @@ pub(crate) struct Write {
     pub(crate) what: What,
 }
 
+#[derive(Clone)]
 pub(crate) enum What {
     Insert(RawDocumentBuf),
     Update(Box<Update>),
@@ -408,7 +411,7 @@ impl UpdateMany {
         } else {
             Vec::new()
         };
-        let counts = counts || in_transaction || keys.is_empty();
+        let counts = counts || in_transaction || keys.is_empty() || meta.has_hooks();
         let mut update = UpdateMany::of(meta, condition, built, true, counts)?;
         update.collation = collation;
         update.keys = keys;
@@ -507,6 +510,7 @@ impl UpdateMany {
 }
 
 /// A whole document in the place of the one with its id.
+#[derive(Clone)]
 pub(crate) struct Replace {
     pub(crate) one: One,
     pub(crate) filter: Document,
@@ -547,6 +551,7 @@ impl Replace {
 }
 
 /// A deletion.
+#[derive(Clone)]
 pub(crate) struct Delete {
     /// The document; `None`: all that match the filter.
     pub(crate) one: Option<One>,

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::error::results::{BulkDone, Deleted};
+use crate::model::meta::DocumentMeta;
 use mongodb::bson::{Bson, RawDocumentBuf};
 
 /// The result of the writes of an operation.
@@ -33,6 +34,8 @@ pub(crate) struct Outcome {
     pub(crate) after: Option<RawDocumentBuf>,
     /// The inserted documents as they are stored, where the application needs them.
     pub(crate) stored: Vec<RawDocumentBuf>,
+    /// The deleted documents whose models have hooks, as they were: with those that cascades have deleted.
+    pub(crate) gone: Vec<(&'static DocumentMeta, RawDocumentBuf)>,
     /// Whether the library has put something into inserted documents, so that they are not as the application gave them.
     pub(crate) changed: bool,
     /// The refused writes by their positions, and why.
@@ -125,6 +128,7 @@ impl Outcome {
         self.copies += part.copies;
         self.errors.extend(part.errors);
         self.stored.extend(part.stored);
+        self.gone.extend(part.gone);
         self.changed |= part.changed;
     }
 }

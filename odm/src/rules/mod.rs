@@ -30,6 +30,7 @@ pub(crate) mod derived;
 pub(crate) mod effects;
 pub(crate) mod exists;
 pub(crate) mod filling;
+pub(crate) mod hook;
 pub(crate) mod lease;
 pub(crate) mod library;
 pub(crate) mod link;

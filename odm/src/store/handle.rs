@@ -44,6 +44,8 @@ pub struct Odm {
     options: HandleOptions,
     /// The times that its operations have seen, where they are causally consistent.
     clock: Option<Clock>,
+    /// How many hooks have called each other by their writes to come to this handle.
+    hooks: u8,
 }
 
 struct Inner {
@@ -133,7 +135,17 @@ impl Odm {
             holding: None,
             options: HandleOptions::default(),
             clock: None,
+            hooks: 0,
         }
+    }
+
+    /// The same handle for a hook. `None` where this many have called each other.
+    pub(crate) fn of_hook(&self, most: u8) -> Option<Odm> {
+        let hooks = self.hooks.saturating_add(1);
+        (hooks <= most).then(|| Odm {
+            hooks,
+            ..self.clone()
+        })
     }
 
     /// The same options for the database of another handle.

@@ -13,6 +13,12 @@ pub(crate) struct Packed {
     parts: Vec<Part>,
 }
 
+impl Clone for Packed {
+    fn clone(&self) -> Packed {
+        self.split(usize::MAX).pop().unwrap_or_default()
+    }
+}
+
 impl From<Vec<Part>> for Packed {
     fn from(parts: Vec<Part>) -> Packed {
         Packed { parts }
@@ -20,6 +26,34 @@ impl From<Vec<Part>> for Packed {
 }
 
 impl Packed {
+    /// The documents in parts of at most this number, in their order.
+    pub(crate) fn split(&self, most: usize) -> Vec<Packed> {
+        let places = self.parts.iter().flat_map(|part| {
+            let of_part = part.places.iter();
+            of_part.map(|(at, place)| (*at, part.bytes.get(place.clone()).unwrap_or_default()))
+        });
+        let places: Vec<(usize, &[u8])> = places.collect();
+        let packed = places.chunks(most.max(1)).map(|places| {
+            let mut part = Part::default();
+            for (at, bytes) in places {
+                let start = part.bytes.len();
+                part.bytes.extend_from_slice(bytes);
+                part.places.push((*at, start..part.bytes.len()));
+            }
+            Packed { parts: vec![part] }
+        });
+        packed.collect()
+    }
+
+    /// Each document.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = bson::error::Result<&RawDocument>> {
+        self.parts.iter().flat_map(|part| {
+            let places = part.places.iter();
+            places
+                .map(|(_, place)| RawDocument::from_bytes(part.bytes.get(place.clone()).unwrap_or_default()))
+        })
+    }
+
     /// The positions of the documents among all that the application gave.
     pub(crate) fn positions(&self) -> impl Iterator<Item = usize> + '_ {
         self.parts
@@ -81,5 +115,40 @@ impl Serialize for PackedDocument {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let document = self.document().map_err(serde::ser::Error::custom)?;
         document.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mongodb::bson::{RawDocumentBuf, doc};
+
+    #[test]
+    fn documents_are_split_in_their_order_with_their_positions() {
+        let documents: Vec<RawDocumentBuf> = (0..5)
+            .map(|n| RawDocumentBuf::try_from(&doc! { "n": n }).expect("encodes"))
+            .collect();
+        let mut parts = vec![Part::default(), Part::default()];
+        for (at, document) in documents.iter().enumerate() {
+            let bytes = document.as_bytes();
+            parts[usize::from(at > 2)].add(at * 10, |buffer| {
+                buffer.extend_from_slice(bytes);
+                Ok(())
+            });
+        }
+        let all = Packed::from(parts);
+        for most in [1, 2, 5, usize::MAX] {
+            let split = all.split(most);
+            assert!(split.iter().all(|part| part.positions().count() <= most));
+            let places: Vec<usize> = split.iter().flat_map(Packed::positions).collect();
+            assert_eq!(places, [0, 10, 20, 30, 40]);
+            let read = split.iter().flat_map(Packed::documents);
+            let read: Vec<RawDocumentBuf> = read.map(|document| document.expect("one").to_owned()).collect();
+            assert_eq!(read, documents);
+        }
+        assert_eq!(all.clone().into_documents().count(), 5);
+        assert!(
+            Packed::default().split(2).is_empty() && Packed::default().clone().documents().next().is_none()
+        );
     }
 }

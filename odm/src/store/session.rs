@@ -18,24 +18,38 @@ pub(crate) struct Shared {
     /// Operations of several commands are executed one after the other: each reads documents that it then changes, and none
     /// expects other writes in between.
     turn: Arc<Mutex<()>>,
+    /// The same of operations whose documents are compared for hooks, around their own turns.
+    compared: Arc<Mutex<()>>,
     end: Arc<std::sync::Mutex<End>>,
 }
 
 /// The turn of an operation that is several commands.
 pub(crate) struct Turn<'s> {
-    shared: &'s Shared,
+    unfinished: Unfinished<'s>,
     _turn: MutexGuard<'s, ()>,
-    is_over: bool,
 }
 
 impl Turn<'_> {
+    /// It has ended, whatever came of it.
+    pub(crate) fn end(self) {
+        self.unfinished.end();
+    }
+}
+
+/// An operation of several steps. One that is dropped before its end keeps the transaction from being committed.
+pub(crate) struct Unfinished<'s> {
+    shared: &'s Shared,
+    is_over: bool,
+}
+
+impl Unfinished<'_> {
     /// It has ended, whatever came of it.
     pub(crate) fn end(mut self) {
         self.is_over = true;
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.shared.end().dropped = true;
@@ -71,6 +85,7 @@ impl Shared {
         Shared {
             session: Arc::new(Mutex::new(session)),
             turn: Arc::default(),
+            compared: Arc::default(),
             end: Arc::default(),
         }
     }
@@ -81,11 +96,24 @@ impl Shared {
 
     /// Waits for the operations before. One that is dropped before its end keeps the transaction from being committed.
     pub(crate) async fn turn(&self) -> Turn<'_> {
+        let turn = self.turn.lock().await;
         Turn {
+            unfinished: self.unfinished(),
+            _turn: turn,
+        }
+    }
+
+    /// Begins an operation that must come to its end.
+    pub(crate) fn unfinished(&self) -> Unfinished<'_> {
+        Unfinished {
             shared: self,
-            _turn: self.turn.lock().await,
             is_over: false,
         }
+    }
+
+    /// Waits for the operations before whose documents are compared.
+    pub(crate) async fn compared(&self) -> MutexGuard<'_, ()> {
+        self.compared.lock().await
     }
 
     pub(crate) fn end(&self) -> std::sync::MutexGuard<'_, End> {

@@ -258,6 +258,7 @@ pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
         Error::Memory { .. } => "Memory",
         Error::CollectionType { .. } => "CollectionType",
         Error::Refused { code, .. } => return format!("Refused (code {code})").into(),
+        Error::Hook { .. } => "Hook",
         Error::Application(_) => "Application",
         Error::Driver(error) => return of_driver(error),
     };

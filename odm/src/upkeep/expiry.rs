@@ -3,7 +3,9 @@
 //! An index with a time to live would have the server do it, which knows no reference, no link, no count and no copy.
 
 use crate::engine::delete::walk::walk;
+use crate::engine::{Delete, Operation, What, execute};
 use crate::model::document::{DocumentMeta, Expiry};
+use crate::rules::hook::is_reached;
 use crate::rules::on_delete::has_rules;
 use crate::store::action::Action;
 use crate::store::batch::{all, behind, document_id, ids};
@@ -25,11 +27,11 @@ impl Odm {
     /// A document expires at the time in the field, or `after` seconds later; one whose field is missing or `null` does not
     /// expire. It is deleted by the next call, or the next round of a worker, and found by every query until then. The time is
     /// that of the process that deletes. Any number of processes may do it at once. A document whose deletion `on_delete =
-    /// restrict` prevents is left, and tried again by the next call.
+    /// restrict` or a [hook](crate::hooks) prevents is left, and tried again by the next call.
     ///
     /// # Errors
     /// As [`delete_where`](crate::Collection::delete_where), but for
-    /// [`StillReferenced`](Error::StillReferenced). Earlier deletions stay; the other models are processed before the first
+    /// [`StillReferenced`](Error::StillReferenced) and [`Hook`](Error::Hook). Earlier deletions stay; the other models are processed before the first
     /// error is returned.
     ///
     /// # Cost
@@ -125,26 +127,54 @@ async fn delete_part(
             continue;
         }
         let filter = all([doc! { "_id": { "$in": &part } }, due.clone()]);
-        if !has_rules(scope.odm.graph(), meta) {
+        let graph = scope.odm.graph();
+        if !has_rules(graph, meta) {
             done.deleted += scope.delete(meta, filter).await?;
             continue;
         }
-        match (walk(scope, meta, filter, done).await, part.as_slice()) {
+        let walked = if is_reached(graph, meta) {
+            delete_with_hooks(scope.odm, meta, filter, done).await
+        } else {
+            walk(scope, meta, filter, done, &mut Vec::new()).await
+        };
+        match (walked, part.as_slice()) {
             (Ok(()), _) => {}
-            (Err(error @ Error::StillReferenced { .. }), [id]) => tracing::debug!(
+            (Err(error @ (Error::StillReferenced { .. } | Error::Hook { .. })), [id]) => tracing::debug!(
                 target: "odm",
                 collection = meta.collection,
                 %id,
                 %error,
-                "kept an expired document that other documents still refer to"
+                "kept an expired document that other documents still refer to, or that a hook keeps"
             ),
-            (Err(Error::StillReferenced { .. }), _) => {
+            (Err(Error::StillReferenced { .. } | Error::Hook { .. }), _) => {
                 let (first, second) = part.split_at(part.len() / 2);
                 parts.extend([second.to_vec(), first.to_vec()]);
             }
             (Err(error), _) => return Err(error),
         }
     }
+    Ok(())
+}
+
+/// Deletes documents in one transaction with the calls of their hooks.
+async fn delete_with_hooks(
+    odm: &Odm,
+    meta: &'static DocumentMeta,
+    filter: Document,
+    done: &mut Deleted,
+) -> Result<()> {
+    let trace = Trace::new(meta.collection, "delete_expired");
+    let operation = Operation::one(meta, What::Delete(Box::new(Delete::many(filter))));
+    let Deleted {
+        deleted,
+        cascaded,
+        nullified,
+        pulled,
+    } = execute((odm, None), &trace, operation).await?.into();
+    done.deleted += deleted;
+    done.cascaded += cascaded;
+    done.nullified += nullified;
+    done.pulled += pulled;
     Ok(())
 }
 

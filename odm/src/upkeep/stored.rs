@@ -4,12 +4,14 @@
 //! A declaration that replaces another one stores that among the previous ones. A program whose declaration is found there is
 //! the older one: nothing else tells which of two programs is newer.
 
+use crate::engine::hooks::need_transactions;
 use crate::graph::declaration::{
     Declaration, EARLIER, EARLIER_RULES, MOST_EARLIER, RULE, had_rule, is_more, is_rule, is_two_way, lacking,
     restricted, sources, was_declared, with_those_of,
 };
 use crate::graph::known::{Others, Unknown, is_refused, may_be_left};
 use crate::graph::{Graph, declaration, declared};
+use crate::model::document::DocumentMeta;
 use crate::model::names::meet;
 use crate::model::reference::OnDelete;
 use crate::own_fields::EDGES;
@@ -193,12 +195,15 @@ impl Odm {
         })
     }
 
-    /// Refuses `sync = atomic` on a standalone server.
+    /// Refuses `sync = atomic` and hooks on a standalone server.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
     pub(crate) async fn refuse_atomic(&self) -> Result<()> {
         let graph = self.graph();
+        if graph.models().any(DocumentMeta::has_hooks) {
+            need_transactions(self).await?;
+        }
         match graph.models().find_map(|meta| graph.needs_transactions(meta)) {
             Some(name) if !self.has_transactions().await? => {
                 Err(crate::rules::derived::unsupported(self, name).await?)

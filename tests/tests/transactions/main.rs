@@ -1,6 +1,7 @@
 //! Transactions and sessions, and what meets in one of them.
 #![allow(missing_docs)]
 
+mod hooks;
 mod sessions;
 mod together;
 mod transactions;

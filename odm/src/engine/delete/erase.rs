@@ -66,6 +66,10 @@ impl<'a> Walk<'a, '_> {
         if !gone.is_empty() {
             level.attempts = 0;
         }
+        if level.rules.has_hooks {
+            self.hooked
+                .extend(gone.iter().map(|document| (level.meta, document.clone())));
+        }
         level.batch = gone;
         Ok(())
     }

@@ -44,9 +44,10 @@ pub(super) async fn by_rules(
                 continue;
             }
         };
-        let mut done = Deleted::default();
-        let made = walk::walk(scope, meta, filter, &mut done).await;
+        let (mut done, mut gone) = (Deleted::default(), Vec::new());
+        let made = walk::walk(scope, meta, filter, &mut done, &mut gone).await;
         all.add(Outcome {
+            gone,
             deleted: done.deleted,
             cascaded: done.cascaded,
             nullified: done.nullified,

@@ -55,13 +55,17 @@ const WHOLE_BATCH: usize = 200;
 /// Maximum number of attempts to delete documents that keep changing.
 const ATTEMPTS: u32 = 10;
 
+/// Deleted documents whose models have hooks, as they were.
+pub(crate) type Gone = Vec<(&'static DocumentMeta, RawDocumentBuf)>;
+
 /// Deletes the documents that match, by the rules of all registered references. The counts are added to `done`, also where it
-/// ends with an error.
+/// ends with an error, and the documents that hooks are called with to `gone`.
 pub(crate) fn walk<'s>(
     scope: Scope<'s>,
     meta: &'static DocumentMeta,
     filter: Document,
     done: &'s mut Deleted,
+    gone: &'s mut Gone,
 ) -> BoxFuture<'s, Result<()>> {
     // Boxed: the future is large, and most deletions do not come here.
     async move {
@@ -70,7 +74,7 @@ pub(crate) fn walk<'s>(
             Some(session) => Some(session.turn().await),
             None => None,
         };
-        let walked = walk_in_turn(scope, meta, filter, done).await;
+        let walked = walk_in_turn(scope, meta, filter, (done, gone)).await;
         turn.into_iter().for_each(Turn::end);
         walked
     }
@@ -81,7 +85,7 @@ async fn walk_in_turn(
     scope: Scope<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
-    done: &mut Deleted,
+    (done, gone): (&mut Deleted, &mut Gone),
 ) -> Result<()> {
     // Their derived fields, and links among each other, change before they are deleted.
     let graph = scope.odm.graph();
@@ -106,6 +110,7 @@ async fn walk_in_turn(
     walk.deletes = true;
     let outcome = walk.run(root).await;
     let drained = walk.drain().await;
+    gone.append(&mut walk.hooked);
     if let Some(session) = scope.session {
         if let Err(error) = &outcome {
             // A part of it may be written: it must not be committed, whatever the caller does with the error.
@@ -248,6 +253,7 @@ pub(super) struct Walk<'a, 'd> {
     /// The documents in the batches of all levels. One that is met again refers to itself in a circle.
     pub(super) on_the_way: OnTheWay,
     pub(super) done: &'d mut Deleted,
+    pub(super) hooked: Gone,
     /// The batch at the top, if one was all.
     pub(super) first: Option<Vec<RawDocumentBuf>>,
     pub(super) later: Vec<Later>,
@@ -268,6 +274,7 @@ impl<'a, 'd> Walk<'a, 'd> {
             rules: HashMap::new(),
             on_the_way: HashSet::new(),
             done,
+            hooked: Gone::new(),
             first: None,
             later: Vec::new(),
             token: own_fields::Token::new(),

@@ -310,7 +310,7 @@ fn is_comparable(value: &Bson) -> bool {
 #[derive(Debug)]
 pub(crate) struct Rules<'g> {
     pub(crate) list: Vec<Rule<'g>>,
-    /// Whether a document may have to be put back as it was, or must not have changed since it was read.
+    /// Whether a document may have to be put back as it was, must not have changed since it was read, or is given to hooks.
     pub(crate) whole: bool,
     /// Otherwise, what has to be read of it.
     pub(crate) fields: Document,
@@ -318,12 +318,14 @@ pub(crate) struct Rules<'g> {
     pub(crate) restricts: bool,
     /// Whether something is derived of the documents in others.
     pub(crate) derives: bool,
+    /// Whether hooks are called with the deleted documents.
+    pub(crate) has_hooks: bool,
 }
 
 impl<'g> Rules<'g> {
     /// Whether nothing depends on the documents, so that they need not be read before they are deleted.
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty() && !self.derives
+        self.list.is_empty() && !self.derives && !self.has_hooks
     }
 
     /// The rules by which the references on the other side of links are removed.
@@ -342,9 +344,11 @@ impl<'g> Rules<'g> {
             }
         }
         let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
-        let whole = list.iter().any(|rule| {
+        let has_hooks = meta.has_hooks();
+        let is_compared = |rule: &Rule<'_>| {
             rule.on_delete() == OnDelete::Restrict || rule.is_two_way() || rule.edge.by() != "_id"
-        });
+        };
+        let whole = has_hooks || list.iter().any(is_compared);
         let mut restricts = false;
         let mut known: HashSet<&str> = HashSet::from([meta.collection]);
         let mut below = list.clone();
@@ -360,6 +364,7 @@ impl<'g> Rules<'g> {
             fields,
             restricts,
             derives,
+            has_hooks,
         }
     }
 }
@@ -372,9 +377,10 @@ fn rules<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<Rule<'g>> {
         .collect()
 }
 
-/// Whether the deletion of such a document means anything to others.
+/// Whether the deletion of such a document means anything to others, or calls its hooks.
 pub(crate) fn has_rules(graph: &Graph, meta: &DocumentMeta) -> bool {
-    graph.derived_from(meta).next().is_some()
+    meta.has_hooks()
+        || graph.derived_from(meta).next().is_some()
         || graph.is_child_of_others(meta)
         || graph
             .incoming(meta)

@@ -74,6 +74,7 @@ const META: &DocumentMeta = &DocumentMeta {
     pre_and_post_images: false,
     bucket: None,
     extra: || false,
+    hooks: &[],
 };
 
 /// Maps a write error as it stands in a reply.

@@ -1,0 +1,20 @@
+//! A hook that is no async function.
+
+use odm::hooks::InTransaction;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "orders", before_write = check)]
+struct Order {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    cents: i64,
+}
+
+fn check(write: InTransaction<Order>) -> odm::Result<()> {
+    drop(write);
+    Ok(())
+}
+
+fn main() {}

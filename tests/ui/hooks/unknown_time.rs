@@ -1,0 +1,20 @@
+//! A time that there is not.
+
+use odm::hooks::Committed;
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "orders", after_write(commit) = tell)]
+struct Order {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    cents: i64,
+}
+
+async fn tell(write: Committed<Order>) -> odm::Result<()> {
+    drop(write);
+    Ok(())
+}
+
+fn main() {}
