@@ -91,6 +91,7 @@ pages! {
     querying => "src/querying.md";
     updating => "src/updating.md";
     bulk_and_transactions => "src/bulk-and-transactions.md";
+    hooks => "src/hooks.md";
     aggregation => "src/aggregation.md";
     options => "src/options.md";
     everyday => "src/everyday.md";

@@ -996,6 +996,12 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
         Unit::One,
     ),
     (
+        "hooks that call each other by their writes",
+        "odm/src/rules/hook.rs",
+        "MAX_DEPTH",
+        Unit::One,
+    ),
+    (
         "attempts to push into a bucket",
         "odm/src/engine/bucket.rs",
         "ATTEMPTS",
