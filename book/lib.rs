@@ -78,6 +78,7 @@ pages! {
     design_two_way => "src/designs/two-way.md";
     design_many_to_many => "src/designs/many-to-many.md";
     documents => "src/documents.md";
+    types => "src/types.md";
     references => "src/references.md";
     copies => "src/copies.md";
     subsets => "src/subsets.md";

@@ -177,10 +177,13 @@ impl<'a> Field<'a> {
             Some(ident) => ident.unraw().to_string(),
             None => position.to_string(),
         };
-        let serde = attr::serde::Field::parse(cx, &original.attrs);
+        let mut serde = attr::serde::Field::parse(cx, &original.attrs);
         let name = stored_name(cx, serde.rename.as_ref(), case.of_field(&rust));
         let mut reference = Reference::parse(cx, &original.attrs);
         let copy = Copy::parse(cx, &original.attrs, &mut reference);
+        let declared = attr::field::Field::parse(cx, &original.attrs);
+        // A module of the application's may have this name too. Of that one, the field says what it stores.
+        serde.native &= declared.stored.is_none() && !declared.opaque;
         Field {
             rust,
             name,
@@ -188,7 +191,7 @@ impl<'a> Field<'a> {
             ty: &original.ty,
             original,
             serde,
-            field: attr::field::Field::parse(cx, &original.attrs),
+            field: declared,
             embed: attr::embed::Embed::parse(cx, &original.attrs),
             indexes: Index::of_field(cx, original.ident.as_ref(), &original.attrs),
             reference,
@@ -222,6 +225,11 @@ impl<'a> Field<'a> {
     /// The type whose shape the stored value has.
     pub fn stored(&self) -> &Type {
         self.field.stored.as_ref().unwrap_or(self.ty)
+    }
+
+    /// Where `with` or the like has it stored in another form than its type says.
+    pub fn converted(&self) -> Option<proc_macro2::Span> {
+        self.serde.with.filter(|_| !self.serde.native)
     }
 
     /// Whether its stored type is declared as an array.

@@ -69,7 +69,8 @@ mod tests;
 /// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
 /// | `#[field(generate = function)]` | of an `_id`: the function makes that of a new document, `generate = Uuid::new`; an `ObjectId` needs none |
 /// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
-/// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
+/// | `#[serde(with = "odm::native")]` | a type of `chrono`, `jiff`, `time`, `uuid`, `rust_decimal`, `url` or the standard library, stored as a type of BSON |
+/// | `#[field(stored = Type)]` | the type whose stored form another `#[serde(with = "…")]` produces |
 /// | `#[reference]` | a reference to another document: `Ref<T>`, or an `Option` of it |
 /// | `#[reference(many, max = N)]` | an array or a set of at most `N` references: 2,000 where nothing is said, and 5,000 at most |
 /// | `#[parent_ref]` | a reference to the document that this one belongs to, of which any number can belong to one: `.children::<This>()` and `.of(&parent)` find them |
@@ -206,6 +207,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[embed(…)]` | meaning |
 /// | --- | --- |
 /// | `id` | the type may stand in `_id`: a struct around one value, or an enum whose variants carry nothing |
+/// | `repr = i32`, `repr = i64` | an enum whose variants carry nothing is stored as their numbers; it is `Copy`, and has serde's implementations by this derive |
 /// | `derive(Eq, Hash)` | derives of the structs that `fields(…)` in it makes |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 ///
@@ -231,7 +233,8 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
 /// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
-/// | `#[field(stored = Type)]` | the type whose stored form a `#[serde(with = "…")]` produces |
+/// | `#[serde(with = "odm::native")]` | a type of `chrono`, `jiff`, `time`, `uuid`, `rust_decimal`, `url` or the standard library, stored as a type of BSON |
+/// | `#[field(stored = Type)]` | the type whose stored form another `#[serde(with = "…")]` produces |
 /// | `#[denormalize(…)]`, `#[volatile]` | a copy, and what is not copied, as in a [document](macro@Document#copies); without `#[subset]` and `#[computed]`, which need the document itself |
 /// | `#[reference]`, `#[reference(many, max = N)]`, `#[parent_ref]`, `#[parent_ref(one)]` | a reference to other documents, as in a [document](macro@Document); without `inverse` and `order`, which need the document itself. The field has a name: it is none of a tuple, and the type is not nested in itself |
 ///

@@ -5,6 +5,7 @@ use crate::Error;
 use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, Operation, What};
 use crate::model::document::DocumentMeta;
+use crate::model::field::holds_cut;
 use crate::plan::operators::never_changed;
 use crate::store::core::Core;
 use crate::store::options::configured;
@@ -194,6 +195,9 @@ impl<T: Document> IntoFuture for Replace<T> {
                 document.set_version(seen.saturating_add(1));
             }
             let raw = encode(&document)?;
+            if const { holds_cut(T::FIELDS) } {
+                document = decode::decode(T::META, &raw)?;
+            }
             let id = id(document.id())?;
             let of = engine::Replace::new(T::META, One { id, seen }, raw, exact);
             match replace(core, of).await? {

@@ -2,6 +2,7 @@
 
 use crate::bounds;
 use crate::model::document::{DocumentMeta, Fresh};
+use crate::model::field::holds_cut;
 use crate::plan::keep::refuse_own;
 use crate::store::decode::not_encoded;
 use crate::{Document, Result};
@@ -37,7 +38,9 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
     match document {
         Fresh::Whole(document) => {
             let raw = encode(&document)?;
-            Ok((Some(document), raw))
+            // Of what is stored in part, the stored part is read back.
+            let document = Some(document).filter(|_| !const { holds_cut(T::FIELDS) });
+            Ok((document, raw))
         }
         // Derived fields are still missing, so the bounds are checked when they are filled in.
         Fresh::Partial(raw) => Ok((None, raw?)),

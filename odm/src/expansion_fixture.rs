@@ -52,6 +52,7 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     inserted: false,
     stored: false,
     shows_more: false,
+    cut: false,
 };
 
 impl<R, P> Clone for AddressFields<R, P> {
@@ -86,6 +87,7 @@ impl odm::Fielded for Address {
             inserted: false,
             stored: false,
             shows_more: false,
+            cut: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -113,6 +115,7 @@ impl odm::Fielded for Address {
             inserted: false,
             stored: false,
             shows_more: false,
+            cut: false,
         },
     ];
 }
@@ -207,6 +210,7 @@ const _: () = {
             inserted: false,
             stored: false,
             shows_more: false,
+            cut: false,
         }
     }
 

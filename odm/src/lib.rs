@@ -286,6 +286,7 @@ pub use error::{Error, Result};
 pub use model::average::Average;
 pub use model::document::{Document, Embed, Projection};
 pub use model::geo;
+pub use model::native;
 pub use model::path::Path;
 pub use model::reference::Ref;
 pub use mongodb;
@@ -742,9 +743,15 @@ pub mod __private {
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{
-        At, Codec, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly, Root,
-        Single, Step, StoredAs, Varied, Writable, written,
+        At, Codec, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly,
+        Root, Single, Step, StoredAs, Varied, Writable, written,
     };
+    pub mod native {
+        pub use crate::model::native::{Lacking, Present, Stored, at};
+    }
+    pub mod numbered {
+        pub use crate::model::numbered::*;
+    }
     pub use crate::model::reference::{
         ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref, Reference,
         ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
@@ -757,7 +764,7 @@ pub mod __private {
     pub use crate::model::sum::Summable;
     pub use crate::model::value::{
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
-        Numeric, Only, Opaque, Removable, Text, Unsure, Value,
+        Numeric, Only, Opaque, Removable, StoredLike, Text, Unsure, Value,
     };
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;

@@ -3,7 +3,7 @@
 use super::{Count, count, derives, flag, keys, krate, once, read, string, unknown};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
-use syn::{Attribute, LitStr, Path, spanned::Spanned};
+use syn::{Attribute, Ident, LitStr, Path, spanned::Spanned};
 
 /// On a field: what is embedded, and how much of it.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +55,8 @@ pub struct Container {
     pub id: bool,
     /// The name by which the application knows what `fields(…)` has made.
     pub alias: Option<LitStr>,
+    /// The type of the integers that the variants of an enum are stored as.
+    pub repr: Option<Ident>,
     /// Derives of the structs that are made for it.
     pub derives: Vec<Path>,
 }
@@ -69,6 +71,8 @@ impl Container {
                 flag(&mut container.id, meta)
             } else if meta.path.is_ident("__alias") {
                 once(&mut container.alias, meta.value()?.parse()?, meta)
+            } else if meta.path.is_ident("repr") {
+                once(&mut container.repr, meta.value()?.parse()?, meta)
             } else if meta.path.is_ident("derive") {
                 derives(&mut container.derives, meta)
             } else {

@@ -178,6 +178,7 @@ pub static EMBED_TYPE: Attribute = Attribute::new(
     "#[embed(…)]",
     &[
         noted("id", &["id"], " (the type may stand in `_id`)"),
+        noted("repr", &["repr = i32"], " (an enum is stored as integers)"),
         noted("derive", &["derive(…)"], " (of the structs that are made for it)"),
         CRATE,
     ],

@@ -209,6 +209,8 @@ pub struct Field {
     pub deserialize_with: bool,
     /// Where `with`, `serialize_with` or `deserialize_with` is.
     pub with: Option<Span>,
+    /// It is `with = "odm::native"`, by which the type itself tells the stored form.
+    pub native: bool,
     pub flatten: Option<Span>,
 }
 
@@ -237,6 +239,7 @@ impl Field {
                 }
                 "with" => {
                     let mut module: Path = meta.value()?.parse::<LitStr>()?.parse()?;
+                    serde.native = module.segments.last().is_some_and(|name| name.ident == "native");
                     module
                         .segments
                         .push(syn::Ident::new("serialize", module.span()).into());

@@ -262,7 +262,7 @@ fn of_item<'a>(cx: &Ctxt, container: &'a Container, name: &Ident, option: &str) 
     let by_itself = !field.skipped()
         && !field.field.opaque
         && field.field.stored.is_none()
-        && field.serde.with.is_none()
+        && field.converted().is_none()
         && field.serde.flatten.is_none()
         && field.serde.skip_serializing_if.is_none();
     if !by_itself {

@@ -441,7 +441,7 @@ fn plain(cx: &Ctxt, container: &Container, field: &Field, what: &str, copies: bo
     if field.field.has_bounds() && !copies
         || field.field.opaque
         || field.field.stored.is_some()
-        || field.serde.with.is_some()
+        || field.converted().is_some()
     {
         cx.error(
             field.ty,

@@ -159,7 +159,7 @@ pub fn id_is_there(cx: &Ctxt, container: &Container) {
     }
     let unusual = [
         (field.serde.flatten, "#[serde(flatten)]"),
-        (field.serde.with, "#[serde(with)]"),
+        (field.converted(), "#[serde(with)]"),
         (field.serde.skip_serializing_if, "#[serde(skip_serializing_if)]"),
         (field.serde.skip_serializing, "#[serde(skip_serializing)]"),
         (field.serde.skip_deserializing, "#[serde(skip_deserializing)]"),
@@ -204,7 +204,9 @@ fn field_exists(cx: &Ctxt, container: &Container, given: &Ident, role: &str, ty:
 
 /// A field that the library writes has one type, and no other use.
 fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str, wanted: &str) {
-    if !ty::exactly(field.ty, wanted) {
+    // Of a type of another crate, the compiler says whether it is a date.
+    let is_date = wanted == "DateTime" && field.serde.native;
+    if !ty::exactly(field.ty, wanted) && !is_date {
         let full = if wanted == "DateTime" {
             "bson::DateTime"
         } else {
@@ -229,7 +231,7 @@ fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str,
             ),
         );
     }
-    let used = field.serde.skip.or(field.serde.flatten).or(field.serde.with);
+    let used = field.serde.skip.or(field.serde.flatten).or(field.converted());
     if let Some(span) = used {
         error(
             cx,

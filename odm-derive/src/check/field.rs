@@ -446,7 +446,7 @@ fn opaque_declares_nothing_else(cx: &Ctxt, container: &Container, field: &Field)
 
 /// With `#[serde(with)]`, the type does not tell the stored form.
 fn custom_form_is_declared(cx: &Ctxt, container: &Container, field: &Field) -> bool {
-    let declared = field.field.opaque || field.field.stored.is_some();
+    let declared = field.field.opaque || field.field.stored.is_some() || field.serde.native;
     match (field.serde.with, &field.field.stored) {
         (Some(span), _) if !declared && field.serde.flatten.is_none() => {
             error(

@@ -79,6 +79,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     tags_are_free(cx, container);
     has_variants(cx, container);
     id_is_no_array(cx, container, embed);
+    numbers_are_of_plain_variants(cx, container, embed);
     place::variants_differ(cx, container);
     copy::container(cx, container);
     takes_versions(cx, container);
@@ -394,6 +395,26 @@ fn has_variants(cx: &Ctxt, container: &Container) {
             ),
         );
     }
+}
+
+/// `#[embed(repr = i32)]` is for an enum whose variants carry nothing.
+fn numbers_are_of_plain_variants(cx: &Ctxt, container: &Container, embed: &Embed) {
+    let Some(repr) = &embed.repr else { return };
+    let problem = if repr != "i32" && repr != "i64" {
+        "stores integers of 32 or of 64 bits: write `repr = i32` or `repr = i64`"
+    } else if !container.generics.params.is_empty() {
+        "is for an enum without parameters. Leave it out, and the variants are stored by their names"
+    } else {
+        match &container.data {
+            Data::Enum(variants) if variants.iter().all(|variant| variant.style == Style::Unit) => return,
+            Data::Enum(_) => {
+                "is for an enum whose variants carry nothing, and here one carries a value. Leave it out, and the variants are \
+                 stored by their names"
+            }
+            _ => "is for an enum. A struct around an integer is stored as that integer without it",
+        }
+    };
+    cx.error(repr, format!("`repr` of `{}` {problem}", container.name()));
 }
 
 /// `#[embed(id)]` is for a type that is not stored as an array, which MongoDB refuses in `_id`: `struct Isbn(String)`, a

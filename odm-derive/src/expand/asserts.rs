@@ -80,7 +80,10 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
             }
         }
         // Of the types that everybody knows, it need not be asked.
-        None if ty::is_scalar(stored) => {}
+        // Of a `DateTime`, whose it is.
+        None if ty::is_scalar(stored) && !ty::exactly(ty::single(stored), "DateTime") => {}
+        // A type with a word of its own refers to nothing.
+        None if field.serde.native => {}
         None => {
             let check = match (field.embed.depth.is_some(), field.is_array()) {
                 (true, true) => quote!(no_nested_reference_items),

@@ -9,8 +9,16 @@ use syn::{Ident, spanned::Spanned};
 
 /// The type that stands in the field's path, if the field is not stored as its type's own `Serialize` says.
 pub fn of(target: &Target, field: &Field) -> Option<TokenStream> {
+    let odm = &target.odm;
+    if field.serde.native {
+        let there = if field.needed(&target.container.serde) {
+            quote!(Present)
+        } else {
+            quote!(Lacking)
+        };
+        return Some(quote!(#odm::native::Stored<#odm::native::#there>));
+    }
     if field.serde.serialize_with.is_none() {
-        let odm = &target.odm;
         return field
             .needed(&target.container.serde)
             .then(|| quote!(#odm::Needed));
@@ -31,6 +39,7 @@ pub fn define(target: &Target) -> TokenStream {
     target
         .fields
         .iter()
+        .filter(|field| !field.serde.native)
         .filter_map(|field| {
             let function = field.serde.serialize_with.as_ref()?;
             let (ident, ty) = (ident(target, field), field.ty);

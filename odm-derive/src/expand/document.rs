@@ -177,7 +177,8 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
         .and_then(|_| target.fields.iter().find(|f| roles.is_updated(f)))
         .map(|field| {
             let (name, span) = (field.ident(), field.ty.span());
-            let set = quote_spanned!(span=> self.#name = now;);
+            let now = super::new::now(target, field);
+            let set = quote_spanned!(span=> self.#name = #now;);
             quote! {
                 fn touch(&mut self, now: #odm::DateTime) {
                     #set

@@ -1,7 +1,9 @@
 //! `#[derive(Embed)]` of a struct; enums are in [`super::enums`].
 
 use super::value::null_of;
-use super::{Target, asserts, bucket, codec, copy, enums, fielded, generics, names, paths, reference, union};
+use super::{
+    Target, asserts, bucket, codec, copy, enums, fielded, generics, names, numbered, paths, reference, union,
+};
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
 use crate::ctxt::Ctxt;
@@ -40,7 +42,10 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         Data::Struct(Style::Newtype, _) => newtype(&target),
         Data::Struct(Style::Tuple, _) => tuple(&target),
         Data::Struct(Style::Unit, _) => unit(&target),
-        Data::Enum(variants) => enums::implement(&target, variants),
+        Data::Enum(variants) => match &embed.repr {
+            Some(repr) => numbered::implement(&target, variants, repr),
+            None => enums::implement(&target, variants),
+        },
         Data::Union => TokenStream::new(),
     };
     let marker = marker(&target);
@@ -219,9 +224,10 @@ fn transparent(target: &Target) -> TokenStream {
     } else {
         quote!(<#ty as #odm::Compared>::As)
     };
+    let like = stored_like(target, field);
     let declares =
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
-    if declares {
+    let value = if declares {
         let document = reference::holds_document(target, &target.fields);
         value(
             target,
@@ -240,6 +246,31 @@ fn transparent(target: &Target) -> TokenStream {
             quote!(<#ty as #odm::Value>::shape()),
             compared,
         )
+    };
+    quote!(#value #like)
+}
+
+/// `impl StoredLike`: where a number, a text or a date is taken, a struct of one is taken too.
+fn stored_like(target: &Target, field: &crate::ast::Field) -> TokenStream {
+    if field.field.opaque || field.reference.is_some() {
+        return TokenStream::new();
+    }
+    let (odm, this, ty) = (&target.odm, &target.this, field.stored());
+    // serde reads the name of a field as another type only where that is transparent.
+    let is_key = target.container.serde.transparent && field.serde.with.is_none();
+    let key = if is_key && field.field.stored.is_none() {
+        quote!(#ty)
+    } else {
+        quote!(())
+    };
+    let generics = generics::owned(target.container.generics);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::StoredLike for #this #where_clause {
+            type Like = #ty;
+            type Key = #key;
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod generics;
 pub mod index;
 mod names;
 pub mod new;
+mod numbered;
 pub mod paths;
 pub mod projection;
 pub mod reference;

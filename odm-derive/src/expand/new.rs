@@ -280,7 +280,7 @@ fn supply(target: &Target, field: &Field) -> TokenStream {
     } else if roles.is_id(field) && roles.managed_id {
         quote_spanned!(span=> #odm::ObjectId::new())
     } else if roles.is_created(field) || roles.is_updated(field) {
-        quote_spanned!(span=> now)
+        now(target, field)
     } else if roles.is_version(field) {
         quote_spanned!(span=> 1)
     } else {
@@ -288,8 +288,18 @@ fn supply(target: &Target, field: &Field) -> TokenStream {
     }
 }
 
-/// The value that serde reads where the field is missing.
-pub(super) fn default(target: &Target, field: &Field) -> TokenStream {
+/// The time of the write, in the type of a field that holds it.
+pub fn now(target: &Target, field: &Field) -> TokenStream {
+    let (odm, span) = (&target.odm, field.ty.span());
+    if field.serde.native {
+        quote_spanned!(span=> #odm::native::at(now))
+    } else {
+        quote_spanned!(span=> now)
+    }
+}
+
+/// The value that serde reads for a skipped field.
+fn default(target: &Target, field: &Field) -> TokenStream {
     let (name, this, span) = (field.ident(), &target.this, field.ty.span());
     match (&field.serde.default, &target.container.serde.default) {
         (Some(Default_::Function(function)), _) => quote!(#function()),

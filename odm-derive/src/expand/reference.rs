@@ -316,12 +316,13 @@ pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
     });
     let volatile = any(target, fields, "HOLDS_VOLATILE", |field| field.volatile.is_some());
     let extra = any(target, fields, "HOLDS_EXTRA", |field| field.field.extra);
+    let cut = any(target, fields, "CUT", |_| false);
     let unbuffered: Vec<TokenStream> = fields
         .iter()
         .filter_map(|field| unbuffered(target, field))
         .collect();
     let unbuffered = (!unbuffered.is_empty()).then(|| quote!(const UNBUFFERED: bool = #(#unbuffered)||*;));
-    quote!(#references #volatile #extra #unbuffered)
+    quote!(#references #volatile #extra #cut #unbuffered)
 }
 
 /// A value of `serde_json` has one form. The library can't name the type, so that this is seen by how it is written.
@@ -398,7 +399,8 @@ fn within(target: &Target, field: &Field, name: &str) -> Option<TokenStream> {
     let (odm, stored) = (&target.odm, field.stored());
     let name = quote::format_ident!("{name}");
     // A type inside itself is asked for what else it holds.
-    if field.field.opaque || field.embed.depth.is_some() || ty::is_scalar(stored) {
+    let is_plain = ty::is_scalar(stored) && !field.serde.native;
+    if field.field.opaque || field.embed.depth.is_some() || is_plain {
         return None;
     }
     Some(if field.is_array() {

@@ -266,10 +266,15 @@ fn counting(filter: &Document, many: bool) -> Stated<'_> {
 }
 
 fn stored(collation: Option<&Collation>) -> Result<Option<Document>> {
-    Ok(match collation.map(encode::id).transpose()? {
-        Some(Bson::Document(collation)) => Some(collation),
-        _ => None,
-    })
+    Ok(
+        match collation
+            .map(|collation| encode::option("collation", collation))
+            .transpose()?
+        {
+            Some(Bson::Document(collation)) => Some(collation),
+            _ => None,
+        },
+    )
 }
 
 /// Sends the writes of a bulk. A refusal of the server is an error only in a transaction, which it ends.

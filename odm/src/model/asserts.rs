@@ -4,7 +4,7 @@
 use crate::model::path::{Fielded, Nested, Path, Step};
 use crate::model::shape::{FieldMeta, Names, same};
 use crate::model::size::Message;
-use crate::model::value::{Array, Compared, IdValue, Numeric, Ordered, Value};
+use crate::model::value::{Array, Compared, IdValue, Numeric, Ordered, StoredLike, Value};
 
 mod copy;
 mod count;
@@ -98,6 +98,8 @@ pub const fn summed<T: crate::model::sum::Summable>() {}
 )]
 pub trait Moment {}
 impl Moment for mongodb::bson::DateTime {}
+#[diagnostic::do_not_recommend]
+impl<T: StoredLike<Like: Moment>> Moment for T {}
 
 /// A struct whose fields may stand in its parent.
 #[diagnostic::on_unimplemented(
@@ -117,6 +119,8 @@ impl<T: Nested + Value> Flattened for T {}
 )]
 pub trait Dated {}
 impl Dated for mongodb::bson::DateTime {}
+#[diagnostic::do_not_recommend]
+impl<T: StoredLike<Like: Dated>> Dated for T {}
 impl<T: Dated> Dated for Option<T> {}
 impl<T: Dated> Dated for Vec<T> {}
 

@@ -5,7 +5,7 @@ pub use crate::model::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, Validation,
 };
 use crate::model::path::Fielded;
-use crate::model::value::IdValue;
+use crate::model::value::{self, IdValue, Value};
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use std::cmp::Ordering;
@@ -173,15 +173,15 @@ impl<T: Document, K: fmt::Display> fmt::Display for Ref<T, K> {
     }
 }
 
-impl<T: Document, K: Serialize> Serialize for Ref<T, K> {
+impl<T: Document, K: Value + Serialize> Serialize for Ref<T, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.key.serialize(serializer)
+        value::write(&self.key, serializer)
     }
 }
 
-impl<'de, T: Document, K: Deserialize<'de>> Deserialize<'de> for Ref<T, K> {
+impl<'de, T: Document, K: Value + Deserialize<'de>> Deserialize<'de> for Ref<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        K::deserialize(deserializer).map(Ref::new)
+        value::read(deserializer).map(Ref::new)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values as BSON: what a field stores of them.
 
 use crate::model::path::Codec;
+use crate::model::value::Value;
 use crate::{Error, Result};
 use mongodb::bson::{self, Bson, Document, RawBsonRef, RawDocumentBuf, doc, error::Result as BsonResult};
 use serde::{Serialize, Serializer};
@@ -84,15 +85,25 @@ impl<T, C: Codec<T>> Serialize for Coded<'_, T, C> {
 }
 
 /// The BSON of an id.
-pub fn id<T: Serialize + 'static>(id: &T) -> Result<Bson> {
+pub fn id<T: Value + Serialize>(id: &T) -> Result<Bson> {
     // Without a way through the serializer.
     if let Some(id) = (id as &dyn std::any::Any).downcast_ref::<bson::oid::ObjectId>() {
         return Ok(Bson::ObjectId(*id));
     }
-    stored(id).map_err(|source| Error::Encode {
-        field: "_id".to_owned(),
+    let stored = id.to_native().unwrap_or_else(|| stored(id));
+    stored.map_err(|source| refused("_id", source))
+}
+
+/// The BSON of an option of a command.
+pub(crate) fn option<T: Serialize>(name: &str, value: &T) -> Result<Bson> {
+    stored(value).map_err(|source| refused(name, source))
+}
+
+fn refused(field: &str, source: bson::error::Error) -> Error {
+    Error::Encode {
+        field: field.to_owned(),
         source: Box::new(source),
-    })
+    }
 }
 
 /// The BSON of an id that is a text.

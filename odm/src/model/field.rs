@@ -37,6 +37,7 @@ impl FieldMeta {
             inserted: false,
             stored: false,
             shows_more: false,
+            cut: false,
         }
     }
 
@@ -49,6 +50,7 @@ impl FieldMeta {
     ) -> FieldMeta {
         FieldMeta {
             shows_more: T::HOLDS_EXTRA,
+            cut: T::CUT,
             ..FieldMeta::with(rust, name, ty, T::shape, bounds, T::SIZE.with(bounds.max_len))
         }
     }
@@ -69,6 +71,7 @@ impl FieldMeta {
         FieldMeta {
             set: T::SET,
             shows_more: <T::Item as Value>::HOLDS_EXTRA,
+            cut: <T::Item as Value>::CUT,
             ..FieldMeta::with(rust, name, ty, T::shape, bounds, size)
         }
     }
@@ -124,4 +127,16 @@ impl FieldMeta {
         };
         FieldMeta::with(rust, name, ty, || Shape::Any, bounds, None)
     }
+}
+
+/// Whether less may be stored than the values of these fields hold.
+pub(crate) const fn holds_cut(fields: &[FieldMeta]) -> bool {
+    let mut i = 0;
+    while i < fields.len() {
+        if fields[i].cut {
+            return true;
+        }
+        i += 1;
+    }
+    false
 }

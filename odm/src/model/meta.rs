@@ -181,6 +181,8 @@ pub struct FieldMeta {
     pub stored: bool,
     /// Whether a struct in its value shows the fields that it does not declare: `#[field(extra)]`.
     pub shows_more: bool,
+    /// Whether less may be stored than its value holds, such as a date to the millisecond.
+    pub cut: bool,
 }
 
 impl FieldMeta {

@@ -17,6 +17,8 @@ pub(crate) mod key;
 pub(crate) mod level;
 pub(crate) mod meta;
 pub(crate) mod names;
+pub mod native;
+pub(crate) mod numbered;
 pub(crate) mod options;
 pub(crate) mod path;
 pub(crate) mod reference;

@@ -7,8 +7,9 @@
 use crate::Result;
 use crate::model::shape::{EnumShape, FieldMeta};
 use crate::model::tree::Tree;
-use crate::model::value::Compared;
+use crate::model::value::{self, Compared, Value};
 use mongodb::bson::{Bson, doc};
+use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -461,6 +462,49 @@ impl<T: serde::Serialize + ?Sized> Codec<T> for Needed {
     }
 }
 
+/// An item of an array, stored as its type is: by serde, or as `odm::native` says.
+pub struct Item(());
+
+impl<T: Value + serde::Serialize> Codec<T> for Item {
+    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value::write(value, serializer)
+    }
+}
+
+/// How a field's value is read.
+#[diagnostic::on_unimplemented(
+    message = "this field is stored as its `#[serde(with)]` or `serialize_with` says, which reads no value by itself",
+    note = "read the documents, or a projection whose field has the same attribute"
+)]
+pub trait Decoder<T>: 'static {
+    /// Takes the value out of a deserializer.
+    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>;
+}
+
+impl<T: DeserializeOwned> Decoder<T> for Plain {
+    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
+}
+
+impl<T: DeserializeOwned> Decoder<T> for Needed {
+    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
+}
+
+impl<T: Value + DeserializeOwned> Decoder<T> for Item {
+    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        value::read(deserializer)
+    }
+}
+
+impl<T, C: Decoder<T> + 'static> Decoder<T> for ReadOnly<C> {
+    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        C::deserialize(deserializer)
+    }
+}
+
 /// A field that serde reads where it is missing, as far as its type allows.
 #[diagnostic::on_unimplemented(
     message = "a document without this field can't be read back: with `#[serde(with)]` or `deserialize_with`, serde wants it to be there, though it is an `Option`",
@@ -469,6 +513,8 @@ impl<T: serde::Serialize + ?Sized> Codec<T> for Needed {
 )]
 pub trait MayBeMissing {}
 impl MayBeMissing for Plain {}
+#[diagnostic::do_not_recommend]
+impl MayBeMissing for Item {}
 
 /// Only the library writes the field (an id, a version, a timestamp, a copy): it is read and queried as any other.
 pub struct ReadOnly<C = Plain>(PhantomData<C>);
@@ -496,6 +542,8 @@ pub trait Writable {}
 impl Writable for Plain {}
 #[diagnostic::do_not_recommend]
 impl Writable for Needed {}
+#[diagnostic::do_not_recommend]
+impl Writable for Item {}
 
 /// A field whose items are stored as their type's own `Serialize` says, each by itself.
 #[diagnostic::on_unimplemented(
@@ -505,8 +553,10 @@ impl Writable for Needed {}
 )]
 pub trait PlainItems {}
 impl PlainItems for Plain {}
-impl PlainItems for ReadOnly {}
+#[diagnostic::do_not_recommend]
+impl<C: PlainItems> PlainItems for ReadOnly<C> {}
 impl PlainItems for Needed {}
+impl PlainItems for Item {}
 
 /// A field that is read as its type's own `Deserialize` says.
 #[diagnostic::on_unimplemented(
@@ -517,6 +567,19 @@ pub trait PlainlyStored {}
 impl PlainlyStored for Plain {}
 impl PlainlyStored for ReadOnly {}
 impl PlainlyStored for Needed {}
+
+/// A field whose type tells what the server finds there.
+#[diagnostic::on_unimplemented(
+    message = "this field is stored as its `#[serde(with)]` or `serialize_with` says, so its type does not tell what the server finds there",
+    note = "a type of `chrono`, `uuid` and the like: `#[serde(with = \"odm::native\")]`",
+    note = "another one: compare and change the field as a whole, or write the stage or the condition in MongoDB's words"
+)]
+pub trait StoredByType {}
+impl StoredByType for Plain {}
+#[diagnostic::do_not_recommend]
+impl<C: StoredByType> StoredByType for ReadOnly<C> {}
+impl StoredByType for Needed {}
+impl StoredByType for Item {}
 
 /// One value, not the values of an array's items.
 #[diagnostic::on_unimplemented(
@@ -557,6 +620,13 @@ impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P> {
 }
 
 impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, Needed> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
+    }
+}
+
+impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, Item> {
     type Target = T::Fields<R, P>;
     fn deref(&self) -> &Self::Target {
         T::fields::<R, P>()

@@ -1,6 +1,6 @@
 //! The numbers that a bucket sums.
 
-use crate::model::value::Value;
+use crate::model::value::{StoredLike, Value};
 
 /// A number whose sum a bucket keeps.
 #[diagnostic::on_unimplemented(
@@ -27,6 +27,12 @@ macro_rules! summable {
 
 summable!(i8 u8 i16 u16 i32 u32 i64 u64 isize usize => i64, false);
 summable!(f32 f64 => f64, true);
+
+#[diagnostic::do_not_recommend]
+impl<T: StoredLike<Like: Summable>> Summable for T {
+    type Sum = <T::Like as Summable>::Sum;
+    const FLOAT: bool = <T::Like as Summable>::FLOAT;
+}
 
 #[diagnostic::do_not_recommend]
 impl<T: Summable> Summable for Option<T> {

@@ -262,7 +262,10 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
             find.insert("limit", limit);
         }
         if let Some(collation) = options.collation {
-            find.insert("collation", crate::model::encode::id(&collation)?);
+            find.insert(
+                "collation",
+                crate::model::encode::option("collation", &collation)?,
+            );
         }
         if let Some(Hint::Name(hint)) = options.hint {
             find.insert("hint", hint);
@@ -303,7 +306,10 @@ pub(crate) async fn explain_pipeline(
 ) -> Result<Explain> {
     let mut aggregate = doc! { "aggregate": core.meta().collection, "pipeline": stages, "cursor": {} };
     if let Some(collation) = options.collation {
-        aggregate.insert("collation", crate::model::encode::id(&collation)?);
+        aggregate.insert(
+            "collation",
+            crate::model::encode::option("collation", &collation)?,
+        );
     }
     if let Some(Hint::Name(hint)) = options.hint {
         aggregate.insert("hint", hint);

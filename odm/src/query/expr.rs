@@ -1,7 +1,8 @@
 //! Expressions: values that the server computes from the fields of a document.
 
 use crate::model::default;
-use crate::model::path::{Codec, Path, PlainlyStored, Single, Step};
+use crate::model::path::{Codec, Path, Single, Step, StoredByType};
+use crate::model::value::StoredLike;
 use crate::query::aggregate::expression::{Expression, sealed::Sealed};
 use crate::query::filter::{Comparand, Filter};
 use mongodb::bson::{Bson, DateTime, Decimal128, doc};
@@ -102,6 +103,11 @@ expressed! {
 }
 
 #[diagnostic::do_not_recommend]
+impl<T: StoredLike<Like: Expressed>> Expressed for T {
+    type Kind = <T::Like as Expressed>::Kind;
+}
+
+#[diagnostic::do_not_recommend]
 impl<T: Expressed> Expressed for Option<T> {
     type Kind = T::Kind;
 }
@@ -115,7 +121,7 @@ impl<T: Expressed> Expressed for Option<T> {
 /// let p = Person::paths();
 /// let filter = p.nickname.eq(expr(p.name));
 /// ```
-pub fn expr<R: crate::Document, T: Expressed, P: Single, C: Codec<T> + PlainlyStored>(
+pub fn expr<R: crate::Document, T: Expressed, P: Single, C: Codec<T> + StoredByType>(
     _field: Path<R, T, P, C>,
 ) -> Expr<R, T::Kind> {
     Expr::of(default::expression_of(P::WAY, P::PATH))
@@ -506,6 +512,8 @@ takes! {
     Date: DateTime;
     Truth: bool;
 }
+#[diagnostic::do_not_recommend]
+impl<K, T: StoredLike<Like: Takes<K>>> Takes<K> for T {}
 #[diagnostic::do_not_recommend]
 impl<K, T: Takes<K>> Takes<K> for Option<T> {}
 

@@ -4,7 +4,7 @@
 
 use crate::model::copy::Entry;
 use crate::model::geo::{Area, Geometry, Located, Meters, Point};
-use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, PlainlyStored, Root, Step};
+use crate::model::path::{Codec, Each, Holds, Item, Path, PlainItems, Root, Step, StoredByType};
 use crate::model::reference::{Wrapped, Wraps};
 use crate::model::value::{List, Ordered, Text, Value, Whole};
 use crate::query::condition::{condition, in_array, is_of_items};
@@ -552,7 +552,7 @@ fn list<T, C: Codec<T>, V: Operand<T>>(name: &str, values: impl IntoIterator<Ite
 /// What contains items that can be asked for: arrays. A trait of its own, so that the compiler says one thing of what is none.
 pub trait Contains {
     /// The items.
-    type Of: serde::Serialize;
+    type Of: Value + serde::Serialize;
 }
 
 impl<A: List<Item: serde::Serialize>> Contains for A {
@@ -574,7 +574,7 @@ impl<R, A, P: Step, C> Path<R, A, P, C> {
         A: Contains,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$eq", encode_bson::<A::Of, Plain>(P::PATH, item), true)
+        Filter::of_field::<P>("$eq", encode_bson::<A::Of, Item>(P::PATH, item), true)
     }
 }
 
@@ -592,7 +592,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items), true)
+        Filter::of_field::<P>("$all", list::<A::Item, Item, V>(P::PATH, items), true)
     }
 
     /// The array holds one of these items at least.
@@ -608,7 +608,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         A::Item: serde::Serialize,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items), true)
+        Filter::of_field::<P>("$in", list::<A::Item, Item, V>(P::PATH, items), true)
     }
 
     /// Any item of the array, for a condition on what it is. Each condition may be met by another item; `ne` and `not_in` ask
@@ -624,7 +624,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// );
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn any(self) -> Path<R, A::Item, Each<P>>
+    pub fn any(self) -> Path<R, A::Item, Each<P>, Item>
     where
         A::Item: Sized,
         C: PlainItems,
@@ -669,14 +669,14 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     pub fn elem<F>(self, condition: F) -> Filter<R>
     where
         C: PlainItems,
-        F: FnOnce(Path<Element<A::Item>, A::Item, Root>) -> Filter<Element<A::Item>>,
+        F: FnOnce(Path<Element<A::Item>, A::Item, Root, Item>) -> Filter<Element<A::Item>>,
     {
         let condition = of_item::<A, P>(condition(Path::NEW));
         Filter::of(condition.map(|condition| doc! { P::PATH: { "$elemMatch": condition } }))
     }
 }
 
-impl<R, T, P: Step, C: PlainlyStored> Path<R, T, P, C> {
+impl<R, T, P: Step, C: StoredByType> Path<R, T, P, C> {
     /// The field's place is at most this number of meters away from `center`, or from the least to the most of a range:
     /// `100.0..=5_000.0`. The nearest come first. Needs a `2dsphere` index, and can't be counted (MongoDB refuses `$near` in an
     /// aggregation): count with [`within`](Path::within).

@@ -3,7 +3,7 @@
 mod rows;
 
 use crate::model::key::Key;
-use crate::model::path::{Holds, Path, PlainlyStored, Step};
+use crate::model::path::{Decoder, Holds, Path, Step};
 use crate::model::value::Ordered;
 use crate::query::filter::IntoSort;
 use crate::query::join::{ById, Join, Source, Work};
@@ -438,15 +438,15 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// ```
     pub fn distinct<V, P, C>(self, field: impl FnOnce(T::Paths) -> Path<T, V, P, C>) -> Action<Vec<V>>
     where
-        V: DeserializeOwned + Send + 'static,
+        V: Send + 'static,
         P: Step + Holds<V, As: Ordered<V>>,
-        C: PlainlyStored,
+        C: Decoder<V>,
     {
         let name = field(T::paths()).name();
         let values = self.into_query().0.distinct(name);
         let decoded = async move {
             let values = values.await?;
-            let decode = |value| decode::value(T::META, name, value);
+            let decode = |value| decode::value::<V, C>(T::META, name, value);
             values.into_iter().map(decode).collect()
         };
         Action::new(T::META.collection, "distinct", Box::new(decoded))

@@ -4,12 +4,14 @@ mod path;
 
 use crate::model::document::DocumentMeta;
 use crate::model::level::Level;
+use crate::model::path::Decoder;
 use crate::model::shape::Shape;
 use crate::own_fields::{COPIED, is_own};
 use crate::{Error, Result, model::visit};
 use mongodb::bson::error::Error as BsonError;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, deserialize_from_slice, doc};
 use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
 
 /// The document as a `T`, which its type itself or a part of it is. On failure whole numbers that are stored as doubles are made
 /// integers where integers are declared (JavaScript stores all numbers so), and it is read once more; if that fails too, the
@@ -42,12 +44,16 @@ pub(crate) fn decode<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument
 }
 
 /// A value of the field at this path, by the deserializer that reads whole documents.
-pub(crate) fn value<V: DeserializeOwned>(meta: &DocumentMeta, path: &str, value: Bson) -> Result<V> {
+pub(crate) fn value<V, C: Decoder<V>>(meta: &DocumentMeta, path: &str, value: Bson) -> Result<V> {
     #[derive(serde::Deserialize)]
-    struct Alone<V> {
+    #[serde(bound = "C: Decoder<V>")]
+    struct Alone<V, C> {
+        #[serde(deserialize_with = "C::deserialize")]
         v: V,
+        #[serde(skip)]
+        by: PhantomData<C>,
     }
-    let read = RawDocumentBuf::try_from(&doc! { "v": value }).and_then(|doc| read::<Alone<V>>(&doc));
+    let read = RawDocumentBuf::try_from(&doc! { "v": value }).and_then(|doc| read::<Alone<V, C>>(&doc));
     read.map(|alone| alone.v).map_err(|error| Error::Decode {
         collection: meta.collection.to_owned(),
         id: None,

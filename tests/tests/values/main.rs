@@ -5,6 +5,7 @@ mod bounds;
 mod derive;
 mod edges;
 mod equality;
+mod native;
 mod roundtrip;
 mod stored;
 

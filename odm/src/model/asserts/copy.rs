@@ -9,7 +9,7 @@ use crate::model::path::{Fielded, Needed, Path, Plain, ReadOnly, Step};
 use crate::model::reference::{ChildOf, ParentField, PointsTo, Reference};
 use crate::model::shape::{FieldMeta, Managed, same};
 use crate::model::size::Message;
-use crate::model::value::Numeric;
+use crate::model::value::{Numeric, StoredLike};
 use std::marker::PhantomData;
 
 /// The field of another document that a copy is of, or what is computed of: `S`, stored as `C` says. A type of its own, so that
@@ -68,7 +68,8 @@ impl<S, C> SourceField<S, C> {
 )]
 pub trait CopiedPlainly {}
 impl CopiedPlainly for Plain {}
-impl CopiedPlainly for ReadOnly {}
+#[diagnostic::do_not_recommend]
+impl<C: CopiedPlainly> CopiedPlainly for ReadOnly<C> {}
 #[diagnostic::do_not_recommend]
 impl CopiedPlainly for Needed {}
 
@@ -402,6 +403,12 @@ sums! {
     f64 => f64;
     mongodb::bson::Decimal128 => mongodb::bson::Decimal128;
 }
+
+/// The sum of values that are stored like numbers is stored like them.
+#[diagnostic::do_not_recommend]
+impl<T: StoredLike<Like: SumOf<T::Like>>> SumOf<T> for T {}
+#[diagnostic::do_not_recommend]
+impl<T: StoredLike<Like: SumOf<T::Like>>> SumOf<Option<T>> for T {}
 
 /// The type of a value that one of the children has: the least, the greatest, that of the first or of the last child.
 #[diagnostic::on_unimplemented(

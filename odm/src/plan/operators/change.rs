@@ -1,6 +1,6 @@
 //! The methods that describe changes: one for each of MongoDB's update operators.
 
-use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, PlainlyStored, Single, Writable};
+use crate::model::path::{Codec, Item, MayBeMissing, Path, PlainItems, Single, StoredByType, Writable};
 use crate::model::value::{Array, List, Numeric, Removable};
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
@@ -106,7 +106,7 @@ pub trait Change<R: Rooted>: Sized {
     /// jobs.update(&7).current_date(|j| j.claimed_at).await?;
     /// # Ok(()) }
     /// ```
-    fn current_date<V: Expressed<Kind = Date>, P: Single, C: Codec<V> + Writable + PlainlyStored>(
+    fn current_date<V: Expressed<Kind = Date>, P: Single, C: Codec<V> + Writable + StoredByType>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
     ) -> Self {
@@ -158,7 +158,7 @@ pub trait Change<R: Rooted>: Sized {
     ///     .await?;
     /// # Ok(()) }
     /// ```
-    fn compute<V, P: Single, C: Codec<V> + Writable + PlainlyStored, K>(
+    fn compute<V, P: Single, C: Codec<V> + Writable + StoredByType, K>(
         mut self,
         field: impl FnOnce(<R as Rooted>::Paths) -> Path<R, V, P, C>,
         value: impl FnOnce(<R as Rooted>::Paths) -> Expr<R, K>,
@@ -427,7 +427,7 @@ pub trait Change<R: Rooted>: Sized {
         let changes = self.changes();
         let mut values = Vec::new();
         for item in items {
-            if let Some(value) = changes.value(encode_bson::<A::Item, Plain>(P::PATH, item)) {
+            if let Some(value) = changes.value(encode_bson::<A::Item, Item>(P::PATH, item)) {
                 values.push(value);
             }
         }
@@ -606,12 +606,12 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        let name = format!("e{}", changes.next_identifier());
-        let old = changes.value(encode_bson::<A::Item, Plain>(P::PATH, old));
+        let name = format!("e{}", changes.array_filters.len());
+        let old = changes.value(encode_bson::<A::Item, Item>(P::PATH, old));
         let new = changes.checked(
             P::PATH,
             P::FIELD,
-            encode::<A::Item, Plain>(P::PATH, new),
+            encode::<A::Item, Item>(P::PATH, new),
             Part::Item,
         );
         if let (Some(old), Some(new)) = (old, new) {
@@ -652,7 +652,7 @@ pub trait Change<R: Rooted>: Sized {
         if !changes.key::<A>(P::PATH, P::FIELD, key) {
             return self;
         }
-        let value = encode::<A::Item, Plain>(P::PATH, value);
+        let value = encode::<A::Item, Item>(P::PATH, value);
         if let Some(value) = changes.checked(P::PATH, P::FIELD, value, Part::Item) {
             if let Some(max) = P::FIELD.and_then(|field| field.bounds.max_items) {
                 changes.entry(P::PATH, key, max);

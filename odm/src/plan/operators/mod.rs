@@ -3,9 +3,9 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::encode::Stored;
-use crate::model::path::{Codec, Path, Plain, Root};
+use crate::model::path::{Codec, Item, Path, Root};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
-use crate::model::value::Array;
+use crate::model::value::{Array, Value};
 use crate::model::{default, shape};
 use crate::plan::operators::computed::{COMPUTE, Computed};
 use crate::plan::operators::guard::Added;
@@ -57,7 +57,7 @@ impl<T: crate::Document> Rooted for T {
 }
 
 impl<I> Rooted for Element<I> {
-    type Paths = Path<Element<I>, I, Root>;
+    type Paths = Path<Element<I>, I, Root, Item>;
     fn rooted() -> Self::Paths {
         Path::NEW
     }
@@ -811,7 +811,7 @@ impl<R> Changes<R> {
         }
     }
 
-    fn items<I: serde::Serialize, V: Operand<I>>(
+    fn items<I: Value + serde::Serialize, V: Operand<I>>(
         &mut self,
         name: &str,
         field: Option<&'static FieldMeta>,
@@ -819,7 +819,7 @@ impl<R> Changes<R> {
     ) -> Vec<Bson> {
         let mut values = Vec::new();
         for item in items {
-            values.extend(self.checked(name, field, encode::<I, Plain>(name, item), Part::Item));
+            values.extend(self.checked(name, field, encode::<I, Item>(name, item), Part::Item));
         }
         values
     }
@@ -1534,6 +1534,7 @@ impl<R> Changes<R> {
 
 #[cfg(test)]
 mod tests {
+    use crate::model::path::Plain;
     use crate::model::shape::{Bounds, Number};
     use crate::plan::operators::*;
 

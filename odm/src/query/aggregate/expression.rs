@@ -2,6 +2,7 @@
 
 use crate::model::default::expression_of;
 use crate::model::path::{Holds, Path, Step};
+use crate::model::value::StoredLike;
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use std::marker::PhantomData;
 
@@ -60,6 +61,8 @@ fn named(path: &str) -> String {
 pub trait Date {}
 impl Date for DateTime {}
 impl<D: Date> Date for Option<D> {}
+#[diagnostic::do_not_recommend]
+impl<T: StoredLike<Like: Date>> Date for T {}
 
 /// The unit to which a date is cut off: [`Path::truncated`].
 ///

@@ -37,7 +37,12 @@ impl<T: ?Sized> OneValue<T> for ByValue {}
 pub(super) fn typed<V: Value + DeserializeOwned>(text: &str) -> Result<V, String> {
     let accepts = || accepted(V::shape());
     let stored = stored(V::shape(), text).ok_or_else(accepts)?;
-    bson::deserialize_from_bson(stored).map_err(|_| accepts())
+    let value = if V::NATIVE {
+        V::from_native(stored)
+    } else {
+        bson::deserialize_from_bson(stored)
+    };
+    value.map_err(|_| accepts())
 }
 
 /// The text as a value of this shape.

@@ -2,7 +2,8 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::names::{meet, plain_name};
-use crate::model::path::{Path, Step};
+use crate::model::path::{Item, Path, Step};
+use crate::model::value::Value;
 use crate::own_fields::is_own_path;
 use crate::store::decode;
 use crate::upkeep::watch::source::Event;
@@ -269,8 +270,8 @@ impl AnyChange {
         }))
     }
 
-    fn id_as<I: DeserializeOwned>(&self, meta: &'static DocumentMeta) -> Result<I> {
-        decode::value(meta, "_id", self.id().cloned().unwrap_or(Bson::Null))
+    fn id_as<I: Value + DeserializeOwned>(&self, meta: &'static DocumentMeta) -> Result<I> {
+        decode::value::<I, Item>(meta, "_id", self.id().cloned().unwrap_or(Bson::Null))
     }
 }
 

@@ -1,0 +1,50 @@
+//! The types of `chrono`: dates and durations, cut to the millisecond.
+
+use super::{Moment, One, native};
+use crate::model::shape::Shape;
+use crate::model::size::Size;
+use chrono::{DateTime, TimeDelta, Utc};
+use mongodb::bson;
+
+impl One for DateTime<Utc> {
+    type Stored = bson::DateTime;
+
+    fn store(&self) -> Result<bson::DateTime, String> {
+        Ok(bson::DateTime::from_millis(self.timestamp_millis()))
+    }
+    fn load(stored: bson::DateTime) -> Result<Self, String> {
+        DateTime::from_timestamp_millis(stored.timestamp_millis()).ok_or_else(|| {
+            format!(
+                "{} milliseconds since 1970 are out of range for a date",
+                stored.timestamp_millis()
+            )
+        })
+    }
+}
+
+impl One for TimeDelta {
+    type Stored = i64;
+    const HAS_TEXT: bool = false;
+
+    fn store(&self) -> Result<i64, String> {
+        // Its own milliseconds are those towards zero.
+        let millis = self.num_milliseconds();
+        Ok(millis - i64::from(TimeDelta::milliseconds(millis) > *self))
+    }
+    fn load(stored: i64) -> Result<Self, String> {
+        TimeDelta::try_milliseconds(stored)
+            .ok_or_else(|| format!("{stored} milliseconds are too many for a duration"))
+    }
+}
+
+impl Moment for DateTime<Utc> {
+    fn of(now: bson::DateTime) -> Self {
+        // The clock of a computer shows no year that the type lacks.
+        Self::load(now).unwrap_or_default()
+    }
+}
+
+native! {
+    DateTime<Utc> as bson::DateTime: Size::fixed(8), Shape::Date, cut true;
+    TimeDelta as i64: Size::fixed(8), Shape::Long { min: -i64::MAX, max: i64::MAX }, cut true;
+}

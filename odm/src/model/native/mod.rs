@@ -1,0 +1,333 @@
+//! Types of other crates that are stored as a type of BSON: dates, ids, decimals, durations, addresses.
+//!
+//! serde's own form of them is another one: a date of `chrono` is a text, a `uuid::Uuid` is bytes of another subtype. One word on
+//! the field has it stored as what it is to the server:
+//!
+//! ```
+//! use odm::prelude::*;
+//! use serde::{Deserialize, Serialize};
+//! use std::time::Duration;
+//!
+//! #[derive(Document, Serialize, Deserialize)]
+//! #[document(collection = "runs")]
+//! struct Run {
+//!     #[serde(rename = "_id")]
+//!     id: i32,
+//!     #[serde(with = "odm::native")]
+//!     took: Duration,
+//!     #[serde(default, with = "odm::native")]
+//!     #[embed(max = 10)]
+//!     laps: Vec<Duration>,
+//! }
+//!
+//! let filter = Run::paths().took.gte(Duration::from_secs(2));
+//! assert_eq!(filter.into_document()?, odm::bson::doc! { "took": { "$gte": 2_000_i64 } });
+//! # Ok::<(), odm::Error>(())
+//! ```
+//!
+//! | feature | type | stored as |
+//! | --- | --- | --- |
+//! | `uuid` | `uuid::Uuid` | binary data of subtype 4 |
+//! | `chrono` | `chrono::DateTime<Utc>` | a date, cut to the millisecond |
+//! | | `chrono::TimeDelta` | an integer of milliseconds |
+//! | `time` | `time::UtcDateTime`, `time::OffsetDateTime` | a date, cut to the millisecond; it is read in UTC |
+//! | | `time::Duration` | an integer of milliseconds |
+//! | `jiff` | `jiff::Timestamp` | a date, cut to the millisecond |
+//! | | `jiff::SignedDuration` | an integer of milliseconds |
+//! | `rust_decimal` | `rust_decimal::Decimal` | a decimal of 128 bits |
+//! | `url` | `url::Url` | a text |
+//! | | `std::time::Duration` | an integer of milliseconds |
+//! | | `std::net::IpAddr`, `Ipv4Addr`, `Ipv6Addr`, `SocketAddr` | a text, which is also their order |
+//!
+//! The word stands for the whole field: the type alone, in an `Option`, a `Box`, an `Arc`, and as the items of an array, the members
+//! of a set or the values of a map. Without it the field does not compile. Filters, updates and references encode their operands
+//! in the same way. A text format such as JSON gets what serde makes of the value.
+
+#[cfg(feature = "chrono")]
+mod chrono;
+#[cfg(feature = "jiff")]
+mod jiff;
+#[cfg(feature = "rust_decimal")]
+mod rust_decimal;
+mod standard;
+#[cfg(feature = "time")]
+mod time;
+#[cfg(feature = "url")]
+mod url;
+#[cfg(feature = "uuid")]
+mod uuid;
+
+use crate::model::asserts::CopiedPlainly;
+use crate::model::path::{Codec, Decoder, MayBeMissing, PlainItems, StoredByType, Writable};
+use crate::model::value::MapKey;
+use mongodb::bson::{self, Bson, error::Result as BsonResult};
+use serde::de::IntoDeserializer;
+use serde::de::value::StringDeserializer;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, de::DeserializeOwned, ser};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, Hash};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A type that `#[serde(with = "odm::native")]` stores as a type of BSON. The [module](self) lists them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not stored by `odm::native`",
+    label = "not a type of `odm::native`",
+    note = "a number, a text, a type of `bson` and a type that derives `Embed` need no `#[serde(with = \"odm::native\")]`: leave it out",
+    note = "a type of `chrono`, `jiff`, `time`, `uuid`, `rust_decimal` or `url` needs the feature of that name of odm",
+    note = "in a tuple, an array of fixed length or a type of yours, the word stands inside: `struct Day(#[serde(with = \"odm::native\")] DateTime<Utc>);` with `#[derive(Embed)]`"
+)]
+pub trait Native: Sized {
+    /// Writes the value as it is stored.
+    #[doc(hidden)]
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
+    /// Reads what was stored.
+    #[doc(hidden)]
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+}
+
+/// Stores a field's value: for `#[serde(with = "odm::native")]`.
+///
+/// # Errors
+/// Those of the serializer, and where the type of BSON can't hold the value.
+pub fn serialize<T: Native, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    value.write(serializer)
+}
+
+/// Reads a field's value: for `#[serde(with = "odm::native")]`.
+///
+/// # Errors
+/// Those of the deserializer, and where the type can't hold what is stored.
+pub fn deserialize<'de, T: Native, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::read(deserializer)
+}
+
+/// One value with the type of BSON that it is stored as.
+pub(crate) trait One: Serialize + DeserializeOwned {
+    /// The type as which it is stored.
+    type Stored: Serialize + DeserializeOwned + Into<Bson>;
+    /// Whether it is written as serde does in a text format.
+    const HAS_TEXT: bool = true;
+
+    /// The value to store, or why there is none.
+    fn store(&self) -> Result<Self::Stored, String>;
+    /// The value of what is stored, or why there is none.
+    fn load(stored: Self::Stored) -> Result<Self, String>;
+}
+
+fn write_one<T: One, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    if T::HAS_TEXT && serializer.is_human_readable() {
+        return value.serialize(serializer);
+    }
+    value.store().map_err(ser::Error::custom)?.serialize(serializer)
+}
+
+fn read_one<'de, T: One, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    // A deserializer of serde's own buffer says that it is readable, whatever was read into it.
+    if T::HAS_TEXT && deserializer.is_human_readable() {
+        return of_bson(Bson::deserialize(deserializer)?).map_err(de::Error::custom);
+    }
+    T::load(T::Stored::deserialize(deserializer)?).map_err(de::Error::custom)
+}
+
+fn of_bson<T: One>(stored: Bson) -> BsonResult<T> {
+    match stored {
+        Bson::String(text) if T::HAS_TEXT => {
+            let text: StringDeserializer<bson::error::Error> = text.into_deserializer();
+            T::deserialize(text)
+        }
+        stored => match bson::deserialize_from_bson(stored.clone()) {
+            Ok(stored) => T::load(stored).map_err(ser::Error::custom),
+            // serde's own form in a text format need not be a text.
+            Err(error) if T::HAS_TEXT => bson::deserialize_from_bson(stored).map_err(|_| error),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+fn to_bson<T: One>(value: &T) -> BsonResult<Bson> {
+    value.store().map(Into::into).map_err(ser::Error::custom)
+}
+
+/// A number of milliseconds as it is stored.
+#[cfg(any(feature = "jiff", feature = "time"))]
+fn whole(millis: i128) -> Result<i64, String> {
+    i64::try_from(millis).map_err(|_| format!("{millis} milliseconds are more than an i64 holds"))
+}
+
+#[cfg(any(feature = "jiff", feature = "time"))]
+fn date(millis: i64) -> bson::DateTime {
+    bson::DateTime::from_millis(millis)
+}
+
+/// Implements the traits of values for such a type.
+macro_rules! native {
+    ($($ty:ty as $stored:ty: $size:expr, $shape:expr, cut $cut:literal;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl $crate::model::native::Native for $ty {
+            fn write<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $crate::model::native::write_one(self, serializer)
+            }
+            fn read<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::model::native::read_one(deserializer)
+            }
+        }
+        #[diagnostic::do_not_recommend]
+        impl $crate::model::value::Value for $ty {
+            const SIZE: $crate::model::size::Size = $size;
+            const NATIVE: bool = true;
+            const CUT: bool = $cut;
+            fn shape() -> $crate::model::shape::Shape {
+                $shape
+            }
+            fn to_native(&self) -> Option<mongodb::bson::error::Result<mongodb::bson::Bson>> {
+                Some($crate::model::native::to_bson(self))
+            }
+            fn from_native(stored: mongodb::bson::Bson) -> mongodb::bson::error::Result<Self> {
+                $crate::model::native::of_bson(stored)
+            }
+        }
+        #[diagnostic::do_not_recommend]
+        impl $crate::model::value::Compared for $ty {
+            type As = $crate::model::value::ByValue;
+        }
+        #[diagnostic::do_not_recommend]
+        impl $crate::model::value::IdValue for $ty {}
+        impl $crate::model::value::StoredLike for $ty {
+            type Like = $stored;
+            type Key = ();
+        }
+    )*};
+}
+use native;
+
+/// A date that the library can write into the fields of `timestamps`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no date, and the library writes the time of an insert or of a write here",
+    note = "a `bson::DateTime`; or, with `#[serde(with = \"odm::native\")]`, a date of `chrono`, `jiff` or `time`"
+)]
+pub trait Moment {
+    /// This moment, cut to the millisecond.
+    fn of(now: bson::DateTime) -> Self;
+}
+
+/// The time of a write.
+pub fn at<T: Moment>(now: bson::DateTime) -> T {
+    T::of(now)
+}
+
+/// A value that is written as it is stored.
+struct Written<'a, T>(&'a T);
+
+impl<T: Native> Serialize for Written<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.write(serializer)
+    }
+}
+
+/// A value that was read as it is stored.
+struct Read<T>(T);
+
+impl<'de, T: Native> Deserialize<'de> for Read<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::read(deserializer).map(Read)
+    }
+}
+
+impl<T: Native> Native for Option<T> {
+    fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_ref().map(Written).serialize(serializer)
+    }
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map(|Read(value)| value))
+    }
+}
+
+macro_rules! pointers {
+    ($($pointer:ident)*) => {$(
+        impl<T: Native> Native for $pointer<T> {
+            fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                T::write(self, serializer)
+            }
+            fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                T::read(deserializer).map($pointer::new)
+            }
+        }
+    )*};
+}
+pointers!(Box Arc);
+
+macro_rules! lists {
+    ($($ty:ty, [$($p:tt)*];)*) => {$(
+        impl<$($p)*> Native for $ty {
+            fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_seq(self.iter().map(Written))
+            }
+            fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let items = Vec::<Read<T>>::deserialize(deserializer)?;
+                Ok(items.into_iter().map(|Read(item)| item).collect())
+            }
+        }
+    )*};
+}
+
+lists! {
+    Vec<T>, [T: Native];
+    VecDeque<T>, [T: Native];
+    Box<[T]>, [T: Native];
+    Arc<[T]>, [T: Native];
+    HashSet<T, H>, [T: Native + Eq + Hash, H: BuildHasher + Default];
+    BTreeSet<T>, [T: Native + Ord];
+}
+
+macro_rules! maps {
+    ($($ty:ty, $read:ty, [$($p:tt)*];)*) => {$(
+        impl<$($p)*> Native for $ty {
+            fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_map(self.iter().map(|(key, value)| (key, Written(value))))
+            }
+            fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let entries = <$read>::deserialize(deserializer)?;
+                Ok(entries.into_iter().map(|(key, Read(value))| (key, value)).collect())
+            }
+        }
+    )*};
+}
+
+maps! {
+    HashMap<K, V, H>, HashMap<K, Read<V>, H>,
+        [K: MapKey + Serialize + DeserializeOwned + Eq + Hash, V: Native, H: BuildHasher + Default];
+    BTreeMap<K, V>, BTreeMap<K, Read<V>>, [K: MapKey + Serialize + DeserializeOwned + Ord, V: Native];
+}
+
+/// The codec of a field with `#[serde(with = "odm::native")]`. `M` says whether a document may lack the field.
+pub struct Stored<M>(PhantomData<M>);
+
+/// A field that a document may lack.
+pub struct Lacking(());
+
+/// A field that each document has.
+pub struct Present(());
+
+impl<T: Native, M: 'static> Codec<T> for Stored<M> {
+    fn serialize<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.write(serializer)
+    }
+}
+
+impl<T: Native, M: 'static> Decoder<T> for Stored<M> {
+    fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        T::read(deserializer)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<M> Writable for Stored<M> {}
+#[diagnostic::do_not_recommend]
+impl<M> PlainItems for Stored<M> {}
+#[diagnostic::do_not_recommend]
+impl<M> StoredByType for Stored<M> {}
+#[diagnostic::do_not_recommend]
+impl<M> CopiedPlainly for Stored<M> {}
+#[diagnostic::do_not_recommend]
+impl MayBeMissing for Stored<Lacking> {}

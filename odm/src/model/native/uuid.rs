@@ -1,0 +1,22 @@
+//! `uuid::Uuid`: binary data of subtype 4.
+
+use super::{One, native};
+use crate::model::shape::Shape;
+use crate::model::size::Size;
+use mongodb::bson;
+use uuid::Uuid;
+
+impl One for Uuid {
+    type Stored = bson::Uuid;
+
+    fn store(&self) -> Result<bson::Uuid, String> {
+        Ok(bson::Uuid::from_bytes(self.into_bytes()))
+    }
+    fn load(stored: bson::Uuid) -> Result<Uuid, String> {
+        Ok(Uuid::from_bytes(stored.bytes()))
+    }
+}
+
+native! {
+    Uuid as bson::Uuid: Size::fixed(21), Shape::Uuid, cut false;
+}
