@@ -95,6 +95,7 @@ pages! {
     hooks => "src/hooks.md";
     aggregation => "src/aggregation.md";
     options => "src/options.md";
+    scopes => "src/scopes.md";
     everyday => "src/everyday.md";
     schema => "src/schema.md";
     errors => "src/errors.md";

@@ -283,6 +283,8 @@ pub struct Roles {
     pub created: Option<String>,
     pub updated: Option<String>,
     pub version: Option<String>,
+    /// The time of a deletion that keeps the document.
+    pub deleted: Option<String>,
 }
 
 impl Roles {
@@ -312,6 +314,9 @@ impl Roles {
         if let Some(version) = &document.version {
             roles.version = existing(version.value.as_ref(), "version");
         }
+        if let Some(deleted) = &document.soft_delete {
+            roles.deleted = existing(deleted.value.as_ref(), "deleted_at");
+        }
         roles
     }
 
@@ -328,12 +333,17 @@ impl Roles {
         self.version.as_ref() == Some(&field.rust)
     }
 
+    pub fn is_deleted(&self, field: &Field) -> bool {
+        self.deleted.as_ref() == Some(&field.rust)
+    }
+
     /// The library makes the value, so the application does not supply it.
     pub fn made(&self, field: &Field) -> bool {
         self.is_id(field) && self.managed_id
             || self.is_created(field)
             || self.is_updated(field)
             || self.is_version(field)
+            || self.is_deleted(field)
     }
 }
 

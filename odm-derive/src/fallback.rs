@@ -149,6 +149,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 collation: ::core::option::Option::None,
                 expiry: ::core::option::Option::None,
                 append_only: false,
+                soft_delete: ::core::option::Option::None,
                 pre_and_post_images: false,
                 bucket: ::core::option::Option::None,
                 extra: || false,

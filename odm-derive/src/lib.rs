@@ -38,6 +38,7 @@ mod tests;
 /// | `timestamps(created = born, updated = changed)` | the same with other fields, or one of them |
 /// | `version`, `version(revision)` | optimistic locking by the field `version`, or another, of the type `i64`: 1 at the insert, one more at every write |
 /// | `validation(level = strict, action = error)` | how the server validates: level `off`, `moderate` or `strict`, action `warn` or `error`; `strict` and `error` where nothing is said |
+/// | `soft_delete`, `soft_delete(field)` | a deletion keeps the document: it stores the time in `deleted_at: Option<DateTime>`, and `restore` takes it back |
 /// | `append_only` | its documents are inserted and deleted, and never changed: an update or a replacement does not compile |
 /// | `sole_writer` | this program alone writes the collection: an `_id` that is a struct needs no validator that demands the order of its fields |
 /// | `pre_and_post_images` | the server keeps the document before and after each change, for `Watch::pre_images`: MongoDB 6.0 and later |
@@ -63,6 +64,7 @@ mod tests;
 /// | `#[embed(max = N, large = "reason")]` | more than 200 embedded documents, on purpose |
 /// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most this number of characters: checked before a write, the validator has no such rule |
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
+/// | `#[field(scope)]` | new documents have the value of the handle's scope: `odm.scoped(…)`. The `New…` struct is without the field |
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |

@@ -180,7 +180,7 @@ impl Bulk {
         let what = target.target_id().and_then(|id| {
             let built = change(Changes::new()).build(false, crate::now())?;
             let seen = target.seen_version();
-            let update = engine::Update::in_bulk(&self.odm, T::META, One { id, seen }, built)?;
+            let update = engine::Update::in_bulk(&self.odm, T::META, One::new(id, seen), built)?;
             Ok(What::Update(Box::new(update)))
         });
         self.add(T::META, what)
@@ -233,7 +233,7 @@ impl Bulk {
         let what = target.target_id().and_then(|id| {
             let built = change(Changes::new()).build(true, crate::now())?;
             let seen = target.seen_version();
-            let update = engine::Update::new(&self.odm, T::META, One { id, seen }, built, true)?;
+            let update = engine::Update::new(&self.odm, T::META, One::new(id, seen), built, true)?;
             Ok(What::Update(Box::new(update)))
         });
         self.add(T::META, what)
@@ -357,7 +357,7 @@ impl Bulk {
         let what = id(document.id()).and_then(|id| {
             never_changed(T::META)?;
             let raw = encode(&document)?;
-            let replace = engine::Replace::new(T::META, One { id, seen }, raw, exact);
+            let replace = engine::Replace::new(T::META, One::new(id, seen), raw, exact);
             Ok(What::Replace(Box::new(replace)))
         });
         self.add(T::META, what)
@@ -376,7 +376,7 @@ impl Bulk {
     pub fn delete<T: Document>(self, target: impl Target<T>) -> Bulk {
         let seen = target.seen_version();
         let what = target.target_id().map(|id| {
-            let delete = engine::Delete::one(T::META, One { id, seen });
+            let delete = engine::Delete::one(T::META, One::new(id, seen));
             What::Delete(Box::new(delete))
         });
         self.add(T::META, what)

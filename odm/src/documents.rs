@@ -12,7 +12,7 @@ use crate::store::options::configured;
 use crate::store::trace::Trace;
 use crate::{Deleted, Document, Filter, Fresh, Result, model::encode::id, store::decode};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, RawDocumentBuf};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::Collation;
 use std::future::IntoFuture;
 
@@ -199,7 +199,7 @@ impl<T: Document> IntoFuture for Replace<T> {
                 document = decode::decode(T::META, &raw)?;
             }
             let id = id(document.id())?;
-            let of = engine::Replace::new(T::META, One { id, seen }, raw, exact);
+            let of = engine::Replace::new(T::META, One::new(id, seen), raw, exact);
             match replace(core, of).await? {
                 Some(stored) => stored.read(None),
                 None => Ok(document),
@@ -276,6 +276,8 @@ pub struct Delete<T: Document> {
 enum Which<T> {
     One(Result<Bson>, Option<i64>),
     Many(Filter<T>),
+    /// Deleted documents that are removed for good.
+    Purge(Filter<T>),
 }
 
 impl<T: Document> Delete<T> {
@@ -292,6 +294,15 @@ impl<T: Document> Delete<T> {
         Delete {
             core,
             which: Which::Many(filter),
+            collation: None,
+            hint: None,
+        }
+    }
+
+    pub(crate) fn purge(core: Core, filter: Filter<T>) -> Self {
+        Delete {
+            core,
+            which: Which::Purge(filter),
             collation: None,
             hint: None,
         }
@@ -356,10 +367,19 @@ impl<T: Document> IntoFuture for Delete<T> {
     fn into_future(self) -> Self::IntoFuture {
         let (operation, made) = match self.which {
             Which::One(id, seen) => {
-                let one = |id| engine::Delete::one(T::META, One { id, seen });
+                let one = |id| engine::Delete::one(T::META, One::new(id, seen));
                 ("delete", id.map(one))
             }
             Which::Many(filter) => ("delete_where", filter.into_document().map(engine::Delete::many)),
+            Which::Purge(filter) => {
+                let is_deleted = T::META.soft_delete.map(|name| doc! { name: { "$ne": null } });
+                let filter = filter & Filter::raw(is_deleted.unwrap_or_default());
+                let purge = |filter| engine::Delete {
+                    removes: true,
+                    ..engine::Delete::many(filter)
+                };
+                ("purge", filter.into_document().map(purge))
+            }
         };
         let made = made.map(|made| engine::Delete {
             collation: self.collation,

@@ -10,8 +10,8 @@ pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, Documents, First, Ids, Last, List, Maybe, OfId, Pairs, Position, Reason, Samples, SharedNull,
-    Sizes, Sought, Unfit, Unknown, Violating,
+    At, Bytes, Documents, First, Ids, Last, List, Maybe, OfId, Pairs, Position, Reason, Samples, Scoped,
+    SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
@@ -197,6 +197,21 @@ pub enum Error {
         count: u64,
         /// The ids of a few of them.
         sample: Vec<Bson>,
+    },
+
+    /// The document does not belong to the scope of the handle, or an update would take it out of the scope: see
+    /// [`Odm::scoped`](crate::Odm::scoped). It is refused before it is sent. So is a document of a type with
+    /// `#[document(soft_delete)]` that is marked as deleted: only `delete` deletes it, and only `restore` restores it.
+    #[error("{collection}: `{field}` {}", Scoped(.given, .scope))]
+    OutOfScope {
+        /// The collection.
+        collection: &'static str,
+        /// The stored name of the field.
+        field: String,
+        /// Its value in the document or in the update; `None` where it is missing.
+        given: Option<Box<Bson>>,
+        /// The value that it has in the scope of the handle; `None` where the handle has no scope for it.
+        scope: Option<Box<Bson>>,
     },
 
     /// Another writer changed the document since it was read: reload the document and retry the change.

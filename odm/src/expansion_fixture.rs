@@ -327,6 +327,7 @@ impl crate::Document for Person {
         collation: None,
         expiry: None,
         append_only: false,
+        soft_delete: None,
         pre_and_post_images: false,
         bucket: None,
         extra: || false,

@@ -2,11 +2,10 @@
 
 #[cfg(doc)]
 use crate::Error;
-use crate::engine::first::{self, First};
+use crate::engine::first::{self, First, demands_key};
 use crate::engine::{Reply, Selection};
 use crate::plan::operators::Changes;
 use crate::plan::operators::change::Change;
-use crate::plan::upsert::demands_key;
 use crate::query::filter::IntoSort;
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
@@ -159,7 +158,7 @@ impl<T: Document> Collection<T> {
 /// [`Error::Query`] where it does not.
 fn unique(core: &Core, filter: Filter<()>) -> Result<bson::Document> {
     let condition = filter.into_document()?;
-    demands_key(core.odm().graph(), core.meta(), &condition)?;
+    demands_key(core, &condition)?;
     Ok(condition)
 }
 

@@ -274,6 +274,10 @@ pub(crate) fn insert_encoded(
     async move {
         let meta = core.meta();
         let mut refused = Vec::new();
+        if core.odm().scopes_new(meta) {
+            let put = |document: &mut RawDocumentBuf| core.odm().put_scope(meta, document);
+            parts = parts.into_iter().map(|part| part.rewritten(put)).collect();
+        }
         for part in &mut parts {
             refused.append(&mut part.refused);
         }

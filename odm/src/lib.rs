@@ -259,6 +259,7 @@ pub mod query;
 mod rules;
 mod save;
 pub mod schema;
+mod scoped;
 mod store;
 mod switches;
 #[cfg(feature = "testing")]
@@ -277,6 +278,7 @@ pub mod write {
     pub use crate::merge::{Merge, WhenMatched, WhenNotMatched};
     pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
     pub use crate::save::{InsertOrGet, KeyFields, Save, Saved};
+    pub use crate::scoped::{Restored, SoftDelete};
 }
 
 pub use crate::model::document::Model;
@@ -775,6 +777,7 @@ pub mod __private {
     pub use crate::query::join::Paths;
     pub use crate::query::join::Slot;
     pub use crate::query::join::Tree;
+    pub use crate::scoped::SoftDelete;
     pub mod request {
         pub use crate::query::request::{
             Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, limit, name_of, several, sorted,

@@ -288,6 +288,9 @@ fn refused(pipeline: &Pipeline, into: &str, operator: &str) -> Option<String> {
         None if operator == "$out" && into == pipeline.core.meta().collection => {
             "it would replace all documents that it reads".to_owned()
         }
+        Some(model) if pipeline.core.odm().scope_with_deleted(model).is_some() => {
+            "its documents belong to the scope of this handle, and the results would not".to_owned()
+        }
         _ => rule_that_concerns(graph, into)?,
     };
     Some(sentence(operator, into, &why))

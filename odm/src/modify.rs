@@ -1,11 +1,10 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
 use crate::encoded::encoded;
-use crate::engine::first::First;
+use crate::engine::first::{First, demands_key};
 use crate::engine::{self, One, Operation, Outcome, Reply, Selection, What};
 use crate::plan::operators::change::Change;
 use crate::plan::operators::{Built, Changes};
-use crate::plan::upsert::demands_key;
 use crate::store::core::Core;
 use crate::store::decode;
 use crate::store::options::configured;
@@ -292,7 +291,7 @@ impl Untyped {
             Which::Id(id, seen) => {
                 let meta = core.meta();
                 let built = changes.build_for(meta, upsert, crate::now())?;
-                let mut update = engine::Update::new(core.odm(), meta, One { id: id?, seen }, built, upsert)?;
+                let mut update = engine::Update::new(core.odm(), meta, One::new(id?, seen), built, upsert)?;
                 update.collation = collation;
                 update.reply = reply;
                 Ok(Made::Id(What::Update(Box::new(update))))
@@ -327,7 +326,7 @@ fn by_key(
         ));
     }
     if let Some(condition) = key.document() {
-        demands_key(core.odm().graph(), core.meta(), condition)?;
+        demands_key(core, condition)?;
     }
     if upsert {
         let update = UntypedMany {

@@ -22,6 +22,13 @@ pub(crate) const REVISION: &str = "_odm.revision";
 /// rely on the same document one is run again.
 pub(crate) const LINKS: &str = "_odm.links";
 
+/// The id of the deletion that deleted the document, where deletions keep documents. Those that it deleted with another one have the
+/// same. The collection has a sparse index of it.
+pub(crate) const DELETION: &str = "_odm.deletion";
+
+/// The id of a deletion that is being restored, until all of its documents are.
+pub(crate) const RESTORING: &str = "_odm.restoring";
+
 /// Pending work: what a write left to be done after it. Missing where there is none.
 pub(crate) const PENDING: &str = "_odm.pending";
 
@@ -92,8 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn every_field_stands_below_one_of_four() {
-        for path in [VERSION, REVISION, LINKS, PENDING] {
+    fn every_field_stands_below_one_of_six() {
+        for path in [VERSION, REVISION, LINKS, DELETION, RESTORING, PENDING] {
             assert_eq!(path, format!("{OWN}.{}", name_of(path)));
         }
         for path in [OPERATION, FIELDS, DELETE, PROGRESS, LEASE] {

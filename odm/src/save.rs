@@ -166,10 +166,11 @@ enum Found {
 
 fn insert_or_get(
     core: Core,
-    raw: RawDocumentBuf,
+    mut raw: RawDocumentBuf,
     names: Vec<&'static str>,
 ) -> BoxFuture<'static, Result<Found>> {
     async move {
+        core.odm().put_scope(core.meta(), &mut raw)?;
         let (key, filter) = key_of(&core, &raw, &names)?;
         let mut attempt = 0;
         loop {
@@ -250,7 +251,8 @@ async fn find(
     names: &[&'static str],
     filter: &bson::Document,
 ) -> Result<Option<RawDocumentBuf>> {
-    let mut action = core.raw().find_one(filter.clone());
+    let filter = core.odm().in_scope(core.meta(), filter.clone());
+    let mut action = core.raw().find_one(filter);
     if let Some(collation) = collation(core.meta(), names)? {
         action = action.collation(collation);
     }
@@ -352,10 +354,7 @@ impl<T: Replaceable + Insertable<T>> IntoFuture for Save<T> {
             if let Some(seen) = seen {
                 document.set_version(seen.saturating_add(1));
             }
-            let one = One {
-                id: id(document.id())?,
-                seen,
-            };
+            let one = One::new(id(document.id())?, seen);
             let replacing = encode(&document)?;
             let (given, raw) = encoded(document.fresh(now))?;
             let (stored, inserted) = save(core, one, replacing, raw).await?;

@@ -62,6 +62,7 @@ fn compile(folder: &Path) {
         "recursion",
         "references",
         "requests",
+        "scopes",
         "serde",
         "subsets",
         "unions",

@@ -58,6 +58,7 @@ const NOT_MOVED: &[(&str, &str)] = &[
     ("odm.rs", "api"),
     ("own_fields.rs", "model"),
     ("save.rs", "api"),
+    ("scoped.rs", "api"),
     ("switches.rs", "api"),
     ("testing", "tools"),
     ("tx.rs", "api"),

@@ -15,6 +15,8 @@ pub struct Document {
     pub validation: Option<Validation>,
     pub timestamps: Option<Timestamps>,
     pub version: Option<At<Option<Ident>>>,
+    /// A deletion keeps the document, and stores its time in a field.
+    pub soft_delete: Option<At<Option<Ident>>>,
     pub indexes: Vec<Index>,
     /// How the collection compares strings.
     pub collation: Option<Collation>,
@@ -87,7 +89,12 @@ impl Document {
                 "builder" => once(&mut document.builder, meta.path.span(), meta),
                 "sole_writer" => once(&mut document.sole_writer, meta.path.span(), meta),
                 "__items" => once(&mut document.items, meta.value()?.parse()?, meta),
-                "version" => once(&mut document.version, version(meta)?, meta),
+                "version" => once(&mut document.version, field_of(meta, "version(revision)")?, meta),
+                "soft_delete" => once(
+                    &mut document.soft_delete,
+                    field_of(meta, "soft_delete(removed_at)")?,
+                    meta,
+                ),
                 "expire" => once(&mut document.expire, Expire::parse(meta)?, meta),
                 "before_write" => once(&mut document.hooks.before_write, function(meta)?, meta),
                 "after_write" => document.hooks.after_write(meta),
@@ -231,11 +238,15 @@ impl Timestamps {
     }
 }
 
-fn version(meta: &ParseNestedMeta) -> syn::Result<At<Option<Ident>>> {
+/// The field in parentheses, if there are some.
+fn field_of(meta: &ParseNestedMeta, example: &str) -> syn::Result<At<Option<Ident>>> {
     let span = meta.path.span();
     if !meta.input.peek(token::Paren) {
         if meta.input.peek(Token![=]) {
-            return Err(meta.error("the field of the version is named in parentheses: `version(revision)`"));
+            let name = word(&meta.path);
+            return Err(meta.error(format!(
+                "the field of `{name}` is named in parentheses: `{example}`"
+            )));
         }
         return Ok(At::new(None, span));
     }

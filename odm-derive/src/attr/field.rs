@@ -21,6 +21,8 @@ pub struct Field {
     pub generate: Option<syn::Path>,
     /// Every document has it, though one without it could be read: `stored` alone.
     pub always: bool,
+    /// New documents have the value of the handle's scope.
+    pub scope: bool,
 }
 
 impl Field {
@@ -45,6 +47,8 @@ impl Field {
                 flag(&mut field.always, meta)
             } else if meta.path.is_ident("extra") {
                 flag(&mut field.extra, meta)
+            } else if meta.path.is_ident("scope") {
+                flag(&mut field.scope, meta)
             } else if meta.path.is_ident("stored") {
                 once(&mut field.stored, meta.value()?.parse()?, meta)
             } else {

@@ -61,6 +61,7 @@ pub static DOCUMENT: Attribute = Attribute::new(
         key("collation", &["collation(locale = \"…\")"]),
         key("timestamps", &["timestamps"]),
         key("version", &["version"]),
+        key("soft_delete", &["soft_delete"]),
         key("expire", &["expire = field"]),
         key("append_only", &["append_only"]),
         key("sole_writer", &["sole_writer"]),
@@ -198,6 +199,7 @@ pub static FIELD: Attribute = Attribute::new(
         key("default", &["default = value"]),
         noted("generate", &["generate = function"], " (of an `_id`)"),
         key("stored", &["stored", "stored = Type"]),
+        noted("scope", &["scope"], " (of a document)"),
     ],
 )
 .advised("; the number of items of an array is declared with `#[embed(max = N)]`");

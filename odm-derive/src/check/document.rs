@@ -205,12 +205,16 @@ fn field_exists(cx: &Ctxt, container: &Container, given: &Ident, role: &str, ty:
 /// A field that the library writes has one type, and no other use.
 fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str, wanted: &str) {
     // Of a type of another crate, the compiler says whether it is a date.
-    let is_date = wanted == "DateTime" && field.serde.native;
-    if !ty::exactly(field.ty, wanted) && !is_date {
-        let full = if wanted == "DateTime" {
-            "bson::DateTime"
-        } else {
-            wanted
+    let is_wanted = match wanted {
+        "Option<DateTime>" => ty::is_option(field.ty) && ty::exactly(ty::inside(field.ty), "DateTime"),
+        "DateTime" => ty::exactly(field.ty, wanted) || field.serde.native,
+        _ => ty::exactly(field.ty, wanted),
+    };
+    if !is_wanted {
+        let full = match wanted {
+            "DateTime" => "bson::DateTime",
+            "Option<DateTime>" => "Option<bson::DateTime>",
+            _ => wanted,
         };
         cx.error(
             field.ty,
@@ -326,6 +330,81 @@ pub fn version_is_there(cx: &Ctxt, container: &Container, document: &Document) {
         ),
         None => {}
     }
+}
+
+/// `soft_delete` needs the field with the time, and a document that changes.
+pub fn deletion_is_there(cx: &Ctxt, container: &Container, document: &Document) {
+    let Some(declared) = &document.soft_delete else {
+        return;
+    };
+    let (role, wanted) = ("the time of the deletion", "Option<DateTime>");
+    if let Some(given) = &declared.value {
+        field_exists(cx, container, given, role, wanted);
+    }
+    match find(container, container.roles.deleted.as_ref()) {
+        Some(field) => is_managed_field(cx, container, field, role, wanted),
+        None if declared.value.is_none() => missing(
+            cx,
+            declared.span,
+            format!(
+                "`soft_delete` stores the time of a deletion in the field `deleted_at`, and `{}` has none. Add `pub deleted_at: \
+                 Option<DateTime>`, or name yours: `soft_delete(removed_at)`",
+                container.ident
+            ),
+        ),
+        None => {}
+    }
+    let instead = if document.append_only.is_some() {
+        "is `append_only`, and its deletion would change it: leave out `append_only`, or `soft_delete`"
+    } else if document.items.is_some() {
+        "holds the items of a bucket, which are deleted by themselves: leave out `soft_delete`"
+    } else {
+        return;
+    };
+    missing(cx, declared.span, format!("`{}` {instead}", container.ident));
+}
+
+/// Embedded values belong to the scope of their document.
+pub fn no_scope_in_embedded(cx: &Ctxt, container: &Container, field: &Field) {
+    if field.field.scope {
+        error(
+            cx,
+            type_span(field),
+            format!(
+                "`{}` is embedded in documents, and `#[field(scope)]` is for a field of the document itself. Move the field there",
+                label(container, field)
+            ),
+        );
+    }
+}
+
+/// `#[field(scope)]` is for a field that every document has, and that the application does not supply in another way.
+pub fn scope_is_plain(cx: &Ctxt, container: &Container, field: &Field) {
+    if !field.field.scope {
+        return;
+    }
+    let roles = &container.roles;
+    let instead = if roles.is_id(field) || roles.made(field) {
+        "is written by the library"
+    } else if field.is_derived() || field.entry().is_some() {
+        "is filled in from other documents"
+    } else if field.serde.flatten.is_some() || field.skipped() {
+        "is no field of its own in the database"
+    } else if ty::is_option(field.ty) {
+        "is an `Option`, and every document belongs to a scope: write the type inside"
+    } else if field.field.default.is_some() {
+        "has a default, and its value is that of the scope: leave out `default`"
+    } else {
+        return;
+    };
+    error(
+        cx,
+        type_span(field),
+        format!(
+            "`{}` {instead}. `#[field(scope)]` is for a field such as `tenant: Ref<Tenant>`",
+            label(container, field)
+        ),
+    );
 }
 
 fn missing(cx: &Ctxt, span: Span, message: String) {

@@ -36,6 +36,7 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document) {
     document::builder_is_possible(cx, container, document);
     document::timestamps_are_there(cx, container, document);
     document::version_is_there(cx, container, document);
+    document::deletion_is_there(cx, container, document);
     document::expires_by_a_field(cx, container, document);
     document::is_no_copy(cx, container);
     not_transparent(cx, container);
@@ -56,6 +57,7 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document) {
         }
         copy::all(cx, container, field, place, roles.made(field));
         document::never_changes(cx, container, document, field);
+        document::scope_is_plain(cx, container, field);
     }
     index::all(cx, container, document);
 }
@@ -84,6 +86,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     copy::container(cx, container);
     takes_versions(cx, container);
     for field in container.all_fields() {
+        document::no_scope_in_embedded(cx, container, field);
         field::all(cx, container, field, true);
         written_under_one_name(cx, container, field);
         refers_as_stored(cx, container, field);

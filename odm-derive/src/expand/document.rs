@@ -23,6 +23,10 @@ fn managed(roles: &Roles, field: &Field) -> TokenStream {
         quote!(UpdatedAt)
     } else if roles.is_version(field) {
         quote!(Version)
+    } else if roles.is_deleted(field) {
+        quote!(DeletedAt)
+    } else if field.field.scope {
+        quote!(Scope)
     } else {
         TokenStream::new()
     }
@@ -246,6 +250,17 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         .chain(&document.indexes)
         .map(|declared| index::meta(target, declared));
     let append_only = document.append_only.is_some();
+    let soft_delete = match target
+        .fields
+        .iter()
+        .find(|field| target.container.roles.is_deleted(field))
+    {
+        Some(field) => {
+            let name = &field.name;
+            quote!(::core::option::Option::Some(#name))
+        }
+        None => quote!(::core::option::Option::None),
+    };
     let pre_and_post_images = document.pre_and_post_images.is_some();
     let bucket = match &document.items {
         Some(items) => {
@@ -291,6 +306,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             expiry: #expiry,
             validation: #validation,
             append_only: #append_only,
+            soft_delete: #soft_delete,
             pre_and_post_images: #pre_and_post_images,
             bucket: #bucket,
             extra: || const { #odm::check::shows_more(<#this as #odm::Fielded>::FIELDS) },

@@ -16,7 +16,7 @@ pub(super) fn supplied<'a>(target: &'a Target) -> impl Iterator<Item = &'a Field
         .fields
         .iter()
         .copied()
-        .filter(|field| !target.container.roles.made(field) && !field.is_derived() && !field.field.extra)
+        .filter(|field| !target.container.roles.made(field) && !is_filled_in(field) && !field.field.extra)
 }
 
 /// Of a reference with copies, the application supplies the reference.
@@ -40,9 +40,15 @@ fn around(entry: &crate::attr::copy::Entry, ty: &syn::Type, one: TokenStream) ->
     }
 }
 
-/// Whether a document holds what only the database knows.
+/// Whether the library fills in the field of a new document before it is sent.
+fn is_filled_in(field: &Field) -> bool {
+    field.is_derived() || field.field.scope
+}
+
+/// Whether a document holds what only the database, or the scope of a handle, knows.
 fn is_partial(target: &Target) -> bool {
-    target.fields.iter().any(|field| field.copy.is_some())
+    let mut fields = target.fields.iter();
+    fields.any(|field| field.copy.is_some() || field.field.scope)
 }
 
 /// The derives of the struct, each once.
@@ -209,7 +215,7 @@ pub fn fresh(target: &Target) -> TokenStream {
         .fields
         .iter()
         .copied()
-        .filter(|field| !field.is_derived())
+        .filter(|field| !is_filled_in(field))
         .collect();
     let fields = stored.iter().map(|field| {
         let (name, ty) = (field.ident(), field.ty);
@@ -283,6 +289,8 @@ fn supply(target: &Target, field: &Field) -> TokenStream {
         now(target, field)
     } else if roles.is_version(field) {
         quote_spanned!(span=> 1)
+    } else if roles.is_deleted(field) {
+        quote_spanned!(span=> ::core::option::Option::<#odm::DateTime>::None)
     } else {
         quote!(new.#name)
     }
@@ -298,8 +306,8 @@ pub fn now(target: &Target, field: &Field) -> TokenStream {
     }
 }
 
-/// The value that serde reads for a skipped field.
-fn default(target: &Target, field: &Field) -> TokenStream {
+/// The value that serde reads where the field is missing.
+pub(super) fn default(target: &Target, field: &Field) -> TokenStream {
     let (name, this, span) = (field.ident(), &target.this, field.ty.span());
     match (&field.serde.default, &target.container.serde.default) {
         (Some(Default_::Function(function)), _) => quote!(#function()),
@@ -340,9 +348,16 @@ pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics
             impl #impl_generics #krate::__private::PreAndPostImages for #this #where_clause {}
         }
     });
+    let soft_delete = document.soft_delete.is_some().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #krate::__private::SoftDelete for #this #where_clause {}
+        }
+    });
     quote! {
         #replaceable
         #images
+        #soft_delete
         #[automatically_derived]
         impl #impl_generics #krate::__private::Insertable<#this> for #this #where_clause {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {

@@ -37,6 +37,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         collation: None,
         expiry: None,
         append_only: false,
+        soft_delete: None,
         pre_and_post_images: false,
         bucket: None,
         extra: || false,

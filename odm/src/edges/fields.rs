@@ -67,7 +67,7 @@ fn of_struct(fields: &'static [FieldMeta], within: &mut Vec<&'static str>) -> Ve
             by_library: field.copied.is_some()
                 || matches!(
                     field.managed,
-                    Managed::CreatedAt | Managed::UpdatedAt | Managed::Version
+                    Managed::CreatedAt | Managed::UpdatedAt | Managed::Version | Managed::DeletedAt
                 ),
             fields: text.fields,
         });

@@ -93,6 +93,7 @@ macro_rules! document {
             collation: None,
             expiry: None,
             append_only: false,
+            soft_delete: None,
             pre_and_post_images: false,
             bucket: None,
             extra: || false,

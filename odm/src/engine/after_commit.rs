@@ -1,5 +1,6 @@
 //! The checks and the work that follow the commit of a transaction.
 
+use crate::engine::delete::kept::{self, Tree};
 use crate::engine::delete::walk::{self, Later};
 use crate::engine::recheck::Recheck;
 use crate::engine::{drain, recheck};
@@ -22,6 +23,8 @@ pub(crate) struct Left {
     pub(crate) written: Vec<Recheck>,
     /// Documents that were deleted: whether something refers to them.
     pub(crate) deleted: Vec<Later>,
+    /// Documents that were deleted, and are kept.
+    pub(crate) kept: Vec<Tree>,
     /// The pending work of written documents.
     pub(crate) left: DeferredWork,
     /// Documents whose hooks follow the commit.
@@ -67,6 +70,11 @@ impl AfterCommit for Left {
             } else {
                 walk::look_again(scope, self.deleted).await
             };
+            let kept = if self.kept.is_empty() {
+                Ok(())
+            } else {
+                kept::look_again(odm, self.kept).await
+            };
             let checked = if self.written.is_empty() {
                 Ok(())
             } else {
@@ -81,7 +89,8 @@ impl AfterCommit for Left {
                     .extend(self.changed),
             }
             told(checked)?;
-            told(deleted)
+            told(deleted)?;
+            told(kept)
         }
         .boxed()
     }
@@ -101,6 +110,11 @@ impl Shared {
     /// Registers all this work, to be applied after the commit.
     pub(crate) fn leave(&self, deferred: DeferredWork) {
         self.after_commit(|after: &mut Left| after.left.add_all(deferred));
+    }
+
+    /// Looks once more, after the commit, whether something refers to these deleted documents, which are kept.
+    pub(crate) fn look_for_references(&self, deleted: Tree) {
+        self.after_commit(|after: &mut Left| after.kept.push(deleted));
     }
 
     /// Calls the hooks of these documents that follow the commit.

@@ -113,7 +113,7 @@ async fn after(
             let created = created.filter(|_| replace.created.is_none());
             let created = created.map(|(name, _)| name.clone());
             let names = write.meta.version().into_iter().chain(created.as_deref());
-            let stored = peek(&core, &replace.one.id, names).await?;
+            let stored = peek(&core, &replace.one, names).await?;
             if let Some(error) = missed(write.meta, &replace.one, stored.as_ref()) {
                 return Err(error);
             }
@@ -145,7 +145,7 @@ async fn unchanged(execution: Execution<'_>, write: &Write, one: &One, reply: &R
     let core = execution.collection(write.meta, execution.session.cloned());
     execution.trace.more(1);
     if let Reply::Document(_) = reply {
-        return match read(&core, &one.id).await? {
+        return match read(&core, one).await? {
             Some(document) => Ok(Outcome {
                 document: Some(document),
                 ..Outcome::default()
@@ -153,7 +153,7 @@ async fn unchanged(execution: Execution<'_>, write: &Write, one: &One, reply: &R
             None => Err(not_found(write.meta, one)),
         };
     }
-    let stored = peek(&core, &one.id, write.meta.version()).await?;
+    let stored = peek(&core, one, write.meta.version()).await?;
     missed(write.meta, one, stored.as_ref()).map_or_else(|| Ok(Outcome::unchanged()), Err)
 }
 
@@ -168,7 +168,7 @@ pub(super) async fn after_nothing_deleted(
     }
     let core = Core::new(execution.odm, meta, execution.session.cloned());
     execution.trace.more(1);
-    let stored = peek(&core, &one.id, meta.version()).await?;
+    let stored = peek(&core, one, meta.version()).await?;
     match missed(meta, one, stored.as_ref()) {
         Some(error @ Error::Conflict { .. }) => Err(error),
         _ => Ok(()),
@@ -214,7 +214,7 @@ async fn after_update(
             Reply::Document(_) => {
                 execution.trace.more(1);
                 Outcome {
-                    document: read(core, &one.id).await?,
+                    document: read(core, one).await?,
                     ..Outcome::default()
                 }
             }
@@ -245,8 +245,8 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
     let met = built.guards.iter().find_map(Guard::met);
     execution.trace.more(1);
     let (stored, is_idle) = match met {
-        None => (peek(core, &one.id, names).await?, false),
-        Some(any) => peek_items(core, &one.id, names, any).await?,
+        None => (peek(core, one, names).await?, false),
+        Some(any) => peek_items(core, one, names, any).await?,
     };
     if stored.is_none()
         && let Some(error) = update.refused_insert(meta)
@@ -441,6 +441,7 @@ async fn taken_by(core: &Core, update: &UpdateMany, error: &Error) -> Result<Opt
     let Some(which) = key.and_then(|key| key.others(&update.condition)) else {
         return Ok(None);
     };
+    let which = core.odm().in_scope(core.meta(), which);
     let found = core.raw().find_one(which).projection(doc! { "_id": 1 });
     let found = found
         .selection_criteria(PRIMARY)
@@ -502,8 +503,8 @@ fn missed(meta: &DocumentMeta, one: &One, stored: Option<&Document>) -> Option<E
 }
 
 /// The document with this id, as it is on the primary.
-async fn read(core: &Core, id: &Bson) -> Result<Option<RawDocumentBuf>> {
-    let mut query = Query::new(core.clone(), Filter::raw(doc! { "_id": { "$eq": id } }));
+async fn read(core: &Core, one: &One) -> Result<Option<RawDocumentBuf>> {
+    let mut query = Query::new(core.clone(), Filter::raw(one.place()));
     if core.session().is_none() {
         query.options.selection_criteria = Some(PRIMARY);
     }
@@ -517,13 +518,13 @@ async fn read(core: &Core, id: &Bson) -> Result<Option<RawDocumentBuf>> {
 }
 
 /// Reads some fields of one document, to explain why a write of it changed nothing.
-async fn peek(core: &Core, id: &Bson, names: impl IntoIterator<Item = &str>) -> Result<Option<Document>> {
+async fn peek(core: &Core, one: &One, names: impl IntoIterator<Item = &str>) -> Result<Option<Document>> {
     let mut projection = doc! { "_id": 1 };
     for name in names {
         read_too(&mut projection, name);
     }
     let action = core.raw().clone_with_type::<Document>();
-    let mut action = action.find_one(doc! { "_id": id }).projection(projection);
+    let mut action = action.find_one(one.place()).projection(projection);
     if core.session().is_none() {
         action = action.selection_criteria(PRIMARY);
     }
@@ -533,7 +534,7 @@ async fn peek(core: &Core, id: &Bson, names: impl IntoIterator<Item = &str>) -> 
 /// Reads some fields of one document as [`peek`] does, and whether none of these conditions holds for it.
 async fn peek_items(
     core: &Core,
-    id: &Bson,
+    one: &One,
     names: impl IntoIterator<Item = &str>,
     any: &[Document],
 ) -> Result<(Option<Document>, bool)> {
@@ -542,7 +543,7 @@ async fn peek_items(
         read_too(&mut fields, name);
     }
     let pipeline = vec![
-        doc! { "$match": { "_id": { "$eq": id } } },
+        doc! { "$match": one.place() },
         doc! { "$facet": {
             "stored": [{ "$project": fields }],
             "idle": [{ "$match": { "$nor": any } }, { "$project": { "_id": 1 } }],

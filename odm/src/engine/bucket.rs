@@ -222,7 +222,7 @@ impl BucketWriter {
             let action = self
                 .core
                 .raw()
-                .find_one(row.filter(meta))
+                .find_one(self.core.odm().in_scope(self.core.meta(), row.filter(meta)))
                 .sort(doc! { meta.page: -1 })
                 .projection(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
             let found = act!(&self.core, own, action).map_err(|error| self.core.error(error))?;
@@ -285,6 +285,10 @@ impl BucketWriter {
             let bucket = self.bucket(row, page, part).map_err(refused)?;
             buckets.add(at, |bytes| items.encode(&bucket, bytes));
         }
+        let (odm, documents) = (self.core.odm(), self.core.meta());
+        if odm.has_scope() {
+            buckets = buckets.rewritten(|document| odm.put_scope(documents, document));
+        }
         if let Some((_, error)) = buckets.refused.pop() {
             return Err(refused(error));
         }
@@ -337,7 +341,7 @@ async fn change(core: &Core, trace: &Trace, id: Bson, version: i64, mut built: B
     // The number and the sums of the items are written too, so the update does not change items alone.
     built.met = None;
     let seen = Some(version);
-    let update = Update::new(core.odm(), core.meta(), One { id, seen }, built, false)?;
+    let update = Update::new(core.odm(), core.meta(), One::new(id, seen), built, false)?;
     let operation = Operation::one(core.meta(), What::Update(Box::new(update)));
     execute(core, trace, operation).await
 }

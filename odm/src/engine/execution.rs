@@ -55,9 +55,13 @@ impl Execution<'_> {
         }
     }
 
-    /// Whether rules of other documents apply to a deletion.
+    /// Whether rules of other documents apply to a deletion, or it keeps the documents.
     pub(super) fn is_walk(&self, write: &Write) -> bool {
-        matches!(write.what, What::Delete(_)) && on_delete::has_rules(self.odm.graph(), write.meta)
+        let What::Delete(delete) = &write.what else {
+            return false;
+        };
+        let is_kept = write.meta.soft_delete.is_some() && !delete.removes;
+        is_kept || on_delete::has_rules(self.odm.graph(), write.meta)
     }
 
     /// The outcome of an operation of which these writes were refused.

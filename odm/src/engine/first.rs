@@ -10,8 +10,10 @@ use crate::plan::condition::combines;
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
 use crate::plan::prepare::prepare;
+use crate::plan::upsert;
 use crate::rules::on_delete;
 use crate::store::core::{Core, PRIMARY, act};
+use crate::store::scopes::within;
 use crate::store::trace::Trace;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -40,7 +42,8 @@ impl First {
         trace: &Trace,
         (whole, skip): (bool, u64),
     ) -> Result<Option<RawDocumentBuf>> {
-        let action = core.raw().find_one(self.condition.clone()).skip(skip);
+        let condition = core.odm().in_scope(core.meta(), self.condition.clone());
+        let action = core.raw().find_one(condition).skip(skip);
         let mut action = selected!(action, &self.by);
         if !whole {
             action = action.projection(doc! { "_id": 1 });
@@ -88,6 +91,27 @@ impl First {
             ),
             source: None,
         }
+    }
+}
+
+/// Refuses a condition that may match several documents in the scope of the handle.
+///
+/// # Errors
+/// [`Error::Query`].
+pub(crate) fn demands_key(core: &Core, condition: &Document) -> Result<()> {
+    let (odm, meta) = (core.odm(), core.meta());
+    let names_one = || crate::plan::condition::demanded(condition, "_id").is_some();
+    if odm.scopes().with_deleted && meta.soft_delete.is_some() && !names_one() {
+        return Err(Error::Query {
+            collection: meta.collection,
+            message: "among deleted documents only `_id` is unique: several of them may have had this key. Use `find`, or a handle \
+                      without deleted documents"
+                .to_owned(),
+        });
+    }
+    match odm.scope_of(meta) {
+        None => upsert::demands_key(odm.graph(), meta, condition),
+        Some(scope) => upsert::demands_key(odm.graph(), meta, &within(condition.clone(), &scope)),
     }
 }
 
@@ -196,10 +220,7 @@ async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: 
         {
             return Err(error);
         }
-        let one = One {
-            id: id.clone(),
-            seen: None,
-        };
+        let one = One::new(id.clone(), None);
         let mut update = Update::new(core.odm(), core.meta(), one, built.clone(), false)?;
         update.also = first.also();
         update.reply = reply.clone();
@@ -242,7 +263,8 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
     let (odm, meta) = (core.odm(), core.meta());
     odm.know_declarations(trace).await?;
     let graph = odm.graph();
-    if !on_delete::has_rules(graph, meta) && !graph.is_depended_on(meta) {
+    let is_alone = !on_delete::has_rules(graph, meta) && !graph.is_depended_on(meta);
+    if is_alone && meta.soft_delete.is_none() {
         let mut delete = Delete::many(first.condition);
         delete.first = Some(Box::new(first.by));
         let made = execute(core, trace, operation(core, What::Delete(Box::new(delete)))).await?;

@@ -32,7 +32,7 @@ use crate::store::session::Shared;
 use crate::store::transaction;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -111,7 +111,7 @@ pub(super) async fn execute(
             meta,
             what: What::Delete(delete),
         }) if delete.one.is_none() && demanded(&delete.filter, "_id").is_none() => {
-            hooked.delete(at, meta, delete.filter).await
+            hooked.delete(at, meta, *delete).await
         }
         writes => hooked.in_transaction(writes, None).await,
     }
@@ -167,12 +167,16 @@ impl<'e> Hooked<'e> {
     }
 
     /// Deletes the documents that match a condition, in parts of what one transaction takes.
-    async fn delete(self, at: usize, meta: &'static DocumentMeta, filter: Document) -> Result<Outcome> {
+    async fn delete(self, at: usize, meta: &'static DocumentMeta, delete: Delete) -> Result<Outcome> {
         let Execution { odm, trace, .. } = self.execution;
-        let mut parts = Parts::of(odm, trace, meta, filter).await?;
+        let mut parts = Parts::of(odm, trace, meta, delete.filter).await?;
         let mut all = Outcome::default();
         while let Some(condition) = parts.next().await? {
-            let what = What::Delete(Box::new(Delete::many(condition)));
+            let part = Delete {
+                removes: delete.removes,
+                ..Delete::many(condition)
+            };
+            let what = What::Delete(Box::new(part));
             let part = Writes::One(Write { at, meta, what });
             match self.in_transaction(part, None).await {
                 Ok(made) => all.add(made),

@@ -28,6 +28,7 @@ mod parts;
 mod prepare;
 pub(crate) mod propagate;
 pub(crate) mod recheck;
+pub(crate) mod restore;
 mod send;
 mod taken_back;
 mod with_rules;
@@ -92,8 +93,9 @@ pub(crate) fn execute<'a>(
         sent: operation.sent,
         eventual: false,
     };
-    let writes = operation.writes;
+    let mut writes = operation.writes;
     async move {
+        enter_scope(odm, &mut writes)?;
         odm.may_have_options(execution.core.map_or("(all)", |core| core.meta().collection))?;
         odm.know_declarations(trace).await?;
         let outcome = if hooks::concern(odm, &writes) {
@@ -106,6 +108,32 @@ pub(crate) fn execute<'a>(
         Ok(outcome)
     }
     .boxed()
+}
+
+/// Restricts the writes to the scope of the handle. New documents in one buffer are in it already.
+///
+/// # Errors
+/// [`Error::OutOfScope`], of a bulk with the positions of the writes.
+fn enter_scope(odm: &Odm, writes: &mut Writes) -> Result<()> {
+    match writes {
+        Writes::Packed { .. } => Ok(()),
+        Writes::One(write) => write.enter_scope(odm),
+        Writes::Each(writes) => {
+            let mut errors = Vec::new();
+            for write in writes {
+                if let Err(error) = write.enter_scope(odm) {
+                    errors.push((write.at, error));
+                }
+            }
+            if errors.is_empty() {
+                return Ok(());
+            }
+            Err(Error::Bulk {
+                errors,
+                done: Box::default(),
+            })
+        }
+    }
 }
 
 /// Executes writes by their kind.

@@ -207,6 +207,30 @@ impl fmt::Display for Samples<'_> {
     }
 }
 
+/// Why a value is out of a scope.
+pub(super) struct Scoped<'a>(pub(super) &'a Option<Box<Bson>>, pub(super) &'a Option<Box<Bson>>);
+impl fmt::Display for Scoped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0, self.1) {
+            (Some(given), Some(scope)) => write!(
+                f,
+                "is {given}, and the scope of this handle is {scope}: use a handle with the scope of the document"
+            ),
+            (Some(given), None) => write!(
+                f,
+                "is {given}: the time of a deletion is written by `delete` and removed by `restore` alone"
+            ),
+            (None, Some(scope)) => write!(
+                f,
+                "would not be {scope} any more, which is the scope of this handle"
+            ),
+            (None, None) => {
+                f.write_str("has the value of a scope, and this handle has none: insert by `odm.scoped(…)`")
+            }
+        }
+    }
+}
+
 pub(super) struct First<'a, E>(pub(super) &'a [(usize, E)]);
 impl<E: fmt::Display> fmt::Display for First<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

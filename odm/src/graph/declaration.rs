@@ -46,6 +46,9 @@ pub(crate) fn is_two_way(declaration: &Document) -> bool {
     declaration.contains_key("inverse")
 }
 
+/// The field of a declaration that deletions keep the documents of a collection: the name of the field with their times.
+pub(crate) const SOFT_DELETE: &str = "soft_delete";
+
 /// The field of a stored reference with its rule, and of a declaration that is nothing but the rule.
 pub(crate) const RULE: &str = "on_delete";
 

@@ -1,7 +1,7 @@
 //! The declarations of references of these models.
 
 use crate::graph::Graph;
-use crate::graph::declaration::{Declaration, RULE};
+use crate::graph::declaration::{Declaration, RULE, SOFT_DELETE};
 use crate::graph::edge::Edge;
 use mongodb::bson::doc;
 
@@ -28,6 +28,22 @@ pub(crate) fn two_way(graph: &Graph, edge: &Edge) -> Option<Declaration> {
         is: doc! { "inverse": &inverse.path, "list": edge.list },
         fills: true,
         rule: Some(edge.reference.on_delete),
+    })
+}
+
+/// The collections whose documents are kept by deletions. A program that does not know of it would read deleted documents, and write
+/// them.
+pub(crate) fn soft_deleted(graph: &Graph) -> impl Iterator<Item = Declaration> + '_ {
+    graph.models().filter_map(|meta| {
+        let field = meta.soft_delete?;
+        Some(Declaration {
+            id: format!("{}: soft_delete", meta.collection),
+            from: meta.collection,
+            holder: meta.collection,
+            is: doc! { SOFT_DELETE: field },
+            fills: false,
+            rule: None,
+        })
     })
 }
 

@@ -1,6 +1,6 @@
 //! Declarations of other programs, as they are stored in the database.
 
-use crate::graph::declaration::is_two_way;
+use crate::graph::declaration::{SOFT_DELETE, is_two_way};
 use crate::graph::edge::{Derived, Edge};
 use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
@@ -33,10 +33,10 @@ pub(crate) struct Read {
     pub(super) parent: Option<(String, String)>,
 }
 
-/// Whether another program can do later what a declaration asks for: not the other side of a link, and not what a bucket keeps of
-/// its own items.
+/// Whether another program can do later what a declaration asks for: not the other side of a link, not what a bucket keeps of
+/// its own items, and not that a deletion keeps the document.
 pub(crate) fn may_be_left(declaration: &Document) -> bool {
-    !is_two_way(declaration) && !declaration.contains_key("floats")
+    !is_two_way(declaration) && !declaration.contains_key("floats") && !declaration.contains_key(SOFT_DELETE)
 }
 
 /// Whether a declaration asks for what a program without it must not leave to others: also what is to be true at once.

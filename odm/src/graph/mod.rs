@@ -28,7 +28,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::reference::{OnDelete, TargetMeta};
 use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
-use mongodb::bson::{Bson, Document};
+use mongodb::bson::{Bson, Document, doc};
 use std::collections::{HashMap, HashSet};
 
 /// All references of the registered documents.
@@ -76,6 +76,7 @@ impl Graph {
         }
         graph.check_collations(&mut problems);
         graph.check_expiry(&mut problems);
+        graph.check_soft_delete(&mut problems);
         graph.check_copies(&mut problems);
         graph.check_volatile(&volatile, &mut problems);
         if !problems.is_empty() {
@@ -192,6 +193,14 @@ impl Graph {
             Some(Err(error)) => return problems.push(format!("the filter of `{full}`: {error}")),
             Some(Ok(Err(error))) => return problems.push(format!("the filter of `{full}`: {error}")),
         };
+        let filter = match child.soft_delete {
+            // A deleted child counts no more.
+            Some(name) => Some(match filter {
+                Some(filter) => doc! { "$and": [filter, { name: null }] },
+                None => doc! { name: null },
+            }),
+            None => filter,
+        };
         if let Some(operator) = filter.as_ref().and_then(unforeseen) {
             return problems.push(format!(
                 "the filter of `{full}` has `{operator}`: the library can't tell of which fields of a `{}` it depends, and so \
@@ -267,6 +276,35 @@ impl Graph {
             problems.push(format!(
                 "circular copies, which would update each other forever: {circle}"
             ));
+        }
+    }
+
+    /// A deletion that keeps documents takes only such with it that can be restored with them.
+    fn check_soft_delete(&self, problems: &mut Vec<String>) {
+        for edge in &self.edges {
+            let target = edge.targets.iter().find(|target| target.soft_delete.is_some());
+            let Some(target) = target.filter(|_| edge.reference.on_delete == OnDelete::Cascade) else {
+                continue;
+            };
+            // The items of a bucket stay until the purge.
+            if edge.holder.soft_delete.is_none() && edge.holder.bucket.is_none() {
+                problems.push(format!(
+                    "`{}.{}` has `on_delete = cascade`, and a deletion keeps a `{}` (`soft_delete`), so that it can be restored with \
+                     everything that went with it: declare `soft_delete` on `{}` too, or `on_delete = restrict` or `keep`",
+                    edge.holder.name, edge.path, target.name, edge.holder.name
+                ));
+            }
+        }
+        for meta in self.models.iter().filter(|meta| meta.soft_delete.is_some()) {
+            if let Shape::Struct(shape) = (meta.shape)()
+                && shape.deny_unknown
+            {
+                problems.push(format!(
+                    "a deletion keeps a `{}`, and marks it in a field `_odm` of the library's own: remove \
+                     `#[serde(deny_unknown_fields)]`",
+                    meta.name
+                ));
+            }
         }
     }
 

@@ -87,6 +87,7 @@ pub(crate) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         collation: None,
         expiry: None,
         append_only: false,
+        soft_delete: None,
         pre_and_post_images: false,
         bucket: None,
         extra: || false,

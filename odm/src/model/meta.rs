@@ -131,6 +131,10 @@ pub enum Managed {
     UpdatedAt,
     /// Incremented at every write: `#[document(version)]`.
     Version,
+    /// Set by a deletion that keeps the document: `#[document(soft_delete)]`.
+    DeletedAt,
+    /// In new documents the value of the handle's scope: `#[field(scope)]`.
+    Scope,
 }
 
 /// One field of a stored struct.
@@ -527,6 +531,8 @@ pub struct DocumentMeta {
     pub validation: Validation,
     /// Whether its documents are inserted and deleted, but never changed: `#[document(append_only)]`.
     pub append_only: bool,
+    /// The stored name of the field with the time of a deletion, where a deletion keeps the document: `#[document(soft_delete)]`.
+    pub soft_delete: Option<&'static str>,
     /// Whether the server keeps the documents before and after each change: MongoDB's `changeStreamPreAndPostImages`.
     pub pre_and_post_images: bool,
     /// Of a document that holds the items of a bucket: what `#[bucket(…)]` declares.

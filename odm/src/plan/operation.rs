@@ -11,6 +11,7 @@ use crate::plan::prepare::prepare;
 use crate::plan::touches::Touches;
 use crate::plan::upsert::{UniqueKey, demands_key};
 use crate::store::packed::Packed;
+use crate::store::scopes::within;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
@@ -127,11 +128,30 @@ pub(crate) struct Selection {
 pub(crate) struct One {
     pub(crate) id: Bson,
     pub(crate) seen: Option<i64>,
+    /// The scope of the handle, if it has one for this type.
+    pub(crate) within: Option<Box<Document>>,
 }
 
 impl One {
+    pub(crate) fn new(id: Bson, seen: Option<i64>) -> One {
+        One {
+            id,
+            seen,
+            within: None,
+        }
+    }
+
+    /// The condition of the document, whatever its version is.
+    pub(crate) fn place(&self) -> Document {
+        let place = doc! { "_id": &self.id };
+        match &self.within {
+            Some(scope) => within(place, scope),
+            None => place,
+        }
+    }
+
     pub(crate) fn filter(&self, meta: &DocumentMeta) -> Document {
-        let mut filter = doc! { "_id": &self.id };
+        let mut filter = self.place();
         if let (Some(seen), Some(name)) = (self.seen, meta.version()) {
             // A document from before its type had versions holds none, which is read as 0 where serde has a default for it.
             match seen {
@@ -375,6 +395,8 @@ impl UpdateMany {
         mut built: Built,
         counts: bool,
     ) -> Result<UpdateMany> {
+        let condition = odm.in_scope(meta, condition);
+        odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &[]);
         prepare(odm.graph(), meta, &mut built)?;
         UpdateMany::of(meta, condition, built, false, counts)
@@ -395,6 +417,8 @@ impl UpdateMany {
         counts: bool,
         in_transaction: bool,
     ) -> Result<UpdateMany> {
+        let condition = odm.in_scope(meta, condition);
+        odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &given);
         if built.update.is_empty() {
             // An upsert without a change; the server takes no empty update, and no document has this.
@@ -444,6 +468,7 @@ impl UpdateMany {
         (condition, given): (Document, Vec<(&'static str, Bson)>),
         built: Built,
     ) -> Result<UpdateMany> {
+        let condition = odm.in_scope(meta, condition);
         demands_key(odm.graph(), meta, &condition)?;
         UpdateMany::upsert(odm, meta, (condition, given), built, None, false, false)
     }
@@ -491,6 +516,19 @@ impl UpdateMany {
             keys: Vec::new(),
             condition,
         })
+    }
+
+    /// An update that the library makes itself, in which nothing of the application's is to be checked.
+    pub(crate) fn by_library(
+        meta: &'static DocumentMeta,
+        condition: Document,
+        update: Document,
+    ) -> Result<UpdateMany> {
+        let built = Built {
+            update,
+            ..Built::nothing()
+        };
+        UpdateMany::of(meta, condition, built, false, false)
     }
 
     /// The same changes of the documents that match another condition. Nothing is inserted.
@@ -561,6 +599,8 @@ pub(crate) struct Delete {
     pub(crate) collation: Option<Collation>,
     /// The index of a condition.
     pub(crate) hint: Option<String>,
+    /// Whether documents are removed, also those of a type whose deletions keep them.
+    pub(crate) removes: bool,
 }
 
 impl Delete {
@@ -571,6 +611,7 @@ impl Delete {
             first: None,
             collation: None,
             hint: None,
+            removes: false,
         }
     }
 
@@ -581,7 +622,58 @@ impl Delete {
             first: None,
             collation: None,
             hint: None,
+            removes: false,
         }
+    }
+}
+
+impl Write {
+    /// Restricts the write to the documents in the scope of the handle, and fills in its values in new ones.
+    ///
+    /// # Errors
+    /// [`Error::OutOfScope`](crate::Error::OutOfScope).
+    pub(crate) fn enter_scope(&mut self, odm: &Odm) -> Result<()> {
+        let meta = self.meta;
+        match &mut self.what {
+            What::Insert(document) => odm.put_scope(meta, document)?,
+            What::Replace(replace) => {
+                odm.put_scope(meta, &mut replace.document)?;
+                replace.one.within = odm.scope_of_existing(meta).map(Box::new);
+                replace.filter = replace.one.filter(meta);
+            }
+            What::Update(update) => {
+                odm.keeps_scope(meta, &update.built.update)?;
+                let Some(scope) = odm.scope_of(meta) else {
+                    return Ok(());
+                };
+                if let Some(idle) = &mut update.built.idle {
+                    **idle = within(std::mem::take(&mut **idle), &scope);
+                }
+                match &mut update.one {
+                    None => update.filter = within(std::mem::take(&mut update.filter), &scope),
+                    Some(one) => {
+                        one.within = Some(Box::new(scope));
+                        update.find(meta);
+                    }
+                }
+            }
+            // Its condition has the scope.
+            What::UpdateMany(_) => {}
+            What::Delete(delete) => {
+                let scope = if delete.removes {
+                    odm.scope_with_deleted(meta)
+                } else {
+                    odm.scope_of_existing(meta)
+                };
+                if let Some(scope) = scope {
+                    delete.filter = within(std::mem::take(&mut delete.filter), &scope);
+                    if let Some(one) = &mut delete.one {
+                        one.within = Some(Box::new(scope));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }
 

@@ -279,7 +279,8 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
                 let mut explain = Explain::of(reply);
                 trace.done(1 + joins.len() as u64, 0);
                 for join in joins {
-                    let find = doc! { "find": join.of.collection, "filter": join.filter, "sort": join.sort };
+                    let filter = core.odm().in_scope(join.of, join.filter);
+                    let find = doc! { "find": join.of.collection, "filter": filter, "sort": join.sort };
                     let command = doc! { "explain": find, "verbosity": "queryPlanner" };
                     let action = core.odm().database().run_command(command);
                     let reply = act!(&core, command, action).map_err(|error| core.error(error))?;

@@ -15,6 +15,7 @@ pub(crate) mod join;
 pub(crate) mod operand;
 pub(crate) mod page;
 pub(crate) mod request;
+pub(crate) mod scoped;
 pub(crate) mod seen;
 pub(crate) mod text;
 pub(crate) mod untyped;

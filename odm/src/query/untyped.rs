@@ -172,7 +172,8 @@ impl Query {
             );
         }
         self.prepare_projection();
-        std::mem::replace(&mut self.filter, Filter::all()).into_document()
+        let filter = std::mem::replace(&mut self.filter, Filter::all()).into_document()?;
+        Ok(self.core.odm().in_scope(self.core.meta(), filter))
     }
 
     pub(crate) fn prepare_projection(&mut self) {

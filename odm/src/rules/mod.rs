@@ -64,8 +64,8 @@ pub(crate) fn values(graph: &Graph) -> impl Iterator<Item = Box<dyn DerivedValue
     all().into_iter().flat_map(|rule| rule.values(graph))
 }
 
-/// All declarations, as they are stored: those of derived values, both sides of two-way references, each derived of the other one, and
-/// the rules of references without copies.
+/// All declarations, as they are stored: those of derived values, both sides of two-way references, each derived of the other one, the
+/// rules of references without copies, and which deletions keep documents.
 pub(crate) fn declarations(graph: &Graph) -> impl Iterator<Item = Declaration> {
     let linked = declared::linked(graph).filter_map(|edge| declared::two_way(graph, edge));
     let ruled = graph.edges().iter().flat_map(|edge| declared::ruled(graph, edge));
@@ -73,6 +73,7 @@ pub(crate) fn declarations(graph: &Graph) -> impl Iterator<Item = Declaration> {
         .map(|value| value.declaration(graph))
         .chain(linked)
         .chain(ruled)
+        .chain(declared::soft_deleted(graph))
 }
 
 /// The fields of a document that rules read where it is changed, and the library's own.

@@ -251,7 +251,8 @@ impl Index {
         Some(index)
     }
 
-    /// The index that finds documents with pending work for copies, or for the other side of a two-way reference.
+    /// The index on a field of the library's own that few documents have: with pending work for copies, or for the other side of a
+    /// two-way reference; of one deletion.
     pub fn of_pending_work(field: &str) -> Index {
         let mut index = Index::on([(field.to_owned(), IndexKind::Ascending)].into_iter());
         index.implied = true;

@@ -8,12 +8,13 @@ use super::values::plural;
 use super::{partial, words};
 use crate::graph::Graph;
 use crate::model::document::{Action, DocumentMeta, Level};
+use crate::store::scopes::within;
 use crate::store::{action, trace::Trace};
 use crate::{Odm, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
-use mongodb::bson::Document;
+use mongodb::bson::{Document, doc};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -859,9 +860,18 @@ impl Look {
         let copies = graph.outgoing(meta).filter(|edge| !edge.reference.one);
         let operation = graph.takes_part(meta).then_some(crate::own_fields::OPERATION);
         let pending = operation.map(Index::of_pending_work);
-        for index in copies.filter_map(Index::of_copies).chain(pending) {
+        let deletion = meta.soft_delete.map(|_| crate::own_fields::DELETION);
+        let deletion = deletion.map(Index::of_pending_work);
+        for index in copies.filter_map(Index::of_copies).chain(pending).chain(deletion) {
             if !declared.iter().any(|other| other.is_on_the_fields_of(&index)) {
                 declared.push(index);
+            }
+        }
+        if let Some(deleted) = meta.soft_delete {
+            // A deleted document leaves its unique keys to others.
+            for index in declared.iter_mut().filter(|index| index.unique) {
+                let partial = index.partial.take().unwrap_or_default();
+                index.partial = Some(within(partial, &doc! { deleted: null }));
             }
         }
         Ok(declared)

@@ -9,6 +9,7 @@ use crate::model::key::Key;
 use crate::model::shape::{Managed, Shape};
 use crate::store::map::Context;
 use crate::store::scope::{Scope, collect, names_one};
+use crate::store::scopes::within;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::RawBsonRef;
@@ -705,9 +706,23 @@ pub(crate) async fn by_ids<'k, 'n>(
     ids: impl Iterator<Item = &'k Key>,
     names: impl IntoIterator<Item = &'n str> + Clone,
 ) -> Result<Vec<RawDocumentBuf>> {
+    by_ids_within(scope, meta, ids, names, None).await
+}
+
+/// Those of them that a further condition fits.
+pub(crate) async fn by_ids_within<'k, 'n>(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    ids: impl Iterator<Item = &'k Key>,
+    names: impl IntoIterator<Item = &'n str> + Clone,
+    condition: Option<&Document>,
+) -> Result<Vec<RawDocumentBuf>> {
     let mut found = Vec::new();
     for ids in crate::model::key::chunks(ids) {
-        let filter = doc! { "_id": { "$in": ids } };
+        let mut filter = doc! { "_id": { "$in": ids } };
+        if let Some(condition) = condition {
+            filter = within(filter, condition);
+        }
         found.append(&mut scope.find(meta, filter, names.clone(), None).await?);
     }
     Ok(found)

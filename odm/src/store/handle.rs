@@ -10,6 +10,7 @@ use crate::store::fan_out::FanOut;
 use crate::store::looked::Looked;
 use crate::store::options::{HandleOptions, Options};
 use crate::store::queue::Queue;
+use crate::store::scopes::Scopes;
 use crate::store::server::Server;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -44,6 +45,7 @@ pub struct Odm {
     options: HandleOptions,
     /// The times that its operations have seen, where they are causally consistent.
     clock: Option<Clock>,
+    scopes: Scopes,
     /// How many hooks have called each other by their writes to come to this handle.
     hooks: u8,
 }
@@ -135,6 +137,7 @@ impl Odm {
             holding: None,
             options: HandleOptions::default(),
             clock: None,
+            scopes: Scopes::default(),
             hooks: 0,
         }
     }
@@ -282,6 +285,14 @@ impl Odm {
             let within = options.within_transaction();
             self.options.set(within);
         }
+    }
+
+    pub(crate) fn scopes(&self) -> &Scopes {
+        &self.scopes
+    }
+
+    pub(crate) fn with_scopes(self, scopes: Scopes) -> Odm {
+        Odm { scopes, ..self }
     }
 
     pub(crate) fn clock(&self) -> Option<&Clock> {

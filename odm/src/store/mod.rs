@@ -20,6 +20,8 @@ pub mod options;
 pub(crate) mod packed;
 pub(crate) mod queue;
 pub(crate) mod scope;
+pub(crate) mod scoped;
+pub(crate) mod scopes;
 pub mod server;
 pub(crate) mod session;
 pub(crate) mod trace;

@@ -2,7 +2,7 @@
 //! thread freed it than had made it.
 
 use crate::{Error, Result};
-use mongodb::bson::{self, RawDocument};
+use mongodb::bson::{self, RawDocument, RawDocumentBuf};
 use serde::{Serialize, Serializer};
 use std::ops::Range;
 use std::sync::Arc;
@@ -88,6 +88,28 @@ impl Part {
                 self.refused.push((at, error));
             }
         }
+    }
+
+    /// The same with each document as `rewrite` leaves it; those that it refuses are among the refused ones.
+    pub(crate) fn rewritten(self, mut rewrite: impl FnMut(&mut RawDocumentBuf) -> Result<()>) -> Part {
+        let mut part = Part {
+            refused: self.refused,
+            ..Part::default()
+        };
+        for (at, place) in self.places {
+            let document = self.bytes.get(place).unwrap_or_default();
+            part.add(at, |bytes| {
+                let mut document =
+                    RawDocumentBuf::from_bytes(document.to_vec()).map_err(|source| Error::Encode {
+                        field: "_id".to_owned(),
+                        source: Box::new(source),
+                    })?;
+                rewrite(&mut document)?;
+                bytes.extend_from_slice(document.as_bytes());
+                Ok(())
+            });
+        }
+        part
     }
 
     fn into_documents(self) -> impl Iterator<Item = PackedDocument> {

@@ -232,6 +232,7 @@ pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
         Error::IsNull { .. } => "IsNull",
         Error::MissingReference { .. } => "MissingReference",
         Error::StillReferenced { .. } => "StillReferenced",
+        Error::OutOfScope { .. } => "OutOfScope",
         Error::Conflict { .. } => "Conflict",
         Error::Decode { .. } => "Decode",
         Error::Encode { .. } => "Encode",

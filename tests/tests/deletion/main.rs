@@ -3,6 +3,7 @@
 
 mod deletion;
 mod detached;
+mod kept;
 mod parts;
 
 fn main() -> std::process::ExitCode {

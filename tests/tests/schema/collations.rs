@@ -222,7 +222,8 @@ fn an_operation_may_compare_by_a_collation_of_its_own() {
         let Error::Bulk { errors, .. } = bulk.await.unwrap_err() else {
             panic!("documents with relationships");
         };
-        let said = "conditions on documents with relationships use the collation of their collection";
+        let said =
+            "conditions on documents with relationships or hooks use the collation of their collection";
         assert!(errors[0].1.to_string().contains(said), "{errors:?}");
         let bulk = odm.bulk().delete::<Note>(7).collation(ignore_case());
         let refused = bulk.await.unwrap_err().to_string();

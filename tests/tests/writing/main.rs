@@ -15,6 +15,7 @@ mod operations;
 mod options;
 mod racing_upserts;
 mod replacing;
+mod scoped;
 mod upserts;
 mod versions;
 

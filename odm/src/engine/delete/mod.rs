@@ -2,6 +2,7 @@
 
 mod detach;
 mod erase;
+pub(crate) mod kept;
 mod restore;
 pub(crate) mod walk;
 
@@ -26,6 +27,9 @@ pub(super) async fn by_rules(
     deletes: &[Write],
 ) -> Result<Outcome> {
     let Execution { odm, session, .. } = execution;
+    if meta.soft_delete.is_some() && !deletes.iter().any(removes) {
+        return kept::by_rules(execution, meta, deletes).await;
+    }
     let trips = AtomicU64::new(0);
     let scope = scope::Scope::new(odm, session, &trips);
     let mut all = execution.refused(Vec::new());
@@ -87,6 +91,11 @@ pub(super) async fn by_rules(
     }
     execution.trace.more(trips.into_inner());
     Ok(all)
+}
+
+/// Whether a deletion removes documents, also those of a type whose deletions keep them.
+fn removes(write: &Write) -> bool {
+    matches!(&write.what, What::Delete(delete) if delete.removes)
 }
 
 /// The condition of all documents that these deletions name; or two parts of them, where their conditions don't combine.
@@ -172,10 +181,7 @@ mod tests {
 
     #[test]
     fn one_document_is_named_by_its_id() {
-        let one = One {
-            id: 7.into(),
-            seen: None,
-        };
+        let one = One::new(7.into(), None);
         let delete = Delete::one(Person::META, one);
         assert_eq!((delete.filter, delete.one.is_some()), (doc! { "_id": 7 }, true));
     }

@@ -606,7 +606,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         let changes = self.changes();
-        let name = format!("e{}", changes.array_filters.len());
+        let name = format!("e{}", changes.next_identifier());
         let old = changes.value(encode_bson::<A::Item, Item>(P::PATH, old));
         let new = changes.checked(
             P::PATH,

@@ -9,6 +9,7 @@ use crate::model::path::{Path, Step};
 use crate::query::explain::{Explain, explain_pipeline};
 use crate::query::filter::IntoSort;
 use crate::query::join::{LookedUp, Stages, warn_of_scan};
+use crate::query::scoped::restricted;
 use crate::query::untyped::projection;
 use crate::store::action::Action;
 use crate::store::batches::Batch;
@@ -154,7 +155,8 @@ impl Pipeline {
                 });
             }
         }
-        let mut stages = std::mem::take(&mut self.stages);
+        let stages = std::mem::take(&mut self.stages);
+        let mut stages = restricted(self.core.odm(), self.core.meta(), stages)?;
         if stages.iter().any(truncates) && !self.core.odm().server().await?.has_date_trunc() {
             stages = stages.into_iter().map(for_older).collect();
         }

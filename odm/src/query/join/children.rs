@@ -8,6 +8,7 @@ use crate::model::key::{Key, Places, chunks};
 use crate::model::path::{Path, Step};
 use crate::model::reference::{ChildOf, OnlyChildOf, Pointer, PointsTo, Ref, Reference, ReferenceMeta};
 use crate::query::filter::{IntoSort, has_near};
+use crate::query::scoped::joined;
 use crate::query::untyped::{Query, hand_out};
 use crate::store::batches::Take;
 use crate::store::core::Core;
@@ -722,6 +723,7 @@ pub(super) fn each_of<'a>(
     take: Take<'a>,
 ) -> BoxFuture<'a, Result<()>> {
     async move {
+        let stages = joined(core.odm(), stages)?;
         let trace = core.trace(operation);
         trace
             .run(async {

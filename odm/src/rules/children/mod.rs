@@ -29,6 +29,7 @@ use crate::store::batch::all;
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::{at, is_number, number, put};
 use crate::store::scope::{Scope, Statement};
+use crate::store::scopes::within;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -169,8 +170,13 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
             }
         }
         let collection = InCollection::of(&mut collections, meta);
+        let parent = doc! { edge.by(): key.to_bson() };
         collection.statements.push(Statement {
-            filter: doc! { edge.by(): key.to_bson() },
+            filter: if edge.reference.check && change.named {
+                scope.odm.in_scope_of_existing(meta, parent)
+            } else {
+                parent
+            },
             update: change.update,
             array_filters: Vec::new(),
         });
@@ -196,7 +202,7 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
         let matched = matched.map_err(|error| beyond(graph, meta, error))?;
         written += matched;
         if matched < statements.len() as u64 {
-            alone.extend(missing(scope, meta, loose).await?);
+            alone.extend(missing(scope, meta, loose, None).await?);
             are_there(scope, meta, named).await?;
         }
     }
@@ -252,7 +258,8 @@ fn beyond(graph: &Graph, meta: &'static DocumentMeta, error: Error) -> Error {
 /// Fails if one of the parents that children name now is not there.
 async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(usize, Key)>) -> Result<()> {
     let graph = scope.odm.graph();
-    for (at, keys) in missing(scope, meta, named).await? {
+    let existing = scope.odm.scope_of_existing(meta);
+    for (at, keys) in missing(scope, meta, named, existing).await? {
         if let Some(edge) = graph.edge(at) {
             let ids = keys.iter().map(Key::to_bson).collect();
             return Err(crate::graph::sync::missing(edge, meta, ids));
@@ -266,11 +273,12 @@ pub(crate) fn may_be_absent(edge: &Edge) -> bool {
     !edge.reference.check || edge.reference.on_delete == OnDelete::Keep
 }
 
-/// Which of these parents are not there, by the references that name them: positions in the graph.
+/// Which of these parents are not there, or do not fit a further condition, by the references that name them: positions in the graph.
 pub(crate) async fn missing(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     parents: Vec<(usize, Key)>,
+    condition: Option<Document>,
 ) -> Result<Vec<(usize, HashSet<Key>)>> {
     let graph = scope.odm.graph();
     let mut by_edge: BTreeMap<usize, HashSet<Key>> = BTreeMap::new();
@@ -281,7 +289,10 @@ pub(crate) async fn missing(
     for (at_edge, mut keys) in by_edge {
         let Some(edge) = graph.edge(at_edge) else { continue };
         for ids in crate::model::key::chunks(&keys.clone()) {
-            let filter = doc! { edge.by(): { "$in": ids } };
+            let mut filter = doc! { edge.by(): { "$in": ids } };
+            if let Some(condition) = &condition {
+                filter = within(filter, condition);
+            }
             for parent in scope.every(meta, filter, doc! { "_id": 1, edge.by(): 1 }).await? {
                 if let Some(key) = at(&parent, edge.by()) {
                     keys.remove(&Key::of(key));

@@ -324,7 +324,7 @@ async fn leave_for_absent(
         return Ok(());
     };
     let keys = keys.into_iter().map(|key| (edge.at, key)).collect();
-    let absent = missing(scope, parent, keys).await?.into_iter();
+    let absent = missing(scope, parent, keys, None).await?.into_iter();
     let absent: HashSet<Key> = absent.flat_map(|(_, keys)| keys).collect();
     let target = edge.target(parent).unwrap_or_default();
     let names_one = |child: &RawDocumentBuf| edge.keys(target, child).iter().any(|key| absent.contains(key));

@@ -21,6 +21,7 @@ use crate::store::each::Written;
 use crate::store::fields::{at, number, put};
 use crate::store::looked::Which;
 use crate::store::scope::{Scope, Statement};
+use crate::store::scopes::within;
 use crate::store::{batch, each};
 use crate::{Error, FanOut, Progress, Result};
 use futures::future::{try_join, try_join_all};
@@ -69,6 +70,16 @@ pub(crate) async fn sources(
     edge: &Edge,
     keys: impl IntoIterator<Item = &Key>,
 ) -> Result<HashMap<Key, Source>> {
+    sources_within(scope, edge, keys, None).await
+}
+
+/// Those of them that a further condition fits.
+pub(crate) async fn sources_within(
+    scope: &Scope<'_>,
+    edge: &Edge,
+    keys: impl IntoIterator<Item = &Key>,
+    condition: Option<Document>,
+) -> Result<HashMap<Key, Source>> {
     let Some(meta) = edge.targets.first().copied() else {
         return Ok(HashMap::new());
     };
@@ -76,10 +87,11 @@ pub(crate) async fn sources(
     fields_of_source(edge, &mut fields);
     let mut found = HashMap::new();
     for keys in key::chunks(keys) {
-        for document in scope
-            .every(meta, doc! { edge.by(): { "$in": keys } }, fields.clone())
-            .await?
-        {
+        let mut filter = doc! { edge.by(): { "$in": keys } };
+        if let Some(condition) = &condition {
+            filter = within(filter, condition);
+        }
+        for document in scope.every(meta, filter, fields.clone()).await? {
             if let Some(source) = Source::of(edge, &document) {
                 found.insert(Key::of_bson(&source.key), source);
             }

@@ -8,7 +8,7 @@ use crate::model::key::Key;
 use crate::own_fields::{COPIED, VERSION, name_of};
 use crate::plan::fields::ChangedFields;
 use crate::plan::touches::{Holds, Operand, Touches};
-use crate::rules::copy::deliver::{Source, sources, structs};
+use crate::rules::copy::deliver::{Source, sources_within, structs};
 use crate::rules::filling::{Inserts, NewDocuments, Replacing, Updating};
 use crate::rules::pending::first_version;
 use crate::store::batch::{by_ids, id};
@@ -65,7 +65,11 @@ async fn read(
     all.1.extend(left.map(|edge| edge.at));
     for (at, keys) in wanted {
         let Some(edge) = graph.edge(at) else { continue };
-        let mut found = sources(scope, edge, keys.keys()).await?;
+        let existing = edge
+            .targets
+            .first()
+            .and_then(|target| scope.odm.scope_of_existing(target));
+        let mut found = sources_within(scope, edge, keys.keys(), existing).await?;
         // Documents that the write inserts itself count as existing.
         let others = beside
             .iter()

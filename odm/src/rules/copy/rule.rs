@@ -12,7 +12,9 @@ use crate::own_fields::{COPIED, OPERATION, OWN, REVISION, VERSION};
 use crate::plan::fields::ChangedFields;
 use crate::plan::image::{Changed, Image};
 use crate::plan::operation::Write;
-use crate::rules::copy::deliver::{To, deliver, held, is_read_on, passed_on, pull, raise_counted, sources};
+use crate::rules::copy::deliver::{
+    To, deliver, held, is_read_on, passed_on, pull, raise_counted, sources_within,
+};
 use crate::rules::copy::fill;
 use crate::rules::copy::value::Copies;
 use crate::rules::derived::DerivedValue;
@@ -360,14 +362,18 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], pending: Pending
         let statements: Vec<Statement> = taken
             .iter()
             .flat_map(|(key, versions)| versions.iter().map(move |version| (key, *version)))
-            .map(|(key, version)| lock(doc! { edge.by(): key.to_bson(), VERSION: is_number(version) }))
+            .map(|(key, version)| {
+                let source = doc! { edge.by(): key.to_bson(), VERSION: is_number(version) };
+                lock(scope.odm.in_scope_of_existing(meta, source))
+            })
             .collect();
         if scope.update(meta, &statements).await? >= taken.len() as u64 {
             return Ok(false);
         }
     }
     lock_all(scope, edge, meta, taken.keys()).await?;
-    let there = sources(scope, edge, taken.keys()).await?;
+    let existing = scope.odm.scope_of_existing(meta);
+    let there = sources_within(scope, edge, taken.keys(), existing).await?;
     let gone: HashSet<&Key> = taken.keys().filter(|key| !there.contains_key(*key)).collect();
     let gone = new_among(scope, edge, gone, &holders).await?;
     if !gone.is_empty() {

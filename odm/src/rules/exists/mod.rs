@@ -129,7 +129,9 @@ impl Asked {
         for (meta, by, keys) in &self.columns {
             for keys in key::chunks(keys) {
                 queries.push(async move {
-                    let filter = doc! { *by: { "$in": keys } };
+                    let filter = scope
+                        .odm
+                        .in_scope_of_existing(meta, doc! { *by: { "$in": keys } });
                     let found = scope.find(meta, filter, [*by], None).await?;
                     Ok::<_, Error>(((meta.collection, *by), found))
                 });

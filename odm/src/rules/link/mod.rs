@@ -11,8 +11,9 @@ use crate::model::key::Key;
 use crate::plan::links::{Act, Answers, Effect, Node, Questions, missing};
 use crate::rules::effects::Effects;
 use crate::rules::library::Rewrite;
-use crate::store::batch::{by_ids, id};
+use crate::store::batch::{by_ids, by_ids_within, id};
 use crate::store::scope::{Scope, Statement};
+use crate::store::scopes::within;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -66,7 +67,8 @@ pub(crate) async fn apply(
         }
     }
     for (meta, effects) in collections {
-        let mut prepared = statements(graph, &effects, meta.version().is_some());
+        let existing = scope.odm.scope_of_existing(meta);
+        let mut prepared = statements(graph, &effects, meta.version().is_some(), existing.as_ref());
         let link = Rewrite::link(meta);
         for statement in &mut prepared.statements {
             further.complete(graph, link, &mut statement.update);
@@ -107,7 +109,9 @@ pub(crate) async fn have_room(
             continue;
         };
         holders.retain(|key, _| !is_inserted(edge.holder, key));
-        let found = by_ids(scope, edge.holder, holders.keys().copied(), [edge.root()]).await?;
+        let existing = scope.odm.scope_of_existing(edge.holder);
+        let keys = holders.keys().copied();
+        let found = by_ids_within(scope, edge.holder, keys, [edge.root()], existing.as_ref()).await?;
         let found: HashMap<Key, RawDocumentBuf> = found.into_iter().map(|one| (id(&one), one)).collect();
         let gone: Vec<Bson> = holders
             .iter()
@@ -162,9 +166,18 @@ pub(crate) struct Prepared {
 }
 
 /// As statements, with the removals first: they make room. `only_changed` says that a document which has a reference already is
-/// not among those that get it.
-pub(crate) fn statements(graph: &Graph, effects: &[&Effect], only_changed: bool) -> Prepared {
+/// not among those that get it; `existing` is the condition of documents that may get one.
+pub(crate) fn statements(
+    graph: &Graph,
+    effects: &[&Effect],
+    only_changed: bool,
+    existing: Option<&Document>,
+) -> Prepared {
     let mut prepared = Prepared::default();
+    let among_existing = |filter: Document| match existing {
+        Some(existing) => within(filter, existing),
+        None => filter,
+    };
     let edges: HashSet<usize> = effects.iter().map(|effect| effect.edge).collect();
     let mut edges: Vec<&Edge> = edges.into_iter().filter_map(|at| graph.edge(at)).collect();
     edges.sort_by_key(|edge| edge.at);
@@ -208,7 +221,7 @@ pub(crate) fn statements(graph: &Graph, effects: &[&Effect], only_changed: bool)
             let previous = previous.map_or(Bson::Null, |previous| previous.id);
             let links = list.into_iter().map(|effect| (&effect.target, &effect.holder));
             for (target, holders) in by_target(links) {
-                let filter = doc! { &edge.path: previous.clone() };
+                let filter = among_existing(doc! { &edge.path: previous.clone() });
                 prepared.add(&holders, &filter, &doc! { "$set": { &edge.path: target.id } });
             }
         }
@@ -224,7 +237,7 @@ pub(crate) fn statements(graph: &Graph, effects: &[&Effect], only_changed: bool)
                 filter.insert("$nor", vec![there.clone()]);
                 prepared.leave(&holders, there);
             }
-            prepared.add(&holders, &filter, &update);
+            prepared.add(&holders, &among_existing(filter), &update);
         }
     }
     prepared
@@ -342,11 +355,19 @@ async fn verify(
     let names: HashSet<&str> = wanted()
         .filter_map(|effect| Some(graph.edge(effect.edge)?.root()))
         .collect();
-    let found: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.into_iter(), names)
+    let found: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.iter().copied(), names)
         .await?
         .into_iter()
         .map(|document| (id(&document), document))
         .collect();
+    let existing: Option<HashSet<Key>> = match scope.odm.scope_of_existing(meta) {
+        None => None,
+        Some(existing) => {
+            let among = by_ids_within(scope, meta, keys.into_iter(), [], Some(&existing)).await?;
+            Some(among.iter().map(id).collect())
+        }
+    };
+    let exists = |key: &Key| existing.as_ref().is_none_or(|existing| existing.contains(key));
     let mut gone: Option<(&Edge, Vec<Bson>)> = None;
     let mut refused = None;
     for effect in wanted() {
@@ -356,18 +377,19 @@ async fn verify(
         else {
             continue;
         };
-        let Some(document) = found.get(&effect.holder.key) else {
+        let document = found.get(&effect.holder.key);
+        let mut values = document.into_iter().flat_map(|document| edge.values(document));
+        if values.any(|value| Key::of(value) == effect.target.key) {
+            continue;
+        }
+        if document.is_none() || !exists(&effect.holder.key) {
             let (named, ids) = gone.get_or_insert_with(|| (back, Vec::new()));
             if named.at == back.at && !ids.contains(&effect.holder.id) {
                 ids.push(effect.holder.id.clone());
             }
             continue;
-        };
-        if edge
-            .values(document)
-            .any(|value| Key::of(value) == effect.target.key)
-            || refused.is_some()
-        {
+        }
+        if refused.is_some() {
             continue;
         }
         refused = Some(match (edge.list, edge.max) {

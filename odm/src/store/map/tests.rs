@@ -71,6 +71,7 @@ const META: &DocumentMeta = &DocumentMeta {
     collation: None,
     expiry: None,
     append_only: false,
+    soft_delete: None,
     pre_and_post_images: false,
     bucket: None,
     extra: || false,

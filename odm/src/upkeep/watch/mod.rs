@@ -241,6 +241,7 @@ impl<E: Watched + 'static> Watch<E> {
         let asked = self.asked;
         let collection = asked.collection();
         let opened = async move {
+            asked.has_no_scope()?;
             let trace = Trace::new(collection, "watch");
             let started = async {
                 let (following, trips) = Following::start(asked, fresh).await?;

@@ -43,6 +43,25 @@ impl Asked {
         self.of.map_or("(all)", |meta| meta.collection)
     }
 
+    /// Refuses a stream of documents of which the handle sees a part: a deletion is shown without the document.
+    ///
+    /// # Errors
+    /// [`Error::Query`].
+    pub(super) fn has_no_scope(&self) -> Result<()> {
+        let is_scoped = |meta: &&'static DocumentMeta| {
+            self.odm.has_scope() && self.odm.scope_with_deleted(meta).is_some()
+        };
+        if !self.metas().iter().any(is_scoped) {
+            return Ok(());
+        }
+        Err(Error::Query {
+            collection: self.collection(),
+            message: "a change stream shows each deletion without its document, whatever the scope of the handle is: open it on a \
+                      handle without a scope, and give the filter to `watch`"
+                .to_owned(),
+        })
+    }
+
     fn metas(&self) -> Vec<&'static DocumentMeta> {
         match self.of {
             Some(meta) => vec![meta],

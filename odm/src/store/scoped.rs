@@ -1,0 +1,147 @@
+//! Checks documents and updates against the scope of a handle, and fills it in.
+
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::model::meta::Managed;
+use crate::model::names::meet;
+use crate::store::scopes::within;
+use crate::{Error, Odm, Result, bounds};
+use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocumentBuf};
+
+impl Odm {
+    /// The condition of the documents that this handle reads and updates, if it does not read and update all of them.
+    pub(crate) fn scope_of(&self, meta: &'static DocumentMeta) -> Option<Document> {
+        self.scopes().condition(meta, self.scopes().with_deleted)
+    }
+
+    /// The same of documents that count as existing, also where the handle reads deleted ones.
+    pub(crate) fn scope_of_existing(&self, meta: &'static DocumentMeta) -> Option<Document> {
+        self.scopes().condition(meta, false)
+    }
+
+    /// The same of documents of which some are deleted.
+    pub(crate) fn scope_with_deleted(&self, meta: &'static DocumentMeta) -> Option<Document> {
+        self.scopes().condition(meta, true)
+    }
+
+    /// Whether something is put into new documents of this type, or checked in them.
+    pub(crate) fn scopes_new(&self, meta: &'static DocumentMeta) -> bool {
+        !self.scopes().fields().is_empty()
+            || meta.soft_delete.is_some()
+            || meta.fields().iter().any(|field| field.managed == Managed::Scope)
+    }
+
+    /// A condition within the scope of this handle.
+    pub(crate) fn in_scope(&self, meta: &'static DocumentMeta, filter: Document) -> Document {
+        match self.scope_of(meta) {
+            Some(scope) => within(filter, &scope),
+            None => filter,
+        }
+    }
+
+    /// A condition on documents that count as existing.
+    pub(crate) fn in_scope_of_existing(&self, meta: &'static DocumentMeta, filter: Document) -> Document {
+        match self.scope_of_existing(meta) {
+            Some(scope) => within(filter, &scope),
+            None => filter,
+        }
+    }
+
+    /// Whether the documents of this handle have values in some field that the handle knows.
+    pub(crate) fn has_scope(&self) -> bool {
+        !self.scopes().fields().is_empty()
+    }
+
+    /// Puts the values of the scope into a new document, or into one that replaces another.
+    ///
+    /// # Errors
+    /// [`Error::OutOfScope`] where it has another value already, or a field of a scope is missing; where it is marked as deleted. What
+    /// its bounds say of a document that was completed.
+    pub(crate) fn put_scope(&self, meta: &'static DocumentMeta, document: &mut RawDocumentBuf) -> Result<()> {
+        if let Some(name) = meta.soft_delete
+            && let Some(value) = document.get(name).ok().flatten()
+            && value != RawBsonRef::Null
+        {
+            return Err(self.out_of_scope(meta, name, owned(value)));
+        }
+        let mut is_completed = false;
+        for (name, value) in self.scopes().of(meta) {
+            match document.get(name).ok().flatten() {
+                Some(given) => {
+                    let given = owned(given);
+                    if !is_same(given.as_ref(), value) {
+                        return Err(self.out_of_scope(meta, name, given));
+                    }
+                }
+                None => {
+                    let (Ok(value), Ok(key)) = (
+                        RawBson::try_from(value.clone()),
+                        mongodb::bson::raw::CString::try_from(name.as_str()),
+                    ) else {
+                        return Err(self.out_of_scope(meta, name, None));
+                    };
+                    document.append(key, value);
+                    is_completed = true;
+                }
+            }
+        }
+        let mut declared = meta
+            .fields()
+            .iter()
+            .filter(|field| field.managed == Managed::Scope);
+        if let Some(field) = declared.find(|field| document.get(field.name).ok().flatten().is_none()) {
+            return Err(self.out_of_scope(meta, field.name, None));
+        }
+        if is_completed {
+            bounds::document(meta, document)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses an update that changes a field of the scope, or the time of a deletion.
+    ///
+    /// # Errors
+    /// [`Error::OutOfScope`].
+    pub(crate) fn keeps_scope(&self, meta: &'static DocumentMeta, update: &Document) -> Result<()> {
+        if self.scopes().fields().is_empty() && meta.soft_delete.is_none() {
+            return Ok(());
+        }
+        let changed = update.values().filter_map(Bson::as_document);
+        // A renamed field is changed under its new name, too.
+        let renamed = update.get_document("$rename").into_iter().flatten();
+        let renamed = renamed.filter_map(|(_, name)| Some((name.as_str()?, &Bson::Null)));
+        let changed = changed
+            .flat_map(Document::iter)
+            .map(|(name, value)| (name.as_str(), value));
+        for (changed, value) in changed.chain(renamed) {
+            if let Some(name) = meta.soft_delete.filter(|name| meet(changed, name)) {
+                return Err(self.out_of_scope(meta, name, Some(value.clone())));
+            }
+            for (name, own) in self.scopes().of(meta).filter(|(name, _)| meet(changed, name)) {
+                if changed != name || !is_same(Some(value), own) {
+                    return Err(self.out_of_scope(meta, name, Some(value.clone())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn out_of_scope(&self, meta: &'static DocumentMeta, name: &str, given: Option<Bson>) -> Error {
+        let own = self.scopes().of(meta).find(|(field, _)| field == name);
+        Error::OutOfScope {
+            collection: meta.collection,
+            field: name.to_owned(),
+            given: given.map(Box::new),
+            scope: own.map(|(_, value)| Box::new(value.clone())),
+        }
+    }
+}
+
+fn owned(value: RawBsonRef<'_>) -> Option<Bson> {
+    crate::model::encode::owned(value).ok()
+}
+
+/// As the server compares: whole numbers of different types may be equal.
+fn is_same(given: Option<&Bson>, own: &Bson) -> bool {
+    given.is_some_and(|given| Key::of_bson(given) == Key::of_bson(own))
+}

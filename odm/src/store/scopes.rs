@@ -1,0 +1,110 @@
+//! The conditions that hold for all reads and writes of a handle: its scope, and that a document is not deleted.
+
+use crate::model::document::DocumentMeta;
+use crate::model::shape;
+use mongodb::bson::{Bson, Document, doc};
+use std::sync::Arc;
+
+/// The scope of a handle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scopes {
+    /// Top-level fields, each with its value in all documents that have the field.
+    fields: Option<Arc<Vec<(String, Bson)>>>,
+    pub(crate) with_deleted: bool,
+}
+
+impl Scopes {
+    pub(crate) fn with(&self, mut more: Vec<(String, Bson)>) -> Scopes {
+        more.extend(self.fields().iter().cloned());
+        Scopes {
+            fields: Some(Arc::new(more)),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn with_deleted(&self) -> Scopes {
+        Scopes {
+            with_deleted: true,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn fields(&self) -> &[(String, Bson)] {
+        self.fields.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// Those of the fields that documents of a type have.
+    pub(crate) fn of<'s>(&'s self, meta: &'static DocumentMeta) -> impl Iterator<Item = &'s (String, Bson)> {
+        let has = move |name: &str| shape::within((meta.shape)(), name).is_some();
+        self.fields().iter().filter(move |(name, _)| has(name))
+    }
+
+    /// The condition of documents in the scope, if there is one.
+    pub(crate) fn condition(&self, meta: &'static DocumentMeta, with_deleted: bool) -> Option<Document> {
+        if self.fields.is_none() && meta.soft_delete.is_none() {
+            return None;
+        }
+        let mut condition = Document::new();
+        for (name, value) in self.of(meta) {
+            match condition.contains_key(name) {
+                // Of one scope within another the documents have both values.
+                true if demands(&condition, name) == Some(value) => {}
+                true => condition = within(condition, &doc! { name: { "$eq": value } }),
+                false => drop(condition.insert(name, doc! { "$eq": value })),
+            }
+        }
+        if let Some(name) = meta.soft_delete.filter(|_| !with_deleted) {
+            condition.insert(name, Bson::Null);
+        }
+        (!condition.is_empty()).then_some(condition)
+    }
+}
+
+fn demands<'c>(condition: &'c Document, name: &str) -> Option<&'c Bson> {
+    condition.get_document(name).ok()?.get("$eq")
+}
+
+/// A condition, and that of a scope. Where no name meets one of the other's they stand side by side, in which an index that is
+/// partial by the scope is found.
+pub(crate) fn within(mut filter: Document, scope: &Document) -> Document {
+    let mut rest = Vec::new();
+    for (name, value) in scope {
+        match filter.get(name) {
+            Some(same) if same == value => {}
+            Some(_) => rest.push(Bson::from(doc! { name: value.clone() })),
+            None => drop(filter.insert(name, value.clone())),
+        }
+    }
+    if !rest.is_empty() {
+        match filter.get_mut("$and") {
+            Some(Bson::Array(all)) => all.extend(rest),
+            _ => drop(filter.insert("$and", rest)),
+        }
+    }
+    filter
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_stands_beside_a_condition_or_behind_it() {
+        let scope = doc! { "tenant": { "$eq": 1 }, "deleted_at": null };
+        assert_eq!(
+            within(doc! { "_id": 7 }, &scope),
+            doc! { "_id": 7, "tenant": { "$eq": 1 }, "deleted_at": null }
+        );
+        // The same condition is not repeated.
+        let twice = within(within(doc! { "_id": 7 }, &scope), &scope);
+        assert_eq!(twice, within(doc! { "_id": 7 }, &scope));
+        assert_eq!(
+            within(doc! { "tenant": { "$gt": 0 }, "$and": [{ "a": 1 }] }, &scope),
+            doc! { "tenant": { "$gt": 0 }, "$and": [{ "a": 1 }, { "tenant": { "$eq": 1 } }], "deleted_at": null }
+        );
+        assert_eq!(
+            within(doc! { "$or": [{ "tenant": 2 }, { "a": 1 }] }, &scope),
+            doc! { "$or": [{ "tenant": 2 }, { "a": 1 }], "tenant": { "$eq": 1 }, "deleted_at": null }
+        );
+    }
+}
