@@ -210,6 +210,7 @@ fn each_row_of_the_pages_is_that_of_one_check() {
         include_str!("commits.rs"),
         include_str!("deletions.rs"),
         include_str!("followed.rs"),
+        include_str!("kept.rs"),
         include_str!("layers.rs"),
         include_str!("leases.rs"),
         include_str!("parents.rs"),

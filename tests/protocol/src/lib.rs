@@ -21,6 +21,8 @@ mod deletions;
 #[cfg(test)]
 mod followed;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod leases;

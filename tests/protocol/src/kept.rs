@@ -1,0 +1,454 @@
+//! A deletion that keeps its documents, and their restoration.
+//!
+//! A document at the top has children, which its deletion deletes with it. All get the id of the deletion, by which a restoration finds
+//! them. Clients delete and restore the document at the same time, and insert further children.
+//!
+//! The steps in the code: `Tree::grow`, `begin`, `delete_levels`, `delete` and `compare`, `restore_deletion` and `end_restoration`, in
+//! `engine/delete/kept.rs`; `exists::before` and `recheck::after` (a new child).
+//!
+//! Left out: a process that dies between its last step and the comparison, and two restorations and two deletions of one document at
+//! once, after which a child may have an id that is not that of its parent.
+
+use crate::checking::{fails, holds};
+use stateright::{Model, Property};
+
+const CHILDREN: usize = 2;
+
+/// The id of an earlier deletion of one child alone.
+const OWN: u8 = 9;
+
+/// A part of the protocol that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Safeguard {
+    /// `Tree::compare`: a deletion looks for children that have come meanwhile.
+    LookAfterDeletion,
+    /// `Tree::begin`: a second deletion takes the id of the first.
+    OneId,
+    /// `recheck::after`: a child looks for its parent again.
+    LookAfterInsert,
+    /// `RESTORING`: the id of a deletion that is restored is no id of a deletion any more.
+    AnotherName,
+    /// A deletion takes the id of a restoration that was interrupted.
+    InterruptedRestoration,
+    /// A restoration looks whether the document was deleted meanwhile.
+    LookAfterRestoration,
+    /// A deletion restores what it has deleted of a document that was restored meanwhile.
+    RestoredAgain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Work {
+    Delete,
+    Restore,
+    /// Inserts this child.
+    Come(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum At {
+    Start,
+    /// The id of the deletion, and the children that were found.
+    Begins(u8, [bool; CHILDREN]),
+    /// The same, and the next child.
+    DeletesChild(u8, [bool; CHILDREN], usize),
+    DeletesTop(u8),
+    /// The children have to be as the document at the top is.
+    Compares(u8),
+    DeletesLate(u8, [bool; CHILDREN], usize),
+    RestoresLate(u8, usize),
+    RestoresTop(u8),
+    RestoresChild(u8, usize),
+    Ends(u8),
+    Inserts,
+    ChecksAgain,
+    Done,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Document {
+    is_deleted: bool,
+    /// The id of its deletion; 0 where it has none.
+    deletion: u8,
+    /// The id of the deletion that is being restored.
+    restoring: u8,
+}
+
+const THERE: Document = Document {
+    is_deleted: false,
+    deletion: 0,
+    restoring: 0,
+};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    top: Document,
+    children: [Option<Document>; CHILDREN],
+    last: u8,
+    at: Vec<At>,
+}
+
+impl State {
+    fn not_deleted(&self) -> [bool; CHILDREN] {
+        self.children
+            .map(|child| child.is_some_and(|child| !child.is_deleted))
+    }
+
+    fn restore_child(&mut self, child: usize, id: u8) {
+        if let Some(child) = &mut self.children[child]
+            && child.is_deleted
+            && child.deletion == id
+        {
+            *child = THERE;
+        }
+    }
+
+    fn have_returned(&self) -> bool {
+        self.at.iter().all(|at| *at == At::Done)
+    }
+
+    fn delete_child(&mut self, child: usize, id: u8) {
+        if let Some(child) = self.children[child].as_mut().filter(|child| !child.is_deleted) {
+            child.is_deleted = true;
+            child.deletion = id;
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    top: Document,
+    children: [Option<Document>; CHILDREN],
+    processes: Vec<Work>,
+    without: Option<Safeguard>,
+}
+
+impl Kept {
+    fn has(&self, safeguard: Safeguard) -> bool {
+        self.without != Some(safeguard)
+    }
+
+    /// The next step of a process; `None` where it has returned.
+    fn step(&self, state: &State, process: usize, work: Work) -> Option<State> {
+        let mut next = state.clone();
+        next.at[process] = match (state.at[process], work) {
+            (At::Done, _) => return None,
+            (At::Start, Work::Delete) if state.top.is_deleted => At::Done,
+            (At::Start, Work::Delete) => {
+                next.last += 1;
+                let id = match (state.top.deletion, state.top.restoring) {
+                    (0, id) if id != 0 && self.has(Safeguard::InterruptedRestoration) => id,
+                    (0, _) => next.last,
+                    (id, _) => id,
+                };
+                match state.not_deleted() {
+                    found if found.contains(&true) => At::Begins(id, found),
+                    _ => At::DeletesTop(id),
+                }
+            }
+            (At::Begins(..), _) if state.top.is_deleted => At::Done,
+            (At::Begins(id, found), _) => match state.top.deletion {
+                0 => {
+                    next.top.deletion = id;
+                    At::DeletesChild(id, found, 0)
+                }
+                other if self.has(Safeguard::OneId) => At::DeletesChild(other, found, 0),
+                _ => {
+                    next.top.deletion = id;
+                    At::DeletesChild(id, found, 0)
+                }
+            },
+            (At::DeletesChild(id, found, child), _) => {
+                if found[child] {
+                    next.delete_child(child, id);
+                }
+                match child + 1 {
+                    CHILDREN => At::DeletesTop(id),
+                    child => At::DeletesChild(id, found, child),
+                }
+            }
+            (At::DeletesTop(_), _) if state.top.is_deleted => At::Done,
+            (At::DeletesTop(id), _) => {
+                next.top.is_deleted = true;
+                next.top.deletion = id;
+                if self.has(Safeguard::LookAfterDeletion) {
+                    At::Compares(id)
+                } else {
+                    At::Done
+                }
+            }
+            (At::Compares(id), _) => {
+                let found = state.not_deleted();
+                let is_of = |child: &Document| child.is_deleted && child.deletion == id;
+                if state.top.is_deleted && found.contains(&true) {
+                    At::DeletesLate(state.top.deletion, found, 0)
+                } else if !state.top.is_deleted
+                    && state.children.iter().flatten().any(is_of)
+                    && self.has(Safeguard::RestoredAgain)
+                {
+                    At::RestoresLate(id, 0)
+                } else {
+                    At::Ends(id)
+                }
+            }
+            (At::DeletesLate(id, found, child), _) => {
+                if found[child] {
+                    next.delete_child(child, id);
+                }
+                match child + 1 {
+                    CHILDREN => At::Compares(id),
+                    child => At::DeletesLate(id, found, child),
+                }
+            }
+            (At::RestoresLate(id, child), _) => {
+                next.restore_child(child, id);
+                match child + 1 {
+                    CHILDREN => At::Compares(id),
+                    child => At::RestoresLate(id, child),
+                }
+            }
+            (At::Start, Work::Restore) => match (state.top.deletion, state.top.restoring) {
+                (0, 0) => At::Done,
+                (0, id) => At::RestoresChild(id, 0),
+                (id, _) => At::RestoresTop(id),
+            },
+            (At::RestoresTop(id), _) if state.top.deletion != id => At::Done,
+            (At::RestoresTop(id), _) => {
+                next.top.is_deleted = false;
+                if self.has(Safeguard::AnotherName) {
+                    next.top.deletion = 0;
+                    next.top.restoring = id;
+                }
+                At::RestoresChild(id, 0)
+            }
+            (At::RestoresChild(id, child), _) => {
+                next.restore_child(child, id);
+                match child + 1 {
+                    CHILDREN if self.has(Safeguard::LookAfterRestoration) => At::Compares(id),
+                    CHILDREN => At::Ends(id),
+                    child => At::RestoresChild(id, child),
+                }
+            }
+            (At::Ends(_), Work::Delete) => At::Done,
+            (At::Ends(id), _) => {
+                if next.top.restoring == id {
+                    next.top.restoring = 0;
+                }
+                if !self.has(Safeguard::AnotherName) && next.top.deletion == id {
+                    next.top.deletion = 0;
+                }
+                At::Done
+            }
+            (At::Start, Work::Come(_)) if state.top.is_deleted => At::Done,
+            (At::Start, Work::Come(_)) => At::Inserts,
+            (At::Inserts, Work::Come(child)) => {
+                next.children[child] = Some(THERE);
+                if self.has(Safeguard::LookAfterInsert) {
+                    At::ChecksAgain
+                } else {
+                    At::Done
+                }
+            }
+            (At::ChecksAgain, Work::Come(child)) => {
+                if state.top.is_deleted {
+                    next.children[child] = None;
+                }
+                At::Done
+            }
+            (At::Inserts | At::ChecksAgain, _) => return None,
+        };
+        Some(next)
+    }
+}
+
+const NO_ORPHAN: &str = "no child is left without its parent";
+const EXACT: &str = "a restoration brings back all that its deletion took";
+const ALONE: &str = "a child that was deleted by itself stays deleted";
+const FINDS: &str = "a deleted document can be restored";
+const DELETED: &str = "the document is deleted";
+const RESTORED: &str = "the document is there";
+
+impl Model for Kept {
+    type State = State;
+    type Action = (usize, Work, At);
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            top: self.top,
+            children: self.children,
+            last: 0,
+            at: vec![At::Start; self.processes.len()],
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Self::Action>) {
+        let works = self.processes.iter().enumerate();
+        actions.extend(works.map(|(process, work)| (process, *work, state.at[process])));
+    }
+
+    fn next_state(&self, state: &State, (process, work, _): Self::Action) -> Option<State> {
+        self.step(state, process, work)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(NO_ORPHAN, |_, state: &State| {
+                !state.have_returned() || !state.top.is_deleted || !state.not_deleted().contains(&true)
+            }),
+            Property::always(EXACT, |_, state: &State| {
+                let brought_back = |child: Document| !child.is_deleted || child.deletion == OWN;
+                !state.have_returned()
+                    || state.top.is_deleted
+                    || state.top.deletion != 0
+                    || state.children.iter().flatten().all(|child| brought_back(*child))
+            }),
+            Property::always(ALONE, |model: &Kept, state: &State| {
+                let was = |child: &Option<Document>| child.is_some_and(|child| child.deletion == OWN);
+                let mut both = model.children.iter().zip(&state.children);
+                both.all(|(before, now)| !was(before) || before == now)
+            }),
+            Property::always(FINDS, |_, state: &State| {
+                !state.have_returned() || !state.top.is_deleted || state.top.deletion != 0
+            }),
+            Property::sometimes(DELETED, |_, state: &State| {
+                state.have_returned() && state.top.is_deleted
+            }),
+            Property::sometimes(RESTORED, |_, state: &State| {
+                state.have_returned() && !state.top.is_deleted
+            }),
+        ]
+    }
+}
+
+fn kept(top: Document, children: [Option<Document>; CHILDREN], processes: &[Work]) -> Kept {
+    Kept {
+        top,
+        children,
+        processes: processes.to_vec(),
+        without: None,
+    }
+}
+
+fn deleted(deletion: u8) -> Document {
+    Document {
+        is_deleted: true,
+        deletion,
+        restoring: 0,
+    }
+}
+
+/// Two deletions, and a restoration.
+fn twice() -> Kept {
+    use Work::{Delete, Restore};
+    kept(THERE, [Some(THERE), Some(THERE)], &[Delete, Delete, Restore])
+}
+
+/// A deletion to which a child comes.
+fn late() -> Kept {
+    use Work::{Come, Delete, Restore};
+    kept(THERE, [Some(THERE), None], &[Delete, Come(1), Restore])
+}
+
+/// A deletion while an earlier one is restored.
+fn meanwhile() -> Kept {
+    use Work::{Delete, Restore};
+    kept(
+        deleted(5),
+        [Some(deleted(5)), Some(deleted(5))],
+        &[Restore, Delete, Restore],
+    )
+}
+
+/// A restoration was interrupted.
+fn half_restored() -> Kept {
+    use Work::{Delete, Restore};
+    let top = Document {
+        restoring: 5,
+        ..THERE
+    };
+    kept(top, [Some(deleted(5)), Some(THERE)], &[Restore, Delete, Restore])
+}
+
+#[test]
+fn deletions_that_keep_documents() {
+    use Work::{Come, Delete, Restore};
+    let begun = Document { deletion: 5, ..THERE };
+    for (name, model) in [
+        ("kept: two deletions, a restoration", twice()),
+        ("kept: a deletion, a new child, a restoration", late()),
+        ("kept: a deletion while another one is restored", meanwhile()),
+        (
+            "kept: two deletions, a restoration, a new child",
+            kept(THERE, [Some(THERE), None], &[Delete, Restore, Delete, Come(1)]),
+        ),
+        (
+            "kept: an interrupted deletion is repeated and restored",
+            kept(
+                begun,
+                [Some(deleted(5)), Some(THERE)],
+                &[Delete, Restore, Come(1)],
+            ),
+        ),
+        ("kept: an interrupted restoration is repeated", half_restored()),
+        (
+            "kept: a child was deleted by itself before",
+            kept(
+                THERE,
+                [Some(deleted(OWN)), Some(THERE)],
+                &[Delete, Restore, Restore],
+            ),
+        ),
+    ] {
+        holds(name, model);
+    }
+}
+
+#[test]
+fn each_safeguard_of_a_kept_deletion_is_needed() {
+    for (name, safeguard, model, property) in [
+        (
+            "search for children after a deletion that keeps documents",
+            Safeguard::LookAfterDeletion,
+            late(),
+            NO_ORPHAN,
+        ),
+        (
+            "one id for two deletions of a document",
+            Safeguard::OneId,
+            twice(),
+            EXACT,
+        ),
+        (
+            "check of a kept parent after an insert",
+            Safeguard::LookAfterInsert,
+            late(),
+            NO_ORPHAN,
+        ),
+        (
+            "another name for the id of a deletion that is restored",
+            Safeguard::AnotherName,
+            meanwhile(),
+            FINDS,
+        ),
+        (
+            "restoring late deletions of a restored document",
+            Safeguard::RestoredAgain,
+            meanwhile(),
+            EXACT,
+        ),
+        (
+            "the id of an interrupted restoration for the next deletion",
+            Safeguard::InterruptedRestoration,
+            half_restored(),
+            EXACT,
+        ),
+        (
+            "look at the document after its restoration",
+            Safeguard::LookAfterRestoration,
+            meanwhile(),
+            NO_ORPHAN,
+        ),
+    ] {
+        let without = Some(safeguard);
+        fails(name, Kept { without, ..model }, property);
+    }
+}
