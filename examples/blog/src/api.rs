@@ -4,8 +4,11 @@ use crate::metrics::Metrics;
 use crate::model::{Author, Byline, Comment, NewAuthor, NewPost, Post};
 use crate::problem::Problem;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{MatchedPath, Path, Query, RawQuery, Request, State};
+use axum::extract::{
+    FromRequestParts, MatchedPath, Path, Query, RawQuery, Request, State,
+};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, put};
@@ -29,6 +32,7 @@ pub fn router(app: App) -> Router {
     Router::new()
         .route("/authors/{handle}", author)
         .route("/posts/{slug}", get(post).put(put_post).delete(delete_post))
+        .route("/posts/{slug}/restore", axum::routing::post(restore_post))
         .route("/posts/{slug}/comments", get(comments))
         .route("/posts/{slug}/comments/{id}", put(put_comment))
         .route("/feed", get(feed))
@@ -37,6 +41,23 @@ pub fn router(app: App) -> Router {
         .route("/metrics", get(metrics))
         .layer(from_fn(traced))
         .with_state(app)
+}
+
+/// The handle of the site that a request names by its header `x-site`: it reads and
+/// writes the documents of that site alone.
+struct Site(Odm);
+
+impl FromRequestParts<App> for Site {
+    type Rejection = Problem;
+
+    async fn from_request_parts(
+        request: &mut Parts,
+        app: &App,
+    ) -> Result<Site, Problem> {
+        let site = request.headers.get("x-site");
+        let site = site.and_then(|name| name.to_str().ok()).unwrap_or("main");
+        Ok(Site(app.odm.scoped::<Post>(|p| p.site.eq(site))?))
+    }
 }
 
 /// The span of a request, in which the library's spans are.
@@ -92,22 +113,19 @@ impl From<Author> for AuthorPage {
 }
 
 /// One read: the count and the newest posts are in the author.
-async fn author(
-    State(app): State<App>,
-    Path(handle): Path<String>,
-) -> Answer<AuthorPage> {
-    let author = app.odm.collection::<Author>().get(handle.as_str()).await?;
+async fn author(Site(odm): Site, Path(handle): Path<String>) -> Answer<AuthorPage> {
+    let author = odm.collection::<Author>().get(handle.as_str()).await?;
     Ok(Json(author.ok_or_else(missing)?.into()))
 }
 
 /// Creates an author, or changes the name: in all posts and comments too.
 async fn put_author(
-    State(app): State<App>,
+    Site(odm): Site,
     Path(handle): Path<String>,
     body: Body<AuthorBody>,
 ) -> Answer<AuthorPage> {
     let Json(AuthorBody { name }) = body?;
-    let authors = app.odm.collection::<Author>();
+    let authors = odm.collection::<Author>();
     let new = NewAuthor { handle: handle.clone(), name: name.clone() };
     let author = match authors.insert(new).await {
         Err(odm::Error::DuplicateKey { .. }) => {
@@ -121,10 +139,10 @@ async fn put_author(
 
 /// Refused while there are posts or comments of the author (`restrict`).
 async fn delete_author(
-    State(app): State<App>,
+    Site(odm): Site,
     Path(handle): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    app.odm.collection::<Author>().delete(handle.as_str()).await?;
+    odm.collection::<Author>().delete(handle.as_str()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 // ANCHOR_END: authors
@@ -176,23 +194,20 @@ impl From<Post> for PostPage {
     }
 }
 
-async fn post(
-    State(app): State<App>,
-    Path(slug): Path<String>,
-) -> Answer<PostPage> {
-    let post = app.odm.collection::<Post>().get(slug.as_str()).await?;
+async fn post(Site(odm): Site, Path(slug): Path<String>) -> Answer<PostPage> {
+    let post = odm.collection::<Post>().get(slug.as_str()).await?;
     Ok(Json(post.ok_or_else(missing)?.into()))
 }
 
 /// Creates a post, or changes it. With a version, only the post that the client has
 /// read is changed.
 async fn put_post(
-    State(app): State<App>,
+    Site(odm): Site,
     Path(slug): Path<String>,
     body: Body<PostBody>,
 ) -> Answer<PostPage> {
     let Json(PostBody { author, title, text, version }) = body?;
-    let posts = app.odm.collection::<Post>();
+    let posts = odm.collection::<Post>();
     let author = Ref::<Author>::new(author);
     let update = match version {
         Some(version) => {
@@ -228,13 +243,24 @@ async fn put_post(
     Ok(Json(changed.ok_or_else(missing)?.into()))
 }
 
-/// Deletes a post with its comments: the buckets are deleted with their parent.
+/// Deletes a post, and keeps it: `restore` brings it back with its comments.
 async fn delete_post(
-    State(app): State<App>,
+    Site(odm): Site,
     Path(slug): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    app.odm.collection::<Post>().delete(slug.as_str()).await?;
+    odm.collection::<Post>().delete(slug.as_str()).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Brings a deleted post back. A request that is sent again finds it there.
+async fn restore_post(
+    Site(odm): Site,
+    Path(slug): Path<String>,
+) -> Answer<PostPage> {
+    let posts = odm.collection::<Post>();
+    posts.restore(slug.as_str()).await?;
+    let post = posts.get(slug.as_str()).await?;
+    Ok(Json(post.ok_or_else(missing)?.into()))
 }
 // ANCHOR_END: posts
 
@@ -258,13 +284,18 @@ struct PageNumber {
     page: Option<i32>,
 }
 
-/// A page of comments is one document.
+/// A page of comments is one document. Comments belong to no site by themselves, so
+/// the post is looked for first.
 async fn comments(
-    State(app): State<App>,
+    Site(odm): Site,
     Path(slug): Path<String>,
     Query(PageNumber { page }): Query<PageNumber>,
 ) -> Answer<Vec<CommentLine>> {
-    let comments = app.odm.buckets::<Comment>();
+    let post = odm.collection::<Post>().find(|p| p.slug.eq(slug.as_str()));
+    if !post.exists().await? {
+        return Err(missing());
+    }
+    let comments = odm.buckets::<Comment>();
     let page = comments.page(slug.as_str(), page.unwrap_or(1)).await?;
     let lines = page.into_iter().map(|comment| CommentLine {
         id: comment.id.to_hex(),
@@ -278,7 +309,7 @@ async fn comments(
 /// Adds a comment. A request that is sent again adds it once: the client chooses
 /// the id, and two transactions that add it write the same bucket.
 async fn put_comment(
-    State(app): State<App>,
+    Site(odm): Site,
     Path((slug, id)): Path<(String, String)>,
     body: Body<CommentBody>,
 ) -> Result<StatusCode, Problem> {
@@ -289,8 +320,7 @@ async fn put_comment(
     let post = Ref::<Post>::new(slug);
     let (by, name, at) = (Ref::new(by), String::new(), DateTime::now());
     let comment = Comment { id, by, name, text, at }; // the name is filled in
-    let is_new = app
-        .odm
+    let is_new = odm
         .transaction(async |tx| {
             let comments = tx.buckets::<Comment>();
             let of_post = comments.collection().find(|b| b.post.eq(post.clone()));
@@ -350,12 +380,9 @@ struct FeedLine {
 
 /// The newest posts, or those that the request asks for. Each page begins where the
 /// last one ended, in both directions, by the index.
-async fn feed(
-    State(app): State<App>,
-    RawQuery(query): RawQuery,
-) -> Answer<FeedPage> {
+async fn feed(Site(odm): Site, RawQuery(query): RawQuery) -> Answer<FeedPage> {
     let feed = Feed::parse(&query.unwrap_or_default())?;
-    let posts = app.odm.collection::<Post>();
+    let posts = odm.collection::<Post>();
     let newest = posts.find_all().sort(|p| p.at.desc()).select::<Headline>();
     let page = newest.request(feed).page(20).await?;
     let lines = page.items.into_iter().map(|post| FeedLine {

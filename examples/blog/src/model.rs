@@ -12,6 +12,9 @@ pub struct Author {
     #[serde(rename = "_id")]
     #[field(min_len = 1, max_len = 40)]
     pub handle: String,
+    /// The site that the request names: no handler sets it.
+    #[field(scope, max_len = 40)]
+    pub site: String,
     #[field(min_len = 1, max_len = 60)]
     pub name: String,
     #[computed(count = Post)]
@@ -22,15 +25,19 @@ pub struct Author {
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "posts", version, index(fields(at, slug)))]
+#[document(collection = "posts", version, soft_delete)]
+#[document(index(fields(site, at, slug)))]
 pub struct Post {
     #[serde(rename = "_id")]
     #[field(min_len = 1, max_len = 80)]
     pub slug: String,
+    #[field(scope, max_len = 40)]
+    pub site: String,
     #[field(min_len = 1, max_len = 120)]
     pub title: String,
     #[field(max_len = 20_000)]
     pub text: String,
+    #[index]
     pub at: DateTime,
     /// The name is a copy, so that the feed needs no join.
     #[parent_ref(order(-at), on_delete = restrict)]
@@ -39,6 +46,7 @@ pub struct Post {
     #[computed(sum = CommentBucket.count)]
     pub comments: i64,
     pub version: i64,
+    pub deleted_at: Option<DateTime>,
 }
 
 /// Fifty comments of a post are one document, a `CommentBucket`.

@@ -255,7 +255,7 @@ struct Reply {
 
 /// One request on a connection of its own. An error where the answer did not arrive whole.
 async fn request(
-    addr: SocketAddr,
+    (addr, site): (SocketAddr, &str),
     method: &str,
     path: &str,
     body: &Value,
@@ -264,7 +264,7 @@ async fn request(
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let mut stream = TcpStream::connect(addr).await?;
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: blog\r\nConnection: close\r\nContent-Type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: blog\r\nX-Site: {site}\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
@@ -295,6 +295,8 @@ async fn request(
 #[derive(Clone)]
 struct Http {
     addr: watch::Receiver<SocketAddr>,
+    /// The site of its requests.
+    site: &'static str,
 }
 
 impl Http {
@@ -305,9 +307,8 @@ impl Http {
         loop {
             attempts += 1;
             let addr = *self.addr.borrow();
-            let one =
-                tokio::time::timeout(PATIENCE, request(addr, method, path, &body))
-                    .await;
+            let one = request((addr, self.site), method, path, &body);
+            let one = tokio::time::timeout(PATIENCE, one).await;
             match one {
                 Ok(Ok(reply)) if reply.status != 503 => return (reply, attempts),
                 _ => tokio::time::sleep(Duration::from_millis(25)).await,
@@ -338,7 +339,8 @@ struct Known {
     name: String,
     /// Its posts, by slug.
     titles: BTreeMap<String, String>,
-    deleted: BTreeSet<String>,
+    /// Its deleted posts, with their titles.
+    deleted: BTreeMap<String, String>,
     /// The acknowledged comments of this client, by their id, with the post.
     comments: BTreeMap<String, String>,
     requests: u64,
@@ -402,8 +404,18 @@ async fn client(
                 assert_eq!(reply.status, 204, "{}", reply.body);
                 count(&mut known, attempts);
                 posts.lock().expect("not poisoned").retain(|post| *post != slug);
-                known.titles.remove(&slug);
-                known.deleted.insert(slug);
+                known.deleted.extend(known.titles.remove_entry(&slug));
+            }
+            5 if !known.deleted.is_empty() => {
+                let (slug, title) =
+                    known.deleted.pop_first().expect("a deleted post");
+                let (reply, attempts) = http
+                    .send("POST", &format!("/posts/{slug}/restore"), Value::Null)
+                    .await;
+                assert_eq!(reply.status, 200, "{}", reply.body);
+                count(&mut known, attempts);
+                known.titles.insert(slug.clone(), title);
+                posts.lock().expect("not poisoned").push(slug);
             }
             _ => {
                 let slug = {
@@ -513,7 +525,7 @@ async fn compare(http: &Http, known: &[Known]) {
                 "a copied name is stale"
             );
         }
-        for slug in &known.deleted {
+        for slug in known.deleted.keys() {
             let (reply, _) =
                 http.send("GET", &format!("/posts/{slug}"), Value::Null).await;
             assert_eq!(reply.status, 404, "{slug} is there again");
@@ -578,7 +590,7 @@ fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_the_end(
         }
         let mut service = Service::start(&proxy.uri, 0).await;
         let (addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen };
+        let http = Http { addr: seen, site: "main" };
         let posts = Mutex::new(Vec::new());
         let until = Instant::now() + LONG;
         let clients = (0..CLIENTS).map(|n| client(n, http.clone(), &posts, until));
@@ -638,7 +650,7 @@ fn the_feed_pages_in_both_directions() {
     run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen };
+        let http = Http { addr: seen, site: "main" };
         for author in ["kate", "trekkie"] {
             let name = json!({ "name": author });
             http.ok("PUT", &format!("/authors/{author}"), name).await;
@@ -675,11 +687,63 @@ fn the_feed_pages_in_both_directions() {
 }
 
 #[odm_tests::test]
+fn a_site_has_posts_of_its_own_and_deleted_ones_come_back() {
+    run(with_database(async |proxy| {
+        let service = Service::start(&proxy.uri, 1_000).await;
+        let (_addr, seen) = watch::channel(service.addr);
+        let http = Http { addr: seen.clone(), site: "main" };
+        let other = Http { addr: seen, site: "other" };
+        http.ok("PUT", "/authors/kate", json!({ "name": "Kate" })).await;
+        other.ok("PUT", "/authors/lucy", json!({ "name": "Lucy" })).await;
+        let body = json!({ "author": "kate", "title": "?", "text": "…" });
+        http.ok("PUT", "/posts/awesome", body.clone()).await;
+        let comment =
+            format!("/posts/awesome/comments/{}", ObjectId::new().to_hex());
+        http.ok("PUT", &comment, json!({ "by": "kate", "text": "!" })).await;
+
+        for (method, path, body, status) in [
+            ("GET", "/authors/kate", Value::Null, 404),
+            ("GET", "/posts/awesome", Value::Null, 404),
+            ("GET", "/posts/awesome/comments", Value::Null, 404),
+            ("PUT", "/posts/theirs", body.clone(), 422),
+            (
+                "PUT",
+                "/posts/awesome",
+                json!({ "author": "lucy", "title": "?", "text": "…" }),
+                404,
+            ),
+            ("POST", "/posts/awesome/restore", Value::Null, 404),
+        ] {
+            let (reply, _) = other.send(method, path, body).await;
+            assert_eq!(reply.status, status, "{method} {path}: {}", reply.body);
+        }
+        let (reply, _) = other.send("DELETE", "/posts/awesome", Value::Null).await;
+        assert_eq!(reply.status, 204, "there is nothing to delete");
+        assert_eq!(feed_pages(&other, "limit=2").await, [[Value::Null; 0]]);
+
+        let before = http.get("/posts/awesome").await;
+        http.ok("DELETE", "/posts/awesome", Value::Null).await;
+        let author = http.get("/authors/kate").await;
+        assert_eq!((&author["posts"], &author["newest"]), (&json!(0), &json!([])));
+        let (reply, _) = http.send("GET", "/posts/awesome", Value::Null).await;
+        assert_eq!(reply.status, 404);
+        let mut back = http.ok("POST", "/posts/awesome/restore", Value::Null).await;
+        back["version"] = before["version"].clone();
+        assert_eq!(back, before);
+        assert_eq!(http.get("/authors/kate").await["posts"], 1);
+        assert!(service.stop().await.success());
+        let odm = Odm::new(proxy.db.clone(), models()).expect("the models");
+        let audit = odm.audit().await.expect("an audit");
+        assert!(audit.is_clean(), "{audit}");
+    }));
+}
+
+#[odm_tests::test]
 fn each_mistake_has_its_answer() {
     run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen };
+        let http = Http { addr: seen, site: "main" };
         http.ok("PUT", "/authors/kate", json!({ "name": "Kate Monster" })).await;
         let body =
             json!({ "author": "kate", "title": "An awesome blog", "text": "…" });
