@@ -519,6 +519,9 @@ mod derived {
             if later().count().await.is_err() {
                 odm_tests::skip("needs a server that computes with dates in `$expr`");
             }
+            if odm_tests::is_the_stand_in_in_python(&t.db).await {
+                odm_tests::skip("needs a server that compares decimals in `$expr`");
+            }
             assert_eq!(later().count().await.unwrap(), 2);
             let slow = sales.find(|s| (expr(s.closed) - expr(s.at)).gt(expr(s.took)));
             assert_eq!(slow.count().await.unwrap(), 3);

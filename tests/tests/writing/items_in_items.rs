@@ -112,6 +112,9 @@ fn add(part: Item<Part>) -> Item<Part> {
 #[odm_tests::test]
 fn items_in_items_are_changed_by_their_conditions() {
     with_db(async |t| {
+        if odm_tests::is_the_stand_in_in_python(&t.db).await {
+            odm_tests::skip("needs a server that applies two filters of one array in an update");
+        }
         let (odm, manuals) = manuals(&t).await;
         let bolts = |section: Item<Section>| section.elem(|s| s.parts, |p| p.name.eq("bolt"), add);
         t.commands.clear();
