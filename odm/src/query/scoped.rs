@@ -14,19 +14,21 @@ pub(crate) fn restricted(
     meta: &'static DocumentMeta,
     stages: Vec<Document>,
 ) -> Result<Vec<Document>> {
-    let mut stages = joined(odm, stages)?;
-    let Some(scope) = odm.scope_of(meta) else {
-        return Ok(stages);
-    };
+    let stages = joined(odm, stages)?;
+    Ok(match odm.scope_of(meta) {
+        Some(scope) => begun(stages, scope),
+        None => stages,
+    })
+}
+
+/// The stages, which begin with the documents of a scope.
+fn begun(mut stages: Vec<Document>, scope: Document) -> Vec<Document> {
     let first = stages.first().and_then(|stage| stage.keys().next()).cloned();
-    let place = match first.as_deref() {
-        Some("$match") => Some("$match"),
-        Some("$geoNear") => Some("$geoNear"),
-        _ => None,
-    };
-    match (place, stages.first_mut()) {
-        (Some("$match"), Some(stage)) => restrict(stage, "$match", &scope),
-        (Some(_), Some(stage)) => {
+    match (first.as_deref(), stages.first_mut()) {
+        (Some("$match"), Some(stage)) if stage.get_document("$match").is_ok() => {
+            restrict(stage, "$match", &scope);
+        }
+        (Some("$geoNear"), Some(stage)) if stage.get_document("$geoNear").is_ok() => {
             if let Ok(near) = stage.get_document_mut("$geoNear") {
                 near.entry("query".to_owned())
                     .or_insert_with(|| Document::new().into());
@@ -34,12 +36,12 @@ pub(crate) fn restricted(
             }
         }
         // A search has to stand before everything else.
-        _ => {
-            let at = usize::from(first.is_some_and(|name| name.contains("earch")));
-            stages.insert(at, doc! { "$match": scope });
+        (Some("$search" | "$searchMeta" | "$vectorSearch"), _) => {
+            stages.insert(1, doc! { "$match": scope });
         }
+        _ => stages.insert(0, doc! { "$match": scope }),
     }
-    Ok(stages)
+    stages
 }
 
 /// Adds the scope to a condition that stands under a name.
@@ -60,14 +62,12 @@ pub(crate) fn joined(odm: &Odm, stages: Vec<Document>) -> Result<Vec<Document>> 
     }
     let mut all = Vec::with_capacity(stages.len());
     for stage in stages {
-        let filter = stage
-            .iter()
-            .next()
-            .map(|(name, what)| (name.clone(), what.clone()));
-        let Some((name, what)) = filter else {
+        // The server refuses a stage of another number of names.
+        let (Some((name, what)), 1) = (stage.iter().next(), stage.len()) else {
             all.push(stage);
             continue;
         };
+        let (name, what) = (name.clone(), what.clone());
         match (name.as_str(), what) {
             ("$lookup", Bson::Document(lookup)) => lookup_within(odm, lookup, &mut all)?,
             ("$graphLookup", Bson::Document(mut lookup)) => {
@@ -84,7 +84,7 @@ pub(crate) fn joined(odm: &Odm, stages: Vec<Document>) -> Result<Vec<Document>> 
             ("$facet", Bson::Document(facets)) => {
                 let mut restricted = Document::new();
                 for (name, stages) in facets {
-                    restricted.insert(name, joined_values(odm, stages)?);
+                    restricted.insert(name, inner(odm, Some(stages), None)?);
                 }
                 all.push(doc! { "$facet": restricted });
             }
@@ -108,41 +108,46 @@ fn of_collection<E>(odm: &Odm, name: Result<&str, E>) -> Option<Document> {
     odm.scope_of(meta)
 }
 
-/// The stages in an array.
-fn joined_values(odm: &Odm, stages: Bson) -> Result<Bson> {
-    let Bson::Array(stages) = stages else {
-        return Ok(stages);
+/// The stages of a pipeline within a stage, for the documents of a scope. Gives a value that is no pipeline as it is: the server
+/// refuses it.
+fn inner(odm: &Odm, pipeline: Option<Bson>, scope: Option<Document>) -> Result<Bson> {
+    let stages = match pipeline {
+        None => Vec::new(),
+        Some(Bson::Array(stages)) if stages.iter().all(|stage| stage.as_document().is_some()) => stages,
+        Some(other) => return Ok(other),
     };
     let stages = stages.into_iter().filter_map(|stage| match stage {
         Bson::Document(stage) => Some(stage),
         _ => None,
     });
-    let joined = joined(odm, stages.collect())?;
-    Ok(Bson::Array(joined.into_iter().map(Bson::Document).collect()))
+    let stages = joined(odm, stages.collect())?;
+    let stages = match scope {
+        Some(scope) => begun(stages, scope),
+        None => stages,
+    };
+    Ok(Bson::Array(stages.into_iter().map(Bson::Document).collect()))
 }
 
 fn lookup_within(odm: &Odm, mut lookup: Document, all: &mut Vec<Document>) -> Result<()> {
     let scope = of_collection(odm, lookup.get_str("from"));
     let mut rest = None;
     if let Some(pipeline) = lookup.remove("pipeline") {
-        let mut pipeline = match joined_values(odm, pipeline)? {
-            Bson::Array(pipeline) => pipeline,
-            other => vec![other],
-        };
-        if let Some(scope) = scope {
-            pipeline.insert(0, doc! { "$match": scope }.into());
-        }
-        lookup.insert("pipeline", pipeline);
+        lookup.insert("pipeline", inner(odm, Some(pipeline), scope)?);
     } else if let (Some(scope), Ok(field)) = (scope, lookup.get_str("as")) {
         // Servers before 5.0 take no pipeline beside the two fields.
         let mut conditions = Vec::new();
         for (name, value) in &scope {
             let value = match value {
+                // One scope within another that contradicts it.
+                Bson::Array(_) => {
+                    conditions.push(false.into());
+                    continue;
+                }
                 Bson::Document(equal) => equal.get("$eq").cloned().unwrap_or(Bson::Null),
                 value => value.clone(),
             };
             let stored = doc! { "$ifNull": [format!("$$this.{name}"), null] };
-            conditions.push(doc! { "$eq": [stored, { "$literal": value }] });
+            conditions.push(Bson::from(doc! { "$eq": [stored, { "$literal": value }] }));
         }
         let filter = doc! { "input": format!("${field}"), "cond": { "$and": conditions } };
         rest = Some(doc! { "$set": { field: { "$filter": filter } } });
@@ -158,16 +163,43 @@ fn union(odm: &Odm, what: Bson) -> Result<Bson> {
         Bson::Document(union) => union,
         other => return Ok(other),
     };
-    let mut pipeline = match union.remove("pipeline") {
-        Some(pipeline) => match joined_values(odm, pipeline)? {
-            Bson::Array(pipeline) => pipeline,
-            other => vec![other],
-        },
-        None => Vec::new(),
-    };
-    if let Some(scope) = of_collection(odm, union.get_str("coll")) {
-        pipeline.insert(0, doc! { "$match": scope }.into());
-    }
-    union.insert("pipeline", pipeline);
+    let scope = of_collection(odm, union.get_str("coll"));
+    let pipeline = union.remove("pipeline");
+    union.insert("pipeline", inner(odm, pipeline, scope)?);
     Ok(union.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_stands_where_a_pipeline_can_begin() {
+        let scope = || doc! { "tenant": { "$eq": 1 } };
+        let begun = |stages: Vec<Document>| begun(stages, scope());
+        let own = doc! { "$match": scope() };
+        assert_eq!(begun(Vec::new()), std::slice::from_ref(&own));
+        let text = doc! { "$text": { "$search": "a" } };
+        let mut with_scope = text.clone();
+        with_scope.extend(scope());
+        assert_eq!(
+            begun(vec![doc! { "$match": text }]),
+            [doc! { "$match": with_scope }],
+            "a search for texts is the first stage"
+        );
+        assert_eq!(
+            begun(vec![doc! { "$geoNear": { "near": [1, 2] } }]),
+            [doc! { "$geoNear": { "near": [1, 2], "query": scope() } }]
+        );
+        let search = doc! { "$search": { "text": 1 } };
+        assert_eq!(begun(vec![search.clone()]), [search, own.clone()]);
+        // No stage of these is taken by a server, and none of them passes without the scope.
+        for stage in [
+            doc! { "$match": 1 },
+            doc! { "$geoNear": 1 },
+            doc! { "$changeStream": {} },
+        ] {
+            assert_eq!(begun(vec![stage.clone()]), [own.clone(), stage]);
+        }
+    }
 }

@@ -78,7 +78,12 @@ pub(crate) fn within(mut filter: Document, scope: &Document) -> Document {
     if !rest.is_empty() {
         match filter.get_mut("$and") {
             Some(Bson::Array(all)) => all.extend(rest),
-            _ => drop(filter.insert("$and", rest)),
+            None => drop(filter.insert("$and", rest)),
+            // The server refuses it, and has to see it.
+            Some(_) => {
+                rest.insert(0, filter.into());
+                filter = doc! { "$and": rest };
+            }
         }
     }
     filter
@@ -101,6 +106,11 @@ mod tests {
         assert_eq!(
             within(doc! { "tenant": { "$gt": 0 }, "$and": [{ "a": 1 }] }, &scope),
             doc! { "tenant": { "$gt": 0 }, "$and": [{ "a": 1 }, { "tenant": { "$eq": 1 } }], "deleted_at": null }
+        );
+        assert_eq!(
+            within(doc! { "tenant": 2, "$and": 7 }, &doc! { "tenant": { "$eq": 1 } }),
+            doc! { "$and": [{ "tenant": 2, "$and": 7 }, { "tenant": { "$eq": 1 } }] },
+            "a condition that no server takes is not left out"
         );
         assert_eq!(
             within(doc! { "$or": [{ "tenant": 2 }, { "a": 1 }] }, &scope),
