@@ -12,7 +12,9 @@ extern crate self as odm_tests;
 pub use harness::skip;
 pub use odm_test_macros::test;
 
-use futures::FutureExt;
+use futures::{FutureExt, TryStreamExt};
+use mongodb::IndexModel;
+use mongodb::bson::{Document, doc};
 use mongodb::event::EventHandler;
 use mongodb::event::command::CommandEvent;
 use mongodb::options::ClientOptions;
@@ -55,6 +57,27 @@ pub async fn lacks_transactions(odm: &Odm) -> bool {
 pub async fn require_transactions(odm: &Odm) {
     if lacks_transactions(odm).await {
         skip("needs transactions: a replica set or a sharded cluster");
+    }
+}
+
+/// Skips the test where the indexes of a collection don't inherit its collation, which SecantusDB in Python forgets.
+///
+/// # Panics
+/// Where the server does not answer, and where the test is skipped.
+pub async fn require_inherited_collations(db: &Database) {
+    let create = doc! { "create": "probe", "collation": { "locale": "en", "strength": 2 } };
+    db.run_command(create).await.unwrap();
+    let probe = db.collection::<Document>("probe");
+    let index = IndexModel::builder().keys(doc! { "a": 1 }).build();
+    probe.create_index(index).await.unwrap();
+    let indexes: Vec<IndexModel> = probe.list_indexes().await.unwrap().try_collect().await.unwrap();
+    probe.drop().await.unwrap();
+    let inherits = indexes.iter().any(|index| {
+        let options = index.options.as_ref();
+        index.keys.contains_key("a") && options.is_some_and(|options| options.collation.is_some())
+    });
+    if !inherits {
+        skip("needs indexes that inherit the collation of their collection");
     }
 }
 

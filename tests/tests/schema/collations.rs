@@ -1,13 +1,11 @@
 //! How strings are compared: declared for a collection and inherited, or said for one operation.
 
-use futures::TryStreamExt;
-use mongodb::IndexModel;
 use mongodb::bson::{Document as Doc, doc};
 use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::mongodb::options::{Collation, CollationStrength};
 use odm::prelude::*;
-use odm_tests::{TestDb, with_db, with_transactions};
+use odm_tests::{TestDb, require_inherited_collations, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -44,30 +42,6 @@ async fn require_collations(t: &TestDb) {
     }
 }
 
-/// Skips the test where the indexes of a collection don't inherit its collation, which one of the stand-ins forgets.
-async fn require_inherited_collations(t: &TestDb) {
-    let collation = doc! { "locale": "en", "strength": 2 };
-    let create = doc! { "create": "probe", "collation": collation };
-    t.db.run_command(create).await.unwrap();
-    let index = doc! { "createIndexes": "probe", "indexes": [{ "key": { "a": 1 }, "name": "a_1" }] };
-    t.db.run_command(index).await.unwrap();
-    let raw = t.db.collection::<Doc>("probe");
-    let indexes: Vec<IndexModel> = raw.list_indexes().await.unwrap().try_collect().await.unwrap();
-    raw.drop().await.unwrap();
-    let inherits = |index: &IndexModel| {
-        index
-            .options
-            .as_ref()
-            .is_some_and(|options| options.collation.is_some())
-    };
-    let inherited = indexes
-        .iter()
-        .any(|index| index.keys.contains_key("a") && inherits(index));
-    if !inherited {
-        odm_tests::skip("needs indexes that inherit the collation of their collection");
-    }
-}
-
 /// Skips the test where no id is found by a collation: one of the stand-ins looks it up by its bytes.
 async fn require_ids_by_collation(t: &TestDb) {
     let raw = t.db.collection::<Doc>("probe");
@@ -88,7 +62,7 @@ fn ignore_case() -> Collation {
 #[odm_tests::test]
 fn a_collection_is_created_with_its_collation() {
     with_db(async |t| {
-        require_inherited_collations(&t).await;
+        require_inherited_collations(&t.db).await;
         let odm = Odm::new(t.db.clone(), models![User]).unwrap();
         let plan = odm.plan().await.unwrap();
         assert!(
@@ -120,7 +94,7 @@ fn a_collection_is_created_with_its_collation() {
 fn operations_and_indexes_inherit_the_collation() {
     with_db(async |t| {
         require_collations(&t).await;
-        require_inherited_collations(&t).await;
+        require_inherited_collations(&t.db).await;
         let odm = Odm::new(t.db.clone(), models![User]).unwrap();
         odm.sync().await.unwrap();
         let users = odm.collection::<User>();

@@ -695,6 +695,7 @@ struct WikiPage {
 #[odm_tests::test]
 fn texts_are_ids_and_an_index_covers_a_part() {
     with_db(async |t| {
+        odm_tests::require_inherited_collations(&t.db).await;
         let odm = Odm::new(t.db.clone(), models![WikiPage]).unwrap();
         odm.sync().await.unwrap();
         assert!(odm.plan().await.unwrap().is_empty());
