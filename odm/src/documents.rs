@@ -233,6 +233,9 @@ pub(crate) fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static
 /// it as it is. The version and the timestamps of the referring documents don't change, except that removing a two-way
 /// reference raises the version.
 ///
+/// Of a type with `#[document(soft_delete)]` a deletion keeps the documents, and stores its time in them:
+/// [`Collection::restore`](crate::Collection::restore) says more.
+///
 /// A document that refers to itself does not restrict its own deletion, and with [`delete_where`](crate::Collection::delete_where) no
 /// document restricts another one that the same condition deletes. A document that a cascade deletes elsewhere does restrict:
 /// its deletion could not be undone.

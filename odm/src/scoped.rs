@@ -193,8 +193,8 @@ impl<T: Document> Collection<T> {
     /// that first. [`Error::DuplicateKey`] where another document has its unique key by now.
     ///
     /// # Cost
-    /// Two round trips, with the rules of an update; for each collection whose documents a deletion may delete too, one more, and one
-    /// to end it; one for each collection that it refers to with `cascade` or `restrict`.
+    /// One round trip to read the document, one for each collection that it refers to with `cascade` or `restrict`, and an update. For
+    /// each collection whose documents a deletion may delete too, an update and one round trip more, and two to end it.
     ///
     /// # Example
     /// ```no_run

@@ -1,6 +1,6 @@
 //! Restores documents whose deletion has kept them.
 
-use super::delete::kept::{Change, behind, end_restoration, is_deleted, restore_deletion, token_at};
+use super::delete::kept::{ChangeFn, behind, end_restoration, is_deleted, restore_deletion, token_at};
 use super::{Operation, UpdateMany, What, execute};
 use crate::Result;
 use crate::model::document::DocumentMeta;
@@ -71,7 +71,7 @@ pub(crate) async fn restore(core: &Core, trace: &Trace, key: Bson) -> Result<(bo
         return Ok((false, 0));
     };
     let was_deleted = is_deleted(meta, &document);
-    let change: &Change<'_> = &|meta, condition, update| changed(core, trace, meta, condition, update);
+    let change: &ChangeFn<'_> = &|meta, condition, update| changed(core, trace, meta, condition, update);
     let restored = async {
         let (restored, others) = restore_deletion(&scope, meta, (&key, token), change).await?;
         end_restoration(behind(odm, session, trace), &scope, meta, (document, token)).await?;

@@ -639,3 +639,89 @@ fn hooks_take_a_kept_document_for_removed_until_it_is_restored() {
         assert_clean(&odm).await;
     });
 }
+
+#[odm_tests::test]
+fn where_one_of_several_is_refused_none_is_deleted() {
+    for standalone in [false, true] {
+        with_db(async |t| {
+            let all = All::of(&t, standalone).await;
+            let unreferenced = NewUser {
+                id: 0,
+                name: "Zoe".into(),
+                slug: "zoe".into(),
+            };
+            all.users.insert(unreferenced).await.unwrap();
+            // The project of user 1 is not among them.
+            let refused = all.users.delete_where(|u| u.id.lte(1)).await;
+            assert!(
+                matches!(refused, Err(Error::StillReferenced { .. })),
+                "{refused:?}"
+            );
+            assert_eq!(all.users.find_all().count().await.unwrap(), 3);
+            all.projects.delete(1).await.unwrap();
+            assert_eq!(all.users.delete_where(|u| u.id.lte(1)).await.unwrap().deleted, 2);
+            assert_clean(&all.odm).await;
+        });
+    }
+}
+
+/// A part of another one, which may not go alone.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "parts", soft_delete)]
+struct Part {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(on_delete = restrict)]
+    of: Option<Ref<Part>>,
+    deleted_at: Option<odm::bson::DateTime>,
+}
+
+#[odm_tests::test]
+fn documents_that_are_deleted_together_do_not_refuse_each_other() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Part]).unwrap();
+        odm.sync().await.unwrap();
+        let parts = odm.collection::<Part>();
+        parts.insert(NewPart { id: 1, of: None }).await.unwrap();
+        parts
+            .insert(NewPart {
+                id: 2,
+                of: Some(Ref::new(1)),
+            })
+            .await
+            .unwrap();
+        let alone = parts.delete(1).await;
+        assert!(matches!(alone, Err(Error::StillReferenced { .. })), "{alone:?}");
+        assert_eq!(
+            parts.delete_where(|_| odm::Filter::all()).await.unwrap().deleted,
+            2
+        );
+        parts.restore(1).await.unwrap();
+        parts.restore(2).await.unwrap();
+        assert_clean(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn deletions_and_restorations_cost_what_the_guide_says() {
+    with_db(async |t| {
+        let all = All::of(&t, false).await;
+        let sent = |t: &TestDb| t.commands.take().len();
+        all.notes.find_all().count().await.unwrap();
+        t.commands.clear();
+        all.notes.delete(1).await.unwrap();
+        assert_eq!(sent(&t), 1, "nothing refers to a note");
+        all.notes.restore(1).await.unwrap();
+        assert_eq!(
+            sent(&t),
+            3,
+            "it is read, its task is looked for, and it is updated"
+        );
+        all.users.delete(2).await.unwrap();
+        // A project might refer to the user with `restrict`, before the deletion and after it.
+        assert_eq!(t.commands.take(), ["find", "find", "update", "find", "find"]);
+        let acme = all.odm.scoped::<User>(|u| u.name.eq("Ada")).unwrap();
+        acme.collection::<User>().get(1).required().await.unwrap();
+        assert_eq!(sent(&t), 1, "a scope is a condition");
+    });
+}

@@ -10,7 +10,7 @@
 //! | the documents that refer to it with `cascade` or `restrict` are read, level by level | 1 for each reference |
 //! | where there are some to delete: its id is stored in the document, which a repeated deletion takes up | 1 |
 //! | they are deleted, the last level first, and then the document | those of an update each |
-//! | the references to all of them are looked up again | 1 for each reference |
+//! | the document is read once more, and the references to all of them are looked up again | 1, and 1 for each reference |
 //!
 //! The second look finds a document whose writer had checked the reference before the deletion. Within a transaction it follows the commit.
 //!
@@ -157,7 +157,7 @@ async fn change(execution: Execution<'_>, meta: Meta, condition: Document, updat
 }
 
 /// Changes the documents of a type that match a condition by an update.
-pub(crate) type Change<'c> =
+pub(crate) type ChangeFn<'c> =
     dyn Fn(Meta, Document, Document) -> BoxFuture<'c, Result<u64>> + Send + Sync + 'c;
 
 /// Deletes documents of one collection, write by write.
@@ -212,23 +212,21 @@ async fn delete_matching(
         let found = documents::found(&scope, meta, filter.clone(), "deleted").await?;
         within(doc! { "_id": { "$in": found } }, &alive(meta))
     };
-    let mut last = None;
     let deleted = async {
-        loop {
-            let fields = fields(odm.graph(), meta);
-            let batch = scope
-                .next_batch(meta, &filter, last.as_ref(), Some(fields), BATCH)
-                .await?;
-            last = batch.documents.last().map(id);
-            for document in batch.documents {
-                Tree::of(meta, document)
-                    .delete(execution, &scope, &filter, all)
-                    .await?;
-            }
-            if !batch.more {
-                return Ok(());
+        let roots = roots(&scope, meta, &filter).await?;
+        let together: HashSet<Place> = roots.iter().map(|document| place(meta, document)).collect();
+        if roots.len() > 1 {
+            // Where one is refused, none is deleted.
+            for document in &roots {
+                Tree::of(meta, document.clone()).grow(&scope, &together).await?;
             }
         }
+        for document in roots {
+            Tree::of(meta, document)
+                .delete(execution, (&scope, &together), &filter, all)
+                .await?;
+        }
+        Ok(())
     };
     let deleted = deleted.await;
     execution.trace.more(trips.into_inner());
@@ -239,6 +237,30 @@ async fn delete_matching(
         session.spoil(error);
     }
     deleted
+}
+
+/// The documents at the top of a deletion.
+async fn roots(scope: &Scope<'_>, meta: Meta, filter: &Document) -> Result<Vec<RawDocumentBuf>> {
+    let mut all = Vec::new();
+    let mut last = None;
+    loop {
+        let fields = fields(scope.odm.graph(), meta);
+        let batch = scope
+            .next_batch(meta, filter, last.as_ref(), Some(fields), BATCH)
+            .await?;
+        last = batch.documents.last().map(id);
+        all.extend(batch.documents);
+        if !batch.more {
+            return Ok(all);
+        }
+    }
+}
+
+/// A document by its collection and id.
+type Place = (&'static str, Key);
+
+fn place(meta: Meta, document: &RawDocumentBuf) -> Place {
+    (meta.collection, Key::of_bson(&id(document)))
 }
 
 /// The fields that are read of documents to delete: all of those whose hooks get them.
@@ -257,7 +279,7 @@ fn fields(graph: &Graph, meta: Meta) -> Document {
 pub(crate) struct Tree {
     /// By the reference that led to them, each level behind those that it refers to.
     levels: Vec<(Meta, Vec<RawDocumentBuf>)>,
-    known: HashSet<(&'static str, Key)>,
+    known: HashSet<Place>,
     token: Token,
 }
 
@@ -266,7 +288,7 @@ impl Tree {
         // An interrupted deletion has left its id, and so has an interrupted restoration.
         let token = token_at(&document, &[DELETION, RESTORING]).unwrap_or_default();
         Tree {
-            known: HashSet::from([(meta.collection, Key::of_bson(&id(&document)))]),
+            known: HashSet::from([place(meta, &document)]),
             levels: vec![(meta, vec![document])],
             token,
         }
@@ -280,13 +302,18 @@ impl Tree {
     /// The documents that refer to these with `cascade` and are not deleted, level by level.
     ///
     /// # Errors
-    /// [`Error::StillReferenced`] where another document refers to one of them with `restrict`.
-    async fn grow(&mut self, scope: &Scope<'_>) -> Result<Vec<(Meta, Vec<RawDocumentBuf>)>> {
+    /// [`Error::StillReferenced`] where another document refers to one of them with `restrict`, which is not among those that are deleted
+    /// `together` with it.
+    async fn grow(
+        &mut self,
+        scope: &Scope<'_>,
+        together: &HashSet<Place>,
+    ) -> Result<Vec<(Meta, Vec<RawDocumentBuf>)>> {
         let graph = scope.odm.graph();
         let root = self
             .root()
             .map(|(meta, root)| (meta.collection, Key::of_bson(&root)));
-        let mut seen: HashSet<(&'static str, Key)> = root.into_iter().collect();
+        let mut seen: HashSet<Place> = root.into_iter().collect();
         let mut all = Vec::new();
         let mut level = 0;
         while let Some((meta, documents)) = self.levels.get(level) {
@@ -306,9 +333,8 @@ impl Tree {
                 more.push((holder, found));
             }
             for (holder, mut found) in more {
-                let key = |one: &RawDocumentBuf| (holder.collection, Key::of_bson(&id(one)));
-                found.retain(|one| seen.insert(key(one)));
-                let new = found.iter().filter(|one| self.known.insert(key(one)));
+                found.retain(|one| seen.insert(place(holder, one)));
+                let new = found.iter().filter(|one| self.known.insert(place(holder, one)));
                 let new: Vec<RawDocumentBuf> = new.cloned().collect();
                 if !new.is_empty() {
                     self.levels.push((holder, new));
@@ -322,7 +348,7 @@ impl Tree {
         for (meta, documents) in &self.levels {
             let rules = Rules::of(graph, meta);
             for rule in rules.restricting(false) {
-                self.is_free(scope, rule, meta, documents).await?;
+                self.is_free((scope, together), rule, meta, documents).await?;
             }
         }
         Ok(all)
@@ -331,7 +357,7 @@ impl Tree {
     /// Whether nothing but what is deleted too refers to these documents.
     async fn is_free(
         &self,
-        scope: &Scope<'_>,
+        (scope, together): (&Scope<'_>, &HashSet<Place>),
         rule: Rule<'_>,
         meta: Meta,
         documents: &[RawDocumentBuf],
@@ -343,7 +369,8 @@ impl Tree {
         let condition = within(refers, &alive(holder));
         let fields = crate::graph::sync::fields_of([rule.edge]);
         let mut found = scope.every(holder, condition, fields).await?;
-        found.retain(|one| !self.known.contains(&(holder.collection, Key::of_bson(&id(one)))));
+        let is_deleted = |place: &Place| self.known.contains(place) || together.contains(place);
+        found.retain(|one| !is_deleted(&place(holder, one)));
         let Some(first) = found.first() else {
             return Ok(());
         };
@@ -397,11 +424,11 @@ impl Tree {
     async fn delete(
         mut self,
         execution: Execution<'_>,
-        scope: &Scope<'_>,
+        (scope, together): (&Scope<'_>, &HashSet<Place>),
         filter: &Document,
         all: &mut Outcome,
     ) -> Result<()> {
-        let below = self.grow(scope).await?;
+        let below = self.grow(scope, together).await?;
         let Some((meta, root)) = self.root() else {
             return Ok(());
         };
@@ -434,7 +461,7 @@ impl Tree {
                 session.look_for_references(self);
                 Ok(())
             }
-            None => self.compare(execution, scope, all).await,
+            None => self.compare(execution, (scope, together), all).await,
         }
     }
 
@@ -443,7 +470,7 @@ impl Tree {
     pub(in crate::engine) async fn compare(
         &mut self,
         execution: Execution<'_>,
-        scope: &Scope<'_>,
+        (scope, together): (&Scope<'_>, &HashSet<Place>),
         all: &mut Outcome,
     ) -> Result<()> {
         for _ in 0..LOOKS {
@@ -455,13 +482,14 @@ impl Tree {
             let stored = scope.few(meta, doc! { "_id": &root }, fields, 1).await?.pop();
             let Some(stored) = stored else { return Ok(()) };
             if !is_deleted(meta, &stored) {
-                if restore_others(scope, meta, self.token, &changing(execution)).await? == 0 {
+                if !self.has_deleted(scope, meta).await? {
                     return Ok(());
                 }
+                restore_others(scope, meta, self.token, &changing(execution)).await?;
                 continue;
             }
             self.token = token_at(&stored, &[DELETION]).unwrap_or(self.token);
-            let late = match self.grow(scope).await {
+            let late = match self.grow(scope, together).await {
                 Ok(late) => late,
                 Err(error @ Error::StillReferenced { .. }) => {
                     all.deleted = all.deleted.saturating_sub(1);
@@ -476,6 +504,21 @@ impl Tree {
             all.cascaded += self.delete_levels(execution, &late).await?;
         }
         Ok(())
+    }
+
+    /// Whether documents are deleted with the id.
+    async fn has_deleted(&self, scope: &Scope<'_>, meta: Meta) -> Result<bool> {
+        for follower in followers(scope.odm.graph(), meta) {
+            let condition = of_deletion(follower, self.token);
+            if !scope
+                .few(follower, condition, doc! { "_id": 1 }, 1)
+                .await?
+                .is_empty()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Restores what this deletion has deleted.
@@ -536,7 +579,7 @@ pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
         let trace = Trace::new(collection, "delete");
         let execution = behind(odm, None, &trace);
         let mut all = Outcome::default();
-        failed = failed.and(tree.compare(execution, &scope, &mut all).await);
+        failed = failed.and(tree.compare(execution, (&scope, &HashSet::new()), &mut all).await);
     }
     failed
 }
@@ -549,7 +592,7 @@ pub(crate) async fn restore_deletion(
     scope: &Scope<'_>,
     meta: Meta,
     (root, token): (&Bson, Token),
-    change: &Change<'_>,
+    change: &ChangeFn<'_>,
 ) -> Result<(bool, u64)> {
     let has_followers = !followers(scope.odm.graph(), meta).is_empty();
     let top = within(doc! { "_id": { "$eq": root } }, &doc! { DELETION: token });
@@ -559,7 +602,7 @@ pub(crate) async fn restore_deletion(
 }
 
 /// Restores the documents that one deletion has deleted with the one at the top.
-async fn restore_others(scope: &Scope<'_>, meta: Meta, token: Token, change: &Change<'_>) -> Result<u64> {
+async fn restore_others(scope: &Scope<'_>, meta: Meta, token: Token, change: &ChangeFn<'_>) -> Result<u64> {
     let mut restored = 0;
     for follower in followers(scope.odm.graph(), meta) {
         restored += change(
@@ -586,7 +629,8 @@ pub(in crate::engine) async fn end_restoration(
     if scope.session.is_none() {
         let mut tree = Tree::of(meta, document);
         tree.token = token;
-        tree.compare(execution, scope, &mut Outcome::default()).await?;
+        tree.compare(execution, (scope, &HashSet::new()), &mut Outcome::default())
+            .await?;
     }
     let done = Statement {
         filter: doc! { "_id": root, RESTORING: token },
