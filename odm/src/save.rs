@@ -5,6 +5,7 @@ use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, has_same_id};
 use crate::model::document::{DocumentMeta, Fresh, IndexMeta};
 use crate::model::encode::id;
+use crate::model::field::holds_cut;
 use crate::model::path::Step;
 use crate::plan::operators::never_changed;
 use crate::plan::upsert::UniqueKey;
@@ -222,7 +223,7 @@ fn key_of(
                 "`or_get_by` finds a document by `{name}`, which is `null` in the one to insert: give it a value, or use `insert`"
             )));
         };
-        filter.insert(*name, doc! { "$eq": value });
+        filter.insert(*name, demanding(value));
     }
     let keys = UniqueKey::all_of(core.odm().graph(), meta, &filter, &bson::Document::new());
     let key = keys.into_iter().find(|key| key.is_of(names));
@@ -234,6 +235,14 @@ fn key_of(
         ))
     })?;
     Ok((key, filter))
+}
+
+/// The condition that a field has this value. The server looks for most values as they are; into a document it would look for operators.
+fn demanding(value: Bson) -> Bson {
+    match value {
+        Bson::Document(_) | Bson::Array(_) | Bson::RegularExpression(_) => doc! { "$eq": value }.into(),
+        value => value,
+    }
 }
 
 fn value_at<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'d>> {
@@ -356,39 +365,53 @@ impl<T: Replaceable + Insertable<T>> IntoFuture for Save<T> {
             }
             let one = One::new(id(document.id())?, seen);
             let replacing = encode(&document)?;
-            let (given, raw) = encoded(document.fresh(now))?;
-            let (stored, inserted) = save(core, one, replacing, raw).await?;
+            if let Some(stored) = replace_stored(core.clone(), one.clone(), replacing.clone()).await? {
+                let document = match stored {
+                    Some(stored) => stored.read(None)?,
+                    None if const { holds_cut(T::FIELDS) } => decode::decode(T::META, &replacing)?,
+                    None => document,
+                };
+                return Ok(Saved {
+                    document,
+                    inserted: false,
+                });
+            }
+            let (given, new) = encoded(document.fresh(now))?;
+            let (stored, inserted) = insert_or_replace(core, one, replacing, new).await?;
             let document = stored.read(given.filter(|_| inserted))?;
             Ok(Saved { document, inserted })
         }))
     }
 }
 
-fn save(
+/// Replaces the document where it is there: as it is stored then, if that is not the given one. `None`: it is not there.
+async fn replace_stored(core: Core, one: One, document: RawDocumentBuf) -> Result<Option<Option<Stored>>> {
+    let of = engine::Replace::new(core.meta(), one, document, false);
+    match replace(core, of).await {
+        Ok(stored) => Ok(Some(stored)),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Inserts a document that was not there, or replaces it where another client has inserted it meanwhile.
+fn insert_or_replace(
     core: Core,
     one: One,
     replacing: RawDocumentBuf,
     new: RawDocumentBuf,
 ) -> BoxFuture<'static, Result<(Stored, bool)>> {
     async move {
-        let meta = core.meta();
+        if let Some(seen) = one.seen.filter(|seen| *seen != 0) {
+            return Err(Error::Conflict {
+                collection: core.meta().collection,
+                id: Box::new(one.id),
+                seen,
+                found: None,
+            });
+        }
         let mut attempt = 0;
         loop {
-            let of = engine::Replace::new(meta, one.clone(), replacing.clone(), false);
-            match replace(core.clone(), of).await {
-                Ok(Some(stored)) => return Ok((stored, false)),
-                Ok(None) => return Ok((Stored::of(&core, replacing), false)),
-                Err(Error::NotFound { .. }) => {}
-                Err(error) => return Err(error),
-            }
-            if let Some(seen) = one.seen.filter(|seen| *seen != 0) {
-                return Err(Error::Conflict {
-                    collection: meta.collection,
-                    id: Box::new(one.id),
-                    seen,
-                    found: None,
-                });
-            }
             match insert(core.clone(), new.clone()).await {
                 Ok(stored) => return Ok((stored, true)),
                 Err(error) if has_same_id(&error) && attempt < REPEATS => {
@@ -400,6 +423,9 @@ fn save(
                     }
                 }
                 Err(error) => return Err(error),
+            }
+            if let Some(stored) = replace_stored(core.clone(), one.clone(), replacing.clone()).await? {
+                return Ok((stored.unwrap_or_else(|| Stored::of(&core, replacing)), false));
             }
         }
     }

@@ -222,10 +222,10 @@ fn statements(writes: &[Write]) -> Result<Vec<Statement<'_>>> {
                 )?;
             }
             What::Replace(replace) => {
-                let pipeline = replace.made.as_ref().map(|made| made.pipeline.clone());
+                let made = replace.made.as_ref().map(|made| made.update.clone());
                 let replacing = Stated::Update {
                     filter: &replace.filter,
-                    update: UpdateModifications::Pipeline(pipeline.unwrap_or_default()),
+                    update: made.unwrap_or_else(|| UpdateModifications::Pipeline(Vec::new())),
                     array_filters: &[],
                     many: false,
                     upsert: false,

@@ -62,6 +62,12 @@ pub(super) fn once<'a>(
                 ..
             },
         ] if execution.sent == Sent::Alone && matches!(of.reply, Reply::Counts) => Some(of.take_statement()),
+        [
+            Write {
+                what: What::Replace(of),
+                ..
+            },
+        ] if execution.sent == Sent::Alone => of.take_statement(),
         _ => None,
     };
     send_with(execution, session, writes, statement)
@@ -102,7 +108,10 @@ fn send_with<'a>(
             Reply::Document(which) => update_document(execution, core, of, which).boxed(),
         },
         (Sent::Alone, What::UpdateMany(of)) => update_many(execution, core, of).boxed(),
-        (Sent::Alone, What::Replace(of)) => replace(execution, core, of).boxed(),
+        (Sent::Alone, What::Replace(of)) => {
+            let statement = statement.or_else(|| of.statement());
+            replace(execution, core, of, statement).boxed()
+        }
         (Sent::Alone, What::Delete(of)) => match of.one {
             Some(_) => delete_one(execution, core, &of.filter).boxed(),
             None => match &of.first {
@@ -500,14 +509,17 @@ async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: D
 
 /// Sends a replacement. The `created_at` of the given document is nearly always the stored one, so it is part of the filter: then the
 /// result is known without a read.
-async fn replace(execution: Execution<'_>, core: Core, replace: &Replace) -> Result<Outcome> {
-    let Some(made) = &replace.made else {
+async fn replace(
+    execution: Execution<'_>,
+    core: Core,
+    replace: &Replace,
+    statement: Option<Statement>,
+) -> Result<Outcome> {
+    let (Some(made), Some((mut filter, update))) = (&replace.made, statement) else {
         return Ok(Outcome::unmatched());
     };
-    let mut filter = replace.filter.clone();
     let by_time = replace.created.is_none() && made.is_whole;
     filter.extend(made.created.clone().filter(|_| by_time));
-    let update = UpdateModifications::Pipeline(made.pipeline.clone());
     execution.trace.more(1);
     let result = act!(&core, write, core.raw().update_one(filter, update)).map_err(|error| {
         let mut error = core.error(error);

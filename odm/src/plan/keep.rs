@@ -1,7 +1,7 @@
-//! A replacement as one update by a pipeline: it merges the stored document with the new one, so that fields stay which the
-//! type does not declare, and removes the declared ones that the new document leaves out.
+//! A replacement as one update: it merges the stored document with the new one, so that fields stay which the type does not
+//! declare, and removes the declared ones that the new document leaves out.
 //!
-//! `$replaceWith` takes the stored document, over it the new values as one literal, and over these what is computed of the
+//! A flat document is stored by `$set` and `$unset`. Any other takes a pipeline: `$replaceWith` takes the stored document, over it the new values as one literal, and over these what is computed of the
 //! stored values: embedded structs, which are merged in the same way, and what the library keeps itself. `$unset` then removes
 //! the names that are left out. Values of the application stand in `$literal` alone, so none of them is an expression.
 
@@ -13,12 +13,13 @@ use crate::model::shape::{
 use crate::own_fields::{COPIED, OWN, is_own};
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::options::UpdateModifications;
 use std::collections::BTreeSet;
 
 /// A whole document that is put in the place of another one.
 #[derive(Clone)]
 pub(crate) struct Replacement {
-    pub(crate) pipeline: Vec<Document>,
+    pub(crate) update: UpdateModifications,
     /// The application's fields as they are stored, with their copies.
     pub(crate) document: RawDocumentBuf,
     /// Whether the struct is read by these fields alone, and by none that is kept as it is stored.
@@ -49,12 +50,12 @@ impl Replacement {
             created(meta, &mut fields, &mut computed)
         };
         let shape = (meta.shape)();
-        let pipeline = match shape {
+        let update = match shape {
             Shape::Struct(of) if !exact && !of.deny_unknown => merged(of, fields, computed),
-            _ => whole(fields, computed),
+            _ => UpdateModifications::Pipeline(whole(fields, computed)),
         };
         Ok(Replacement {
-            pipeline,
+            update,
             document,
             is_whole: is_whole && (exact || !(meta.extra)()),
             created,
@@ -128,7 +129,7 @@ fn whole(fields: Document, mut computed: Document) -> Vec<Document> {
     }]
 }
 
-fn merged(of: &'static StructShape, fields: Document, computed: Document) -> Vec<Document> {
+fn merged(of: &'static StructShape, fields: Document, computed: Document) -> UpdateModifications {
     let mut merge = Merge::default();
     let root = Stored {
         value: String::new(),
@@ -139,6 +140,14 @@ fn merged(of: &'static StructShape, fields: Document, computed: Document) -> Vec
     let kept: Vec<String> = computed.keys().cloned().chain(["_id".to_owned()]).collect();
     let (fields, mut merged) = merge.fields(&level, &root, fields, &kept);
     merged.extend(computed);
+    if merged.is_empty() && !fields.is_empty() && fields.keys().all(|name| is_plain(name)) {
+        let mut update = doc! { "$set": fields };
+        if !merge.left_out.is_empty() {
+            let names = merge.left_out.into_iter().map(|name| (name, Bson::from("")));
+            update.insert("$unset", names.collect::<Document>());
+        }
+        return UpdateModifications::Document(update);
+    }
     let mut over = vec![Bson::from("$$ROOT"), doc! { "$literal": fields }.into()];
     if !merged.is_empty() {
         over.push(merged.into());
@@ -148,7 +157,7 @@ fn merged(of: &'static StructShape, fields: Document, computed: Document) -> Vec
         let names: Vec<String> = merge.left_out.into_iter().collect();
         stages.push(doc! { "$unset": names });
     }
-    stages
+    UpdateModifications::Pipeline(stages)
 }
 
 /// Maximum number of structs within each other that are merged: each takes some levels of nesting, of which a command has few.
@@ -235,6 +244,7 @@ impl Merge {
         for (name, value) in new {
             let field = level.fields.iter().copied().find(|field| field.name == name);
             let part = match (field, value) {
+                (Some(_), value) if !matches!(value, Bson::Document(_)) => Part::Whole(value),
                 (Some(field), value) => self.named(stored, names(field), |merge, stored| {
                     merge.value(of_field(field), value, stored)
                 }),
@@ -378,7 +388,7 @@ impl Merge {
     }
 }
 
-/// Whether a name is one in an expression too.
+/// Whether a name is one in an expression and behind an operator too.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('$') && !name.contains(['.', '\0'])
 }
@@ -423,15 +433,18 @@ pub(crate) struct Filled {
 #[cfg(test)]
 mod tests {
     use crate::expansion_fixture::Person;
+    use crate::model::shape::Bounds;
     use crate::plan::keep::*;
     use mongodb::bson::oid::ObjectId;
 
     fn pipeline(document: Document, exact: bool) -> Vec<Document> {
         let raw = RawDocumentBuf::try_from(&document).expect("encodes");
         let meta = <Person as crate::Document>::META;
-        Replacement::new(meta, raw, None, exact)
-            .expect("is made")
-            .pipeline
+        let made = Replacement::new(meta, raw, None, exact).expect("is made");
+        match made.update {
+            UpdateModifications::Pipeline(stages) => stages,
+            operators => panic!("{operators:?}"),
+        }
     }
 
     fn person() -> Document {
@@ -451,6 +464,32 @@ mod tests {
                 doc! { "$unset": ["_copied.boss", "boss", "home.street"] },
             ]
         );
+    }
+
+    #[test]
+    fn a_flat_document_is_stored_by_operators() {
+        static FIELDS: [FieldMeta; 2] = [
+            FieldMeta::value::<String>("name", "name", "String", Bounds::NONE),
+            FieldMeta::value::<Option<i32>>("age", "age", "Option<i32>", Bounds::NONE),
+        ];
+        static FLAT: StructShape = StructShape {
+            name: "Flat",
+            fields: &FIELDS,
+            deny_unknown: false,
+        };
+        let made = |fields| match merged(&FLAT, fields, Document::new()) {
+            UpdateModifications::Document(update) => Some(update),
+            _ => None,
+        };
+        assert_eq!(
+            made(doc! { "name": "$name" }),
+            Some(doc! { "$set": { "name": "$name" }, "$unset": { "age": "" } })
+        );
+        // A map that is flattened may have any names.
+        for name in ["a.b", "$a", ""] {
+            assert_eq!(made(doc! { "name": "x", name: 1 }), None, "{name}");
+        }
+        assert_eq!(made(Document::new()), None);
     }
 
     #[test]

@@ -582,6 +582,27 @@ impl Replace {
         }
     }
 
+    /// The condition and the update of its statement. What no further attempt needs is taken out of it.
+    pub(crate) fn take_statement(&mut self) -> Option<(Document, UpdateModifications)> {
+        let is_unconditional = self.is_unconditional();
+        let made = self.made.as_mut()?;
+        Some(if is_unconditional {
+            let nothing = UpdateModifications::Pipeline(Vec::new());
+            (
+                std::mem::take(&mut self.filter),
+                std::mem::replace(&mut made.update, nothing),
+            )
+        } else {
+            (self.filter.clone(), made.update.clone())
+        })
+    }
+
+    /// The condition and the update of its statement.
+    pub(crate) fn statement(&self) -> Option<(Document, UpdateModifications)> {
+        let made = self.made.as_ref()?;
+        Some((self.filter.clone(), made.update.clone()))
+    }
+
     /// The application's fields as they are stored.
     pub(crate) fn stored(&self) -> &RawDocumentBuf {
         self.made.as_ref().map_or(&self.document, |made| &made.document)
