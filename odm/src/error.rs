@@ -10,8 +10,8 @@ pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, Documents, First, Found, Ids, Last, List, Maybe, OfId, Pairs, Position, Reason, Samples, Scoped,
-    SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
+    At, Bytes, Documents, First, Found, Ids, Last, List, Maybe, OfId, Pairs, Position, Reason, Samples,
+    Scoped, SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};

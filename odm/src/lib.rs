@@ -764,11 +764,11 @@ pub mod __private {
     };
     pub use crate::model::size::{Message, Size};
     pub use crate::model::sum::Summable;
-    pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, In, Tagged, Variant};
     pub use crate::model::value::{
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
         Numeric, Only, Opaque, Removable, StoredLike, Text, Unsure, Value,
     };
+    pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, In, Tagged, Variant};
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;
     pub use crate::query::filter::{Element, Filter, children_filter, is_variant, partial_filter};
@@ -782,7 +782,7 @@ pub mod __private {
     pub mod request {
         pub use crate::query::request::{
             Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, limit, name_of, several, sorted,
-            unserved,
+            unserved, variant_of,
         };
     }
     pub use crate::rules::others::backfill_at_once;

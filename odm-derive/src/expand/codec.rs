@@ -36,7 +36,9 @@ fn ident(target: &Target, field: &Field) -> Ident {
             .find(|variant| variant.fields.iter().any(|own| std::ptr::eq(own, field))),
         _ => None,
     };
-    let variant = variant.map(|variant| format!("{}_", variant.ident)).unwrap_or_default();
+    let variant = variant
+        .map(|variant| format!("{}_", variant.ident))
+        .unwrap_or_default();
     target.name(|name| format!("__{name}_{variant}{}_codec", field.rust))
 }
 

@@ -51,7 +51,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
         "The typed paths of [`{}`]: the stored name of each field.",
         target.container.name()
     );
-    define_named(target, &ident(target), &doc, &fields)
+    define_named(target, &ident(target), &doc, &fields, fields.is_empty())
 }
 
 /// The paths of the fields of `of`, as they stand in a struct of paths.
@@ -115,17 +115,20 @@ pub fn stored_at(target: &Target, field: &Field, at: TokenStream) -> TokenStream
     }
 }
 
-/// A struct of paths with its `Clone` and `Copy`.
-pub fn define_named(target: &Target, ident: &Ident, doc: &str, fields: &[TokenStream]) -> TokenStream {
+/// A struct of paths with its `Clone` and `Copy`. `none` says that no member need use its parameters.
+pub fn define_named(
+    target: &Target,
+    ident: &Ident,
+    doc: &str,
+    fields: &[TokenStream],
+    none: bool,
+) -> TokenStream {
     let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
     let Own { root, parent } = own(target);
     let params = &target.container.generics.params;
     let comma = (!params.is_empty() && !params.trailing_punct()).then(|| quote!(,));
     let conditions = &target.container.generics.where_clause;
-    // Without paths there is nothing that would use the parameters.
-    let none = fields
-        .is_empty()
-        .then(|| quote!(__none: ::core::marker::PhantomData<fn() -> (#this, #root, #parent)>,));
+    let none = none.then(|| quote!(__none: ::core::marker::PhantomData<fn() -> (#this, #root, #parent)>,));
     let copied = with_own(target, None);
     let (impl_generics, ty_generics, where_clause) = copied.split_for_impl();
     quote! {
@@ -187,11 +190,11 @@ pub fn value_named(target: &Target, ident: &Ident, fields: &[&Field]) -> TokenSt
             }
         })
         .collect();
-    with_none(ident, &paths)
+    with_none(ident, &paths, paths.is_empty())
 }
 
 /// A struct of paths of these members.
-pub fn with_none(ident: &Ident, paths: &[TokenStream]) -> TokenStream {
-    let none = paths.is_empty().then(|| quote!(__none: ::core::marker::PhantomData));
+pub fn with_none(ident: &Ident, paths: &[TokenStream], none: bool) -> TokenStream {
+    let none = none.then(|| quote!(__none: ::core::marker::PhantomData));
     quote!(#ident { #(#paths)* #none })
 }

@@ -34,14 +34,18 @@ pub fn implement(target: &Target, variants: &[&Variant]) -> TokenStream {
             define.extend(member.define);
         }
         let is = format_ident!("is_{}", variant.path(), span = variant.ident.span());
-        let doc = format!("The documents that have the variant `{rust}`; of an array, those with such an item.");
+        let doc =
+            format!("The documents that have the variant `{rust}`; of an array, those with such an item.");
         let (bound, condition) = if target.container.serde.untagged {
             (
                 Some(quote!(where #parent: #odm::Tagged<#this>)),
                 quote!(<#parent as #odm::Tagged<#this>>::is::<#odm::Filter<#root>>()),
             )
         } else {
-            (None, quote!(#odm::is_variant::<#root, #odm::In<#parent, #this, #number>>()))
+            (
+                None,
+                quote!(#odm::is_variant::<#root, #odm::In<#parent, #this, #number>>()),
+            )
         };
         questions.extend(quote! {
             #[doc = #doc]
@@ -51,9 +55,12 @@ pub fn implement(target: &Target, variants: &[&Variant]) -> TokenStream {
             }
         });
     }
-    let doc = format!("The typed paths of [`{}`]: those of its variants.", target.container.name());
-    let struct_of_paths = paths::define_named(target, &ident, &doc, &members);
-    let value = paths::with_none(&ident, &values);
+    let doc = format!(
+        "The typed paths of [`{}`]: those of its variants.",
+        target.container.name()
+    );
+    let struct_of_paths = paths::define_named(target, &ident, &doc, &members, true);
+    let value = paths::with_none(&ident, &values, true);
     let ty = paths::ty(target, quote!(__R), quote!(__P));
     let owned = generics::owned(target.container.generics);
     let (impl_generics, _, where_clause) = owned.split_for_impl();
@@ -141,9 +148,12 @@ fn member(target: &Target, number: usize, variant: &Variant) -> Option<Member> {
     let ident = target.name(|name| format!("{name}{rust}Fields"));
     let of = quote!(#odm::Variant<#this, #number>);
     let members = paths::members(target, &of, &fields, |field| field.is_derived());
-    let doc = format!("The typed paths of what is in [`{}::{rust}`].", target.container.name());
+    let doc = format!(
+        "The typed paths of what is in [`{}::{rust}`].",
+        target.container.name()
+    );
     Some(Member {
-        define: paths::define_named(target, &ident, &doc, &members),
+        define: paths::define_named(target, &ident, &doc, &members, members.is_empty()),
         ty: paths::ty_named(target, &ident, quote!(#root), step),
         value: paths::value_named(target, &ident, &fields),
     })

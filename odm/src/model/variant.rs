@@ -4,7 +4,9 @@
 //! every condition on what is in a variant is on the tag too.
 
 use crate::model::meta::{Body, Bounds, EnumShape, FieldMeta, Shape, Tagging, VariantMeta};
+use crate::model::options::{InVariant, together};
 use crate::model::path::{Fielded, Holds, Joined, Single, Step, VariantOf, Varied, Way};
+use crate::model::shape;
 use crate::model::tree::Tree;
 use crate::model::value::Compared;
 use crate::{Error, Result};
@@ -43,7 +45,7 @@ impl<P: Step, E: Varied, const V: usize> In<P, E, V> {
                 ..*field
             },
             _ => FieldMeta {
-                shape: shape::<E, V>,
+                shape: content::<E, V>,
                 bounds: Bounds::NONE,
                 flatten,
                 ..FieldMeta::opaque(Self::VARIANT.name, name, E::SHAPE.name)
@@ -54,7 +56,7 @@ impl<P: Step, E: Varied, const V: usize> In<P, E, V> {
 }
 
 /// The shape of the content of a variant that is no newtype.
-fn shape<E: Varied, const V: usize>() -> Shape {
+fn content<E: Varied, const V: usize>() -> Shape {
     match E::SHAPE.variants.get(V).map(|variant| variant.body) {
         Some(Body::Struct(of)) => Shape::Struct(of),
         Some(Body::Newtype(field)) => Shape::Bounded(field),
@@ -133,14 +135,6 @@ pub trait Tagged<E> {
     fn is<R>() -> R;
 }
 
-/// A path that leads into no variant.
-#[diagnostic::on_unimplemented(
-    message = "this path leads into a variant of an enum, which a document may have or not",
-    note = "references in variants are not joined: load them by `odm.load(…)`, or by `find` with their ids",
-    note = "copies, computed fields, buckets and links name fields that every document has: give the value a field outside of the enum"
-)]
-pub trait OutsideOfVariants {}
-
 /// A field in what stands above it; of the document itself, and of a flattened value, the name is empty.
 fn join(above: &str, name: &str) -> String {
     match (above, name) {
@@ -168,12 +162,27 @@ impl Expected {
     fn names(&self) -> Vec<&'static str> {
         let is_on_the_way = self.of.tagging == Tagging::External && !self.is_alone;
         let aliases = self.variant.aliases.iter().filter(|_| !is_on_the_way);
-        std::iter::once(self.variant.name).chain(aliases.copied()).collect()
+        std::iter::once(self.variant.name)
+            .chain(aliases.copied())
+            .collect()
     }
 
     /// Whether it is stored as the name of its variant, and nothing else.
     fn is_text(&self) -> bool {
         self.of.tagging == Tagging::External && matches!(self.variant.body, Body::Unit) && !self.inside
+    }
+
+    /// The stored name of the variant.
+    pub(crate) fn name(&self) -> &'static str {
+        self.variant.name
+    }
+
+    /// The name of the enum in messages.
+    pub(crate) fn label(&self) -> String {
+        match self.at.as_str() {
+            "" => self.tag(),
+            at => at.to_owned(),
+        }
     }
 
     /// The field that says which variant there is, as far as it is one field.
@@ -216,7 +225,12 @@ impl Expected {
     }
 
     /// The error, where what is stored in [`tag`](Expected::tag) says that there is another variant.
-    pub(crate) fn refusal(&self, collection: &'static str, id: &Bson, stored: Option<&Bson>) -> Option<Error> {
+    pub(crate) fn refusal(
+        &self,
+        collection: &'static str,
+        id: &Bson,
+        stored: Option<&Bson>,
+    ) -> Option<Error> {
         let found = match stored {
             // Of a value whose parts stand in its parent it is the content.
             Some(_) if self.of.tagging == Tagging::External && self.at.is_empty() => return None,
@@ -224,16 +238,16 @@ impl Expected {
             Some(Bson::String(name)) => Some(name.clone()),
             _ => None,
         };
-        if found.as_deref().is_some_and(|found| self.names().contains(&found)) {
+        if found
+            .as_deref()
+            .is_some_and(|found| self.names().contains(&found))
+        {
             return None;
         }
         Some(Error::OtherVariant {
             collection,
             id: Box::new(id.clone()),
-            field: match self.at.as_str() {
-                "" => self.tag(),
-                at => at.to_owned(),
-            },
+            field: self.label(),
             expected: self.variant.name,
             found,
         })
@@ -291,4 +305,70 @@ pub(crate) fn levels(way: Option<&'static Way>) -> Vec<Level> {
         inside = field.flatten;
     }
     levels
+}
+
+/// The innermost variant that documents have to have for a path to lead somewhere. That of an array's items is none of the documents.
+pub const fn of_documents<P: Step>() -> Option<InVariant> {
+    let (mut next, mut found) = (P::WAY, None);
+    while let Some(way) = next {
+        if way.field.is_none() {
+            found = None;
+        } else if found.is_none() {
+            found = way.variant;
+        }
+        next = way.above;
+    }
+    match found {
+        Some(VariantOf { of, meta }) => Some(InVariant {
+            of: of.name,
+            variant: meta.name,
+            condition: of_document::<P>,
+        }),
+        None => None,
+    }
+}
+
+fn of_document<P: Step>() -> Document {
+    let level = levels(P::WAY).into_iter().next().unwrap_or_default();
+    let conditions = level.expected.iter().map(Expected::condition);
+    conditions.reduce(together).unwrap_or_default()
+}
+
+/// That the variants on a way are there, in an expression; `None` where none is, or where what is in it is missing without it.
+pub(crate) fn expression(way: Option<&'static Way>) -> Option<Bson> {
+    let (mut all, mut above) = (Vec::new(), String::new());
+    for level in levels(way) {
+        above = join(&above, level.array.as_deref().unwrap_or_default());
+        for expected in level.expected {
+            let is_implied = expected.of.tagging == Tagging::External && !way.is_some_and(Way::has_default);
+            let at = join(&above, &expected.at);
+            all.extend((!is_implied).then(|| Expected { at, ..expected }.expression()));
+        }
+    }
+    match all.len() {
+        0 => None,
+        1 => all.pop(),
+        _ => Some(doc! { "$and": all }.into()),
+    }
+}
+
+/// The structs within a variant, and its content, that need not be there around what a way ends at: their dotted names.
+pub(crate) fn around(way: Option<&'static Way>) -> Vec<String> {
+    let mut steps = Vec::new();
+    let mut next = way;
+    while let Some(way) = next {
+        steps.extend(way.field.map(|field| (field, way.variant.is_some())));
+        next = way.above;
+    }
+    let (mut at, mut found, mut is_within) = (String::new(), Vec::new(), false);
+    for (field, is_variant) in steps.iter().skip(1).rev() {
+        is_within |= is_variant;
+        if !field.flatten {
+            at = join(&at, field.name);
+            if is_within && (!field.required || shape::may_be_null(shape::of_field(field))) {
+                found.push(at.clone());
+            }
+        }
+    }
+    found
 }

@@ -74,7 +74,9 @@ fn of_levels(levels: Vec<Level>, inner: Document) -> Document {
         let all = level.expected.iter().rev();
         let condition = all.fold(inner, |inner, expected| both(expected.condition(), inner));
         match level {
-            Level { array: Some(array), .. } => doc! { array: { "$elemMatch": condition } },
+            Level {
+                array: Some(array), ..
+            } => doc! { array: { "$elemMatch": condition } },
             Level { array: None, .. } => condition,
         }
     })

@@ -201,7 +201,9 @@ impl<R> Filter<R> {
     /// That an item has the variant, and that of none which has it this is so.
     fn in_no_variant<P: Step>(self) -> Filter<R> {
         let there = with_variants(P::WAY, Document::new());
-        let doc = self.doc.map(|doc| both(there, doc! { "$nor": [with_variants(P::WAY, doc)] }));
+        let doc = self
+            .doc
+            .map(|doc| both(there, doc! { "$nor": [with_variants(P::WAY, doc)] }));
         Filter { doc, ..self }
     }
 
@@ -797,6 +799,21 @@ impl<R, T, P: Step, C: StoredByType> Path<R, T, P, C> {
 #[doc(hidden)]
 pub fn is_variant<R, P: Step>() -> Filter<R> {
     Filter::raw(is_variant_of(P::WAY))
+}
+
+/// That a document has the variants on a path, where all values at its end are in these.
+pub(crate) fn in_variant_alone<P: Step>(collection: &'static str) -> Filter<()> {
+    if in_items_of_variants(P::WAY) {
+        return Filter::of(Err(Error::Query {
+            collection,
+            message: format!(
+                "`distinct` gives the values of `{}` in all items of its array, whatever variant they have: group by it in a pipeline, \
+                 behind `unwind` and a `filter`",
+                P::PATH
+            ),
+        }));
+    }
+    Filter::raw(with_variants(P::WAY, Document::new()))
 }
 
 /// Whether a filter has `$near` or `$nearSphere`, which stand behind a field, alone or within `$and`.
