@@ -83,7 +83,7 @@ pub fn implement(target: &Target, variants: &[&Variant]) -> TokenStream {
         impl #impl_generics #odm::Nested for #this #where_clause {
             type Form = #odm::OfVariants;
             type Fields<__R: 'static, __P: 'static> = #ty;
-            fn fields<__R: 'static, __P: 'static>() -> &'static Self::Fields<__R, __P> {
+            fn fields<__R: 'static, __P: 'static>() -> &'static #ty {
                 const { &#value }
             }
         }

@@ -90,7 +90,7 @@ fn asked(filter: Filter<Order>) -> Raw {
     filter.into_document().expect("encodes")
 }
 
-#[test]
+#[odm_tests::test]
 fn a_path_has_the_name_that_the_tag_gives_it() {
     let o = Order::paths();
     for (name, expected) in [
@@ -108,7 +108,7 @@ fn a_path_has_the_name_that_the_tag_gives_it() {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn the_variant_is_part_of_a_condition() {
     let o = Order::paths();
     let shipped = || doc! { "$eq": "Shipped" };
@@ -162,7 +162,7 @@ fn the_variant_is_part_of_a_condition() {
     }
 }
 
-#[test]
+#[odm_tests::test]
 fn one_item_has_the_variant_and_meets_the_condition() {
     let o = Order::paths();
     let step = |item: Raw| doc! { "steps": { "$elemMatch": item } };
