@@ -27,7 +27,10 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
         quote!(first: #some(#odm::request::name_of::<#this, _, _>(&|p: <#this as #krate::Document>::Paths| #path)),)
     });
     // A field of the document's own is in no variant. A search for words has no place for a condition of its index.
-    let within = index.keys.iter().filter(|key| key.path.len() > 1 && !matches!(key.kind, Kind::Text { .. }));
+    let within = index
+        .keys
+        .iter()
+        .filter(|key| key.path.len() > 1 && !matches!(key.kind, Kind::Text { .. }));
     let variants: Vec<TokenStream> = within
         .map(|key| {
             let (krate, this) = (&target.krate, &target.this);

@@ -537,7 +537,8 @@ impl<T, C: Decoder<T> + 'static> Decoder<T> for ReadOnly<C> {
 #[diagnostic::on_unimplemented(
     message = "a document without this field can't be read back: with `#[serde(with)]` or `deserialize_with`, serde wants it to be there, though it is an `Option`",
     note = "write `default` beside it, `#[serde(default, with = \"…\")]`: a missing field is `None` then",
-    note = "or set it to `None`: `.set(|p| p.field, None)`"
+    note = "or set it to `None`: `.set(|p| p.field, None)`",
+    note = "what a variant of an enum carries is always there: `set` it, or the whole enum"
 )]
 pub trait MayBeMissing {}
 impl MayBeMissing for Plain {}

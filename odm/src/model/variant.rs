@@ -220,8 +220,11 @@ impl Expected {
             return doc! { "$or": any }.into();
         }
         let is = |name: &str| doc! { "$eq": [of(&self.tag()), { "$literal": name }] };
-        let any: Vec<Document> = self.names().into_iter().map(is).collect();
-        doc! { "$or": any }.into()
+        let mut any: Vec<Document> = self.names().into_iter().map(is).collect();
+        match any.as_mut_slice() {
+            [one] => std::mem::take(one).into(),
+            _ => doc! { "$or": any }.into(),
+        }
     }
 
     /// The error, where what is stored in [`tag`](Expected::tag) says that there is another variant.
@@ -371,4 +374,168 @@ pub(crate) fn around(way: Option<&'static Way>) -> Vec<String> {
         }
     }
     found
+}
+
+#[cfg(test)]
+pub(crate) mod fixture {
+    //! An order with an enum, and an array of them.
+
+    use super::*;
+    use crate::expansion_fixture::FIELD;
+    use crate::model::path::{At, Each, Root};
+
+    pub(crate) struct Order;
+    pub(crate) struct Status;
+    pub(crate) struct Parcel;
+
+    const fn field(name: &'static str, shape: fn() -> Shape) -> FieldMeta {
+        FieldMeta { name, shape, ..FIELD }
+    }
+
+    impl Fielded for Order {
+        const FIELDS: &'static [FieldMeta] = &[
+            field("status", || Shape::Enum(Status::SHAPE)),
+            field("steps", || Shape::Array(|| Shape::Enum(Status::SHAPE))),
+            field("parcel", || Shape::Enum(Parcel::SHAPE)),
+        ];
+    }
+
+    const fn variant(name: &'static str, aliases: &'static [&'static str], body: Body) -> VariantMeta {
+        VariantMeta { name, aliases, body }
+    }
+
+    const SHIPPED: &crate::model::meta::StructShape = &crate::model::meta::StructShape {
+        name: "Shipped",
+        fields: &[
+            field("tracking", || Shape::String),
+            field("place", || Shape::Optional(|| Shape::Struct(SHIPPED))),
+        ],
+        deny_unknown: false,
+    };
+
+    impl Varied for Status {
+        const SHAPE: &'static EnumShape = &EnumShape {
+            name: "Status",
+            tagging: Tagging::Internal("kind"),
+            variants: &[
+                variant("Draft", &[], Body::Unit),
+                variant("Shipped", &[], Body::Struct(SHIPPED)),
+            ],
+        };
+    }
+
+    impl Varied for Parcel {
+        const SHAPE: &'static EnumShape = &EnumShape {
+            name: "Parcel",
+            tagging: Tagging::External,
+            variants: &[
+                variant("Unknown", &["None"], Body::Unit),
+                variant("Sealed", &["Closed"], Body::Struct(SHIPPED)),
+            ],
+        };
+    }
+
+    pub(crate) type Shipped = In<At<Root, Order, 0>, Status, 1>;
+    pub(crate) type Tracking = At<Shipped, Variant<Status, 1>, 0>;
+    pub(crate) type Step = In<Each<At<Root, Order, 1>>, Status, 1>;
+    pub(crate) type OfStep = At<Step, Variant<Status, 1>, 0>;
+    pub(crate) type Unknown = In<At<Root, Order, 2>, Parcel, 0>;
+    pub(crate) type Sealed = In<At<Root, Order, 2>, Parcel, 1>;
+    pub(crate) type Place = At<At<Sealed, Variant<Parcel, 1>, 1>, Variant<Parcel, 1>, 0>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixture::*;
+    use super::{Expected, around, expression, levels, of_documents};
+    use crate::Error;
+    use crate::model::path::{Step as _, Way};
+    use mongodb::bson::{Bson, Document, doc};
+
+    fn only(way: Option<&'static Way>) -> Expected {
+        let mut all = levels(way).into_iter().flat_map(|level| level.expected);
+        let only = all.next().expect("a variant");
+        assert!(all.next().is_none());
+        only
+    }
+
+    #[test]
+    fn a_way_says_which_variants_there_must_be() {
+        assert_eq!(
+            (Tracking::PATH, Place::PATH),
+            ("status.tracking", "parcel.Sealed.place.tracking")
+        );
+        let condition = |way| only(way).condition();
+        assert_eq!(
+            condition(Tracking::WAY),
+            doc! { "status.kind": { "$eq": "Shipped" } }
+        );
+        // What is in it stands under the present name.
+        assert_eq!(
+            condition(Place::WAY),
+            doc! { "parcel.Sealed": { "$exists": true } }
+        );
+        let step = levels(OfStep::WAY);
+        assert_eq!(step[1].array.as_deref(), Some("steps"));
+        assert_eq!(
+            step[1].expected[0].condition(),
+            doc! { "kind": { "$eq": "Shipped" } }
+        );
+        let mut alone = only(Sealed::WAY);
+        alone.is_alone = true;
+        assert_eq!(
+            alone.condition(),
+            doc! { "$or": [{ "parcel.Sealed": { "$exists": true } }, { "parcel.Closed": { "$exists": true } }] }
+        );
+        let mut unit = only(Unknown::WAY);
+        unit.is_alone = true;
+        assert_eq!(
+            unit.condition(),
+            doc! { "parcel": { "$in": ["Unknown", "None"] } }
+        );
+    }
+
+    #[test]
+    fn an_index_goes_by_what_documents_have() {
+        let filter = |variant: Option<crate::model::options::InVariant>| variant.map(|of| (of.condition)());
+        let expected: Document = doc! { "status.kind": { "$eq": "Shipped" } };
+        assert_eq!(filter(of_documents::<Tracking>()), Some(expected));
+        assert!(of_documents::<OfStep>().is_none());
+    }
+
+    #[test]
+    fn another_variant_is_null_to_an_expression() {
+        let is = doc! { "$eq": ["$status.kind", { "$literal": "Shipped" }] };
+        assert_eq!(expression(Tracking::WAY), Some(is.into()));
+        let is = doc! { "$eq": ["$steps.kind", { "$literal": "Shipped" }] };
+        assert_eq!(expression(OfStep::WAY), Some(is.into()));
+        // It is missing then.
+        assert_eq!(expression(Place::WAY), None);
+    }
+
+    #[test]
+    fn a_struct_in_a_variant_may_be_missing() {
+        assert_eq!(around(Place::WAY), ["parcel.Sealed.place"]);
+        assert!(around(Tracking::WAY).is_empty());
+    }
+
+    #[test]
+    fn the_error_names_the_variant_that_is_there() {
+        let refusal =
+            |way, stored: Option<Bson>| only(way).refusal("orders", &Bson::Int32(1), stored.as_ref());
+        assert!(refusal(Tracking::WAY, Some("Shipped".into())).is_none());
+        assert!(refusal(Place::WAY, Some(doc! { "Sealed": {} }.into())).is_none());
+        for (way, stored, has) in [
+            (Tracking::WAY, Some("Draft".into()), Some("Draft")),
+            (Tracking::WAY, None, None),
+            (Place::WAY, Some("Unknown".into()), Some("Unknown")),
+            (Place::WAY, Some(doc! { "Closed": {} }.into()), Some("Closed")),
+            (Place::WAY, Some(Bson::Null), None),
+        ] {
+            let Some(Error::OtherVariant { found, .. }) = refusal(way, stored) else {
+                panic!("{has:?}");
+            };
+            assert_eq!(found.as_deref(), has);
+        }
+    }
 }

@@ -251,3 +251,47 @@ pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> 
     }
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::path::Step as _;
+    use crate::model::variant::fixture::{OfStep, Step, Tracking};
+
+    #[test]
+    fn all_that_is_asked_of_an_item_with_a_variant_is_asked_of_one() {
+        let item = |rest: Document| {
+            let mut item = doc! { "kind": { "$eq": "Shipped" } };
+            item.extend(rest);
+            doc! { "steps": { "$elemMatch": item } }
+        };
+        let x = || doc! { "tracking": { "$eq": "x" } };
+        let name = || doc! { "steps.tracking": { "$eq": "x" } };
+        for (stored, inner) in [
+            (name(), x()),
+            (
+                doc! { "$or": [name(), { "steps.tracking": null }] },
+                doc! { "$or": [x(), { "tracking": null }] },
+            ),
+            (doc! { "$nor": [name()] }, doc! { "$nor": [x()] }),
+            (doc! { "steps": { "$elemMatch": x() } }, x()),
+        ] {
+            assert_eq!(with_variants(OfStep::WAY, stored), item(inner));
+        }
+        assert_eq!(is_variant_of(Step::WAY), item(doc! {}));
+        assert!(in_items_of_variants(OfStep::WAY) && !in_items_of_variants(Tracking::WAY));
+    }
+
+    #[test]
+    fn a_variant_stands_beside_the_condition() {
+        let kind = || doc! { "status.kind": { "$eq": "Shipped" } };
+        let of = |condition: Document| with_variants(Tracking::WAY, condition);
+        let mut both = kind();
+        both.insert("status.tracking", doc! { "$ne": "x" });
+        assert_eq!(of(doc! { "status.tracking": { "$ne": "x" } }), both);
+        let mut none = kind();
+        none.insert("$nor", vec![doc! { "status.tracking": 1 }]);
+        assert_eq!(of(doc! { "$nor": [{ "status.tracking": 1 }] }), none);
+        assert_eq!(of(doc! {}), kind());
+    }
+}

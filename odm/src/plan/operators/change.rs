@@ -24,6 +24,10 @@ use mongodb::bson::{Bson, Document, doc};
 /// missing counts as its default (`#[serde(default)]`); without one as an empty array or map, or as 0. An update that only
 /// removes items from one array does not change a document that has `null` there.
 ///
+/// A change within a variant of an enum is made where the document has this variant. Of one document with another variant it is
+/// [`Error::OtherVariant`](crate::Error::OtherVariant); an update of many counts those in
+/// [`Updated::refused`](crate::Updated::refused).
+///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {

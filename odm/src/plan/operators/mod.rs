@@ -1029,7 +1029,11 @@ impl<R> Changes<R> {
         let mut variants = Document::new();
         changes.guards.retain(|guard| match guard {
             Guard::Variant { expected, .. } => {
-                variants = both(std::mem::take(&mut variants), expected.condition());
+                let is_asked = |(name, value): &(String, Bson)| {
+                    within.as_ref().and_then(|within| within.get(name)) == Some(value)
+                };
+                let condition = expected.condition().into_iter().filter(|part| !is_asked(part));
+                variants = both(std::mem::take(&mut variants), condition.collect());
                 false
             }
             _ => true,

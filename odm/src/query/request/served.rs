@@ -181,7 +181,9 @@ const fn is_served<P: Step>(indexes: &[IndexMeta], collation: Option<CollationMe
 
 /// Whether an index holds each document that has the variant at the end of this path, which conditions on the path ask for.
 const fn is_of_variant<P: Step>(index: &IndexMeta) -> bool {
-    let Some(asked) = of_documents::<P>() else { return false };
+    let Some(asked) = of_documents::<P>() else {
+        return false;
+    };
     let mut i = 0;
     while i < index.variants.len() {
         if let Some(held) = index.variants[i]
