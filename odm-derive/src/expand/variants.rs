@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{Ident, parse_quote};
 
-/// What an enum's struct of paths has for a variant.
+/// The member of an enum's struct of paths for a variant.
 struct Member {
     /// The struct of the paths of a variant with named fields.
     define: TokenStream,

@@ -470,7 +470,7 @@ mod tests {
             condition(Tracking::WAY),
             doc! { "status.kind": { "$eq": "Shipped" } }
         );
-        // What is in it stands under the present name.
+        // Its content stands under the present name.
         assert_eq!(
             condition(Place::WAY),
             doc! { "parcel.Sealed": { "$exists": true } }

@@ -571,7 +571,7 @@ fn pipelines_compute_of_documents_that_have_the_variant() {
             .unwrap()
             .unwrap();
         let totals: Raw = totals;
-        assert_eq!(totals.get_i64("grams"), Ok(200));
+        assert_eq!(totals.get_i64("grams").unwrap(), 200);
         let mut codes: Vec<i32> = totals
             .get_array("codes")
             .unwrap()
@@ -636,7 +636,7 @@ fn an_index_on_a_field_of_a_variant_holds_the_documents_that_have_it() {
             let index = listed.iter().filter_map(|index| index.as_document());
             let index = index
                 .clone()
-                .find(|index| index.get_str("name") == Ok(name))
+                .find(|index| index.get_str("name").unwrap() == name)
                 .unwrap();
             index
                 .get_document("partialFilterExpression")
