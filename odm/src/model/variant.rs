@@ -99,11 +99,15 @@ impl<P: Step, E: Varied, const V: usize> Step for In<P, E, V> {
     }
 }
 
+#[doc(hidden)]
+#[diagnostic::do_not_recommend]
 impl<T: Compared + ?Sized, P, E, const V: usize> Holds<T> for In<P, E, V> {
     type As = T::As;
     type Stored = T;
 }
 
+#[doc(hidden)]
+#[diagnostic::do_not_recommend]
 impl<P: Single, E: Varied, const V: usize> Single for In<P, E, V> {}
 
 /// Stands for a variant of an enum with `#[serde(untagged)]`: nothing in a document says which variant it has, so no path leads into

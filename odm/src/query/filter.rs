@@ -275,8 +275,9 @@ impl<R> Filter<R> {
         let doc = match (self.doc, other.doc) {
             (Ok(mut a), Ok(b)) => {
                 let plain = |doc: &Document| !doc.keys().any(|key| key.starts_with('$'));
-                if operator == "$and" && plain(&a) && plain(&b) && !b.keys().any(|key| a.contains_key(key)) {
-                    // Conditions on different fields stand side by side.
+                let differ = |(key, value): (&String, &Bson)| a.get(key).is_some_and(|there| there != value);
+                if operator == "$and" && plain(&a) && plain(&b) && !b.iter().any(differ) {
+                    // Conditions on different fields stand side by side, and one is said once: that a variant is there.
                     a.extend(b);
                     Ok(a)
                 // `a & b & c` is one list of three.
