@@ -154,7 +154,7 @@ pub(crate) struct Expected {
     of: &'static EnumShape,
     variant: &'static VariantMeta,
     /// The dotted name of the enum, empty for a document that is one.
-    pub(crate) at: String,
+    at: String,
     /// Whether its parts stand in its parent, so that a variant without content has a name there too.
     inside: bool,
     /// Whether nothing is asked of its content: then it may have a name that it had before.
@@ -241,7 +241,10 @@ impl Expected {
         let found = match stored {
             // Of a value whose parts stand in its parent it is the content.
             Some(_) if self.of.tagging == Tagging::External && self.at.is_empty() => return None,
-            Some(Bson::Document(content)) => content.keys().next().cloned(),
+            Some(Bson::Document(content)) if self.names().iter().any(|name| content.contains_key(name)) => {
+                return None;
+            }
+            Some(Bson::Document(content)) if !self.inside => content.keys().next().cloned(),
             Some(Bson::String(name)) => Some(name.clone()),
             _ => None,
         };

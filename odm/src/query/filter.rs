@@ -470,7 +470,7 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn exists(self, there: bool) -> Filter<R> {
-        if !there && in_items_of_variants(P::WAY) {
+        if P::IN_VARIANT && !there && in_items_of_variants(P::WAY) {
             return Filter::on(P::PATH, "$exists", Ok(Bson::Boolean(true))).in_no_variant::<P>();
         }
         Filter::on(P::PATH, "$exists", Ok(Bson::Boolean(there))).in_variant::<P>()
@@ -739,7 +739,7 @@ impl<R, T, P: Step, C: StoredByType> Path<R, T, P, C> {
         if let Some(least) = least {
             near.insert("$minDistance", least);
         }
-        if in_items_of_variants(P::WAY) {
+        if P::IN_VARIANT && in_items_of_variants(P::WAY) {
             return Filter::of(Err(Error::Query {
                 collection: "",
                 message: format!(
