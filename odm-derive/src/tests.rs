@@ -50,6 +50,33 @@ fn another_id_is_supplied() {
 }
 
 #[test]
+fn the_paths_of_variants_are_in_snake_case() {
+    let code = embed(parse_quote! {
+        enum Status { HTTPError { code: i32 }, Type(String), PaidBack(i32, i32), V2Sent, Crate(i32) }
+    });
+    assert!(!has(&code, "compile_error"), "{code}");
+    for part in [
+        "http_error: StatusHTTPErrorFields<__R, ::odm::__private::In<__P, Status, 0usize>>",
+        "r#type: ::odm::__private::Path<__R, String, ::odm::__private::In<__P, Status, 1usize>",
+        "crate_: ::odm::__private::Path<__R, i32,",
+        "fn is_type(self)",
+        "fn is_paid_back(self)",
+        "fn is_v2_sent(self)",
+    ] {
+        assert!(has(&code, part), "{part}: {code}");
+    }
+    // An array has no names.
+    assert!(!has(&code, "paid_back: ::odm"), "{code}");
+    let code = embed(parse_quote! {
+        enum Failure { HttpError, HTTPError }
+    });
+    refused(
+        &code,
+        "have the path `http_error` and the question `is_http_error`",
+    );
+}
+
+#[test]
 fn an_id_is_made_by_the_function_that_is_named() {
     let code = document(parse_quote! {
         #[document(collection = "things")]

@@ -22,5 +22,6 @@ mod target;
 pub mod targets;
 pub mod union;
 mod value;
+mod variants;
 
 pub use target::{Target, default_crate};

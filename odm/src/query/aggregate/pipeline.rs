@@ -6,6 +6,7 @@ use super::shape::{Gives, Projected, Reshaped, Typed, Untyped};
 use crate::model::default::named;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
+use crate::model::variant;
 use crate::query::explain::{Explain, explain_pipeline};
 use crate::query::filter::IntoSort;
 use crate::query::join::{LookedUp, Stages, warn_of_scan};
@@ -354,6 +355,10 @@ impl<T: Document, S> Aggregate<T, S> {
         S: Typed<T>,
     {
         array(T::paths());
+        // In another variant there is no such array.
+        if let Some(is) = variant::expression(P::WAY) {
+            self.pipeline.stages.push(doc! { "$match": { "$expr": is } });
+        }
         self.pipeline.unwound.push(P::PATH);
         self.pipeline.stages.push(doc! { "$unwind": reference(P::PATH) });
         self.shaped()

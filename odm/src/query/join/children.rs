@@ -81,6 +81,12 @@ pub trait Paths: Copy + 'static {
         V: Reference<Pointer: PointsTo<Self::Document>>,
         P: Step,
     {
+        const {
+            assert!(
+                !P::IN_VARIANT,
+                "children are not joined by a reference in a variant of an enum: find them by a condition on it"
+            );
+        }
         field(C::paths());
         // Where copies stand beside it, the reference is one level deeper.
         let path = match V::Pointer::WITHIN {
