@@ -1,6 +1,8 @@
 //! Makes the handle that everything starts from: checks the models, and builds their graph.
 
 use crate::graph::Graph;
+use crate::model::meta::Several;
+use crate::model::several;
 use crate::{Error, Model, Odm, Result};
 use mongodb::Database;
 
@@ -22,9 +24,19 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn new(db: Database, models: impl IntoIterator<Item = Model>) -> Result<Odm> {
-        let mut all = Vec::new();
+        let mut all: Vec<Model> = Vec::new();
         for model in models {
-            all.push(model);
+            // A variant stands for its enum, which may be listed too.
+            let enum_of = match model.meta.several {
+                Several::Variant { of, .. } => Some(of()),
+                Several::Enum { .. } => Some(model.meta),
+                Several::No => None,
+            };
+            match enum_of {
+                Some(meta) if all.iter().any(|other| crate::graph::is(other.meta, meta)) => {}
+                Some(meta) => all.push(Model { meta }),
+                None => all.push(model),
+            }
         }
         Odm::of(db, all)
     }
@@ -43,21 +55,15 @@ impl Odm {
                 ));
             }
         }
-        let indexes = models
-            .iter()
-            .flat_map(|model| crate::schema::parallel(model.meta));
-        problems.extend(indexes);
-        problems.extend(
-            models
-                .iter()
-                .flat_map(|model| crate::schema::problems(model.meta)),
-        );
-        problems.extend(
-            models
-                .iter()
-                .flat_map(|model| crate::model::default::in_unique_indexes(model.meta)),
-        );
-        crate::model::default::evaluate_all(models.iter().map(|model| (model.meta.shape)()));
+        let documents = || {
+            let models = models.iter().map(|model| model.meta);
+            models.flat_map(|meta| std::iter::once(meta).chain(meta.variants()))
+        };
+        problems.extend(documents().flat_map(crate::schema::parallel));
+        problems.extend(documents().flat_map(crate::schema::problems));
+        problems.extend(documents().flat_map(crate::model::default::in_unique_indexes));
+        problems.extend(models.iter().flat_map(|model| several::problems(model.meta)));
+        crate::model::default::evaluate_all(models.iter().map(|model| model.meta.whole()));
         let graph = match Graph::of(&models) {
             Ok(graph) if problems.is_empty() => graph,
             Ok(_) => return Err(Error::Models { problems }),

@@ -25,6 +25,7 @@ pub(crate) use crate::graph::names::{fields_of, is};
 use crate::graph::walk::{Found, Walk};
 use crate::model::copy::{Computed, Copied, SyncMode};
 use crate::model::document::DocumentMeta;
+use crate::model::meta::Several;
 use crate::model::reference::{OnDelete, TargetMeta};
 use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
@@ -91,8 +92,8 @@ impl Graph {
         let mut targets = Vec::new();
         for TargetMeta { document, .. } in reference.targets {
             let target = document();
-            match self.models.iter().find(|meta| is(meta, target)) {
-                Some(registered) => targets.push(*registered),
+            match self.registered(target) {
+                Some(registered) => targets.push(registered),
                 None => problems.push(format!(
                     "`{}.{}` refers to `{}`, which is not among the models: add it to `models![…]`",
                     holder.name, found.path, target.name
@@ -135,6 +136,13 @@ impl Graph {
             owner: false,
             copies: found.copies,
         });
+    }
+
+    /// The registered document that is this one, or this variant of a registered enum.
+    fn registered(&self, target: &'static DocumentMeta) -> Option<&'static DocumentMeta> {
+        let own = self.models.iter().copied();
+        own.flat_map(|meta| std::iter::once(meta).chain(meta.variants()))
+            .find(|meta| is(meta, target))
     }
 
     /// Takes up a field that is derived from children.
@@ -241,6 +249,13 @@ impl Graph {
                 problems.push(format!(
                     "the copies through `{name}` have different consistency modes: give all of them the same `sync`, or `sync \
                      = snapshot`"
+                ));
+            }
+            if !matches!(edge.holder.several, Several::No) {
+                problems.push(format!(
+                    "`{name}` has copies beside it, and `{}` is an enum of documents, whose variants hold none yet: leave them out, and \
+                     read the document by a join; or give that variant a collection of its own",
+                    edge.holder.name
                 ));
             }
             if edge.inverse.is_some() {

@@ -638,7 +638,7 @@ impl Write {
             What::Insert(document) => odm.put_scope(meta, document)?,
             What::Replace(replace) => {
                 odm.put_scope(meta, &mut replace.document)?;
-                replace.one.within = odm.scope_of_existing(meta).map(Box::new);
+                replace.one.within = odm.replaceable_by(meta, &replace.document).map(Box::new);
                 replace.filter = replace.one.filter(meta);
             }
             What::Update(update) => {

@@ -516,7 +516,7 @@ impl Odm {
             return Ok(look);
         }
         if let Some(mut wanted) = validator::wanted(&current, &rules, meta.validation) {
-            rust_names::with_rust_names(&mut wanted.words, (meta.shape)());
+            rust_names::with_rust_names(&mut wanted.words, meta.whole());
             let violations = match wanted.level {
                 Level::Off => None,
                 _ => existing::unfit(db, meta.collection, &rules).await?,
@@ -799,8 +799,13 @@ impl Look {
     /// The declared indexes, each once, and those that the references need beside them.
     fn declared(&mut self, meta: &DocumentMeta, graph: &Graph) -> Result<Vec<Index>> {
         let mut declared: Vec<Index> = Vec::new();
-        for index in meta.indexes {
-            let index = Index::of(index)?;
+        let mut all: Vec<Index> = meta.indexes.iter().map(Index::of).collect::<Result<_>>()?;
+        for variant in meta.variants() {
+            for index in variant.indexes {
+                all.push(Index::of(index)?.of_variant(variant));
+            }
+        }
+        for index in all {
             match declared.iter().find(|other| other.name == index.name) {
                 Some(other) if *other == index => {}
                 Some(other) => {

@@ -1,4 +1,5 @@
-//! The conditions that hold for all reads and writes of a handle: its scope, and that a document is not deleted.
+//! The conditions that hold for all reads and writes of a handle: its scope, that a document is not deleted, and of which variant it
+//! is.
 
 use crate::model::document::DocumentMeta;
 use crate::model::shape;
@@ -41,10 +42,14 @@ impl Scopes {
 
     /// The condition of documents in the scope, if there is one.
     pub(crate) fn condition(&self, meta: &'static DocumentMeta, with_deleted: bool) -> Option<Document> {
-        if self.fields.is_none() && meta.soft_delete.is_none() {
+        let variant = meta.variant();
+        if self.fields.is_none() && meta.soft_delete.is_none() && variant.is_none() {
             return None;
         }
         let mut condition = Document::new();
+        if let Some((tag, name)) = variant {
+            condition.insert(tag, doc! { "$eq": name });
+        }
         for (name, value) in self.of(meta) {
             match condition.contains_key(name) {
                 // Of one scope within another the documents have both values.
