@@ -33,7 +33,7 @@ impl Odm {
                 Several::No => None,
             };
             match enum_of {
-                Some(meta) if all.iter().any(|other| crate::graph::is(other.meta, meta)) => {}
+                Some(meta) if all.iter().any(|other| crate::graph::is_itself(other.meta, meta)) => {}
                 Some(meta) => all.push(Model { meta }),
                 None => all.push(model),
             }

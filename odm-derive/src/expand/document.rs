@@ -182,7 +182,7 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
     let fresh = new::fresh(target);
     let from_new = new::from_new(target, generics);
     let meta = meta(target, document, &several::place_of_struct(target, document));
-    let size = several::size_of_variant(target, document);
+    let constants = several::constants_of_variant(target, document);
     let names_differ = names::checks_of_struct(target);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
 
@@ -226,7 +226,7 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
             type Id = #id_ty;
             type New = #new #ty_generics;
             type Paths = #paths;
-            #size
+            #constants
             const META: &'static #odm::DocumentMeta = {
                 #generic_names
                 #meta

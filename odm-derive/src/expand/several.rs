@@ -212,6 +212,7 @@ fn implement(
             type New = #new;
             type Paths = #paths;
             const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::greatest(&[#(#sizes),*]);
+            const KIND: #odm::several::Kind = #odm::several::Kind::Enum;
             const META: &'static #odm::DocumentMeta = #meta;
             fn paths() -> Self::Paths {
                 #paths_value
@@ -431,12 +432,13 @@ pub fn place_of_struct(target: &Target, declared: &Document) -> InCollection {
     }
 }
 
-/// The size of a variant with its name.
-pub fn size_of_variant(target: &Target, declared: &Document) -> Option<TokenStream> {
+/// That a struct is a variant, and its size with the name of the variant.
+pub fn constants_of_variant(target: &Target, declared: &Document) -> Option<TokenStream> {
     let of = declared.variant_of.as_ref()?;
     let (odm, this) = (&target.odm, &target.this);
     let variant = quote!(<#this as #odm::several::VariantOf<#of>>);
     Some(quote! {
+        const KIND: #odm::several::Kind = #odm::several::Kind::Variant;
         const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::tagged(
             #odm::size::whole(<#this as #odm::Fielded>::FIELDS),
             #variant::TAG,

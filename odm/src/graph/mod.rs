@@ -20,7 +20,7 @@ pub(crate) mod testing;
 mod walk;
 
 pub(crate) use crate::graph::edge::{Derived, Edge, What};
-pub(crate) use crate::graph::names::{fields_of, is};
+pub(crate) use crate::graph::names::{fields_of, is, is_itself};
 
 use crate::graph::walk::{Found, Walk};
 use crate::model::copy::{Computed, Copied, SyncMode};
@@ -92,8 +92,12 @@ impl Graph {
         let mut targets = Vec::new();
         for TargetMeta { document, .. } in reference.targets {
             let target = document();
-            match self.registered(target) {
-                Some(registered) => targets.push(registered),
+            match self.models.iter().find(|meta| is_itself(meta, target)) {
+                Some(registered) => targets.push(*registered),
+                None if target.variant().is_some() => problems.push(format!(
+                    "`{}.{}` refers to `{}`, which is one variant of an enum of documents: refer to the enum",
+                    holder.name, found.path, target.name
+                )),
                 None => problems.push(format!(
                     "`{}.{}` refers to `{}`, which is not among the models: add it to `models![…]`",
                     holder.name, found.path, target.name
@@ -138,13 +142,6 @@ impl Graph {
         });
     }
 
-    /// The registered document that is this one, or this variant of a registered enum.
-    fn registered(&self, target: &'static DocumentMeta) -> Option<&'static DocumentMeta> {
-        let own = self.models.iter().copied();
-        own.flat_map(|meta| std::iter::once(meta).chain(meta.variants()))
-            .find(|meta| is(meta, target))
-    }
-
     /// Takes up a field that is derived from children.
     fn derive(
         &mut self,
@@ -178,7 +175,7 @@ impl Graph {
         };
         let child = child();
         let full = format!("{}.{}", parent.name, field.rust);
-        let Some(child) = self.models.iter().copied().find(|meta| is(meta, child)) else {
+        let Some(child) = self.models.iter().copied().find(|meta| is_itself(meta, child)) else {
             return problems.push(format!(
                 "`{full}` is derived from `{}`, which is not among the models: add it to `models![…]`",
                 child.name

@@ -5,9 +5,9 @@ use super::message::about;
 use crate::model::average::Average;
 use crate::model::copy::{CopiedField, CopyOf};
 use crate::model::document::Document;
-use crate::model::meta::Several;
 use crate::model::path::{Fielded, Needed, Path, Plain, ReadOnly, Step};
 use crate::model::reference::{ChildOf, ParentField, PointsTo, Reference};
+use crate::model::several::Kind;
 use crate::model::shape::{FieldMeta, Managed, same};
 use crate::model::size::Message;
 use crate::model::value::{Numeric, StoredLike};
@@ -173,7 +173,7 @@ pub const fn copyable<T: Document>(
         return None;
     };
     let target = T::META.name;
-    if !matches!(T::META.several, Several::No) {
+    if !matches!(T::KIND, Kind::Alone) {
         return Some(
             about(owner, field, ty)
                 .text(" copies `")
