@@ -79,6 +79,7 @@ pages! {
     design_many_to_many => "src/designs/many-to-many.md";
     documents => "src/documents.md";
     types => "src/types.md";
+    enums => "src/enums.md";
     references => "src/references.md";
     copies => "src/copies.md";
     subsets => "src/subsets.md";

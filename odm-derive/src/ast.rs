@@ -156,6 +156,26 @@ impl<'a> Variant<'a> {
     }
 }
 
+impl Variant<'_> {
+    /// The name of its path: in snake case, `paid_back` of `PaidBack` and `http_error` of `HTTPError`.
+    pub fn path(&self) -> String {
+        let name: Vec<char> = self.ident.unraw().to_string().chars().collect();
+        let mut path = String::new();
+        for (i, c) in name.iter().enumerate() {
+            let before = i.checked_sub(1).and_then(|i| name.get(i));
+            let begins = before.is_some_and(|before| {
+                let ends = name.get(i + 1).is_some_and(|next| next.is_lowercase());
+                before.is_lowercase() || before.is_numeric() || before.is_uppercase() && ends
+            });
+            if c.is_uppercase() && begins {
+                path.push('_');
+            }
+            path.extend(c.to_lowercase());
+        }
+        path
+    }
+}
+
 fn read_fields<'a>(cx: &Ctxt, fields: &'a Fields, case: Case) -> (Style, Vec<Field<'a>>) {
     let style = match fields {
         Fields::Named(_) => Style::Named,

@@ -10,8 +10,8 @@ pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, Documents, First, Ids, Last, List, Maybe, OfId, Pairs, Position, Reason, Samples, Scoped,
-    SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
+    At, Bytes, Documents, First, Found, Ids, Last, List, Maybe, OfId, Pairs, Position, Reason, Samples,
+    Scoped, SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
@@ -159,6 +159,26 @@ pub enum Error {
         id: Box<Bson>,
         /// The field's stored name.
         field: String,
+    },
+
+    /// A change within a variant of an enum, where the document has another variant, or none. Nothing was written. An update of
+    /// many documents leaves such a document as it is, and counts it in [`Updated::refused`](crate::Updated::refused).
+    #[error(
+        "{collection}: `{field}` of the document with _id {id} is {}, so nothing within `{expected}` can be changed: `set` the \
+         whole field, or exclude such documents by the condition",
+        Found(.found)
+    )]
+    OtherVariant {
+        /// The collection.
+        collection: &'static str,
+        /// The document's id.
+        id: Box<Bson>,
+        /// The enum's stored name; of an enum without a name of its own that of its tag.
+        field: String,
+        /// The stored name of the variant that the change is within.
+        expected: &'static str,
+        /// That of the variant that the document has; `None` where there is none.
+        found: Option<String>,
     },
 
     /// A reference names a document that does not exist. A write is refused before it is sent, or undone if the target was

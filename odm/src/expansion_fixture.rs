@@ -143,6 +143,7 @@ impl odm::Compared for Address {
 impl crate::Embed for Address {}
 
 impl odm::Nested for Address {
+    type Form = odm::OfFields;
     type Fields<R: 'static, P: 'static> = AddressFields<R, P>;
     fn fields<R: 'static, P: 'static>() -> &'static AddressFields<R, P> {
         const {

@@ -745,8 +745,8 @@ pub mod __private {
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{
-        At, Codec, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly,
-        Root, Single, Step, StoredAs, Varied, Writable, written,
+        At, Codec, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, OfFields, OfVariants,
+        Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable, written,
     };
     pub mod native {
         pub use crate::model::native::{Lacking, Present, Stored, at};
@@ -772,9 +772,10 @@ pub mod __private {
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
         Numeric, Only, Opaque, Removable, StoredLike, Text, Unsure, Value,
     };
+    pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, In, Tagged, Variant};
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;
-    pub use crate::query::filter::{Element, Filter, children_filter, partial_filter};
+    pub use crate::query::filter::{Element, Filter, children_filter, is_variant, partial_filter};
     pub use crate::query::join::Hop;
     pub use crate::query::join::Load;
     pub use crate::query::join::LoadById;
@@ -785,7 +786,7 @@ pub mod __private {
     pub mod request {
         pub use crate::query::request::{
             Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, limit, name_of, several, sorted,
-            unserved,
+            unserved, variant_of,
         };
     }
     pub use crate::rules::others::backfill_at_once;

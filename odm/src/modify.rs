@@ -56,8 +56,8 @@ pub struct Updated {
 /// references is a set: a reference that is pushed twice is stored once.
 ///
 /// # Errors
-/// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::IsNull`], [`Error::Invalid`],
-/// [`Error::DuplicateKey`], [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update.
+/// [`Error::NotFound`], [`Error::Conflict`], [`Error::ArrayFull`], [`Error::IsNull`], [`Error::OtherVariant`],
+/// [`Error::Invalid`], [`Error::DuplicateKey`], [`Error::TooLarge`]; [`Error::Query`] where two changes of one field can't be one update.
 /// [`Error::MissingReference`] where the target of an added reference does not exist; from the other side of a two-way
 /// reference [`Error::ArrayFull`], and [`Error::Query`] where a document there would lose a required reference.
 /// [`Error::Unsupported`] for a raw operator on a two-way reference where the deployment has no transactions and the result

@@ -260,6 +260,18 @@ fn stored_names_differ(cx: &Ctxt, container: &Container) {
                     ),
                 );
             }
+            let same_path = |other: &crate::ast::Variant| other.path() == variant.path() && !other.serde.skip;
+            if !variant.serde.skip && variants[..i].iter().any(same_path) {
+                cx.error(
+                    variant.ident,
+                    format!(
+                        "Two variants of `{}` have the path `{1}` and the question `is_{1}`. Give one of them another name in Rust; \
+                         `#[serde(rename = \"…\")]` keeps the stored one",
+                        container.ident,
+                        variant.path()
+                    ),
+                );
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //! does.
 
 use super::Target;
-use crate::ast::Field;
+use crate::ast::{Data, Field};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{Ident, spanned::Spanned};
@@ -29,15 +29,29 @@ pub fn of(target: &Target, field: &Field) -> Option<TokenStream> {
 }
 
 fn ident(target: &Target, field: &Field) -> Ident {
-    target.name(|name| format!("__{name}_{}_codec", field.rust))
+    // Variants may have fields of one name.
+    let variant = match &target.container.data {
+        Data::Enum(variants) => variants
+            .iter()
+            .find(|variant| variant.fields.iter().any(|own| std::ptr::eq(own, field))),
+        _ => None,
+    };
+    let variant = variant
+        .map(|variant| format!("{}_", variant.ident))
+        .unwrap_or_default();
+    target.name(|name| format!("__{name}_{variant}{}_codec", field.rust))
 }
 
 /// The codecs of all fields.
 pub fn define(target: &Target) -> TokenStream {
+    define_for(target, &target.fields)
+}
+
+/// Those of these fields.
+pub fn define_for(target: &Target, fields: &[&Field]) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let vis = target.container.vis;
-    target
-        .fields
+    fields
         .iter()
         .filter(|field| !field.serde.native)
         .filter_map(|field| {

@@ -198,6 +198,7 @@ fn nested(target: &Target) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::Nested for #this #where_clause {
+            type Form = #odm::OfFields;
             type Fields<__R: 'static, __P: 'static> = #ty;
             fn fields<__R: 'static, __P: 'static>() -> &'static Self::Fields<__R, __P> {
                 const { &#value }

@@ -1,6 +1,6 @@
 //! `#[derive(Embed)]` of an enum.
 
-use super::{Target, asserts, fielded, generics, names, reference, value};
+use super::{Target, asserts, fielded, generics, names, reference, value, variants};
 use crate::ast::{Field, Style, Variant};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -56,6 +56,7 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
     let names = names::of_variants(target, &variants);
     let names_differ = names::checks_of_enum(target, &variants);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
+    let paths = variants::implement(target, &variants);
     quote! {
         #[automatically_derived]
         impl #impl_generics #odm::Varied for #this #where_clause {
@@ -85,6 +86,7 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
         }
         #one_name
         #checks
+        #paths
     }
 }
 

@@ -26,6 +26,19 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
         let path = path_from(quote!(p), &key.path);
         quote!(first: #some(#odm::request::name_of::<#this, _, _>(&|p: <#this as #krate::Document>::Paths| #path)),)
     });
+    // A field of the document's own is in no variant. A search for words has no place for a condition of its index.
+    let within = index
+        .keys
+        .iter()
+        .filter(|key| key.path.len() > 1 && !matches!(key.kind, Kind::Text { .. }));
+    let variants: Vec<TokenStream> = within
+        .map(|key| {
+            let (krate, this) = (&target.krate, &target.this);
+            let path = path_from(quote!(p), &key.path);
+            quote!(#odm::request::variant_of::<#this, _, _>(&|p: <#this as #krate::Document>::Paths| #path))
+        })
+        .collect();
+    let variants = (!variants.is_empty()).then(|| quote!(variants: &[#(#variants),*],));
     let name = index.name.as_ref().map(|name| quote!(name: #some(#name),));
     let unique = index.unique.map(|_| quote!(unique: true,));
     let sparse = index.sparse.map(|_| quote!(sparse: true,));
@@ -47,7 +60,7 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     let language_override = language_override.map(|field| quote!(language_override: #some(#field),));
     quote! {
         #odm::IndexMeta {
-            #first #name #unique #sparse #expire #partial #collation #default_language #language_override
+            #first #variants #name #unique #sparse #expire #partial #collation #default_language #language_override
             ..#odm::IndexMeta::on(&[#(#keys),*])
         }
     }

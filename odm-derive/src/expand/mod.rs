@@ -23,5 +23,6 @@ mod target;
 pub mod targets;
 pub mod union;
 mod value;
+mod variants;
 
 pub use target::{Target, default_crate};

@@ -1,18 +1,18 @@
 //! `XFields`: the struct of typed paths.
 
 use super::{Target, codec, generics};
-use crate::ast::Field;
+use crate::ast::{Data, Field};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::Ident;
+use syn::{Generics, Ident};
 
 /// The names of the two parameters that the struct has besides those of the type.
-struct Own {
-    root: Ident,
-    parent: Ident,
+pub struct Own {
+    pub root: Ident,
+    pub parent: Ident,
 }
 
-fn own(target: &Target) -> Own {
+pub fn own(target: &Target) -> Own {
     let taken = generics::parameters(target.container.generics);
     let free = |name: &str| {
         let mut ident = format_ident!("{name}");
@@ -35,31 +35,50 @@ pub fn ident(target: &Target) -> Ident {
 
 /// The type, with `root` and `parent` as its last two arguments.
 pub fn ty(target: &Target, root: TokenStream, parent: TokenStream) -> TokenStream {
-    let ident = ident(target);
+    ty_named(target, &ident(target), root, parent)
+}
+
+/// The same of a struct of this name.
+pub fn ty_named(target: &Target, ident: &Ident, root: TokenStream, parent: TokenStream) -> TokenStream {
     let arguments = generics::arguments(target.container.generics);
     quote!(#ident<#arguments #root, #parent>)
 }
 
 /// The struct and its `Clone` and `Copy`. A field that the library writes has a path that no update takes.
 pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStream {
-    let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
-    let ident = ident(target);
-    let Own { root, parent } = own(target);
-    let params = &target.container.generics.params;
-    let comma = (!params.is_empty() && !params.trailing_punct()).then(|| quote!(,));
-    let conditions = &target.container.generics.where_clause;
+    let fields = members(target, &target.this, &target.fields, read_only);
+    let doc = format!(
+        "The typed paths of [`{}`]: the stored name of each field.",
+        target.container.name()
+    );
+    define_named(target, &ident(target), &doc, &fields, fields.is_empty())
+}
 
-    let fields = target.fields.iter().enumerate();
+/// The paths of the fields of `of`, as they stand in a struct of paths.
+pub fn members(
+    target: &Target,
+    of: &TokenStream,
+    fields: &[&Field],
+    read_only: impl Fn(&Field) -> bool,
+) -> Vec<TokenStream> {
+    let odm = &target.odm;
+    let Own { root, parent } = own(target);
+    let fields = fields.iter().enumerate();
     // Fields that no struct declares have no path.
     let fields = fields.filter(|(_, field)| !field.field.extra).map(|(i, field)| {
-        let (name, vis, ty) = (field.ident(), field.vis, field.ty);
+        let (name, ty) = (field.ident(), field.ty);
+        // The fields of a variant are as visible as the enum.
+        let vis = match target.container.data {
+            Data::Enum(_) => target.container.vis,
+            _ => field.vis,
+        };
         let doc = if field.serde.flatten.is_some() {
             format!("The fields of `{}`, which stand in their parent.", field.rust)
         } else {
             format!("`{}`", field.name)
         };
         let doc = documented(field, &doc);
-        let at = quote!(#odm::At<#parent, #this, #i>);
+        let at = quote!(#odm::At<#parent, #of, #i>);
         if field.serde.flatten.is_some() {
             let at = if read_only(field) {
                 quote!(#odm::Kept<#at>)
@@ -71,11 +90,7 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
                 #vis #name: #odm::Flattened<#root, #ty, #at>,
             };
         }
-        let at = match (&field.field.stored, field.field.opaque) {
-            (_, true) => quote!(#odm::StoredAs<#at, #odm::Opaque>),
-            (Some(stored), false) => quote!(#odm::StoredAs<#at, #stored>),
-            (None, false) => at,
-        };
+        let at = stored_at(target, field, at);
         let codec = match (codec::of(target, field), read_only(field)) {
             (Some(_), true) if field.serde.serialize_with.is_none() => Some(quote!(, #odm::ReadOnly)),
             (Some(codec), true) => Some(quote!(, #odm::ReadOnly<#codec>)),
@@ -87,18 +102,35 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
             #vis #name: #odm::Path<#root, #ty, #at #codec>,
         }
     });
-    // A struct without stored fields has nothing that would use the parameters.
-    let none = is_empty(target)
-        .then(|| quote!(__none: ::core::marker::PhantomData<fn() -> (#this, #root, #parent)>,));
+    fields.collect()
+}
 
-    let mut copied = target.container.generics.clone();
-    copied.params.push(syn::parse_quote!(#root));
-    copied.params.push(syn::parse_quote!(#parent));
+/// The step to a field, where it is not stored as its type says.
+pub fn stored_at(target: &Target, field: &Field, at: TokenStream) -> TokenStream {
+    let odm = &target.odm;
+    match (&field.field.stored, field.field.opaque) {
+        (_, true) => quote!(#odm::StoredAs<#at, #odm::Opaque>),
+        (Some(stored), false) => quote!(#odm::StoredAs<#at, #stored>),
+        (None, false) => at,
+    }
+}
+
+/// A struct of paths with its `Clone` and `Copy`. `none` says that no member need use its parameters.
+pub fn define_named(
+    target: &Target,
+    ident: &Ident,
+    doc: &str,
+    fields: &[TokenStream],
+    none: bool,
+) -> TokenStream {
+    let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
+    let Own { root, parent } = own(target);
+    let params = &target.container.generics.params;
+    let comma = (!params.is_empty() && !params.trailing_punct()).then(|| quote!(,));
+    let conditions = &target.container.generics.where_clause;
+    let none = none.then(|| quote!(__none: ::core::marker::PhantomData<fn() -> (#this, #root, #parent)>,));
+    let copied = with_own(target, None);
     let (impl_generics, ty_generics, where_clause) = copied.split_for_impl();
-    let doc = format!(
-        "The typed paths of [`{}`]: the stored name of each field.",
-        target.container.name()
-    );
     quote! {
         #[doc = #doc]
         #[allow(dead_code)]
@@ -118,8 +150,20 @@ pub fn define(target: &Target, read_only: impl Fn(&Field) -> bool) -> TokenStrea
     }
 }
 
+/// The parameters of the type and the two of the struct of paths; the last one with a bound.
+pub fn with_own(target: &Target, bound: Option<TokenStream>) -> Generics {
+    let Own { root, parent } = own(target);
+    let mut generics = target.container.generics.clone();
+    generics.params.push(syn::parse_quote!(#root));
+    generics.params.push(match bound {
+        Some(bound) => syn::parse_quote!(#parent: #bound),
+        None => syn::parse_quote!(#parent),
+    });
+    generics
+}
+
 /// The documentation of the field itself, where it has one, above that of its path.
-fn documented(field: &Field, path: &str) -> TokenStream {
+pub fn documented(field: &Field, path: &str) -> TokenStream {
     let attrs = field.original.attrs.iter();
     let docs: Vec<_> = attrs
         .filter(|attr| attr.path().is_ident("doc") && matches!(attr.meta, syn::Meta::NameValue(_)))
@@ -128,26 +172,29 @@ fn documented(field: &Field, path: &str) -> TokenStream {
     quote!(#(#docs)* #gap #[doc = #path])
 }
 
-/// Whether no field has a path.
-fn is_empty(target: &Target) -> bool {
-    target.fields.iter().all(|field| field.field.extra)
-}
-
 /// Its only value.
 pub fn value(target: &Target) -> TokenStream {
-    let ident = ident(target);
+    value_named(target, &ident(target), &target.fields)
+}
+
+/// The only value of the struct of the paths of these fields.
+pub fn value_named(target: &Target, ident: &Ident, fields: &[&Field]) -> TokenStream {
     let odm = &target.odm;
-    let paths = target
-        .fields
-        .iter()
-        .filter(|field| !field.field.extra)
+    let fields = fields.iter().filter(|field| !field.field.extra);
+    let paths: Vec<TokenStream> = fields
         .map(|field| {
             let name = field.ident();
             match field.serde.flatten {
                 Some(_) => quote!(#name: #odm::Flattened::NEW,),
                 None => quote!(#name: #odm::Path::NEW,),
             }
-        });
-    let none = is_empty(target).then(|| quote!(__none: ::core::marker::PhantomData));
+        })
+        .collect();
+    with_none(ident, &paths, paths.is_empty())
+}
+
+/// A struct of paths of these members.
+pub fn with_none(ident: &Ident, paths: &[TokenStream], none: bool) -> TokenStream {
+    let none = none.then(|| quote!(__none: ::core::marker::PhantomData));
     quote!(#ident { #(#paths)* #none })
 }

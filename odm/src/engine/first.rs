@@ -251,7 +251,7 @@ fn others(first: &First, attempt: usize) -> u64 {
 fn is_of_a_value(error: &Error) -> bool {
     matches!(
         error,
-        Error::ArrayFull { .. } | Error::IsNull { .. } | Error::Invalid { .. }
+        Error::ArrayFull { .. } | Error::IsNull { .. } | Error::OtherVariant { .. } | Error::Invalid { .. }
     )
 }
 

@@ -150,6 +150,17 @@ impl<T: fmt::Display> fmt::Display for Maybe<'_, T> {
     }
 }
 
+/// The variant that a document has.
+pub(super) struct Found<'a>(pub(super) &'a Option<String>);
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(name) => write!(f, "the variant `{name}`"),
+            None => f.write_str("`null` or missing"),
+        }
+    }
+}
+
 pub(super) struct Bytes<'a>(pub(super) &'a Option<u64>);
 impl fmt::Display for Bytes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,7 @@
 //! Assertions of generated code about types that syntax can't see: each is a bound with a message of its own, or a sentence for a
 //! constant that panics.
 
-use crate::model::path::{Fielded, Nested, Path, Step};
+use crate::model::path::{Fielded, Nested, OfFields, Path, Step};
 use crate::model::shape::{FieldMeta, Names, same};
 use crate::model::size::Message;
 use crate::model::value::{Array, Compared, IdValue, Numeric, Ordered, StoredLike, Value};
@@ -109,7 +109,12 @@ impl<T: StoredLike<Like: Moment>> Moment for T {}
     note = "or leave out `#[serde(flatten)]`, and give a map a bound: `#[embed(max = N)]`"
 )]
 pub trait Flattened {}
-impl<T: Nested + Value> Flattened for T {}
+#[diagnostic::do_not_recommend]
+impl<T: Nested<Form: Flattens> + Value> Flattened for T {}
+
+/// What kind of type has declared fields.
+pub trait Flattens {}
+impl Flattens for OfFields {}
 
 /// A date, by which MongoDB can let a document expire.
 #[diagnostic::on_unimplemented(

@@ -13,6 +13,7 @@ use crate::model::encode::coded_bson;
 pub use crate::model::meta::DefaultFn;
 use crate::model::path::{Codec, Way};
 use crate::model::shape::{self, Body, FieldMeta, Shape, StructShape};
+use crate::model::variant;
 use mongodb::bson::{Bson, Document, RawDocument, doc, error::Result as BsonResult};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -310,11 +311,27 @@ pub(crate) fn expression(shape: Shape, name: &str) -> Bson {
     within_expression(&fields_at(shape, name), name)
 }
 
-/// The same of the value at the end of a path.
+/// The same of the value at the end of a path: `null` in a variant that a document does not have.
 pub(crate) fn expression_of(way: Option<&'static Way>, name: &str) -> Bson {
+    within_variant(way, read_of(way, name), Bson::Null)
+}
+
+/// As it is stored; nothing in a variant that a document does not have.
+pub(crate) fn stored_of(way: Option<&'static Way>, name: &str) -> Bson {
+    within_variant(way, Bson::String(format!("${name}")), "$$REMOVE".into())
+}
+
+fn read_of(way: Option<&'static Way>, name: &str) -> Bson {
     match way.filter(|way| way.has_default()).map(split) {
         Some((None, fields)) => within_expression(&fields, name),
         _ => Bson::String(format!("${name}")),
+    }
+}
+
+fn within_variant(way: Option<&'static Way>, value: Bson, otherwise: Bson) -> Bson {
+    match variant::expression(way) {
+        Some(is) => doc! { "$cond": [is, value, otherwise] }.into(),
+        None => value,
     }
 }
 

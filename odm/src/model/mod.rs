@@ -29,4 +29,5 @@ pub(crate) mod sum;
 pub(crate) mod tree;
 pub(crate) mod types;
 pub(crate) mod value;
+pub(crate) mod variant;
 pub(crate) mod visit;

@@ -1,6 +1,6 @@
 //! The declarations of a document beside its fields: validation, indexes, collation, expiry.
 
-use mongodb::bson::RawDocumentBuf;
+use mongodb::bson::{Document, RawDocumentBuf, doc};
 
 /// When documents are deleted by [`Odm::delete_expired`](crate::Odm::delete_expired).
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +111,8 @@ pub struct IndexMeta {
     pub expire_after: Option<u64>,
     /// Only the documents that this filter matches.
     pub partial: Option<fn() -> crate::Result<RawDocumentBuf>>,
+    /// The variants of enums in which its fields are: only the documents that have them.
+    pub variants: &'static [Option<InVariant>],
     /// The language and strength of comparisons between strings.
     pub collation: Option<CollationMeta>,
     /// Of a text index: the language of texts whose document names none; MongoDB's default is `english`.
@@ -130,11 +132,69 @@ impl IndexMeta {
             sparse: false,
             expire_after: None,
             partial: None,
+            variants: &[],
             collation: None,
             default_language: None,
             language_override: None,
         }
     }
+
+    /// Whether there are documents that do not stand in it.
+    pub(crate) const fn is_partial(&self) -> bool {
+        let mut i = 0;
+        while i < self.variants.len() {
+            if self.variants[i].is_some() {
+                return true;
+            }
+            i += 1;
+        }
+        self.partial.is_some()
+    }
+
+    /// The condition of the documents that stand in it, where it is not all.
+    ///
+    /// # Errors
+    /// Whatever the declared filter fails with.
+    pub(crate) fn filter(&self) -> Option<crate::Result<Document>> {
+        let mut all: Vec<Document> = Vec::new();
+        for variant in self.variants.iter().flatten() {
+            let condition = (variant.condition)();
+            if !all.contains(&condition) {
+                all.push(condition);
+            }
+        }
+        match self.partial.map(declared) {
+            Some(Ok(declared)) => all.push(declared),
+            Some(Err(error)) => return Some(Err(error)),
+            None => {}
+        }
+        all.into_iter().reduce(together).map(Ok)
+    }
+}
+
+/// A variant of an enum that only some documents have.
+#[derive(Clone, Copy, Debug)]
+pub struct InVariant {
+    /// The enum.
+    pub of: &'static str,
+    /// The variant's stored name.
+    pub variant: &'static str,
+    /// Gives the condition of these documents.
+    pub condition: fn() -> Document,
+}
+
+fn declared(filter: fn() -> crate::Result<RawDocumentBuf>) -> crate::Result<Document> {
+    Document::try_from(filter()?)
+        .map_err(|error| crate::Error::Driver(Box::new(mongodb::error::Error::from(error))))
+}
+
+/// Both conditions, side by side where they name different fields.
+pub(crate) fn together(mut one: Document, other: Document) -> Document {
+    if other.keys().any(|name| one.contains_key(name)) {
+        return doc! { "$and": [one, other] };
+    }
+    one.extend(other);
+    one
 }
 
 /// A field of an index.

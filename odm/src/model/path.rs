@@ -5,7 +5,7 @@
 //! is joined by the compiler.
 
 use crate::Result;
-use crate::model::shape::{EnumShape, FieldMeta};
+use crate::model::shape::{EnumShape, FieldMeta, VariantMeta};
 use crate::model::tree::Tree;
 use crate::model::value::{self, Compared, Value};
 use mongodb::bson::{Bson, doc};
@@ -30,8 +30,31 @@ pub trait Varied: 'static {
 pub struct Way {
     /// The part of the path before it.
     pub above: Option<&'static Way>,
-    /// The field; `None` for the items of the array before it.
+    /// The field, or the content of a variant; `None` for the items of the array before it.
     pub field: Option<&'static FieldMeta>,
+    /// The variant whose content it is.
+    pub variant: Option<VariantOf>,
+}
+
+/// A variant of an enum.
+#[derive(Clone, Copy, Debug)]
+pub struct VariantOf {
+    /// The enum.
+    pub of: &'static EnumShape,
+    /// The variant.
+    pub meta: &'static VariantMeta,
+}
+
+/// Whether a variant is on the way.
+const fn leads_into_a_variant(way: Option<&'static Way>) -> bool {
+    let mut next = way;
+    while let Some(way) = next {
+        if way.variant.is_some() {
+            return true;
+        }
+        next = way.above;
+    }
+    false
 }
 
 impl Way {
@@ -60,6 +83,9 @@ pub trait Step: 'static {
     /// All fields on the way to its end, and the arrays whose items are stepped into.
     #[doc(hidden)]
     const WAY: Option<&'static Way>;
+    /// Whether a variant of an enum is on the way.
+    #[doc(hidden)]
+    const IN_VARIANT: bool = leads_into_a_variant(Self::WAY);
     /// The type of the values of type `X` at its end: one, none or several, as the arrays and options on the way say.
     type Many<X: Send>: Send;
 
@@ -111,6 +137,7 @@ impl<P: Step, O: Fielded, const I: usize> Step for At<P, O, I> {
     const WAY: Option<&'static Way> = Some(&Way {
         above: P::WAY,
         field: Some(&O::FIELDS[I]),
+        variant: None,
     });
     type Many<X: Send> = P::Many<X>;
 
@@ -142,6 +169,7 @@ impl<P: Step> Step for Each<P> {
     const WAY: Option<&'static Way> = Some(&Way {
         above: P::WAY,
         field: None,
+        variant: None,
     });
     type Many<X: Send> = P::Many<Vec<X>>;
 
@@ -272,13 +300,13 @@ impl<P: Step> Step for Kept<P> {
 
 const LONGEST: usize = 512;
 
-struct Joined {
+pub(crate) struct Joined {
     bytes: [u8; LONGEST],
     len: usize,
 }
 
 impl Joined {
-    const fn new(parent: &str, name: &str, flatten: bool) -> Joined {
+    pub(crate) const fn new(parent: &str, name: &str, flatten: bool) -> Joined {
         let joined = Joined {
             bytes: [0; LONGEST],
             len: 0,
@@ -310,7 +338,7 @@ impl Joined {
         self
     }
 
-    const fn as_str(&self) -> &str {
+    pub(crate) const fn as_str(&self) -> &str {
         let (head, _) = self.bytes.split_at(self.len);
         match std::str::from_utf8(head) {
             Ok(text) => text,
@@ -509,7 +537,8 @@ impl<T, C: Decoder<T> + 'static> Decoder<T> for ReadOnly<C> {
 #[diagnostic::on_unimplemented(
     message = "a document without this field can't be read back: with `#[serde(with)]` or `deserialize_with`, serde wants it to be there, though it is an `Option`",
     note = "write `default` beside it, `#[serde(default, with = \"…\")]`: a missing field is `None` then",
-    note = "or set it to `None`: `.set(|p| p.field, None)`"
+    note = "or set it to `None`: `.set(|p| p.field, None)`",
+    note = "what a variant of an enum carries is always there: `set` it, or the whole enum"
 )]
 pub trait MayBeMissing {}
 impl MayBeMissing for Plain {}
@@ -604,8 +633,16 @@ impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
 )]
 pub trait WrittenByTheApplication {}
 
-/// A type with fields of its own, whose paths continue a path.
+/// A struct: its paths are those of its fields.
+pub struct OfFields(());
+
+/// An enum: its paths are those of its variants.
+pub struct OfVariants(());
+
+/// A type with fields or variants of its own, whose paths continue a path.
 pub trait Nested: 'static {
+    /// [`OfFields`] or [`OfVariants`].
+    type Form;
     /// The struct of paths.
     type Fields<R: 'static, P: 'static>: 'static;
     /// Its only value.
@@ -641,6 +678,7 @@ impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, ReadOnly> {
 }
 
 impl<T: Nested> Nested for Option<T> {
+    type Form = T::Form;
     type Fields<R: 'static, P: 'static> = T::Fields<R, Maybe<P>>;
     fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
         T::fields::<R, Maybe<P>>()
@@ -648,6 +686,7 @@ impl<T: Nested> Nested for Option<T> {
 }
 
 impl<T: Nested> Nested for Box<T> {
+    type Form = T::Form;
     type Fields<R: 'static, P: 'static> = T::Fields<R, P>;
     fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
         T::fields::<R, P>()
@@ -657,6 +696,7 @@ impl<T: Nested> Nested for Box<T> {
 macro_rules! through_items {
     ($($ty:ty, [$($p:tt)*];)*) => {$(
         impl<T: Nested, $($p)*> Nested for $ty {
+            type Form = T::Form;
             type Fields<R: 'static, P: 'static> = T::Fields<R, Each<P>>;
             fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
                 T::fields::<R, Each<P>>()

@@ -146,9 +146,7 @@ fn is_whole(index: &IndexMeta, condition: &Document) -> bool {
                 })
         })
     };
-    let partial = index
-        .partial
-        .map(|filter| filter().ok().and_then(|raw| Document::try_from(raw).ok()));
+    let partial = index.filter().map(|filter| filter.ok());
     index.keys.iter().all(|key| is_plain(key.kind))
         && partial.is_none_or(|partial| partial.is_some_and(demands))
 }

@@ -1,5 +1,7 @@
 //! Conditions as MongoDB reads them: on one field, and on the items of an array.
 
+use crate::model::path::Way;
+use crate::model::variant::{Level, levels};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The field's value under the operator. MongoDB looks into the list of `$in`, `$nin` and `$all`: a regular expression in it
@@ -42,6 +44,82 @@ pub(crate) fn at_most(name: &str, keyword: &str, most: u64) -> Document {
         .rsplit('.')
         .fold(rule, |inner, part| doc! { "properties": { part: inner } });
     doc! { "$jsonSchema": schema }
+}
+
+/// The operator of which this one says that it is met by no item of an array.
+pub(crate) fn denied(operator: &str) -> Option<&'static str> {
+    match operator {
+        "$ne" => Some("$eq"),
+        "$nin" => Some("$in"),
+        _ => None,
+    }
+}
+
+/// Whether the way leads through an array whose items have to have a variant.
+pub(crate) fn in_items_of_variants(way: Option<&'static Way>) -> bool {
+    levels(way).iter().any(|level| level.array.is_some())
+}
+
+/// That the variants on a way are there, and the condition on what is in them: of the items of an array, all of it of one item.
+pub(crate) fn with_variants(way: Option<&'static Way>, condition: Document) -> Document {
+    let levels = levels(way);
+    let arrays: Vec<&str> = levels.iter().filter_map(|level| level.array.as_deref()).collect();
+    let named: Vec<&str> = arrays.into_iter().filter(|array| !array.is_empty()).collect();
+    let inner = behind(&named.join("."), condition);
+    of_levels(levels, inner)
+}
+
+fn of_levels(levels: Vec<Level>, inner: Document) -> Document {
+    levels.into_iter().rev().fold(inner, |inner, level| {
+        let all = level.expected.iter().rev();
+        let condition = all.fold(inner, |inner, expected| both(expected.condition(), inner));
+        match level {
+            Level {
+                array: Some(array), ..
+            } => doc! { array: { "$elemMatch": condition } },
+            Level { array: None, .. } => condition,
+        }
+    })
+}
+
+/// That the last variant on a way is there, and those around it.
+pub(crate) fn is_variant_of(way: Option<&'static Way>) -> Document {
+    let mut levels = levels(way);
+    let last = levels.last_mut().and_then(|level| level.expected.last_mut());
+    if let Some(last) = last {
+        last.is_alone = true;
+    }
+    of_levels(levels, Document::new())
+}
+
+/// A condition with the names behind that of an array, as it stands behind `$elemMatch`.
+fn behind(array: &str, condition: Document) -> Document {
+    if array.is_empty() {
+        return condition;
+    }
+    let mut inner = Document::new();
+    for (name, value) in condition {
+        let rest = match name.strip_prefix(array) {
+            Some("") => Some(""),
+            rest => rest.and_then(|rest| rest.strip_prefix('.')),
+        };
+        match (rest, value) {
+            (Some(""), Bson::Document(mut of_array)) => match of_array.remove("$elemMatch") {
+                Some(Bson::Document(item)) => inner = both(inner, item),
+                _ => inner.extend([(name, of_array.into())]),
+            },
+            (Some(rest), value) => inner = both(inner, doc! { rest: value }),
+            (None, Bson::Array(parts)) if name.starts_with('$') => {
+                let part = |part| match part {
+                    Bson::Document(part) => Bson::Document(behind(array, part)),
+                    other => other,
+                };
+                inner.insert(name, parts.into_iter().map(part).collect::<Vec<Bson>>());
+            }
+            (None, value) => drop(inner.insert(name, value)),
+        }
+    }
+    inner
 }
 
 /// Whether a condition is on an item itself, or a part of it is.
@@ -172,4 +250,48 @@ pub(crate) fn below(prefix: &str, filter: Document) -> Result<Document, String> 
         }
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::path::Step as _;
+    use crate::model::variant::fixture::{OfStep, Step, Tracking};
+
+    #[test]
+    fn all_that_is_asked_of_an_item_with_a_variant_is_asked_of_one() {
+        let item = |rest: Document| {
+            let mut item = doc! { "kind": { "$eq": "Shipped" } };
+            item.extend(rest);
+            doc! { "steps": { "$elemMatch": item } }
+        };
+        let x = || doc! { "tracking": { "$eq": "x" } };
+        let name = || doc! { "steps.tracking": { "$eq": "x" } };
+        for (stored, inner) in [
+            (name(), x()),
+            (
+                doc! { "$or": [name(), { "steps.tracking": null }] },
+                doc! { "$or": [x(), { "tracking": null }] },
+            ),
+            (doc! { "$nor": [name()] }, doc! { "$nor": [x()] }),
+            (doc! { "steps": { "$elemMatch": x() } }, x()),
+        ] {
+            assert_eq!(with_variants(OfStep::WAY, stored), item(inner));
+        }
+        assert_eq!(is_variant_of(Step::WAY), item(doc! {}));
+        assert!(in_items_of_variants(OfStep::WAY) && !in_items_of_variants(Tracking::WAY));
+    }
+
+    #[test]
+    fn a_variant_stands_beside_the_condition() {
+        let kind = || doc! { "status.kind": { "$eq": "Shipped" } };
+        let of = |condition: Document| with_variants(Tracking::WAY, condition);
+        let mut both = kind();
+        both.insert("status.tracking", doc! { "$ne": "x" });
+        assert_eq!(of(doc! { "status.tracking": { "$ne": "x" } }), both);
+        let mut none = kind();
+        none.insert("$nor", vec![doc! { "status.tracking": 1 }]);
+        assert_eq!(of(doc! { "$nor": [{ "status.tracking": 1 }] }), none);
+        assert_eq!(of(doc! {}), kind());
+    }
 }

@@ -487,7 +487,7 @@ impl<R, K, T: Expressed<Kind: Comparable<K>>> Comparand<T, R> for Expr<R, K> {
                 "a path that leads through an array has several values: it is not compared with an expression"
             );
         }
-        compared(operator, default::expression_of(P::WAY, P::PATH), self.bson)
+        compared(operator, default::expression_of(P::WAY, P::PATH), self.bson).in_variant::<P>()
     }
 }
 

@@ -7,7 +7,9 @@ use crate::model::geo::{Area, Geometry, Located, Meters, Point};
 use crate::model::path::{Codec, Each, Holds, Item, Path, PlainItems, Root, Step, StoredByType};
 use crate::model::reference::{Wrapped, Wraps};
 use crate::model::value::{List, Ordered, Text, Value, Whole};
-use crate::query::condition::{condition, in_array, is_of_items};
+use crate::query::condition::{
+    both, condition, denied, in_array, in_items_of_variants, is_of_items, is_variant_of, with_variants,
+};
 use crate::query::equal::Place;
 use crate::query::operand::{Operand, encode_bson};
 use crate::query::seen::{Asked, Seen};
@@ -171,8 +173,41 @@ impl<R> Filter<R> {
         }
     }
 
-    /// On the value of a field as a reader sees it, or of items of its array: where it is missing, its default.
+    /// On the value of a field as a reader sees it, or of items of its array: where it is missing, its default. Within a variant, of
+    /// documents that have it.
     pub(crate) fn of_field<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
+        if !P::IN_VARIANT {
+            return Filter::of_seen::<P>(operator, value, item);
+        }
+        match denied(operator) {
+            Some(operator) if in_items_of_variants(P::WAY) => {
+                Filter::of_seen::<P>(operator, value, item).in_no_variant::<P>()
+            }
+            _ => Filter::of_seen::<P>(operator, value, item).in_variant::<P>(),
+        }
+    }
+
+    /// The condition on what is in a variant, for documents or items that have this variant.
+    pub(crate) fn in_variant<P: Step>(self) -> Filter<R> {
+        if !P::IN_VARIANT {
+            return self;
+        }
+        Filter {
+            doc: self.doc.map(|doc| with_variants(P::WAY, doc)),
+            ..self
+        }
+    }
+
+    /// That an item has the variant, and that of none which has it this is so.
+    fn in_no_variant<P: Step>(self) -> Filter<R> {
+        let there = with_variants(P::WAY, Document::new());
+        let doc = self
+            .doc
+            .map(|doc| both(there, doc! { "$nor": [with_variants(P::WAY, doc)] }));
+        Filter { doc, ..self }
+    }
+
+    fn of_seen<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
         let seen = value.as_ref().ok();
         let seen = seen.and_then(|value| Seen::of(P::WAY, Asked::Operator(operator, value)));
         Filter::of_value::<P>(operator, value, item).seen(P::PATH, seen)
@@ -434,7 +469,10 @@ impl<R, T, P: Step, C: Codec<T>> Path<R, T, P, C> {
     /// # Ok::<(), odm::Error>(())
     /// ```
     pub fn exists(self, there: bool) -> Filter<R> {
-        Filter::on(P::PATH, "$exists", Ok(Bson::Boolean(there)))
+        if !there && in_items_of_variants(P::WAY) {
+            return Filter::on(P::PATH, "$exists", Ok(Bson::Boolean(true))).in_no_variant::<P>();
+        }
+        Filter::on(P::PATH, "$exists", Ok(Bson::Boolean(there))).in_variant::<P>()
     }
 
     /// Ascending by this field.
@@ -506,7 +544,9 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
         if !pattern.options.is_empty() {
             condition.insert("$options", pattern.options);
         }
-        Filter::raw(doc! { P::PATH: condition }).seen(P::PATH, seen)
+        Filter::raw(doc! { P::PATH: condition })
+            .seen(P::PATH, seen)
+            .in_variant::<P>()
     }
 
     /// The field begins with this text. An index on the field serves it.
@@ -672,7 +712,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
         F: FnOnce(Path<Element<A::Item>, A::Item, Root, Item>) -> Filter<Element<A::Item>>,
     {
         let condition = of_item::<A, P>(condition(Path::NEW));
-        Filter::of(condition.map(|condition| doc! { P::PATH: { "$elemMatch": condition } }))
+        Filter::of(condition.map(|condition| doc! { P::PATH: { "$elemMatch": condition } })).in_variant::<P>()
     }
 }
 
@@ -698,7 +738,17 @@ impl<R, T, P: Step, C: StoredByType> Path<R, T, P, C> {
         if let Some(least) = least {
             near.insert("$minDistance", least);
         }
-        Filter::on(P::PATH, "$near", Ok(near.into()))
+        if in_items_of_variants(P::WAY) {
+            return Filter::of(Err(Error::Query {
+                collection: "",
+                message: format!(
+                    "`near` asks for `{}` in the items of an array that have a variant, and the server takes `$near` in no condition on \
+                     items: ask by `within`",
+                    P::PATH
+                ),
+            }));
+        }
+        Filter::on(P::PATH, "$near", Ok(near.into())).in_variant::<P>()
     }
 
     /// The field's place lies in the area as a whole: an [`Area`], or a [`Polygon`](crate::geo::Polygon).
@@ -715,7 +765,7 @@ impl<R, T, P: Step, C: StoredByType> Path<R, T, P, C> {
         T: Located,
     {
         let area = area.into().into_document();
-        Filter::on(P::PATH, "$geoWithin", Ok(area.into()))
+        Filter::on(P::PATH, "$geoWithin", Ok(area.into())).in_variant::<P>()
     }
 
     /// The field's place has a position in common with the geometry: a [`Point`], a [`LineString`](crate::geo::LineString), a
@@ -741,7 +791,29 @@ impl<R, T, P: Step, C: StoredByType> Path<R, T, P, C> {
             "$geoIntersects",
             Ok(doc! { "$geometry": geometry }.into()),
         )
+        .in_variant::<P>()
     }
+}
+
+/// That a document has a variant, or an item of an array: `o.status.is_shipped()`, as generated code asks for it.
+#[doc(hidden)]
+pub fn is_variant<R, P: Step>() -> Filter<R> {
+    Filter::raw(is_variant_of(P::WAY))
+}
+
+/// That a document has the variants on a path, where all values at its end are in these.
+pub(crate) fn in_variant_alone<P: Step>(collection: &'static str) -> Filter<()> {
+    if in_items_of_variants(P::WAY) {
+        return Filter::of(Err(Error::Query {
+            collection,
+            message: format!(
+                "`distinct` gives the values of `{}` in all items of its array, whatever variant they have: group by it in a pipeline, \
+                 behind `unwind` and a `filter`",
+                P::PATH
+            ),
+        }));
+    }
+    Filter::raw(with_variants(P::WAY, Document::new()))
 }
 
 /// Whether a filter has `$near` or `$nearSphere`, which stand behind a field, alone or within `$and`.

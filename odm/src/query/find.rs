@@ -5,7 +5,7 @@ mod rows;
 use crate::model::key::Key;
 use crate::model::path::{Decoder, Holds, Path, Step};
 use crate::model::value::Ordered;
-use crate::query::filter::IntoSort;
+use crate::query::filter::{IntoSort, in_variant_alone};
 use crate::query::join::{ById, Join, Source, Work};
 pub(crate) use crate::query::untyped::Query;
 use crate::store::action::Action;
@@ -428,6 +428,10 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// # Cost
     /// One round trip. An index on the field serves it.
     ///
+    /// # Variants
+    /// Of a field in a variant, those of the documents that have the variant. In the items of an array the server tells no variants
+    /// apart: [`Error::Query`].
+    ///
     /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
@@ -443,7 +447,11 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
         C: Decoder<V>,
     {
         let name = field(T::paths()).name();
-        let values = self.into_query().0.distinct(name);
+        let mut query = self.into_query().0;
+        if P::IN_VARIANT {
+            query.and(in_variant_alone::<P>(T::META.collection));
+        }
+        let values = query.distinct(name);
         let decoded = async move {
             let values = values.await?;
             let decode = |value| decode::value::<V, C>(T::META, name, value);

@@ -254,7 +254,11 @@ mod tests {
 
     fn way(fields: &[Option<&'static FieldMeta>]) -> Option<&'static Way> {
         fields.iter().fold(None, |above, field| {
-            Some(&*Box::leak(Box::new(Way { above, field: *field })))
+            Some(&*Box::leak(Box::new(Way {
+                above,
+                field: *field,
+                variant: None,
+            })))
         })
     }
 

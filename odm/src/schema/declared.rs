@@ -114,7 +114,7 @@ fn on_id(declared: &IndexMeta) -> Option<String> {
         && !declared.unique
         && !declared.sparse
         && declared.expire_after.is_none()
-        && declared.partial.is_none()
+        && !declared.is_partial()
         && declared.collation.is_none();
     ((key.path)() == "_id" && sorted && !plain).then(|| {
         "takes no options and no other direction: MongoDB has it for every collection, ascending and unique, and reads it from either \

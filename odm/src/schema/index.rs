@@ -66,7 +66,7 @@ pub(super) enum Fit {
 /// them may be missing, or not all documents stand in the index, nothing is said.
 pub(crate) fn parallel(meta: &DocumentMeta) -> Vec<String> {
     let mut problems = Vec::new();
-    for index in meta.indexes.iter().filter(|index| index.partial.is_none()) {
+    for index in meta.indexes.iter().filter(|index| !index.is_partial()) {
         // The keys of a text index are words, and those of a place are whole.
         let keys = index.keys.iter().filter(|key| {
             matches!(
@@ -131,13 +131,7 @@ impl Index {
     /// # Errors
     /// Whatever the filter of a partial index fails with.
     pub fn of(meta: &IndexMeta) -> Result<Index> {
-        let partial = match meta.partial {
-            Some(filter) => Some(
-                Document::try_from(filter()?)
-                    .map_err(|e| crate::Error::Driver(Box::new(mongodb::error::Error::from(e))))?,
-            ),
-            None => None,
-        };
+        let partial = meta.filter().transpose()?;
         let keys = meta.keys.iter().map(|part| ((part.path)().to_owned(), part.kind));
         let index = Index::on(keys);
         Ok(Index {

@@ -230,6 +230,7 @@ pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
         Error::TooLarge { .. } => "TooLarge",
         Error::NotADocument { .. } => "NotADocument",
         Error::IsNull { .. } => "IsNull",
+        Error::OtherVariant { .. } => "OtherVariant",
         Error::MissingReference { .. } => "MissingReference",
         Error::StillReferenced { .. } => "StillReferenced",
         Error::OutOfScope { .. } => "OutOfScope",

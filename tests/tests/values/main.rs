@@ -8,6 +8,7 @@ mod equality;
 mod native;
 mod roundtrip;
 mod stored;
+mod variants;
 
 use odm_tests::fixtures::models;
 

@@ -24,6 +24,10 @@ use mongodb::bson::{Bson, Document, doc};
 /// missing counts as its default (`#[serde(default)]`); without one as an empty array or map, or as 0. An update that only
 /// removes items from one array does not change a document that has `null` there.
 ///
+/// A change within a variant of an enum is made where the document has this variant. Of one document with another variant it is
+/// [`Error::OtherVariant`](crate::Error::OtherVariant); an update of many counts those in
+/// [`Updated::refused`](crate::Updated::refused).
+///
 /// ```no_run
 /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
@@ -71,6 +75,7 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         self.changes()
             .whole::<V, C>("$set", P::PATH, P::FIELD, value, never);
         self
@@ -90,6 +95,7 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
+        self.changes().not_in_variant::<P>();
         self.changes()
             .whole::<V, C>("$setOnInsert", P::PATH, P::FIELD, value, never);
         self
@@ -111,6 +117,7 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         self.changes()
             .put("$currentDate", P::PATH, Bson::Boolean(true), never);
         self.changes().without_aliases(P::PATH, P::FIELD);
@@ -130,6 +137,7 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         self.changes()
             .put("$unset", P::PATH, Bson::String(String::new()), never);
         self.changes().without_aliases(P::PATH, P::FIELD);
@@ -168,6 +176,7 @@ pub trait Change<R: Rooted>: Sized {
         V: Takes<K>,
     {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let value = value(R::rooted()).into_bson();
         self.changes().computed(P::PATH, P::FIELD, value);
         self
@@ -193,6 +202,7 @@ pub trait Change<R: Rooted>: Sized {
         by: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
             changes.add(P::PATH, P::FIELD, by);
@@ -222,6 +232,7 @@ pub trait Change<R: Rooted>: Sized {
         by: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
             changes.take(P::PATH, P::FIELD, by);
@@ -244,6 +255,7 @@ pub trait Change<R: Rooted>: Sized {
         by: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         if let Some(by) = changes.value(encode_bson::<V, C>(P::PATH, by)) {
             changes.multiply(P::PATH, P::FIELD, by);
@@ -266,6 +278,7 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         self.changes()
             .whole::<V, C>("$min", P::PATH, P::FIELD, value, never);
         self
@@ -285,6 +298,7 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<V>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         self.changes()
             .whole::<V, C>("$max", P::PATH, P::FIELD, value, never);
         self
@@ -325,6 +339,7 @@ pub trait Change<R: Rooted>: Sized {
         items: impl IntoIterator<Item = V>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
         if A::SET {
@@ -361,6 +376,7 @@ pub trait Change<R: Rooted>: Sized {
         place: impl FnOnce(Placed<A::Item>) -> Placed<A::Item>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
         changes.place(P::PATH, P::FIELD, A::SET, (values, place(Placed::new())));
@@ -387,6 +403,7 @@ pub trait Change<R: Rooted>: Sized {
         item: impl Operand<A::Item>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         let values = changes.items::<A::Item, _>(P::PATH, P::FIELD, [item]);
         changes.add_items(P::PATH, P::FIELD, values);
@@ -424,6 +441,7 @@ pub trait Change<R: Rooted>: Sized {
         items: impl IntoIterator<Item = V>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         let mut values = Vec::new();
         for item in items {
@@ -474,6 +492,7 @@ pub trait Change<R: Rooted>: Sized {
         condition: impl FnOnce(<Element<A::Item> as Rooted>::Paths) -> Filter<Element<A::Item>>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         let condition = of_item::<A, P>(condition(<Element<A::Item> as Rooted>::rooted()));
         if let Some(condition) = changes.value(condition) {
@@ -506,6 +525,7 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         changes.needs_value(P::PATH, P::FIELD);
         changes.put("$pop", P::PATH, Bson::Int32(-1), never);
@@ -525,6 +545,7 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         changes.needs_value(P::PATH, P::FIELD);
         changes.put("$pop", P::PATH, Bson::Int32(1), never);
@@ -554,6 +575,7 @@ pub trait Change<R: Rooted>: Sized {
         change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
         // The server refuses a condition that no change uses.
@@ -582,6 +604,7 @@ pub trait Change<R: Rooted>: Sized {
         change: impl FnOnce(Changes<Element<A::Item>>) -> Changes<Element<A::Item>>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         let inner = change(Changes::of_items(changes, P::PATH, P::FIELD));
         if !inner.is_empty() {
@@ -605,6 +628,7 @@ pub trait Change<R: Rooted>: Sized {
         new: impl Operand<A::Item>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         let name = format!("e{}", changes.next_identifier());
         let old = changes.value(encode_bson::<A::Item, Item>(P::PATH, old));
@@ -648,6 +672,7 @@ pub trait Change<R: Rooted>: Sized {
         value: impl Operand<A::Item>,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         if !changes.key::<A>(P::PATH, P::FIELD, key) {
             return self;
@@ -677,6 +702,7 @@ pub trait Change<R: Rooted>: Sized {
         key: &str,
     ) -> Self {
         field(R::rooted());
+        self.changes().in_variant::<P>();
         let changes = self.changes();
         if changes.key::<A>(P::PATH, P::FIELD, key) {
             changes.needs_own_name(P::PATH, P::FIELD);

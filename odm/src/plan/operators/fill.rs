@@ -55,7 +55,7 @@ pub(crate) fn all(shape: Shape, operators: &Document, upsert: bool) -> Vec<Fill>
 }
 
 /// Whether the outcome on the default differs from that on nothing.
-fn depends(operator: &str, value: &Bson, default: &Bson) -> bool {
+pub(crate) fn depends(operator: &str, value: &Bson, default: &Bson) -> bool {
     match operator {
         "$set" | "$unset" | "$currentDate" | COMPUTE => false,
         "$inc" | "$mul" => !compare::same(default, &Bson::Int32(0)),

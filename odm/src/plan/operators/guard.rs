@@ -1,6 +1,7 @@
 //! Guards: conditions on the stored document under which a change keeps the bounds of its fields.
 
 use crate::model::shape::FieldMeta;
+use crate::model::variant::Expected;
 use crate::plan::operators::around::Around;
 use crate::plan::operators::computed::Computed;
 use crate::plan::operators::names::{joined, joined_names};
@@ -105,6 +106,12 @@ pub(crate) enum Guard {
     },
     /// The struct around what is written is not stored as `null`; or it is there.
     Around(Around),
+    /// The enum has the variant in which something is changed.
+    Variant {
+        /// The field that says which variant there is.
+        name: String,
+        expected: Box<Expected>,
+    },
     /// There are items for an update that does nothing else: one of these conditions holds.
     Met { any: Vec<Document> },
     /// The field takes what is computed for it.
@@ -171,6 +178,7 @@ impl Guard {
             ] },
             Guard::Around(Around { name, there: true }) => doc! { name: { "$type": "object" } },
             Guard::Around(Around { name, there: false }) => doc! { name: { "$not": { "$type": "null" } } },
+            Guard::Variant { expected, .. } => expected.condition(),
             Guard::Met { any } => match any.as_slice() {
                 [one] => one.clone(),
                 any => doc! { "$or": any },
@@ -195,6 +203,7 @@ impl Guard {
             | Guard::PreviousName { name, .. }
             | Guard::There { name, .. }
             | Guard::Value { name, .. }
+            | Guard::Variant { name, .. }
             | Guard::Around(Around { name, .. }) => name,
             // Only the server can evaluate its conditions.
             Guard::Met { .. } => "_id",
@@ -414,6 +423,7 @@ impl Guard {
                 let violation = Violation::new(name.as_str(), limit.rule().clone(), stored.cloned());
                 invalid(collection, violation.stored_in(id))
             }),
+            (Guard::Variant { expected, .. }, stored) => expected.refusal(collection, id, stored),
             (Guard::PreviousName { name, field }, Some(_)) => {
                 Some(under_previous_name(collection, id, name, field))
             }

@@ -3,10 +3,10 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::encode::Stored;
-use crate::model::path::{Codec, Item, Path, Root};
+use crate::model::path::{Codec, Item, Path, Root, Step, Way};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::{Array, Value};
-use crate::model::{default, shape};
+use crate::model::{default, shape, variant};
 use crate::plan::operators::computed::{COMPUTE, Computed};
 use crate::plan::operators::guard::Added;
 use crate::plan::operators::names::{joined, joined_names};
@@ -91,6 +91,8 @@ pub struct Changes<R> {
     raw: Vec<Raw>,
     /// Of an upsert: the document that it inserts, but for what the changes set.
     inserted: Option<RawDocumentBuf>,
+    /// The fields of variants that are changed and have defaults, by their names.
+    with_default: Vec<(&'static str, &'static FieldMeta)>,
     error: Option<Box<Error>>,
     of: PhantomData<fn() -> R>,
 }
@@ -435,6 +437,7 @@ impl<R> Default for Changes<R> {
             array: None,
             raw: Vec::new(),
             inserted: None,
+            with_default: Vec::new(),
             error: None,
             of: PhantomData,
         }
@@ -657,6 +660,64 @@ impl<R> Changes<R> {
             name: name.to_owned(),
             alone: false,
         });
+    }
+
+    /// Keeps a change within a variant off a document that has another one.
+    fn in_variant<P: Step>(&mut self) {
+        if P::IN_VARIANT {
+            self.in_variant_of(P::WAY, P::PATH);
+        }
+    }
+
+    fn in_variant_of(&mut self, way: Option<&'static Way>, path: &'static str) {
+        for expected in variant::levels(way).into_iter().flat_map(|level| level.expected) {
+            let known = self.guards.iter().find_map(|guard| match guard {
+                Guard::Variant { expected: known, .. } if known.at == expected.at => Some(known),
+                _ => None,
+            });
+            let other = known.filter(|known| known.name() != expected.name());
+            let other = other.map(|known| known.name());
+            match (known.is_some(), other) {
+                (false, _) => self.guards.push(Guard::Variant {
+                    name: expected.tag(),
+                    expected: Box::new(expected),
+                }),
+                (true, None) => {}
+                (true, Some(other)) => {
+                    return self.problem(format!(
+                        "one update changes fields of the variants `{other}` and `{}` of `{}`, and nothing has both: make it two \
+                         updates",
+                        expected.name(),
+                        expected.label()
+                    ));
+                }
+            }
+        }
+        self.with_default.extend(
+            way.and_then(|way| way.field)
+                .filter(|field| field.default.is_some())
+                .map(|field| (path, field)),
+        );
+        for name in variant::around(way) {
+            let around = Guard::Around(around::Around { name, there: true });
+            if !self
+                .guards
+                .iter()
+                .any(|guard| matches!(guard, Guard::Around(_)) && guard.name() == around.name())
+            {
+                self.guards.push(around);
+            }
+        }
+    }
+
+    /// Refuses what is only done in a new document, which has no variant yet.
+    fn not_in_variant<P: Step>(&mut self) {
+        if P::IN_VARIANT {
+            self.problem(format!(
+                "`set_on_insert` sets `{}` within a variant, and a new document has none yet: set the whole enum",
+                P::PATH
+            ));
+        }
     }
 
     /// The numbers that may stand in a field; or in the items of the array, if the change is of them.
@@ -964,8 +1025,21 @@ impl<R> Changes<R> {
             return self
                 .problem("`` is an array itself: put another one in its place by `replace_item`".to_owned());
         }
-        let is_all = within.is_none() && changes.array_filters.is_empty();
-        let within = within.unwrap_or_default();
+        // Of items that have the variant in which something is changed; the others stay as they are.
+        let mut variants = Document::new();
+        changes.guards.retain(|guard| match guard {
+            Guard::Variant { expected, .. } => {
+                let is_asked = |(name, value): &(String, Bson)| {
+                    within.as_ref().and_then(|within| within.get(name)) == Some(value)
+                };
+                let condition = expected.condition().into_iter().filter(|part| !is_asked(part));
+                variants = both(std::mem::take(&mut variants), condition.collect());
+                false
+            }
+            _ => true,
+        });
+        let is_all = within.is_none() && changes.array_filters.is_empty() && variants.is_empty();
+        let within = both(variants, within.unwrap_or_default());
         let identifier = format!("e{}", self.next_identifier());
         let filter = match changes.only_array() {
             Some(inner) => both(within.clone(), doc! { inner: { "$type": "array" } }),
@@ -990,6 +1064,12 @@ impl<R> Changes<R> {
     /// `array` is the array's name, and `within` says which of its items are changed.
     fn below<I>(&mut self, array: &str, within: &Document, prefix: &str, changes: Changes<I>) {
         let has_only_array = changes.only_array().is_some();
+        if let Some((name, _)) = variant_fills(&changes.operators, &changes.with_default).next() {
+            self.problem(format!(
+                "`{name}` of the items of `{array}` begins with its default where it is missing, which a change of items within a \
+                 variant can't fill: have every item store it by `#[field(stored)]`, or `set` it"
+            ));
+        }
         if let Some(error) = changes.error {
             // An item itself has no name.
             self.fail(match *error {
@@ -1079,6 +1159,9 @@ impl<R> Changes<R> {
                     previous,
                     field,
                 }),
+                Guard::Around(around) => self
+                    .guards
+                    .push(value(around.name, around.there.then_some("object"))),
                 // The array filter is for the items that have it.
                 Guard::There { .. } if has_only_array => {}
                 Guard::There { name: field, .. } => self.guards.push(value(field, Some("array"))),
@@ -1208,6 +1291,7 @@ impl<R> Changes<R> {
             array: self.array,
             raw: self.raw,
             inserted: self.inserted,
+            with_default: self.with_default,
             error: self.error,
             of: PhantomData,
         }
@@ -1368,6 +1452,27 @@ impl Changes<()> {
             None => Vec::new(),
         };
         let mut fills = fill::all((meta.shape)(), &self.operators, upsert);
+        let in_variants = variant_fills(&self.operators, &self.with_default);
+        let in_variants: Vec<fill::Fill> = in_variants
+            .map(|(name, value)| fill::Fill {
+                arrays: Vec::new(),
+                name: name.to_owned(),
+                value,
+            })
+            .collect();
+        if let Some(one) = in_variants.first()
+            && fill::pipeline(&self.operators, &in_variants, upsert, None).is_none()
+        {
+            return Err(Error::Query {
+                collection,
+                message: format!(
+                    "`{}` begins with its default where it is missing, which can't be filled beside the other changes of this update: \
+                     make an update of its own, or have every document store it by `#[field(stored)]`",
+                    one.name
+                ),
+            });
+        }
+        fills.extend(in_variants);
         if upsert {
             let written: Vec<String> = written(&self.operators).map(str::to_owned).collect();
             for field in meta.fields().iter().filter(|field| field.inserted) {
@@ -1444,6 +1549,22 @@ impl Changes<()> {
             size,
         })
     }
+}
+
+/// The defaults of fields of variants that these changes begin with, by the names of the fields.
+fn variant_fills<'c>(
+    operators: &'c Document,
+    fields: &'c [(&'static str, &'static FieldMeta)],
+) -> impl Iterator<Item = (&'static str, &'static Bson)> + 'c {
+    let needed = |(name, field): &(&'static str, &'static FieldMeta)| {
+        let default = default::unless_stored(field)?;
+        let begins = operators.iter().any(|(operator, changed)| {
+            let value = changed.as_document().and_then(|changed| changed.get(name));
+            value.is_some_and(|value| fill::depends(operator, value, default))
+        });
+        begins.then_some((*name, default))
+    };
+    fields.iter().filter_map(needed)
 }
 
 /// The other names by which a field is read, at the path of its own name.

@@ -2,6 +2,7 @@
 
 use super::expression::{DatePart, Expression};
 use crate::Document;
+use crate::model::default::stored_of;
 use crate::model::path::{Holds, Path, Step};
 use crate::model::value::Grouped;
 use mongodb::bson::{self, Bson, doc};
@@ -93,7 +94,7 @@ impl<T: Document> Group<T> {
     ) -> Self {
         of(T::paths());
         self.fields
-            .insert(field, doc! { "$addToSet": reference(P::PATH) });
+            .insert(field, doc! { "$addToSet": stored_of(P::WAY, P::PATH) });
         self
     }
 }
@@ -136,7 +137,7 @@ pub trait GroupKey<T> {
 
 impl<T, V, P: Step + Holds<V, As: Grouped<V>>, C> GroupKey<T> for Path<T, V, P, C> {
     fn expression(&self) -> Bson {
-        Bson::String(reference(P::PATH))
+        stored_of(P::WAY, P::PATH)
     }
 
     fn name(&self) -> String {

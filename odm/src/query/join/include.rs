@@ -445,6 +445,13 @@ fn has_references<R: Document, V: Reference<Pointer: Load>, P: Step, M: Missing>
 
 /// The name of the target's field whose value the reference at the end of a path holds.
 fn by<P: Step>() -> &'static str {
+    const {
+        assert!(
+            !P::IN_VARIANT,
+            "a reference in a variant of an enum is not joined: a document may have another variant. Load it with \
+             `reference.load(&odm)`, or find the documents by their ids"
+        );
+    }
     P::FIELD
         .and_then(|field| field.reference)
         .map_or("_id", |reference| (reference.by)())

@@ -4,10 +4,11 @@ use super::given::SortKey;
 use super::value::OneValue;
 use crate::Document;
 use crate::model::meta::{FieldMeta, ReferenceMeta};
-use crate::model::options::{CollationMeta, IndexKind, IndexMeta};
+use crate::model::options::{CollationMeta, InVariant, IndexKind, IndexMeta};
 use crate::model::path::{Flattened, Holds, Path, Step, Way};
 use crate::model::shape::same;
 use crate::model::size::Message;
+use crate::model::variant::of_documents;
 
 /// How an index has to serve a parameter.
 #[doc(hidden)]
@@ -28,10 +29,13 @@ pub enum Use {
 pub trait Named {
     /// The stored name.
     const NAME: &'static str;
+    /// The variant in which it is, so far as documents have it or not.
+    const VARIANT: Option<InVariant> = None;
 }
 
 impl<T, V, P: Step, C> Named for Path<T, V, P, C> {
     const NAME: &'static str = P::PATH;
+    const VARIANT: Option<InVariant> = of_documents::<P>();
 }
 
 impl<R, T: ?Sized, P> Named for Flattened<R, T, P> {
@@ -42,6 +46,12 @@ impl<R, T: ?Sized, P> Named for Flattened<R, T, P> {
 #[doc(hidden)]
 pub const fn name_of<T: Document, N: Named, F: FnOnce(T::Paths) -> N>(_: &F) -> &'static str {
     N::NAME
+}
+
+/// The variant in which such a field is.
+#[doc(hidden)]
+pub const fn variant_of<T: Document, N: Named, F: FnOnce(T::Paths) -> N>(_: &F) -> Option<InVariant> {
+    N::VARIANT
 }
 
 /// A field by which a request may sort.
@@ -161,11 +171,29 @@ const fn is_served<P: Step>(indexes: &[IndexMeta], collation: Option<CollationMe
             Use::Order | Use::Prefix => is_sorted,
             Use::Sort => is_sorted && !index.sparse,
         };
-        if kind && same(first, P::PATH) && index.partial.is_none() && is_alike(index.collation, collation) {
+        let is_whole = !index.is_partial() || is_of_variant::<P>(index) && !matches!(by, Use::Sort);
+        if kind && same(first, P::PATH) && is_whole && is_alike(index.collation, collation) {
             return true;
         }
     }
     false
+}
+
+/// Whether an index holds each document that has the variant at the end of this path, which conditions on the path ask for.
+const fn is_of_variant<P: Step>(index: &IndexMeta) -> bool {
+    let Some(asked) = of_documents::<P>() else {
+        return false;
+    };
+    let mut i = 0;
+    while i < index.variants.len() {
+        if let Some(held) = index.variants[i]
+            && !(same(held.of, asked.of) && same(held.variant, asked.variant))
+        {
+            return false;
+        }
+        i += 1;
+    }
+    index.partial.is_none()
 }
 
 /// Whether an index compares texts as the finds of its collection do. Without a collation of its own, it has that one.
