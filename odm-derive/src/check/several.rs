@@ -99,6 +99,18 @@ pub fn of_enum(cx: &Ctxt, container: &Container, common: &Container, document: &
                 ),
             );
         }
+        let path = variant.path();
+        if let Some(field) = common.fields().iter().find(|field| field.rust == path) {
+            cx.error(
+                ident,
+                format!(
+                    "The paths of `{0}::{ident}` are called `{path}`, and so is the field of all variants `{1}`. Give one of them another \
+                     name; `#[serde(rename = \"…\")]` keeps that in the database",
+                    container.ident,
+                    label(common, field)
+                ),
+            );
+        }
         let text = ty::text(field.ty);
         if types.contains(&text) {
             cx.error(

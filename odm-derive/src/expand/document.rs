@@ -81,8 +81,10 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let size = (!target.is_generic()).then(|| too_large(&target));
     let order = id_order(&target, document);
     let stored_with = several::stored_with(container, document);
+    let nested = several::nested(&target, document);
     quote! {
         #stored_with
+        #nested
         #paths
         #codecs
         #new

@@ -1,13 +1,14 @@
 //! An enum of documents in one collection, and what its variants have from it.
 
 use super::document::{self, InCollection};
+use super::variants::path_ident;
 use super::{Target, codec, fielded, generics, names, paths, reference, targets};
 use crate::ast::{Container, Data};
 use crate::attr::document::Document;
 use crate::ctxt::Ctxt;
 use crate::{check, fallback};
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Ident, Path, Type};
@@ -61,6 +62,7 @@ fn common(input: &DeriveInput, document: &Document, krate: &Path) -> DeriveInput
 
 /// A variant: its name in Rust and as it is stored, and its document.
 struct Variant<'a> {
+    ast: &'a crate::ast::Variant<'a>,
     ident: &'a Ident,
     name: &'a str,
     ty: &'a Type,
@@ -75,6 +77,7 @@ fn each<'a>(container: &'a Container<'a>) -> Vec<Variant<'a>> {
             return None;
         };
         Some(Variant {
+            ast: variant,
             ident: variant.ident,
             name: &variant.name,
             ty: field.ty,
@@ -93,9 +96,7 @@ fn expand(container: &Container, common: &Container, declared: &Document) -> Tok
     target.unique = document::unique(common, declared);
     let variants = each(container);
     let managed = |field: &crate::ast::Field| document::managed(&common.roles, field);
-    let paths = paths::define(&target, |field| {
-        !managed(field).is_empty() || declared.append_only.is_some()
-    });
+    let paths = define_paths(&target, declared, &variants);
     let codecs = codec::define(&target);
     let fielded = fielded::implement(&target, managed);
     let value = document::never_embedded(&target);
@@ -170,7 +171,8 @@ fn implement(
         .find(|field| target.container.roles.is_id(field));
     let id_ty = id.map(|field| field.ty);
     let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
-    let paths_value = paths::value(target);
+    let paths_value = paths_value(target, variants);
+    let shape = shape(target, container, variants);
     let several = several(target, container, variants);
     let meta = document::meta(
         target,
@@ -202,6 +204,10 @@ fn implement(
     });
     let one_name = names::checks_of_struct(target).item;
     quote! {
+        #[automatically_derived]
+        impl #odm::Varied for #this {
+            const SHAPE: &'static #odm::EnumShape = &#shape;
+        }
         #[automatically_derived]
         impl #odm::Paths for #paths {
             type Document = #this;
@@ -243,9 +249,9 @@ fn implement(
     }
 }
 
-/// The variants in the constants of the enum.
-fn several(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
-    let (krate, odm) = (&target.krate, &target.odm);
+/// The documents as they are stored, by their variants.
+fn shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+    let odm = &target.odm;
     let (name, tag) = (container.name(), tag(container));
     let shapes = variants.iter().map(|variant| {
         let (name, ty) = (variant.name, variant.ty);
@@ -262,6 +268,19 @@ fn several(target: &Target, container: &Container, variants: &[Variant]) -> Toke
             }
         }
     });
+    quote! {
+        #odm::EnumShape {
+            name: #name,
+            tagging: #odm::Tagging::Internal(#tag),
+            variants: &[#(#shapes),*],
+        }
+    }
+}
+
+/// The variants in the constants of the enum.
+fn several(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let tag = tag(container);
     let documents = variants.iter().map(|variant| {
         let ty = variant.ty;
         quote!(|| <#ty as #krate::Document>::META)
@@ -269,14 +288,85 @@ fn several(target: &Target, container: &Container, variants: &[Variant]) -> Toke
     quote! {
         #odm::Several::Enum {
             tag: #tag,
-            shape: &#odm::EnumShape {
-                name: #name,
-                tagging: #odm::Tagging::Internal(#tag),
-                variants: &[#(#shapes),*],
-            },
+            shape: <#this as #odm::Varied>::SHAPE,
             documents: &[#(#documents),*],
         }
     }
+}
+
+/// The paths of the common fields and of what is in the variants, and the question which one a document is.
+fn define_paths(target: &Target, declared: &Document, variants: &[Variant]) -> TokenStream {
+    let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
+    let (ident, paths::Own { root, parent }) = (paths::ident(target), paths::own(target));
+    let read_only = |field: &crate::ast::Field| {
+        !document::managed(&target.container.roles, field).is_empty() || declared.append_only.is_some()
+    };
+    let mut members = paths::members(target, this, &target.fields, read_only);
+    let mut questions = TokenStream::new();
+    for (number, variant) in variants.iter().enumerate() {
+        let (path, ty, rust) = (
+            path_ident(variant.ast),
+            variant.ty,
+            variant.ident.unraw().to_string(),
+        );
+        let doc = format!("The fields of `{rust}`.");
+        members.push(quote! {
+            #[doc = #doc]
+            #vis #path: #odm::Flattened<#root, #ty, #odm::In<#parent, #this, #number>>,
+        });
+        let is = format_ident!("is_{}", variant.ast.path(), span = variant.ident.span());
+        let doc = format!("The documents of the variant `{rust}`.");
+        questions.extend(quote! {
+            #[doc = #doc]
+            #[allow(dead_code)]
+            #vis fn #is(self) -> #odm::Filter<#root> {
+                #odm::is_variant::<#root, #odm::In<#parent, #this, #number>>()
+            }
+        });
+    }
+    let doc = format!(
+        "The typed paths of [`{}`]: those of the fields that all variants have, and of the variants.",
+        target.container.name()
+    );
+    let define = paths::define_named(target, &ident, &doc, &members, false);
+    quote! {
+        #define
+        impl<#root: 'static, #parent: #odm::Step> #ident<#root, #parent> {
+            #questions
+        }
+    }
+}
+
+/// Their only value.
+fn paths_value(target: &Target, variants: &[Variant]) -> TokenStream {
+    let odm = &target.odm;
+    let common = target.fields.iter().map(|field| {
+        let name = field.ident();
+        quote!(#name: #odm::Path::NEW,)
+    });
+    let variants = variants.iter().map(|variant| {
+        let path = path_ident(variant.ast);
+        quote!(#path: #odm::Flattened::NEW,)
+    });
+    let members: Vec<TokenStream> = common.chain(variants).collect();
+    paths::with_none(&paths::ident(target), &members, false)
+}
+
+/// Of a struct in the collection of an enum the paths below another step than the document itself.
+pub fn nested(target: &Target, declared: &Document) -> Option<TokenStream> {
+    declared.variant_of.as_ref()?;
+    let (odm, this) = (&target.odm, &target.this);
+    let (ty, value) = (paths::ty(target, quote!(__R), quote!(__P)), paths::value(target));
+    Some(quote! {
+        #[automatically_derived]
+        impl #odm::Nested for #this {
+            type Form = #odm::OfFields;
+            type Fields<__R: 'static, __P: 'static> = #ty;
+            fn fields<__R: 'static, __P: 'static>() -> &'static #ty {
+                const { &#value }
+            }
+        }
+    })
 }
 
 /// What can be inserted into the collection, and that its documents can be replaced.

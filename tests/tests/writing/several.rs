@@ -171,6 +171,32 @@ fn all_events_and_those_of_one_kind_are_read_and_written() {
             Some(Event::Login(login.clone()))
         );
         assert_eq!(odm.collection::<PageView>().get(login.id).await.unwrap(), None);
+
+        // A condition within a variant is on the variant too.
+        let of_user = all.find(|e| e.login.user.eq(Ref::new(1))).all().await.unwrap();
+        assert_eq!(of_user, [Event::Login(login.clone())]);
+        let of_both = |e: EventFields| e.login.user.eq(Ref::new(1)) | e.purchase.cents.gte(100);
+        assert_eq!(all.find(of_both).count().await.unwrap(), 2);
+        assert_eq!(
+            all.find(|e| e.is_page_view() & e.at.gte(at(3)))
+                .count()
+                .await
+                .unwrap(),
+            1
+        );
+        assert_eq!(all.find(|e| e.is_refund()).count().await.unwrap(), 0);
+        let moved = all
+            .update(login.id)
+            .set(|e| e.login.address, "10.0.0.2")
+            .await
+            .unwrap();
+        assert_eq!(moved.modified, 1);
+        let sold = all
+            .update_where(|e| e.at.gte(at(0)))
+            .inc(|e| e.purchase.cents, 5)
+            .await
+            .unwrap();
+        assert_eq!(sold.modified, 1);
     });
 }
 
