@@ -10,7 +10,7 @@ impl Odm {
     /// A handle on `db` for these documents. Nothing is sent to the server.
     ///
     /// # Errors
-    /// [`Error::Models`] where two documents share a collection; where one refers to a document that is not among these; where
+    /// [`Error::Models`] where two documents share a collection, but as variants of an enum, which stands for them; where one refers to a document that is not among these; where
     /// the two sides of a two-way reference contradict each other; where a reference is in a map, in a type that contains
     /// itself, or in a field that is also read from a previous name (a serde `alias`); and where an index can't work: over two
     /// arrays, hashed over one, on `_id` with options, with a filter that no server accepts, or on texts whose language would
