@@ -8,7 +8,7 @@ use super::values::plural;
 use super::{partial, words};
 use crate::graph::Graph;
 use crate::model::document::{Action, DocumentMeta, Level};
-use crate::store::scopes::within;
+use crate::store::scopes::{of_variant, within};
 use crate::store::{action, trace::Trace};
 use crate::{Odm, Result};
 use futures::future::BoxFuture;
@@ -394,12 +394,14 @@ impl Odm {
             .models()
             .iter()
             .filter(|model| plan.seen.contains_key(model.meta.collection));
-        for model in there {
-            for fill in crate::plan::operators::fill::declared((model.meta.shape)()) {
+        let there = there.map(|model| model.meta);
+        for meta in there.flat_map(|meta| std::iter::once(meta).chain(meta.variants())) {
+            for fill in crate::plan::operators::fill::declared((meta.shape)()) {
                 counts.push(async move {
-                    let collection = model.meta.collection;
+                    let collection = meta.collection;
                     let all = self.database().collection::<Document>(collection);
-                    let documents = all.count_documents(fill.condition()).await?;
+                    let lacking = of_variant(meta, fill.condition());
+                    let documents = all.count_documents(lacking).await?;
                     Ok::<_, crate::Error>(Lacking {
                         collection,
                         field: fill.path(),

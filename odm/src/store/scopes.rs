@@ -69,6 +69,14 @@ fn demands<'c>(condition: &'c Document, name: &str) -> Option<&'c Bson> {
     condition.get_document(name).ok()?.get("$eq")
 }
 
+/// A condition on the documents of a type: of those of its variant, where it is one.
+pub(crate) fn of_variant(meta: &DocumentMeta, filter: Document) -> Document {
+    match meta.variant() {
+        Some((tag, name)) => within(filter, &doc! { tag: { "$eq": name } }),
+        None => filter,
+    }
+}
+
 /// A condition, and that of a scope. Where no name meets one of the other's they stand side by side, in which an index that is
 /// partial by the scope is found.
 pub(crate) fn within(mut filter: Document, scope: &Document) -> Document {

@@ -1,9 +1,11 @@
 //! Documents of several types in one collection: the enum reads and writes all of them, each variant its own.
 
+use futures::TryStreamExt;
 use odm::Error;
 use odm::bson::{Document as BsonDocument, doc};
 use odm::prelude::*;
-use odm_tests::{TestDb, assert_clean, with_db};
+use odm::watch::ChangeEvent;
+use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -191,6 +193,12 @@ fn all_events_and_those_of_one_kind_are_read_and_written() {
             .await
             .unwrap();
         assert_eq!(moved.modified, 1);
+        let other = all
+            .update(login.id)
+            .set(|e| e.page_view.path, "/")
+            .await
+            .unwrap_err();
+        assert!(matches!(other, Error::OtherVariant { .. }), "{other}");
         let sold = all
             .update_where(|e| e.at.gte(at(0)))
             .inc(|e| e.purchase.cents, 5)
@@ -537,6 +545,44 @@ fn an_enum_of_documents_costs_what_a_plain_document_costs() {
         views.delete(view.id).await.unwrap();
         // Notes refer to events: the same looks as of a plain document.
         assert_eq!(t.commands.times("delete"), 1);
+    });
+}
+
+#[odm_tests::test]
+fn the_changes_of_events_are_watched() {
+    with_db(async |t| {
+        let Events { odm, view, .. } = events(&t).await;
+        require_transactions(&odm).await; // a standalone server has no change streams
+        let mut all = odm.watch().start().await.unwrap();
+        odm.collection::<PageView>()
+            .update(view.id)
+            .set(|v| v.path, "/z")
+            .await
+            .unwrap();
+        odm.collection::<Event>().delete(view.id).await.unwrap();
+        let updated = all.try_next().await.unwrap().unwrap();
+        assert!(updated.of::<Login>().unwrap().is_none());
+        assert!(matches!(
+            updated.of::<Event>().unwrap(),
+            Some(ChangeEvent::Updated { .. })
+        ));
+        let deleted = all.try_next().await.unwrap().unwrap();
+        assert!(deleted.of::<PageView>().unwrap().is_none());
+        assert!(matches!(
+            deleted.of::<Event>().unwrap(),
+            Some(ChangeEvent::Deleted { .. })
+        ));
+    });
+}
+
+#[odm_tests::test]
+fn diagrams_show_the_references_of_the_variants() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![User, Event, Note]).unwrap();
+        let edges = odm.edges();
+        assert!(edges.svg().contains("Event") && edges.mermaid().contains("Event"));
+        let words = edges.to_string();
+        assert!(words.contains("events.user"), "{words}");
     });
 }
 
