@@ -363,8 +363,12 @@ async fn fill(
 /// it elsewhere.
 async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
     let mut stored = 0;
-    let models = scope.odm.models().iter().map(|model| model.meta);
-    for meta in models.flat_map(|meta| std::iter::once(meta).chain(meta.variants())) {
+    let mut types = Vec::new();
+    for model in scope.odm.models() {
+        types.push(model.meta);
+        types.extend(model.meta.variants());
+    }
+    for meta in types {
         for fill in crate::plan::operators::fill::declared((meta.shape)()) {
             let filling = fill.filling();
             let all = scope.odm.database().collection::<Document>(meta.collection);
