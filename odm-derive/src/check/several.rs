@@ -183,7 +183,7 @@ fn is_tagged(cx: &Ctxt, container: &Container, document: &Document) {
     }
 }
 
-/// What is declared of all variants is a field that the application writes, or the id, times or version.
+/// A field of all variants is one that the application writes, or the id, a time or the version.
 fn common_is_plain(cx: &Ctxt, common: &Container, field: &Field) {
     let what = if field.serde.flatten.is_some() || field.skipped() || field.field.extra {
         "is no field of its own in the database"

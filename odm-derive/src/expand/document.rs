@@ -250,7 +250,7 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
     }
 }
 
-/// What a document has from its collection.
+/// The part of the constants that all documents of a collection share.
 pub struct InCollection {
     /// The collection's name.
     pub name: TokenStream,

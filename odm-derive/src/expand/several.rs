@@ -369,7 +369,7 @@ pub fn nested(target: &Target, declared: &Document) -> Option<TokenStream> {
     })
 }
 
-/// What can be inserted into the collection, and that its documents can be replaced.
+/// The types that the collection takes in an insertion, and that its documents can be replaced.
 fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let (ident, new) = (target.container.ident, target.new_ident());
@@ -467,7 +467,7 @@ fn checks(target: &Target, container: &Container, declared: &Document, variants:
     quote!(#(#each)*)
 }
 
-/// What a variant is in the enum: for the struct, which does not see it.
+/// The tag and the name of each variant, for the struct, which does not see the enum.
 fn variants_of(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
     let (odm, this, tag) = (&target.odm, &target.this, tag(container));
     let mut seen: Vec<String> = Vec::new();
@@ -503,7 +503,7 @@ pub fn stored_with(container: &Container, declared: &Document) -> Option<TokenSt
     })
 }
 
-/// What a struct has from its collection: its own, or that of the enum of which it is a variant.
+/// The constants of the collection of a struct: its own, or that of the enum of which it is a variant.
 pub fn place_of_struct(target: &Target, declared: &Document) -> InCollection {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let Some(of) = &declared.variant_of else {

@@ -340,7 +340,7 @@ fn a_variant_is_inserted_in_every_way() {
         paths.sort();
         assert_eq!(paths, ["/", "/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h", "/i"]);
 
-        // What the condition demands is stored by an upsert, and so is the variant.
+        // An upsert stores the variant, and the values that its condition demands.
         let purchases = odm.collection::<Purchase>();
         let upsert = purchases.update_where(|p| p.receipt.eq("b")).set(|p| p.at, at(5));
         let upsert = upsert.set(|p| p.user, Ref::new(1)).set(|p| p.cents, 7).upsert();
