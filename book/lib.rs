@@ -80,6 +80,7 @@ pages! {
     documents => "src/documents.md";
     types => "src/types.md";
     enums => "src/enums.md";
+    several_types => "src/several-types.md";
     references => "src/references.md";
     copies => "src/copies.md";
     subsets => "src/subsets.md";

@@ -9,6 +9,7 @@ pub mod bucket;
 pub mod bucket_by_time;
 pub mod computed;
 pub mod copies;
+pub mod events;
 pub mod extended_reference;
 pub mod many_to_many;
 pub mod one_to_few;

@@ -154,6 +154,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 bucket: ::core::option::Option::None,
                 extra: || false,
                 hooks: &[],
+                several: #odm::Several::No,
             };
             fn paths() -> Self::Paths {
                 ::core::unreachable!()

@@ -22,7 +22,7 @@ mod ty;
 #[cfg(test)]
 mod tests;
 
-/// Makes a struct a document of a MongoDB collection.
+/// Makes a struct a document of a MongoDB collection, or an enum the documents of [several types](#several-types-in-one-collection) in one.
 ///
 /// It implements `odm::Document`, and makes the struct of its typed paths (`PersonFields` for a `Person`) and the struct
 /// that inserts one (`NewPerson`): the fields that the application supplies, which leaves out an `ObjectId` in `_id`, the
@@ -34,6 +34,8 @@ mod tests;
 /// | `#[document(…)]` | meaning |
 /// | --- | --- |
 /// | `collection = "people"` | the collection's name; required |
+/// | `variant_of = Event` | in its place: the struct is a variant of this enum, and stands in its collection; see below |
+/// | `common(at: DateTime)`, `tag = "type"` | of an enum of documents: see below |
 /// | `timestamps` | `created_at` is set at the insert and `updated_at` at every write, as far as the struct has them; fields of the type `DateTime` |
 /// | `timestamps(created = born, updated = changed)` | the same with other fields, or one of them |
 /// | `version`, `version(revision)` | optimistic locking by the field `version`, or another, of the type `i64`: 1 at the insert, one more at every write |
@@ -52,6 +54,20 @@ mod tests;
 /// | `new(derive(Clone, Debug))` | derives of the `New…` struct alone |
 /// | `builder` | the `New…` struct has a builder: `NewPerson::builder().name("Kate").build()` |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
+///
+/// # Several types in one collection
+///
+/// On an enum, `#[document(collection = "events")] #[serde(tag = "type")] enum Event { Login(Login), Purchase(Purchase) }` lists the
+/// documents of a collection, each a struct that derives `Document` with `variant_of = Event`. The collection of the enum holds all of
+/// them; that of a variant reads and writes documents with its name in `type`. `models![Event]` brings the variants. `NewEvent` is an
+/// enum of the `New…` structs.
+///
+/// `common(at: DateTime)` declares fields that all variants have, which have paths from the enum, `e.at`, and may be indexed for all.
+/// `e.login.user` is the path of a field of one variant, and `e.is_login()` the condition that a document has it. An index of a variant
+/// holds its documents alone. `tag = "type"` may repeat serde's.
+///
+/// A variant has references and bounds, and nothing that is derived from other documents: no `#[denormalize]`, `#[subset]`,
+/// `#[computed]`, `#[parent_ref]` or `inverse`. Neither it nor the enum has `soft_delete`, `expire` or functions that writes call.
 ///
 /// # Attributes of a field
 ///

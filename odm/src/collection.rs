@@ -70,7 +70,7 @@ impl Odm {
             && !self
                 .models()
                 .iter()
-                .any(|model| crate::graph::is(model.meta, T::META))
+                .any(|model| model.meta.collection == T::META.collection)
         {
             tracing::warn!(
                 target: "odm",

@@ -333,6 +333,7 @@ impl crate::Document for Person {
         bucket: None,
         extra: || false,
         hooks: &[],
+        several: odm::Several::No,
     };
     fn paths() -> PersonFields {
         PersonFields {

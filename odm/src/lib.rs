@@ -758,6 +758,10 @@ pub mod __private {
         ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref, Reference,
         ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
+    pub mod several {
+        pub use crate::model::several::*;
+    }
+    pub use crate::model::meta::Several;
     pub use crate::model::shape::{
         Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
         VariantMeta,

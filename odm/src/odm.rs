@@ -1,6 +1,8 @@
 //! Makes the handle that everything starts from: checks the models, and builds their graph.
 
 use crate::graph::Graph;
+use crate::model::meta::Several;
+use crate::model::several;
 use crate::{Error, Model, Odm, Result};
 use mongodb::Database;
 
@@ -8,7 +10,7 @@ impl Odm {
     /// A handle on `db` for these documents. Nothing is sent to the server.
     ///
     /// # Errors
-    /// [`Error::Models`] where two documents share a collection; where one refers to a document that is not among these; where
+    /// [`Error::Models`] where two documents share a collection, but as variants of an enum, which stands for them; where one refers to a document that is not among these; where
     /// the two sides of a two-way reference contradict each other; where a reference is in a map, in a type that contains
     /// itself, or in a field that is also read from a previous name (a serde `alias`); and where an index can't work: over two
     /// arrays, hashed over one, on `_id` with options, with a filter that no server accepts, or on texts whose language would
@@ -22,9 +24,19 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn new(db: Database, models: impl IntoIterator<Item = Model>) -> Result<Odm> {
-        let mut all = Vec::new();
+        let mut all: Vec<Model> = Vec::new();
         for model in models {
-            all.push(model);
+            // A variant stands for its enum, which may be listed too.
+            let enum_of = match model.meta.several {
+                Several::Variant { of, .. } => Some(of()),
+                Several::Enum { .. } => Some(model.meta),
+                Several::No => None,
+            };
+            match enum_of {
+                Some(meta) if all.iter().any(|other| crate::graph::is_itself(other.meta, meta)) => {}
+                Some(meta) => all.push(Model { meta }),
+                None => all.push(model),
+            }
         }
         Odm::of(db, all)
     }
@@ -43,21 +55,15 @@ impl Odm {
                 ));
             }
         }
-        let indexes = models
-            .iter()
-            .flat_map(|model| crate::schema::parallel(model.meta));
-        problems.extend(indexes);
-        problems.extend(
-            models
-                .iter()
-                .flat_map(|model| crate::schema::problems(model.meta)),
-        );
-        problems.extend(
-            models
-                .iter()
-                .flat_map(|model| crate::model::default::in_unique_indexes(model.meta)),
-        );
-        crate::model::default::evaluate_all(models.iter().map(|model| (model.meta.shape)()));
+        let documents = || {
+            let models = models.iter().map(|model| model.meta);
+            models.flat_map(|meta| std::iter::once(meta).chain(meta.variants()))
+        };
+        problems.extend(documents().flat_map(crate::schema::parallel));
+        problems.extend(documents().flat_map(crate::schema::problems));
+        problems.extend(documents().flat_map(crate::model::default::in_unique_indexes));
+        problems.extend(models.iter().flat_map(|model| several::problems(model.meta)));
+        crate::model::default::evaluate_all(models.iter().map(|model| model.meta.whole()));
         let graph = match Graph::of(&models) {
             Ok(graph) if problems.is_empty() => graph,
             Ok(_) => return Err(Error::Models { problems }),

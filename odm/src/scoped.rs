@@ -98,6 +98,14 @@ impl Odm {
         let mut problems = Vec::new();
         for model in self.models() {
             let other = kind(model.meta.shape);
+            let mut variants = model.meta.variants();
+            if let Some(variant) = variants.find(|variant| other.is_none() && kind(variant.shape).is_some()) {
+                problems.push(format!(
+                    "the scope is by the field `{name}`, which `{}` has, and not every variant of `{}`: declare it in all of them, and in \
+                     `#[document(common(…))]` of the enum",
+                    variant.name, model.meta.name
+                ));
+            }
             if other.is_some() && other != own {
                 problems.push(format!(
                     "the scope is by the field `{name}`, and in `{}` the field of this name has values of another type: rename it there",

@@ -12,6 +12,12 @@ use syn::{Attribute, Ident, LitStr, Path, Token, parenthesized, token};
 pub struct Document {
     pub krate: Option<Path>,
     pub collection: Option<LitStr>,
+    /// Of an enum: the field with the name of the variant.
+    pub tag: Option<LitStr>,
+    /// Of an enum: the fields that all variants have.
+    pub common: Option<At<Vec<syn::Field>>>,
+    /// The enum of which the document is a variant.
+    pub variant_of: Option<Path>,
     pub validation: Option<Validation>,
     pub timestamps: Option<Timestamps>,
     pub version: Option<At<Option<Ident>>>,
@@ -80,6 +86,9 @@ impl Document {
         read(cx, attrs, "document", &keys::DOCUMENT, |meta| {
             match word(&meta.path).as_str() {
                 "collection" => once(&mut document.collection, string(meta, "people")?, meta),
+                "tag" => once(&mut document.tag, string(meta, "type")?, meta),
+                "common" => once(&mut document.common, common(meta)?, meta),
+                "variant_of" => once(&mut document.variant_of, of_enum(meta)?, meta),
                 "crate" => once(&mut document.krate, krate(meta)?, meta),
                 "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
                 "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
@@ -133,6 +142,28 @@ impl Hooks {
         }
         once(&mut self.in_transaction, function(meta)?, meta)
     }
+}
+
+/// `common(at: DateTime, #[reference] user: Ref<User>)`
+fn common(meta: &ParseNestedMeta) -> syn::Result<At<Vec<syn::Field>>> {
+    let span = meta.path.span();
+    if !meta.input.peek(token::Paren) {
+        return Err(meta.error(
+            "`common` declares the fields that all variants have, as a struct declares them: `common(at: DateTime)`",
+        ));
+    }
+    let content;
+    parenthesized!(content in meta.input);
+    let fields = content.parse_terminated(syn::Field::parse_named, Token![,])?;
+    Ok(At::new(fields.into_iter().collect(), span))
+}
+
+/// `= Enum`
+fn of_enum(meta: &ParseNestedMeta) -> syn::Result<Path> {
+    let advice = "`variant_of` names the enum that lists this struct, without quotes: `variant_of = Event`";
+    let value = meta.value().map_err(|_| meta.error(advice))?;
+    let span = value.span();
+    value.parse().map_err(|_| syn::Error::new(span, advice))
 }
 
 /// `= path::to::function`

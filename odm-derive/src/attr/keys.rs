@@ -57,6 +57,9 @@ pub static DOCUMENT: Attribute = Attribute::new(
     "#[document(…)]",
     &[
         key("collection", &["collection = \"…\""]),
+        noted("tag", &["tag = \"…\""], " (of an enum)"),
+        noted("common", &["common(name: Type)"], " (of an enum)"),
+        noted("variant_of", &["variant_of = Enum"], " (of its variants)"),
         key("index", &["index(fields(…))"]),
         key("collation", &["collation(locale = \"…\")"]),
         key("timestamps", &["timestamps"]),

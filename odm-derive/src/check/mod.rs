@@ -11,6 +11,7 @@ mod place;
 mod reference;
 pub mod request;
 mod rules;
+mod several;
 mod union;
 
 use crate::ast::{Container, Data, Field, Style};
@@ -24,14 +25,33 @@ use crate::ty;
 use message::{error, label};
 use rules::Place;
 
-/// The rules of `#[derive(Document)]`.
+/// The rules of `#[derive(Document)]` on an enum. `common` is the struct of the fields that all variants have.
+pub fn several(cx: &Ctxt, container: &Container, common: &Container, declared: &Document) {
+    owns_its_values(cx, container);
+    stored_names_differ(cx, container);
+    several::of_enum(cx, container, common, declared);
+    document::collection_is_named(cx, container, declared);
+    fields_of_document(cx, common, declared);
+}
+
+/// The rules of `#[derive(Document)]` on a struct.
 pub fn document(cx: &Ctxt, container: &Container, document: &Document) {
     owns_its_values(cx, container);
     bucket::not_on_document(cx, container);
     if !document::is_struct_with_names(cx, container) {
         return;
     }
-    document::collection_is_named(cx, container, document);
+    match &document.variant_of {
+        Some(_) => several::of_variant(cx, container, document),
+        None => {
+            document::collection_is_named(cx, container, document);
+            several::of_struct(cx, container, document);
+        }
+    }
+    fields_of_document(cx, container, document);
+}
+
+fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
     document::id_is_there(cx, container);
     document::builder_is_possible(cx, container, document);
     document::timestamps_are_there(cx, container, document);

@@ -1,7 +1,8 @@
 //! `#[derive(Document)]`: everything that one generates.
 
 use super::{
-    Target, builder, codec, copy, fielded, generics, index, names, new, paths, reference, targets, union,
+    Target, builder, codec, copy, fielded, generics, index, names, new, paths, reference, several, targets,
+    union,
 };
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};
@@ -14,7 +15,7 @@ use syn::spanned::Spanned;
 use syn::{DeriveInput, Ident};
 
 /// The `Managed` of a field that the library writes.
-fn managed(roles: &Roles, field: &Field) -> TokenStream {
+pub(super) fn managed(roles: &Roles, field: &Field) -> TokenStream {
     if roles.is_id(field) {
         quote!(Id)
     } else if roles.is_created(field) {
@@ -36,12 +37,19 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     let input = &receiver::named(input);
     let cx = Ctxt::new();
     let document = Document::parse(&cx, &input.attrs);
+    if let syn::Data::Enum(_) = &input.data {
+        return several::derive(cx, input, &document);
+    }
     let container = Container::document(&cx, input, &document);
     check::document(&cx, &container, &document);
     let krate = document.krate.clone();
     match cx.check() {
         Ok(()) => expand(&container, &document),
-        Err(error) => fallback::document(input, krate, &error),
+        Err(error) => {
+            let stand_in = fallback::document(input, krate, &error);
+            let stored_with = several::stored_with(&container, &document);
+            quote!(#stand_in #stored_with)
+        }
     }
 }
 
@@ -72,7 +80,11 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let entries = copy::define(container, container.vis, &target.krate, &document.derives);
     let size = (!target.is_generic()).then(|| too_large(&target));
     let order = id_order(&target, document);
+    let stored_with = several::stored_with(container, document);
+    let nested = several::nested(&target, document);
     quote! {
+        #stored_with
+        #nested
         #paths
         #codecs
         #new
@@ -93,7 +105,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
 }
 
 /// Where no validator demands the order of the fields of an `_id`, somebody has to say that it is kept.
-fn id_order(target: &Target, document: &Document) -> Option<TokenStream> {
+pub(super) fn id_order(target: &Target, document: &Document) -> Option<TokenStream> {
     let is = |ident: &Option<Ident>, text: &str| ident.as_ref().is_some_and(|ident| ident == text);
     let validation = document.validation.as_ref()?;
     let is_kept = !is(&validation.level, "off") && !is(&validation.action, "warn");
@@ -110,7 +122,7 @@ fn id_order(target: &Target, document: &Document) -> Option<TokenStream> {
 }
 
 /// The fields that have a unique index of their own: one that holds for all documents, and tells all values apart.
-fn unique(container: &Container, document: &Document) -> Vec<String> {
+pub(super) fn unique(container: &Container, document: &Document) -> Vec<String> {
     let on_fields = container.fields().iter().flat_map(|field| &field.indexes);
     let alone = on_fields.chain(&document.indexes).filter_map(|index| {
         let [key] = index.keys.as_slice() else { return None };
@@ -122,7 +134,7 @@ fn unique(container: &Container, document: &Document) -> Vec<String> {
 }
 
 /// A bound that never holds, with the message of rule two where the document is embedded.
-fn never_embedded(target: &Target) -> TokenStream {
+pub(super) fn never_embedded(target: &Target) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let mut generics = generics::owned(target.container.generics);
     generics.params.insert(0, syn::parse_quote!('odm));
@@ -171,7 +183,8 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
     let paths_value = paths::value(target);
     let fresh = new::fresh(target);
     let from_new = new::from_new(target, generics);
-    let meta = meta(target, document);
+    let meta = meta(target, document, &several::place_of_struct(target, document));
+    let constants = several::constants_of_variant(target, document);
     let names_differ = names::checks_of_struct(target);
     let (one_name, generic_names) = (names_differ.item, names_differ.statement);
 
@@ -215,6 +228,7 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
             type Id = #id_ty;
             type New = #new #ty_generics;
             type Paths = #paths;
+            #constants
             const META: &'static #odm::DocumentMeta = {
                 #generic_names
                 #meta
@@ -236,14 +250,50 @@ fn implement(target: &Target, document: &Document, generics: &syn::Generics) -> 
     }
 }
 
-fn meta(target: &Target, document: &Document) -> TokenStream {
+/// The part of the constants that all documents of a collection share.
+pub struct InCollection {
+    /// The collection's name.
+    pub name: TokenStream,
+    pub validation: TokenStream,
+    pub collation: TokenStream,
+    pub pre_and_post_images: TokenStream,
+    /// Whether it holds documents of several types.
+    pub several: TokenStream,
+}
+
+impl InCollection {
+    /// Of a document that declares them.
+    pub fn declared(target: &Target, document: &Document, several: TokenStream) -> InCollection {
+        let odm = &target.odm;
+        let name = document.collection.as_ref();
+        let name = name.map(syn::LitStr::value).unwrap_or_default();
+        let images = document.pre_and_post_images.is_some();
+        InCollection {
+            name: quote!(#name),
+            validation: validation(odm, document.validation.as_ref()),
+            collation: match &document.collation {
+                Some(declared) => {
+                    let collation = index::collation(odm, declared);
+                    quote!(::core::option::Option::Some(#collation))
+                }
+                None => quote!(::core::option::Option::None),
+            },
+            pre_and_post_images: quote!(#images),
+            several,
+        }
+    }
+}
+
+pub(super) fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStream {
     let (odm, this) = (&target.odm, &target.this);
     let name = target.container.name();
-    let collection = document
-        .collection
-        .as_ref()
-        .map(syn::LitStr::value)
-        .unwrap_or_default();
+    let InCollection {
+        name: collection,
+        validation,
+        collation,
+        pre_and_post_images,
+        several,
+    } = of;
     let deny_unknown = target.container.serde.deny_unknown_fields;
     let on_fields = target.fields.iter().flat_map(|field| &field.indexes);
     let indexes = on_fields
@@ -261,19 +311,10 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         }
         None => quote!(::core::option::Option::None),
     };
-    let pre_and_post_images = document.pre_and_post_images.is_some();
     let bucket = match &document.items {
         Some(items) => {
             let krate = &target.krate;
             quote!(::core::option::Option::Some(<#items as #krate::__private::Bucketed>::BUCKET))
-        }
-        None => quote!(::core::option::Option::None),
-    };
-    let validation = validation(odm, document.validation.as_ref());
-    let collation = match &document.collation {
-        Some(declared) => {
-            let collation = index::collation(odm, declared);
-            quote!(::core::option::Option::Some(#collation))
         }
         None => quote!(::core::option::Option::None),
     };
@@ -311,6 +352,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             bucket: #bucket,
             extra: || const { #odm::check::shows_more(<#this as #odm::Fielded>::FIELDS) },
             hooks: &[#(#hooks),*],
+            several: #several,
         }
     }}
 }

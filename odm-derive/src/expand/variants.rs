@@ -91,7 +91,7 @@ pub fn implement(target: &Target, variants: &[&Variant]) -> TokenStream {
 }
 
 /// `shipped` of `Shipped`. A few words can't be names even with `r#`.
-fn path_ident(variant: &Variant) -> Ident {
+pub(super) fn path_ident(variant: &Variant) -> Ident {
     let (name, span) = (variant.path(), variant.ident.span());
     match name.as_str() {
         "self" | "super" | "crate" => Ident::new(&format!("{name}_"), span),

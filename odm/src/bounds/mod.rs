@@ -36,7 +36,7 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
             source: None,
         });
     }
-    let shape = (meta.shape)();
+    let shape = meta.whole();
     if let Shape::Struct(shape) = shape
         && quick::document(shape, doc)
     {

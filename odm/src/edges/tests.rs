@@ -98,6 +98,7 @@ macro_rules! document {
             bucket: None,
             extra: || false,
             hooks: &[],
+            several: crate::model::meta::Several::No,
         };
     };
 }

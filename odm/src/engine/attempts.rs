@@ -472,9 +472,14 @@ pub(crate) fn has_same_id(error: &Error) -> bool {
 }
 
 fn not_found(meta: &DocumentMeta, one: &One) -> Error {
+    let mut key = doc! { "_id": &one.id };
+    // There may be one of another variant.
+    let within = meta.tag().zip(one.within.as_ref());
+    let variant = within.and_then(|(tag, within)| Some((tag, within.get_document(tag).ok()?.get("$eq")?)));
+    key.extend(variant.map(|(tag, name)| (tag.to_owned(), name.clone())));
     Error::NotFound {
         collection: meta.collection,
-        key: Box::new(doc! { "_id": &one.id }),
+        key: Box::new(key),
     }
 }
 

@@ -542,7 +542,7 @@ async fn runs(
                 bytes += raw.as_bytes().len() + 8;
                 // How many updates of one document have found theirs follows from the sum of all, to which upserts add.
                 let is_alike = next.command() == command && next.is_upsert() == first.is_upsert();
-                graph::is(next.meta, meta) && is_alike && bytes <= MAX_BYTES
+                graph::is_itself(next.meta, meta) && is_alike && bytes <= MAX_BYTES
             })
             .count()
             .max(1);

@@ -226,7 +226,7 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
                 && match first_way {
                     Way::Together => true,
                     Way::ByItself => false,
-                    Way::Walk => graph::is(next.meta, meta),
+                    Way::Walk => graph::is_itself(next.meta, meta),
                 }
         };
         let mut part = vec![first];

@@ -246,7 +246,7 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
     let mut all = execution.refused(Vec::new());
     let alike = |a: &Write, b: &Write| {
         let inserts = matches!((&a.what, &b.what), (What::Insert(_), What::Insert(_)));
-        inserts && graph::is(a.meta, b.meta)
+        inserts && graph::is_itself(a.meta, b.meta)
     };
     for part in writes.chunk_by_mut(alike) {
         match once(execution, part, pending, false).await {

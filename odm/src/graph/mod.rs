@@ -20,11 +20,12 @@ pub(crate) mod testing;
 mod walk;
 
 pub(crate) use crate::graph::edge::{Derived, Edge, What};
-pub(crate) use crate::graph::names::{fields_of, is};
+pub(crate) use crate::graph::names::{fields_of, is, is_itself};
 
 use crate::graph::walk::{Found, Walk};
 use crate::model::copy::{Computed, Copied, SyncMode};
 use crate::model::document::DocumentMeta;
+use crate::model::meta::Several;
 use crate::model::reference::{OnDelete, TargetMeta};
 use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
@@ -91,8 +92,12 @@ impl Graph {
         let mut targets = Vec::new();
         for TargetMeta { document, .. } in reference.targets {
             let target = document();
-            match self.models.iter().find(|meta| is(meta, target)) {
+            match self.models.iter().find(|meta| is_itself(meta, target)) {
                 Some(registered) => targets.push(*registered),
+                None if target.variant().is_some() => problems.push(format!(
+                    "`{}.{}` refers to `{}`, which is one variant of an enum of documents: refer to the enum",
+                    holder.name, found.path, target.name
+                )),
                 None => problems.push(format!(
                     "`{}.{}` refers to `{}`, which is not among the models: add it to `models![…]`",
                     holder.name, found.path, target.name
@@ -170,7 +175,7 @@ impl Graph {
         };
         let child = child();
         let full = format!("{}.{}", parent.name, field.rust);
-        let Some(child) = self.models.iter().copied().find(|meta| is(meta, child)) else {
+        let Some(child) = self.models.iter().copied().find(|meta| is_itself(meta, child)) else {
             return problems.push(format!(
                 "`{full}` is derived from `{}`, which is not among the models: add it to `models![…]`",
                 child.name
@@ -241,6 +246,13 @@ impl Graph {
                 problems.push(format!(
                     "the copies through `{name}` have different consistency modes: give all of them the same `sync`, or `sync \
                      = snapshot`"
+                ));
+            }
+            if !matches!(edge.holder.several, Several::No) {
+                problems.push(format!(
+                    "`{name}` has copies beside it, and `{}` is an enum of documents, whose variants hold none yet: leave them out, and \
+                     read the document by a join; or give that variant a collection of its own",
+                    edge.holder.name
                 ));
             }
             if edge.inverse.is_some() {

@@ -3,9 +3,14 @@
 use crate::model::document::DocumentMeta;
 use mongodb::bson::{Bson, Document};
 
-/// Whether both are the constants of one document: there may be several copies of them in memory.
+/// Whether both are stored in one collection: as one document, or as variants of one enum of documents.
 pub(crate) fn is(a: &DocumentMeta, b: &DocumentMeta) -> bool {
-    std::ptr::eq(a, b) || a.collection == b.collection && a.name == b.name
+    std::ptr::eq(a, b) || a.collection == b.collection
+}
+
+/// Whether both are the constants of one document: there may be several copies of them in memory.
+pub(crate) fn is_itself(a: &DocumentMeta, b: &DocumentMeta) -> bool {
+    is(a, b) && a.name == b.name
 }
 
 /// The fields that a condition looks at.

@@ -119,7 +119,7 @@ impl Walk {
     }
 
     pub(crate) fn document(&mut self) {
-        self.shape((self.meta.shape)(), &Place::default());
+        self.shape(self.meta.whole(), &Place::default());
         let recursive = std::mem::take(&mut self.recursive);
         let mut named = HashSet::new();
         self.found.retain(|found| {

@@ -5,6 +5,7 @@ pub use crate::model::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, Validation,
 };
 use crate::model::path::Fielded;
+use crate::model::several::Kind;
 use crate::model::value::{self, IdValue, Value};
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
@@ -39,6 +40,10 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
     /// the library's own fields: the versions of copies, and 4,096 bytes for `_odm`. Above 16 MiB it
     /// does not compile.
     const MAX_BSON_SIZE: Option<u64> = crate::model::size::whole(Self::FIELDS);
+
+    /// Whether it has a collection for itself.
+    #[doc(hidden)]
+    const KIND: Kind = Kind::Alone;
 
     /// The paths that closures receive.
     fn paths() -> Self::Paths;

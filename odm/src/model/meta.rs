@@ -541,6 +541,33 @@ pub struct DocumentMeta {
     pub extra: fn() -> bool,
     /// The functions that its writes call: `#[document(before_write = f, after_write = g)]`.
     pub hooks: &'static [HookMeta],
+    /// Whether its collection holds documents of several types.
+    pub several: Several,
+}
+
+/// Whether a collection holds documents of several types: the variants of an enum.
+#[derive(Clone, Copy, Debug)]
+pub enum Several {
+    /// It holds documents of one type.
+    No,
+    /// The document is that enum. Its `shape` has the fields that all variants have.
+    Enum {
+        /// The field with the name of the variant.
+        tag: &'static str,
+        /// The documents as they are stored, by their variants.
+        shape: &'static EnumShape,
+        /// The documents of the variants, in the same order.
+        documents: &'static [fn() -> &'static DocumentMeta],
+    },
+    /// The document is one variant: its name stands in the field `tag` of each, which the struct does not have.
+    Variant {
+        /// The field with the name of the variant.
+        tag: &'static str,
+        /// The name of the variant, as it is stored.
+        name: &'static str,
+        /// The enum.
+        of: fn() -> &'static DocumentMeta,
+    },
 }
 
 /// A function that the writes of a document call.
@@ -583,6 +610,55 @@ pub type HookResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 pub type HookFn = for<'c> fn(HookCall<'c>) -> crate::Result<BoxFuture<'c, HookResult>>;
 
 impl DocumentMeta {
+    /// The shape of whole documents: that of an enum has its variants.
+    pub(crate) fn whole(&self) -> Shape {
+        match self.several {
+            Several::Enum { shape, .. } => Shape::Enum(shape),
+            _ => (self.shape)(),
+        }
+    }
+
+    /// The struct as which a document is stored: of an enum that of the variant which the document names.
+    pub(crate) fn struct_of(&self, document: &RawDocument) -> Option<&'static StructShape> {
+        let Several::Enum { tag, shape, .. } = self.several else {
+            return match (self.shape)() {
+                Shape::Struct(of) => Some(of),
+                _ => None,
+            };
+        };
+        let name = document.get_str(tag).ok()?;
+        let variant = shape.variants.iter().find(|variant| variant.name == name)?;
+        match variant.body {
+            Body::Struct(of) => Some(of),
+            _ => None,
+        }
+    }
+
+    /// The field with the name of the variant, where the collection holds documents of several types.
+    pub(crate) fn tag(&self) -> Option<&'static str> {
+        match self.several {
+            Several::No => None,
+            Several::Enum { tag, .. } | Several::Variant { tag, .. } => Some(tag),
+        }
+    }
+
+    /// Of a variant that field with the variant's name.
+    pub(crate) fn variant(&self) -> Option<(&'static str, &'static str)> {
+        match self.several {
+            Several::Variant { tag, name, .. } => Some((tag, name)),
+            _ => None,
+        }
+    }
+
+    /// The documents of the variants of an enum.
+    pub(crate) fn variants(&self) -> impl Iterator<Item = &'static DocumentMeta> + use<> {
+        let documents = match self.several {
+            Several::Enum { documents, .. } => documents,
+            _ => &[],
+        };
+        documents.iter().map(|document| document())
+    }
+
     /// Whether its writes call functions of the application.
     pub(crate) fn has_hooks(&self) -> bool {
         !self.hooks.is_empty()

@@ -22,6 +22,7 @@ pub(crate) mod numbered;
 pub(crate) mod options;
 pub(crate) mod path;
 pub(crate) mod reference;
+pub(crate) mod several;
 pub(crate) mod shape;
 pub(crate) mod size;
 pub(crate) mod sum;

@@ -8,6 +8,7 @@ pub use crate::model::document::Ref;
 use crate::model::encode::{id, stored_document};
 use crate::model::meta::{FieldMeta, Shape};
 pub use crate::model::meta::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
+use crate::model::several::Kind;
 use crate::model::size::Size;
 use crate::model::tree::{Slot, Tree};
 use crate::model::value::{IdValue, Value};
@@ -59,6 +60,9 @@ pub trait Pointer: Value + Serialize {
     /// The field that holds the reference, of a struct that copies fields of the document beside it.
     #[doc(hidden)]
     const WITHIN: Option<&'static str> = None;
+    /// Whether it points to a variant of an enum of documents.
+    #[doc(hidden)]
+    const TO_VARIANT: bool = false;
 }
 
 impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
@@ -67,6 +71,7 @@ impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
         document: || T::META,
     }];
     const UNION: bool = false;
+    const TO_VARIANT: bool = matches!(T::KIND, Kind::Variant);
 }
 
 /// The two fields of a stored reference of a union: `{ type, id }`.

@@ -44,14 +44,12 @@ impl Replacement {
         };
         // The stored one stays: a number may be stored as another type that equals it.
         fields.remove("_id");
-        let created = if exact {
-            None
-        } else {
-            created(meta, &mut fields, &mut computed)
+        let created = match meta.struct_of(&document) {
+            Some(of) if !exact => created(of, &mut fields, &mut computed),
+            _ => None,
         };
-        let shape = (meta.shape)();
-        let update = match shape {
-            Shape::Struct(of) if !exact && !of.deny_unknown => merged(of, fields, computed),
+        let update = match meta.struct_of(&document) {
+            Some(of) if !exact && !of.deny_unknown => merged(of, fields, computed),
             _ => UpdateModifications::Pipeline(whole(fields, computed)),
         };
         Ok(Replacement {
@@ -95,10 +93,7 @@ fn encoding(source: bson::error::Error) -> Error {
 }
 
 /// Takes the time at which the document was made out of the fields: the stored one stays.
-fn created(meta: &DocumentMeta, fields: &mut Document, computed: &mut Document) -> Option<(String, Bson)> {
-    let Shape::Struct(of) = (meta.shape)() else {
-        return None;
-    };
+fn created(of: &StructShape, fields: &mut Document, computed: &mut Document) -> Option<(String, Bson)> {
     let field = of
         .fields
         .iter()

@@ -204,6 +204,9 @@ impl Update {
         mut built: Built,
         upsert: bool,
     ) -> Result<Update> {
+        if upsert {
+            has_one_variant(meta)?;
+        }
         if built.update.is_empty() && upsert {
             // An upsert without a change makes sure that the document is there; the server takes no empty update.
             built.update = doc! { "$setOnInsert": { "_id": &one.id } };
@@ -357,6 +360,21 @@ fn guarded(filter: &mut Document, guards: &[Guard]) {
     }
 }
 
+/// Refuses an upsert that does not tell of which variant a new document would be.
+fn has_one_variant(meta: &DocumentMeta) -> Result<()> {
+    let Some(variant) = meta.variants().next() else {
+        return Ok(());
+    };
+    Err(crate::Error::Query {
+        collection: meta.collection,
+        message: format!(
+            "an upsert of a `{}` does not tell which variant it would insert: upsert in the collection of that variant, \
+             `odm.collection::<{}>()`",
+            meta.name, variant.name
+        ),
+    })
+}
+
 /// An update of all documents that match a condition.
 #[derive(Clone)]
 pub(crate) struct UpdateMany {
@@ -417,6 +435,7 @@ impl UpdateMany {
         counts: bool,
         in_transaction: bool,
     ) -> Result<UpdateMany> {
+        has_one_variant(meta)?;
         let condition = odm.in_scope(meta, condition);
         odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &given);
@@ -659,7 +678,7 @@ impl Write {
             What::Insert(document) => odm.put_scope(meta, document)?,
             What::Replace(replace) => {
                 odm.put_scope(meta, &mut replace.document)?;
-                replace.one.within = odm.scope_of_existing(meta).map(Box::new);
+                replace.one.within = odm.replaceable_by(meta, &replace.document).map(Box::new);
                 replace.filter = replace.one.filter(meta);
             }
             What::Update(update) => {

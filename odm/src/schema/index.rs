@@ -9,6 +9,7 @@ use crate::model::compare::least;
 use crate::model::copy::Subset;
 use crate::model::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
 use crate::model::shape::{FieldMeta, MOST_WRAPPERS, Shape};
+use crate::store::scopes::within;
 use mongodb::bson::Bson;
 use mongodb::bson::Document;
 use mongodb::bson::doc;
@@ -147,6 +148,23 @@ impl Index {
             language_override: meta.language_override,
             ..index
         })
+    }
+
+    /// The same for the documents of a variant alone.
+    pub fn of_variant(self, meta: &DocumentMeta) -> Index {
+        let Some((tag, name)) = meta.variant() else {
+            return self;
+        };
+        Index {
+            name: if self.named {
+                self.name
+            } else {
+                format!("{}_{name}", self.name)
+            },
+            named: true,
+            partial: Some(within(self.partial.unwrap_or_default(), &doc! { tag: name })),
+            ..self
+        }
     }
 
     /// The index by which the holders of a reference are found, in the order that it declares.

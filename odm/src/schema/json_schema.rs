@@ -27,7 +27,7 @@ const RECURSIONS: usize = 4;
 /// The `$jsonSchema` of a document. Nothing is demanded below a limit of nesting that no declared shape should reach.
 pub(super) fn of(meta: &DocumentMeta) -> Document {
     let mut schema = doc! { "title": format!("{MARK}{}", meta.name) };
-    schema.extend(written((meta.shape)(), &Bounds::NONE).unwrap_or_else(|| doc! { "bsonType": "object" }));
+    schema.extend(written(meta.whole(), &Bounds::NONE).unwrap_or_else(|| doc! { "bsonType": "object" }));
     schema
 }
 

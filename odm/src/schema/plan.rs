@@ -8,7 +8,7 @@ use super::values::plural;
 use super::{partial, words};
 use crate::graph::Graph;
 use crate::model::document::{Action, DocumentMeta, Level};
-use crate::store::scopes::within;
+use crate::store::scopes::{of_variant, within};
 use crate::store::{action, trace::Trace};
 use crate::{Odm, Result};
 use futures::future::BoxFuture;
@@ -394,12 +394,14 @@ impl Odm {
             .models()
             .iter()
             .filter(|model| plan.seen.contains_key(model.meta.collection));
-        for model in there {
-            for fill in crate::plan::operators::fill::declared((model.meta.shape)()) {
+        let there = there.map(|model| model.meta);
+        for meta in there.flat_map(|meta| std::iter::once(meta).chain(meta.variants())) {
+            for fill in crate::plan::operators::fill::declared((meta.shape)()) {
                 counts.push(async move {
-                    let collection = model.meta.collection;
+                    let collection = meta.collection;
                     let all = self.database().collection::<Document>(collection);
-                    let documents = all.count_documents(fill.condition()).await?;
+                    let lacking = of_variant(meta, fill.condition());
+                    let documents = all.count_documents(lacking).await?;
                     Ok::<_, crate::Error>(Lacking {
                         collection,
                         field: fill.path(),
@@ -516,7 +518,7 @@ impl Odm {
             return Ok(look);
         }
         if let Some(mut wanted) = validator::wanted(&current, &rules, meta.validation) {
-            rust_names::with_rust_names(&mut wanted.words, (meta.shape)());
+            rust_names::with_rust_names(&mut wanted.words, meta.whole());
             let violations = match wanted.level {
                 Level::Off => None,
                 _ => existing::unfit(db, meta.collection, &rules).await?,
@@ -799,8 +801,13 @@ impl Look {
     /// The declared indexes, each once, and those that the references need beside them.
     fn declared(&mut self, meta: &DocumentMeta, graph: &Graph) -> Result<Vec<Index>> {
         let mut declared: Vec<Index> = Vec::new();
-        for index in meta.indexes {
-            let index = Index::of(index)?;
+        let mut all: Vec<Index> = meta.indexes.iter().map(Index::of).collect::<Result<_>>()?;
+        for variant in meta.variants() {
+            for index in variant.indexes {
+                all.push(Index::of(index)?.of_variant(variant));
+            }
+        }
+        for index in all {
             match declared.iter().find(|other| other.name == index.name) {
                 Some(other) if *other == index => {}
                 Some(other) => {

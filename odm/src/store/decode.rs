@@ -27,7 +27,7 @@ pub(crate) fn decode<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument
         Ok(read) => return Ok(read),
         Err(error) => error,
     };
-    let (doc, error) = match with_integers((meta.shape)(), doc) {
+    let (doc, error) = match with_integers(meta.whole(), doc) {
         None => (doc.to_owned(), error),
         Some(doc) => match read::<T>(&doc) {
             Ok(read) => return Ok(read),
@@ -94,7 +94,7 @@ fn without_own(meta: &DocumentMeta, doc: &RawDocument) -> Option<RawDocumentBuf>
     let document: Document = document.into_iter().filter(|(name, _)| !is_own(name)).collect();
     let mut removed = document.len() != before;
     let mut document = Bson::Document(document);
-    visit::values((meta.shape)(), &mut document, &mut |shape, value| {
+    visit::values(meta.whole(), &mut document, &mut |shape, value| {
         if let (Shape::Struct(of), Bson::Document(document)) = (shape, value)
             && Level::of(of.fields).has_extra
         {

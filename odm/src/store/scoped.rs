@@ -6,7 +6,7 @@ use crate::model::meta::Managed;
 use crate::model::names::meet;
 use crate::store::scopes::within;
 use crate::{Error, Odm, Result, bounds};
-use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocumentBuf};
+use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
 impl Odm {
     /// The condition of the documents that this handle reads and updates, if it does not read and update all of them.
@@ -28,6 +28,7 @@ impl Odm {
     pub(crate) fn scopes_new(&self, meta: &'static DocumentMeta) -> bool {
         !self.scopes().fields().is_empty()
             || meta.soft_delete.is_some()
+            || meta.variant().is_some()
             || meta.fields().iter().any(|field| field.managed == Managed::Scope)
     }
 
@@ -64,6 +65,9 @@ impl Odm {
         {
             return Err(self.out_of_scope(meta, name, owned(value)));
         }
+        if let Some((tag, name)) = meta.variant() {
+            self.put_tag(meta, document, (tag, name))?;
+        }
         let mut is_completed = false;
         for (name, value) in self.scopes().of(meta) {
             match document.get(name).ok().flatten() {
@@ -98,12 +102,46 @@ impl Odm {
         Ok(())
     }
 
-    /// Refuses an update that changes a field of the scope, or the time of a deletion.
+    /// Stores the name of its variant in a document.
+    fn put_tag(
+        &self,
+        meta: &'static DocumentMeta,
+        document: &mut RawDocumentBuf,
+        (tag, name): (&'static str, &'static str),
+    ) -> Result<()> {
+        match document.get(tag).ok().flatten() {
+            Some(RawBsonRef::String(given)) if given == name => Ok(()),
+            Some(given) => Err(self.out_of_scope(meta, tag, owned(given))),
+            None => match mongodb::bson::raw::CString::try_from(tag) {
+                Ok(key) => {
+                    document.append(key, name);
+                    Ok(())
+                }
+                Err(_) => Err(self.out_of_scope(meta, tag, None)),
+            },
+        }
+    }
+
+    /// The condition of the documents that a whole one may replace: those that exist in the scope, and are of its variant.
+    pub(crate) fn replaceable_by(
+        &self,
+        meta: &'static DocumentMeta,
+        document: &mongodb::bson::RawDocument,
+    ) -> Option<Document> {
+        let scope = self.scope_of_existing(meta);
+        let Some(tag) = meta.tag().filter(|_| meta.variant().is_none()) else {
+            return scope;
+        };
+        let name = document.get_str(tag).ok().map_or(Bson::Null, Bson::from);
+        Some(within(scope.unwrap_or_default(), &doc! { tag: { "$eq": name } }))
+    }
+
+    /// Refuses an update that changes a field of the scope, the time of a deletion, or the variant.
     ///
     /// # Errors
     /// [`Error::OutOfScope`].
     pub(crate) fn keeps_scope(&self, meta: &'static DocumentMeta, update: &Document) -> Result<()> {
-        if self.scopes().fields().is_empty() && meta.soft_delete.is_none() {
+        if self.scopes().fields().is_empty() && meta.soft_delete.is_none() && meta.tag().is_none() {
             return Ok(());
         }
         let changed = update.values().filter_map(Bson::as_document);
@@ -114,7 +152,8 @@ impl Odm {
             .flat_map(Document::iter)
             .map(|(name, value)| (name.as_str(), value));
         for (changed, value) in changed.chain(renamed) {
-            if let Some(name) = meta.soft_delete.filter(|name| meet(changed, name)) {
+            let fixed = [meta.soft_delete, meta.tag()];
+            if let Some(name) = fixed.into_iter().flatten().find(|name| meet(changed, name)) {
                 return Err(self.out_of_scope(meta, name, Some(value.clone())));
             }
             for (name, own) in self.scopes().of(meta).filter(|(name, _)| meet(changed, name)) {
@@ -127,12 +166,16 @@ impl Odm {
     }
 
     fn out_of_scope(&self, meta: &'static DocumentMeta, name: &str, given: Option<Bson>) -> Error {
+        let of_variant = meta.variant().filter(|(tag, _)| *tag == name);
+        let of_variant = of_variant.map(|(_, variant)| Bson::from(variant));
         let own = self.scopes().of(meta).find(|(field, _)| field == name);
         Error::OutOfScope {
             collection: meta.collection,
             field: name.to_owned(),
             given: given.map(Box::new),
-            scope: own.map(|(_, value)| Box::new(value.clone())),
+            scope: of_variant
+                .or_else(|| own.map(|(_, value)| value.clone()))
+                .map(Box::new),
         }
     }
 }

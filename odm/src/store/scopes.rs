@@ -1,4 +1,5 @@
-//! The conditions that hold for all reads and writes of a handle: its scope, and that a document is not deleted.
+//! The conditions that hold for all reads and writes of a handle: its scope, that a document is not deleted, and of which variant it
+//! is.
 
 use crate::model::document::DocumentMeta;
 use crate::model::shape;
@@ -41,10 +42,14 @@ impl Scopes {
 
     /// The condition of documents in the scope, if there is one.
     pub(crate) fn condition(&self, meta: &'static DocumentMeta, with_deleted: bool) -> Option<Document> {
-        if self.fields.is_none() && meta.soft_delete.is_none() {
+        let variant = meta.variant();
+        if self.fields.is_none() && meta.soft_delete.is_none() && variant.is_none() {
             return None;
         }
         let mut condition = Document::new();
+        if let Some((tag, name)) = variant {
+            condition.insert(tag, doc! { "$eq": name });
+        }
         for (name, value) in self.of(meta) {
             match condition.contains_key(name) {
                 // Of one scope within another the documents have both values.
@@ -62,6 +67,14 @@ impl Scopes {
 
 fn demands<'c>(condition: &'c Document, name: &str) -> Option<&'c Bson> {
     condition.get_document(name).ok()?.get("$eq")
+}
+
+/// A condition on the documents of a type: of those of its variant, where it is one.
+pub(crate) fn of_variant(meta: &DocumentMeta, filter: Document) -> Document {
+    match meta.variant() {
+        Some((tag, name)) => within(filter, &doc! { tag: { "$eq": name } }),
+        None => filter,
+    }
 }
 
 /// A condition, and that of a scope. Where no name meets one of the other's they stand side by side, in which an index that is

@@ -9,6 +9,7 @@ use crate::rules::derived::DerivedValue;
 use crate::store::batch::document_id;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
+use crate::store::scopes::of_variant;
 use crate::store::trace::Trace;
 use crate::upkeep::audit::Source;
 use crate::upkeep::stored::{EARLY, Known, unlinked};
@@ -362,11 +363,16 @@ async fn fill(
 /// it elsewhere.
 async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
     let mut stored = 0;
+    let mut types = Vec::new();
     for model in scope.odm.models() {
-        for fill in crate::plan::operators::fill::declared((model.meta.shape)()) {
+        types.push(model.meta);
+        types.extend(model.meta.variants());
+    }
+    for meta in types {
+        for fill in crate::plan::operators::fill::declared((meta.shape)()) {
             let filling = fill.filling();
-            let all = scope.odm.database().collection::<Document>(model.meta.collection);
-            let mut update = all.update_many(filling.condition, filling.update);
+            let all = scope.odm.database().collection::<Document>(meta.collection);
+            let mut update = all.update_many(of_variant(meta, filling.condition), filling.update);
             if !filling.array_filters.is_empty() {
                 update = update.array_filters(filling.array_filters);
             }

@@ -16,6 +16,7 @@ mod options;
 mod racing_upserts;
 mod replacing;
 mod scoped;
+mod several;
 mod upserts;
 mod versions;
 

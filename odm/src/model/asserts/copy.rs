@@ -7,6 +7,7 @@ use crate::model::copy::{CopiedField, CopyOf};
 use crate::model::document::Document;
 use crate::model::path::{Fielded, Needed, Path, Plain, ReadOnly, Step};
 use crate::model::reference::{ChildOf, ParentField, PointsTo, Reference};
+use crate::model::several::Kind;
 use crate::model::shape::{FieldMeta, Managed, same};
 use crate::model::size::Message;
 use crate::model::value::{Numeric, StoredLike};
@@ -172,6 +173,19 @@ pub const fn copyable<T: Document>(
         return None;
     };
     let target = T::META.name;
+    if !matches!(T::KIND, Kind::Alone) {
+        return Some(
+            about(owner, field, ty)
+                .text(" copies `")
+                .text(target)
+                .text(".")
+                .text(source)
+                .text(
+                    "`, and copies are not yet made of documents of several types in one collection. Leave the copy out, and read \
+                     it by a join, `.include(|x| x.reference)`; or give the documents a collection of their own",
+                ),
+        );
+    }
     if found.volatile || matches!(found.managed, Managed::Version | Managed::UpdatedAt) {
         let message = about(owner, field, ty)
             .text(" copies `")

@@ -121,6 +121,12 @@ pub const fn relationship<R: Reference>(
              they are of, beside `#[reference]`",
         ));
     }
+    if <R::Pointer as Pointer>::TO_VARIANT {
+        return Some(message.text(
+            " refers to one variant of an enum of documents, which no reference does yet. Refer to the enum, `Ref<Event>`, and read \
+             the variant by its collection; or give these documents a collection of their own",
+        ));
+    }
     if any && !union {
         return Some(message.text(
             " refers to documents of one type. Leave out `any`, or list the documents, for which the field's type is then made: \

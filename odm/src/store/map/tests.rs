@@ -76,6 +76,7 @@ const META: &DocumentMeta = &DocumentMeta {
     bucket: None,
     extra: || false,
     hooks: &[],
+    several: crate::model::meta::Several::No,
 };
 
 /// Maps a write error as it stands in a reply.

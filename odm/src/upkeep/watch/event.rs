@@ -203,7 +203,8 @@ impl AnyChange {
     }
 
     /// The change as one of the collection of `T`: `None` where it is of another collection. The event that ends the stream is
-    /// [`ChangeEvent::Invalidated`] of each.
+    /// [`ChangeEvent::Invalidated`] of each. Of a variant of an enum of documents, `None` where the event has no document, so that
+    /// it does not say of which variant it was.
     ///
     /// # Errors
     /// [`Error::Decode`] where a document of the event can't be decoded as `T`.
@@ -227,6 +228,16 @@ impl AnyChange {
         let Some(meta) = self.meta.filter(|meta| meta.collection == T::META.collection) else {
             return Ok(None);
         };
+        if let Some((tag, name)) = T::META.variant() {
+            let documents = [&event.full_document, &event.full_document_before_change];
+            let mut names = documents
+                .into_iter()
+                .flatten()
+                .map(|document| document.get_str(tag));
+            if !names.any(|stored| stored.is_ok_and(|stored| stored == name)) {
+                return Ok(None);
+            }
+        }
         let before = || optional(meta, event.full_document_before_change.as_ref());
         let after = || optional(meta, event.full_document.as_ref());
         let lacking = || Error::Query {

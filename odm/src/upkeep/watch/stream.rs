@@ -48,6 +48,15 @@ impl Asked {
     /// # Errors
     /// [`Error::Query`].
     pub(super) fn has_no_scope(&self) -> Result<()> {
+        if let Some((tag, name)) = self.of.and_then(DocumentMeta::variant) {
+            return Err(Error::Query {
+                collection: self.collection(),
+                message: format!(
+                    "a change stream shows each deletion without its document, and so not of which variant it was: watch the collection \
+                     of the enum, and take the events with `{tag}` `{name}`"
+                ),
+            });
+        }
         let is_scoped = |meta: &&'static DocumentMeta| {
             self.odm.has_scope() && self.odm.scope_with_deleted(meta).is_some()
         };

@@ -1,0 +1,538 @@
+//! An enum of documents in one collection, and what its variants have from it.
+
+use super::document::{self, InCollection};
+use super::variants::path_ident;
+use super::{Target, codec, fielded, generics, names, paths, reference, targets};
+use crate::ast::{Container, Data};
+use crate::attr::document::Document;
+use crate::ctxt::Ctxt;
+use crate::{check, fallback};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{DeriveInput, Ident, Path, Type};
+
+pub fn derive(cx: Ctxt, input: &DeriveInput, document: &Document) -> TokenStream {
+    let container = Container::read(&cx, input);
+    let krate = document.krate.clone();
+    let fields = common(
+        input,
+        document,
+        &krate.clone().unwrap_or_else(super::default_crate),
+    );
+    let common = Container::document(&cx, &fields, document);
+    check::several(&cx, &container, &common, document);
+    match cx.check() {
+        Ok(()) => expand(&container, &common, document),
+        Err(error) => {
+            let stand_in = fallback::document(input, krate.clone(), &error);
+            let target = Target::new(&container, krate);
+            let variants = variants_of(&target, &container, &each(&container));
+            quote!(#stand_in #variants)
+        }
+    }
+}
+
+/// The struct of the fields that all variants have: the id, and those of `common(…)`.
+fn common(input: &DeriveInput, document: &Document, krate: &Path) -> DeriveInput {
+    let (vis, ident) = (&input.vis, &input.ident);
+    let mut fields: Vec<syn::Field> = document.common.iter().flat_map(|at| at.value.clone()).collect();
+    for field in &mut fields {
+        if matches!(field.vis, syn::Visibility::Inherited) {
+            field.vis = vis.clone();
+        }
+    }
+    let is_id = |field: &syn::Field| field.ident.as_ref().is_some_and(|name| name == "id");
+    let first = match &input.data {
+        syn::Data::Enum(data) => data.variants.iter().flat_map(|variant| &variant.fields).next(),
+        _ => None,
+    };
+    let id = first.filter(|_| !fields.iter().any(is_id)).map(|first| {
+        let ty = &first.ty;
+        quote!(#[serde(rename = "_id")] #vis id: <#ty as #krate::Document>::Id,)
+    });
+    syn::parse_quote! {
+        #vis struct #ident {
+            #id
+            #(#fields),*
+        }
+    }
+}
+
+/// A variant: its name in Rust and as it is stored, and its document.
+struct Variant<'a> {
+    ast: &'a crate::ast::Variant<'a>,
+    ident: &'a Ident,
+    name: &'a str,
+    ty: &'a Type,
+}
+
+fn each<'a>(container: &'a Container<'a>) -> Vec<Variant<'a>> {
+    let Data::Enum(variants) = &container.data else {
+        return Vec::new();
+    };
+    let with_one = variants.iter().filter_map(|variant| {
+        let [field] = variant.fields.as_slice() else {
+            return None;
+        };
+        Some(Variant {
+            ast: variant,
+            ident: variant.ident,
+            name: &variant.name,
+            ty: field.ty,
+        })
+    });
+    with_one.collect()
+}
+
+fn tag(container: &Container) -> String {
+    let tag = container.serde.tag.as_ref();
+    tag.map(syn::LitStr::value).unwrap_or_default()
+}
+
+fn expand(container: &Container, common: &Container, declared: &Document) -> TokenStream {
+    let mut target = Target::new(common, declared.krate.clone());
+    target.unique = document::unique(common, declared);
+    let variants = each(container);
+    let managed = |field: &crate::ast::Field| document::managed(&common.roles, field);
+    let paths = define_paths(&target, declared, &variants);
+    let codecs = codec::define(&target);
+    let fielded = fielded::implement(&target, managed);
+    let value = document::never_embedded(&target);
+    let new = new(&target, container, declared, &variants);
+    let implementation = implement(&target, container, declared, &variants);
+    let insertable = insertable(&target, declared, &variants);
+    let targets = targets::targets(&target, &generics::document(&target));
+    let references = reference::checks(&target, &target.fields);
+    let checks = checks(&target, container, declared, &variants);
+    let order = document::id_order(&target, declared);
+    let variants = variants_of(&target, container, &variants);
+    quote! {
+        #paths
+        #codecs
+        #new
+        #fielded
+        #value
+        #implementation
+        #insertable
+        #targets
+        #references
+        #checks
+        #order
+        #variants
+    }
+}
+
+/// `NewEvent`: what the application supplies of one of the variants.
+fn new(target: &Target, container: &Container, declared: &Document, variants: &[Variant]) -> TokenStream {
+    let (krate, vis, ident) = (&target.krate, container.vis, target.new_ident());
+    let derives: Vec<&Path> = declared.new_derives.iter().chain(&declared.derives).collect();
+    let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
+    let doc = format!(
+        "A new [`{}`]: what the application supplies to insert one.",
+        container.name()
+    );
+    let each = variants.iter().map(|variant| {
+        let (name, ty) = (variant.ident, variant.ty);
+        quote!(#name(<#ty as #krate::Document>::New),)
+    });
+    quote! {
+        #[doc = #doc]
+        #[allow(missing_docs, dead_code)]
+        #derives
+        #vis enum #ident {
+            #(#each)*
+        }
+    }
+}
+
+/// One arm for each variant, with its document in `document`.
+fn arms(target: &Target, variants: &[Variant], arm: impl Fn(&Variant) -> TokenStream) -> TokenStream {
+    let ident = target.container.ident;
+    let arms = variants.iter().map(|variant| {
+        let (name, arm) = (variant.ident, arm(variant));
+        quote!(#ident::#name(document) => #arm,)
+    });
+    quote!(#(#arms)*)
+}
+
+fn implement(
+    target: &Target,
+    container: &Container,
+    declared: &Document,
+    variants: &[Variant],
+) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (ident, new) = (container.ident, target.new_ident());
+    let id = target
+        .fields
+        .iter()
+        .find(|field| target.container.roles.is_id(field));
+    let id_ty = id.map(|field| field.ty);
+    let paths = paths::ty(target, quote!(#this), quote!(#odm::Root));
+    let paths_value = paths_value(target, variants);
+    let shape = shape(target, container, variants);
+    let several = several(target, container, variants);
+    let meta = document::meta(
+        target,
+        declared,
+        &InCollection::declared(target, declared, several),
+    );
+    let sizes = variants.iter().map(|variant| {
+        let ty = variant.ty;
+        quote!(<#ty as #krate::Document>::MAX_BSON_SIZE)
+    });
+    let of = |method: TokenStream| {
+        arms(target, variants, |variant| {
+            let ty = variant.ty;
+            quote!(<#ty as #krate::Document>::#method)
+        })
+    };
+    let (ids, touched) = (of(quote!(id(document))), of(quote!(touch(document, now))));
+    let (versions, set) = (
+        of(quote!(version(document))),
+        of(quote!(set_version(document, version))),
+    );
+    let fresh = variants.iter().map(|variant| {
+        let (name, ty) = (variant.ident, variant.ty);
+        quote!(#new::#name(new) => #odm::several::fresh(<#ty as #krate::Document>::fresh(new, now), #ident::#name),)
+    });
+    let from_new = variants.iter().map(|variant| {
+        let (name, ty) = (variant.ident, variant.ty);
+        quote!(#new::#name(new) => #ident::#name(<#ty as #odm::FromNew>::from_new(new, now)),)
+    });
+    let one_name = names::checks_of_struct(target).item;
+    quote! {
+        #[automatically_derived]
+        impl #odm::Varied for #this {
+            const SHAPE: &'static #odm::EnumShape = &#shape;
+        }
+        #[automatically_derived]
+        impl #odm::Paths for #paths {
+            type Document = #this;
+        }
+        #[automatically_derived]
+        impl #krate::Document for #this {
+            type Id = #id_ty;
+            type New = #new;
+            type Paths = #paths;
+            const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::greatest(&[#(#sizes),*]);
+            const KIND: #odm::several::Kind = #odm::several::Kind::Enum;
+            const META: &'static #odm::DocumentMeta = #meta;
+            fn paths() -> Self::Paths {
+                #paths_value
+            }
+            fn id(&self) -> &Self::Id {
+                match self { #ids }
+            }
+            fn fresh(new: Self::New, now: #odm::DateTime) -> #odm::Fresh<Self> {
+                match new { #(#fresh)* }
+            }
+            fn touch(&mut self, now: #odm::DateTime) {
+                match self { #touched }
+            }
+            fn version(&self) -> ::core::option::Option<i64> {
+                match self { #versions }
+            }
+            fn set_version(&mut self, version: i64) {
+                match self { #set }
+            }
+        }
+        #[automatically_derived]
+        impl #odm::FromNew for #this {
+            fn from_new(new: Self::New, now: #odm::DateTime) -> Self {
+                match new { #(#from_new)* }
+            }
+        }
+        #one_name
+    }
+}
+
+/// The documents as they are stored, by their variants.
+fn shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+    let odm = &target.odm;
+    let (name, tag) = (container.name(), tag(container));
+    let shapes = variants.iter().map(|variant| {
+        let (name, ty) = (variant.name, variant.ty);
+        let rust = variant.ident.unraw().to_string();
+        quote! {
+            #odm::VariantMeta {
+                name: #name,
+                aliases: &[],
+                body: #odm::Body::Struct(&#odm::StructShape {
+                    name: #rust,
+                    fields: <#ty as #odm::Fielded>::FIELDS,
+                    deny_unknown: false,
+                }),
+            }
+        }
+    });
+    quote! {
+        #odm::EnumShape {
+            name: #name,
+            tagging: #odm::Tagging::Internal(#tag),
+            variants: &[#(#shapes),*],
+        }
+    }
+}
+
+/// The variants in the constants of the enum.
+fn several(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let tag = tag(container);
+    let documents = variants.iter().map(|variant| {
+        let ty = variant.ty;
+        quote!(|| <#ty as #krate::Document>::META)
+    });
+    quote! {
+        #odm::Several::Enum {
+            tag: #tag,
+            shape: <#this as #odm::Varied>::SHAPE,
+            documents: &[#(#documents),*],
+        }
+    }
+}
+
+/// The paths of the common fields and of what is in the variants, and the question which one a document is.
+fn define_paths(target: &Target, declared: &Document, variants: &[Variant]) -> TokenStream {
+    let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
+    let (ident, paths::Own { root, parent }) = (paths::ident(target), paths::own(target));
+    let read_only = |field: &crate::ast::Field| {
+        !document::managed(&target.container.roles, field).is_empty() || declared.append_only.is_some()
+    };
+    let mut members = paths::members(target, this, &target.fields, read_only);
+    let mut questions = TokenStream::new();
+    for (number, variant) in variants.iter().enumerate() {
+        let (path, ty, rust) = (
+            path_ident(variant.ast),
+            variant.ty,
+            variant.ident.unraw().to_string(),
+        );
+        let doc = format!("The fields of `{rust}`.");
+        members.push(quote! {
+            #[doc = #doc]
+            #vis #path: #odm::Flattened<#root, #ty, #odm::In<#parent, #this, #number>>,
+        });
+        let is = format_ident!("is_{}", variant.ast.path(), span = variant.ident.span());
+        let doc = format!("The documents of the variant `{rust}`.");
+        questions.extend(quote! {
+            #[doc = #doc]
+            #[allow(dead_code)]
+            #vis fn #is(self) -> #odm::Filter<#root> {
+                #odm::is_variant::<#root, #odm::In<#parent, #this, #number>>()
+            }
+        });
+    }
+    let doc = format!(
+        "The typed paths of [`{}`]: those of the fields that all variants have, and of the variants.",
+        target.container.name()
+    );
+    let define = paths::define_named(target, &ident, &doc, &members, false);
+    quote! {
+        #define
+        impl<#root: 'static, #parent: #odm::Step> #ident<#root, #parent> {
+            #questions
+        }
+    }
+}
+
+/// Their only value.
+fn paths_value(target: &Target, variants: &[Variant]) -> TokenStream {
+    let odm = &target.odm;
+    let common = target.fields.iter().map(|field| {
+        let name = field.ident();
+        quote!(#name: #odm::Path::NEW,)
+    });
+    let variants = variants.iter().map(|variant| {
+        let path = path_ident(variant.ast);
+        quote!(#path: #odm::Flattened::NEW,)
+    });
+    let members: Vec<TokenStream> = common.chain(variants).collect();
+    paths::with_none(&paths::ident(target), &members, false)
+}
+
+/// Of a struct in the collection of an enum the paths below another step than the document itself.
+pub fn nested(target: &Target, declared: &Document) -> Option<TokenStream> {
+    declared.variant_of.as_ref()?;
+    let (odm, this) = (&target.odm, &target.this);
+    let (ty, value) = (paths::ty(target, quote!(__R), quote!(__P)), paths::value(target));
+    Some(quote! {
+        #[automatically_derived]
+        impl #odm::Nested for #this {
+            type Form = #odm::OfFields;
+            type Fields<__R: 'static, __P: 'static> = #ty;
+            fn fields<__R: 'static, __P: 'static>() -> &'static #ty {
+                const { &#value }
+            }
+        }
+    })
+}
+
+/// The types that the collection takes in an insertion, and that its documents can be replaced.
+fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (ident, new) = (target.container.ident, target.new_ident());
+    let replaceable = declared.append_only.is_none().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #krate::__private::Replaceable for #this {}
+        }
+    });
+    let images = declared.pre_and_post_images.is_some().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #krate::__private::PreAndPostImages for #this {}
+        }
+    });
+    let each = variants.iter().map(|variant| {
+        let (name, ty) = (variant.ident, variant.ty);
+        quote! {
+            #[automatically_derived]
+            impl #krate::__private::Insertable<#this> for #ty {
+                fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
+                    #odm::Fresh::Whole(#ident::#name(self))
+                }
+            }
+            #[automatically_derived]
+            impl #krate::__private::Insertable<#this> for <#ty as #krate::Document>::New {
+                fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
+                    #odm::several::fresh(<#ty as #krate::Document>::fresh(self, now), #ident::#name)
+                }
+            }
+        }
+    });
+    quote! {
+        #replaceable
+        #images
+        #[automatically_derived]
+        impl #krate::__private::Insertable<#this> for #this {
+            fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {
+                #odm::Fresh::Whole(self)
+            }
+        }
+        #[automatically_derived]
+        impl #krate::__private::Insertable<#this> for #new {
+            fn fresh(self, now: #odm::DateTime) -> #odm::Fresh<#this> {
+                <#this as #krate::Document>::fresh(self, now)
+            }
+        }
+        #(#each)*
+    }
+}
+
+/// Each variant is declared as one, has the common fields with their types, and an id of the same type.
+fn checks(target: &Target, container: &Container, declared: &Document, variants: &[Variant]) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (name, tag) = (container.name(), tag(container));
+    let append_only = declared.append_only.is_some();
+    let each = variants.iter().map(|variant| {
+        let (ty, span) = (variant.ty, variant.ty.span());
+        let rust = crate::ty::text(ty);
+        let fields = target.fields.iter().map(|field| {
+            let (own, field_ty) = (field.ident(), field.ty);
+            let span = field_ty.span();
+            if target.container.roles.is_id(field) {
+                let id = quote_spanned!(variant.ty.span()=> <#ty as #krate::Document>::id(document));
+                quote_spanned!(span=> let _: &#field_ty = #id;)
+            } else {
+                quote_spanned!(span=> let _: &#field_ty = &document.#own;)
+            }
+        });
+        let unlike = format!(
+            "`append_only` is declared for `{rust}` or for `{name}` alone: write it on the enum and on all variants, or on none"
+        );
+        quote_spanned! {span=>
+            const _: () = #odm::several::declared::<#ty, #this>();
+            const _: () = {
+                #[allow(dead_code)]
+                fn has_common_fields(document: &#ty) {
+                    #(#fields)*
+                }
+            };
+            const _: () = {
+                if let ::core::option::Option::Some(message) = #odm::several::unlike(
+                    (#name, <#this as #odm::Fielded>::FIELDS),
+                    (#rust, <#ty as #odm::Fielded>::FIELDS),
+                    #tag,
+                ) {
+                    ::core::panic!("{}", message.as_str());
+                }
+                if <#ty as #krate::Document>::META.append_only != #append_only {
+                    ::core::panic!(#unlike);
+                }
+            };
+        }
+    });
+    quote!(#(#each)*)
+}
+
+/// The tag and the name of each variant, for the struct, which does not see the enum.
+fn variants_of(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
+    let (odm, this, tag) = (&target.odm, &target.this, tag(container));
+    let mut seen: Vec<String> = Vec::new();
+    let each = variants.iter().filter_map(|variant| {
+        let (ty, name, text) = (variant.ty, variant.name, crate::ty::text(variant.ty));
+        if seen.contains(&text) {
+            return None;
+        }
+        seen.push(text);
+        Some(quote! {
+            #[automatically_derived]
+            impl #odm::several::VariantOf<#this> for #ty {
+                const TAG: &'static str = #tag;
+                const NAME: &'static str = #name;
+            }
+        })
+    });
+    let each: Vec<TokenStream> = each.collect();
+    quote!(#(#each)*)
+}
+
+/// That a struct stands in the collection of an enum.
+pub fn stored_with(container: &Container, declared: &Document) -> Option<TokenStream> {
+    let of = declared.variant_of.as_ref()?;
+    if !container.generics.params.is_empty() {
+        return None;
+    }
+    let target = Target::new(container, declared.krate.clone());
+    let (odm, this) = (&target.odm, &target.this);
+    Some(quote! {
+        #[automatically_derived]
+        impl #odm::several::StoredWith<#of> for #this {}
+    })
+}
+
+/// The constants of the collection of a struct: its own, or that of the enum of which it is a variant.
+pub fn place_of_struct(target: &Target, declared: &Document) -> InCollection {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let Some(of) = &declared.variant_of else {
+        return InCollection::declared(target, declared, quote!(#odm::Several::No));
+    };
+    let meta = quote!(<#of as #krate::Document>::META);
+    let variant = quote_spanned!(of.span()=> <#this as #odm::several::VariantOf<#of>>);
+    InCollection {
+        name: quote!(#meta.collection),
+        validation: quote!(#meta.validation),
+        collation: quote!(#meta.collation),
+        pre_and_post_images: quote!(#meta.pre_and_post_images),
+        several: quote! {
+            #odm::Several::Variant { tag: #variant::TAG, name: #variant::NAME, of: || #meta }
+        },
+    }
+}
+
+/// That a struct is a variant, and its size with the name of the variant.
+pub fn constants_of_variant(target: &Target, declared: &Document) -> Option<TokenStream> {
+    let of = declared.variant_of.as_ref()?;
+    let (odm, this) = (&target.odm, &target.this);
+    let variant = quote!(<#this as #odm::several::VariantOf<#of>>);
+    Some(quote! {
+        const KIND: #odm::several::Kind = #odm::several::Kind::Variant;
+        const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::tagged(
+            #odm::size::whole(<#this as #odm::Fielded>::FIELDS),
+            #variant::TAG,
+            #variant::NAME,
+        );
+    })
+}
