@@ -180,6 +180,7 @@
 //! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
 //! | take conditions, order and page from a request | [`RequestQuery`](derive@RequestQuery), [`Find::request`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
+//! | take changes from a request, `PATCH` and `If-Match` | [`patch`], [`Change::apply`] |
 //! | set a time limit, a comment, a concern | [`options`], [`Odm::with_options`] |
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
@@ -623,6 +624,16 @@ pub mod request {
     };
 }
 
+/// Patches of documents, as a web service takes them: some fields with the values that they get.
+///
+/// `#[document(patch)]` on a document `User` makes the struct `UserPatch`. [`Change::apply`] puts it into an update, and
+/// [`if_match`](crate::update::Update::if_match) compares the version with the header `If-Match`.
+pub mod patch {
+    pub use crate::model::document::Versioned;
+    pub use crate::plan::operators::patch::etag::{Etag, IfMatch};
+    pub use crate::plan::operators::patch::{Patch, PatchFields, Patched, Patches};
+}
+
 /// References between documents: [`Ref`], and the traits that the derives implement for them.
 pub mod references {
     pub use crate::model::reference::{
@@ -745,7 +756,7 @@ pub mod __private {
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{
-        At, Codec, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly,
+        At, Codec, Decoder, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly,
         Root, Single, Step, StoredAs, Varied, Writable, written,
     };
     pub mod native {
@@ -770,6 +781,12 @@ pub mod __private {
     };
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;
+    pub mod patch {
+        pub use crate::model::document::Versioned;
+        pub use crate::plan::operators::patch::{
+            Patch, PatchFields, Patched, Patches, Within, deserialize, read, read_plain,
+        };
+    }
     pub use crate::query::filter::{Element, Filter, children_filter, partial_filter};
     pub use crate::query::join::Hop;
     pub use crate::query::join::Load;

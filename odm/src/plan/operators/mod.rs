@@ -28,6 +28,7 @@ pub(crate) mod growth;
 pub(crate) mod guard;
 pub(crate) mod items;
 mod names;
+pub(crate) mod patch;
 pub(crate) mod push;
 mod range;
 
