@@ -70,6 +70,9 @@ mod tests;
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
 /// | `#[field(generate = function)]` | of an `_id`: the function makes that of a new document, `generate = Uuid::new`; an `ObjectId` needs none |
+/// | `#[field(private)]` | a value that never goes out by JSON and never comes in: no parameter of a request names it |
+/// | `#[field(read_only)]` | JSON shows the value and does not set it. What the library writes is read-only without the word |
+/// | `#[field(write_only)]` | JSON sets the value and never shows it: no parameter of a request names it |
 /// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
 /// | `#[serde(with = "odm::native")]` | a type of `chrono`, `jiff`, `time`, `uuid`, `rust_decimal`, `url` or the standard library, stored as a type of BSON |
 /// | `#[field(stored = Type)]` | the type whose stored form another `#[serde(with = "…")]` produces |

@@ -770,8 +770,8 @@ pub mod __private {
         ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
     pub use crate::model::shape::{
-        Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
-        VariantMeta,
+        Access, Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape,
+        Tagging, VariantMeta,
     };
     pub use crate::model::size::{Message, Size};
     pub use crate::model::sum::Summable;
@@ -797,8 +797,8 @@ pub mod __private {
     pub use crate::scoped::SoftDelete;
     pub mod request {
         pub use crate::query::request::{
-            Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, limit, name_of, several, sorted,
-            unserved,
+            Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, hidden, limit, name_of, several,
+            sorted, unserved,
         };
     }
     pub use crate::rules::others::backfill_at_once;

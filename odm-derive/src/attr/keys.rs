@@ -200,6 +200,17 @@ pub static FIELD: Attribute = Attribute::new(
         noted("generate", &["generate = function"], " (of an `_id`)"),
         key("stored", &["stored", "stored = Type"]),
         noted("scope", &["scope"], " (of a document)"),
+        noted("private", &["private"], " (not in JSON)"),
+        noted(
+            "read_only",
+            &["read_only"],
+            " (JSON shows it, and does not set it)",
+        ),
+        noted(
+            "write_only",
+            &["write_only"],
+            " (JSON sets it, and does not show it)",
+        ),
     ],
 )
 .advised("; the number of items of an array is declared with `#[embed(max = N)]`");

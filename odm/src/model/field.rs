@@ -1,6 +1,6 @@
 //! Makes the constants of a field, by its type.
 
-use crate::model::meta::{Bounds, FieldMeta, Managed, ReferenceMeta, Shape, ShapeFn};
+use crate::model::meta::{Access, Bounds, FieldMeta, Managed, ReferenceMeta, Shape, ShapeFn};
 use crate::model::reference::{Reference, shape};
 use crate::model::size;
 use crate::model::value::{Array, Value};
@@ -38,6 +38,7 @@ impl FieldMeta {
             stored: false,
             shows_more: false,
             cut: false,
+            access: Access::Open,
         }
     }
 
