@@ -1,7 +1,5 @@
 //! Writes of one document: inserts, replacements, deletions; and deletions of many.
 
-#[cfg(doc)]
-use crate::Error;
 use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, Operation, What};
 use crate::model::document::{DocumentMeta, Versioned};
@@ -11,7 +9,7 @@ use crate::plan::operators::patch::etag::{Etag, IfMatch};
 use crate::store::core::Core;
 use crate::store::options::configured;
 use crate::store::trace::Trace;
-use crate::{Deleted, Document, Filter, Fresh, Result, model::encode::id, store::decode};
+use crate::{Deleted, Document, Error, Filter, Fresh, Result, model::encode::id, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::Collation;

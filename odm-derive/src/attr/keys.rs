@@ -75,6 +75,7 @@ pub static DOCUMENT: Attribute = Attribute::new(
         DERIVE,
         key("new", &["new(derive(…))"]),
         key("builder", &["builder"]),
+        key("patch", &["patch", "patch(derive(…))"]),
         CRATE,
     ],
 );
@@ -168,6 +169,7 @@ pub static EMBED: Attribute = Attribute::new(
         noted("key_len", &["key_len = N"], " (of a map's keys)"),
         noted("depth", &["depth = N"], " (of a type inside itself)"),
         key("large", &["large = \"reason\""]),
+        noted("patch", &["patch"], " (a patch sets its fields one by one)"),
     ],
 )
 .advised(
@@ -180,6 +182,7 @@ pub static EMBED_TYPE: Attribute = Attribute::new(
     &[
         noted("id", &["id"], " (the type may stand in `_id`)"),
         noted("repr", &["repr = i32"], " (an enum is stored as integers)"),
+        noted("patch", &["patch"], " (makes a struct of some of its fields)"),
         noted("derive", &["derive(…)"], " (of the structs that are made for it)"),
         CRATE,
     ],

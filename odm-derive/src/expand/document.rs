@@ -1,7 +1,7 @@
 //! `#[derive(Document)]`: everything that one generates.
 
 use super::{
-    Target, builder, codec, copy, fielded, generics, index, names, new, paths, reference, targets, union,
+    Target, builder, codec, copy, fielded, generics, index, names, new, patch, paths, reference, targets, union,
 };
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};
@@ -41,7 +41,13 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     let krate = document.krate.clone();
     match cx.check() {
         Ok(()) => expand(&container, &document),
-        Err(error) => fallback::document(input, krate, &error),
+        Err(error) => {
+            let patch = document
+                .patch
+                .map(|_| patch::stand_in(&Target::new(&container, krate.clone())));
+            let stand_in = fallback::document(input, krate, &error);
+            quote!(#stand_in #patch)
+        }
     }
 }
 
@@ -59,6 +65,10 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let codecs = codec::define(&target);
     let new = new::define(&target, document);
     let builder = document.builder.map(|_| builder::define(&target));
+    let patch = document.patch.map(|_| {
+        let derives: Vec<_> = document.patch_derives.iter().chain(&document.derives).collect();
+        patch::define(&target, true, &derives)
+    });
     let fielded = fielded::implement(&target, managed);
     let value = never_embedded(&target);
     let generics = generics::document(&target);
@@ -77,6 +87,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         #codecs
         #new
         #builder
+        #patch
         #fielded
         #value
         #implementation

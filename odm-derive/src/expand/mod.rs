@@ -14,6 +14,7 @@ pub mod index;
 mod names;
 pub mod new;
 mod numbered;
+pub mod patch;
 pub mod paths;
 pub mod projection;
 pub mod reference;

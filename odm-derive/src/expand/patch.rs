@@ -91,15 +91,13 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
                 map: &mut __A,
             ) -> ::core::result::Result<bool, __A::Error> {
                 let _ = &map;
-                match name {
+                ::core::result::Result::Ok(match name {
                     #(#arms)*
                     _ => {
                         #(#within)*
-                        return ::core::result::Result::Ok(false);
+                        false
                     }
-                }
-                #[allow(unreachable_code)]
-                ::core::result::Result::Ok(true)
+                })
             }
             fn set<__R>(self, within: &mut #odm::patch::Within<'_, __R>) {
                 let _ = &within;
@@ -116,6 +114,39 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
         }
         #[automatically_derived]
         #patched
+    }
+}
+
+/// The same name, without content, where the type has errors.
+pub fn stand_in(target: &Target) -> TokenStream {
+    let (odm, vis) = (&target.odm, target.container.vis);
+    let (ident, this) = (target.name(|name| format!("{name}Patch")), &target.this);
+    quote! {
+        #[doc(hidden)]
+        #[derive(::core::default::Default)]
+        #vis struct #ident {}
+        impl #odm::patch::PatchFields for #ident {
+            fn names(_: &mut ::std::vec::Vec<&'static str>) {}
+            fn read<'de, __A: #odm::serde::de::MapAccess<'de>>(
+                &mut self,
+                _: &str,
+                _: &mut __A,
+            ) -> ::core::result::Result<bool, __A::Error> {
+                ::core::unreachable!()
+            }
+            fn set<__R>(self, _: &mut #odm::patch::Within<'_, __R>) {}
+        }
+        impl<__R> #odm::patch::Patches<__R> for #ident {}
+        impl #odm::patch::Patched for #this {
+            type Patch = #ident;
+        }
+        impl<'de> #odm::serde::Deserialize<'de> for #ident {
+            fn deserialize<__D: #odm::serde::Deserializer<'de>>(
+                deserializer: __D,
+            ) -> ::core::result::Result<Self, __D::Error> {
+                #odm::patch::deserialize(deserializer)
+            }
+        }
     }
 }
 
@@ -167,12 +198,18 @@ fn read(target: &Target, field: &Field) -> TokenStream {
                             #call
                         }
                     }
-                    #odm::patch::read::<#ty, __Read, __A>(&mut self.#rust, #name, map)?
+                    #odm::patch::read::<#ty, __Read, __A>(&mut self.#rust, #name, map)?;
+                    true
                 }
             };
         }
     };
-    quote!(#name #(| #aliases)* => #read(&mut self.#rust, #name, map)?,)
+    quote! {
+        #name #(| #aliases)* => {
+            #read(&mut self.#rust, #name, map)?;
+            true
+        }
+    }
 }
 
 /// Puts a field into an update.

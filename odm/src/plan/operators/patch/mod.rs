@@ -6,7 +6,7 @@ use crate::plan::operators::names::joined_names;
 use crate::plan::operators::{Changes, never};
 use crate::query::operand::Operand;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserializer;
 use std::fmt;
 use std::marker::PhantomData;
 
