@@ -217,12 +217,7 @@ impl<'a> Field<'a> {
         let by_library = self.is_derived() || self.field.scope || roles.made(self);
         let is_parent = self.reference.as_ref().is_some_and(|reference| reference.parent);
         let is_parent = is_parent || self.entry().is_some_and(|entry| entry.reference.parent);
-        !(is_closed
-            || by_library
-            || is_parent
-            || roles.is_id(self)
-            || self.skipped()
-            || self.field.extra)
+        !(is_closed || by_library || is_parent || roles.is_id(self) || self.skipped() || self.field.extra)
     }
 
     /// The reference with copies beside it that it is.

@@ -756,8 +756,8 @@ pub mod __private {
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{
-        At, Codec, Decoder, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, Path, Plain, ReadOnly,
-        Root, Single, Step, StoredAs, Varied, Writable, written,
+        At, Codec, Decoder, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, Path, Plain,
+        ReadOnly, Root, Single, Step, StoredAs, Varied, Writable, written,
     };
     pub mod native {
         pub use crate::model::native::{Lacking, Present, Stored, at};

@@ -121,9 +121,9 @@ impl Document {
                     }
                     meta.parse_nested_meta(|meta| {
                         if !meta.path.is_ident("derive") {
-                            return Err(
-                                meta.error("the struct of patches takes derives: `patch(derive(Clone, Debug))`")
-                            );
+                            return Err(meta.error(
+                                "the struct of patches takes derives: `patch(derive(Clone, Debug))`",
+                            ));
                         }
                         derives(&mut document.patch_derives, &meta)
                     })

@@ -1,7 +1,8 @@
 //! `#[derive(Document)]`: everything that one generates.
 
 use super::{
-    Target, builder, codec, copy, fielded, generics, index, names, new, patch, paths, reference, targets, union,
+    Target, builder, codec, copy, fielded, generics, index, names, new, patch, paths, reference, targets,
+    union,
 };
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};

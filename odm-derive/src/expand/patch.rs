@@ -32,7 +32,11 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
         .collect();
     let fields = parts.iter().map(|(_, field)| {
         let (vis, name, ty) = (field.vis, field.ident(), held(target, field));
-        let docs = field.original.attrs.iter().filter(|attr| attr.path().is_ident("doc"));
+        let docs = field
+            .original
+            .attrs
+            .iter()
+            .filter(|attr| attr.path().is_ident("doc"));
         quote!(#(#docs)* #vis #name: #ty,)
     });
     let names = parts.iter().map(|(_, field)| match field.serde.flatten {

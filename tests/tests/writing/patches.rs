@@ -1,5 +1,6 @@
 //! Patches: `#[document(patch)]`, `#[embed(patch)]`, and `If-Match` by a version.
 
+use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::patch::{Etag, IfMatch, Patch};
 use odm::prelude::*;
@@ -142,7 +143,10 @@ async fn stocked(t: &odm_tests::TestDb) -> (Odm, Collection<User>) {
     odm.sync().await.unwrap();
     for (id, title) in [(1, "Blue"), (2, "Red")] {
         let (title, places) = (title.to_owned(), vec![place("Bonn"), place("Ulm")]);
-        odm.collection::<Team>().insert(NewTeam { id, title, places }).await.unwrap();
+        odm.collection::<Team>()
+            .insert(NewTeam { id, title, places })
+            .await
+            .unwrap();
     }
     let users = odm.collection::<User>();
     users.insert(kate()).await.unwrap();
@@ -164,12 +168,19 @@ fn a_patch_changes_the_fields_that_it_names() {
         let before = users.get(1).await.unwrap().unwrap();
         let patch = read(
             r#"{
-                "fullName": "Kate M.", "nickname": null, "motto": null, "tags": ["b", "c"], "links": {}, "patience":
-                { "secs": 3, "nanos": 4000000 }, "rest": null, "code": "NEW", "home": { "city": "Rome" }, "birth":
-                { "city": "Oslo", "zip": null, "checked": false }, "eye": null, "team": 2, "friends": [1]
+                "fullName": "Kate M.", "nickname": null, "motto": null, "tags": ["b", "c"], "links": {}, "patience": 3004,
+                "rest": null, "code": "NEW", "home": { "city": "Rome" }, "birth": { "city": "Oslo", "zip": null, "checked":
+                false }, "eye": null, "team": 2, "friends": [1]
             }"#,
         );
-        let after = users.update(1).if_version(1).apply(patch).returning().await.unwrap().unwrap();
+        let after = users
+            .update(1)
+            .if_version(1)
+            .apply(patch)
+            .returning()
+            .await
+            .unwrap()
+            .unwrap();
         let expected = User {
             full_name: "Kate M.".into(),
             nickname: None,
@@ -203,7 +214,12 @@ fn a_patch_changes_the_fields_that_it_names() {
         assert_eq!(users.get(1).await.unwrap(), Some(after));
 
         // As the struct stores `None`: `null`, or not at all.
-        let raw = t.db.collection::<Raw>("users").find_one(doc! {}).await.unwrap().unwrap();
+        let raw =
+            t.db.collection::<Raw>("users")
+                .find_one(doc! {})
+                .await
+                .unwrap()
+                .unwrap();
         assert_eq!((raw.get("nickname"), raw.get("motto")), (Some(&Bson::Null), None));
         assert_eq!(raw.get_str("code").unwrap(), "NEW");
         assert!(odm.audit().await.unwrap().is_clean());
@@ -221,22 +237,53 @@ fn a_patch_is_read_with_errors_that_name_the_field() {
         assert_eq!(read(r#"{ "nickname": null }"#).nickname, Patch::Value(None));
         assert_eq!(read(r#"{ "name": "K" }"#).full_name, Patch::Value("K".to_owned()));
         for (json, message) in [
-            (r#"{ "fullName": null }"#, "`fullName`: invalid type: null, expected a string"),
+            (
+                r#"{ "fullName": null }"#,
+                "`fullName`: invalid type: null, expected a string",
+            ),
             (r#"{ "tags": null }"#, "`tags`: invalid type: null"),
             (r#"{ "points": "5" }"#, "`points`: invalid type: string"),
-            (r#"{ "home": null }"#, "`home`: invalid type: null, expected an object with the fields to change"),
-            (r#"{ "home": { "city": 1 } }"#, "`home`: `city`: invalid type: integer"),
+            (
+                r#"{ "home": null }"#,
+                "`home`: invalid type: null, expected an object with the fields to change",
+            ),
+            (
+                r#"{ "home": { "city": 1 } }"#,
+                "`home`: `city`: invalid type: integer",
+            ),
             (r#"{ "patience": "long" }"#, "`patience`: "),
             (r#"{ "points": 1, "points": 2 }"#, "`points` stands there twice"),
-            (r#"{ "name": "K", "fullName": "K" }"#, "`fullName` stands there twice"),
-            ("[]", "invalid type: sequence, expected an object with the fields to change"),
+            (
+                r#"{ "name": "K", "fullName": "K" }"#,
+                "`fullName` stands there twice",
+            ),
+            (
+                "[]",
+                "invalid type: sequence, expected an object with the fields to change",
+            ),
         ] {
             assert!(refused(json).starts_with(message), "{json}: {}", refused(json));
         }
         // What the library writes, and what clients don't, is in no patch.
-        for name in ["_id", "id", "version", "createdAt", "updated_at", "secret", "credit", "look", "$set", "home.city"] {
+        for name in [
+            "_id",
+            "id",
+            "version",
+            "createdAt",
+            "updated_at",
+            "secret",
+            "credit",
+            "look",
+            "$set",
+            "home.city",
+        ] {
             let message = refused(&serde_json::json!({ name: 1 }).to_string());
-            assert!(message.starts_with(&format!("`{name}` is no field that this patch changes: it has `fullName`,")), "{message}");
+            assert!(
+                message.starts_with(&format!(
+                    "`{name}` is no field that this patch changes: it has `fullName`,"
+                )),
+                "{message}"
+            );
         }
         assert!(refused(r#"{ "home": { "checked": true } }"#).contains("it has `city`, `zip`"));
     });
@@ -260,12 +307,18 @@ fn the_rules_of_the_fields_hold_for_a_patch() {
             }
         }
         let missing = users.update(1).apply(read(r#"{ "team": 7 }"#)).await;
-        assert!(matches!(missing, Err(Error::MissingReference { .. })), "{missing:?}");
+        assert!(
+            matches!(missing, Err(Error::MissingReference { .. })),
+            "{missing:?}"
+        );
         assert_eq!(users.get(1).await.unwrap().unwrap().version, 1);
 
         // The fields of a struct that is not there can't be set one by one.
         users.update(1).set(|u| u.work, None).await.unwrap();
-        let null = users.update(1).apply(read(r#"{ "work": { "city": "Rome" } }"#)).await;
+        let null = users
+            .update(1)
+            .apply(read(r#"{ "work": { "city": "Rome" } }"#))
+            .await;
         assert!(matches!(null, Err(Error::IsNull { .. })), "{null:?}");
 
         // The copies of a patched document follow.
@@ -292,7 +345,11 @@ fn a_version_that_differs_refuses_a_patch() {
         update("*").await.unwrap();
         for (header, seen) in [("\"3\"", 3), ("W/\"4\"", -1), ("\"a\"", -1)] {
             match update(header).await {
-                Err(Error::Conflict { seen: read, found: Some(4), .. }) => assert_eq!(read, seen, "{header}"),
+                Err(Error::Conflict {
+                    seen: read,
+                    found: Some(4),
+                    ..
+                }) => assert_eq!(read, seen, "{header}"),
                 other => panic!("{header}: {other:?}"),
             }
         }
@@ -314,14 +371,40 @@ fn a_version_that_differs_refuses_a_patch() {
 #[odm_tests::test]
 fn a_patch_without_fields_changes_nothing() {
     with_db(async |t| {
-        let (_, users) = stocked(&t).await;
+        let (odm, users) = stocked(&t).await;
         let before = users.get(1).await.unwrap();
         for empty in ["{}", r#"{ "home": {} }"#] {
             let patch = read(empty);
             assert_eq!(users.update(1).apply(patch.clone()).await.unwrap().modified, 0);
-            assert_eq!(users.update(1).apply(patch.clone()).returning().await.unwrap(), before);
-            let conflict = users.update(1).if_version(2).apply(patch.clone()).returning().await;
+            assert_eq!(
+                users.update(1).apply(patch.clone()).returning().await.unwrap(),
+                before
+            );
+            let conflict = users
+                .update(1)
+                .if_version(2)
+                .apply(patch.clone())
+                .returning()
+                .await;
             assert!(matches!(conflict, Err(Error::Conflict { .. })), "{conflict:?}");
+            let done = odm
+                .bulk()
+                .update::<User>(1, |u| u.apply(patch.clone()))
+                .await
+                .unwrap();
+            assert_eq!((done.matched, done.modified), (1, 0));
+            let all = users
+                .update_where(|u| u.points.eq(5))
+                .apply(patch.clone())
+                .await
+                .unwrap();
+            assert_eq!((all.matched, all.modified), (0, 0));
+            let first = users
+                .update_first(|u| u.points.eq(5))
+                .apply(patch.clone())
+                .await
+                .unwrap();
+            assert_eq!((first.matched, first.modified), (1, 0));
             let absent = users.update(7).apply(patch).await;
             assert!(matches!(absent, Err(Error::NotFound { .. })), "{absent:?}");
         }
@@ -339,9 +422,17 @@ fn everything_that_takes_changes_takes_a_patch() {
         };
         let stored = async || users.get(1).await.unwrap().unwrap().points;
 
-        users.update_where(|u| u.points.eq(5)).apply(points(6)).await.unwrap();
+        users
+            .update_where(|u| u.points.eq(5))
+            .apply(points(6))
+            .await
+            .unwrap();
         assert_eq!(stored().await, 6);
-        users.update_first(|u| u.points.eq(6)).apply(points(7)).await.unwrap();
+        users
+            .update_first(|u| u.points.eq(6))
+            .apply(points(7))
+            .await
+            .unwrap();
         assert_eq!(stored().await, 7);
         odm.bulk()
             .update::<User>(1, |u| u.apply(points(8)).set(|u| u.secret, 9))
@@ -349,7 +440,10 @@ fn everything_that_takes_changes_takes_a_patch() {
             .unwrap();
         assert_eq!(stored().await, 8);
 
-        let upserted = users.update(2).apply(points(3)).upsert_with(NewUser { id: 2, ..kate() });
+        let upserted = users
+            .update(2)
+            .apply(points(3))
+            .upsert_with(NewUser { id: 2, ..kate() });
         assert!(upserted.await.unwrap().upserted.is_some());
         assert_eq!(users.get(2).await.unwrap().unwrap().points, 3);
 
@@ -365,7 +459,7 @@ fn everything_that_takes_changes_takes_a_patch() {
         };
         teams
             .update(1)
-            .update_items(|t| t.places, |p| p.city.eq("Ulm"), |p| p.apply(city))
+            .elem(|t| t.places, |p| p.city.eq("Ulm"), |p| p.apply(city))
             .await
             .unwrap();
         let places = teams.get(1).await.unwrap().unwrap().places;

@@ -91,7 +91,9 @@ impl IfMatch {
         if header.trim() == "*" {
             return IfMatch::ANY;
         }
-        IfMatch(Some(versions(header).into_iter().flatten().max().unwrap_or(NO_VERSION)))
+        IfMatch(Some(
+            versions(header).into_iter().flatten().max().unwrap_or(NO_VERSION),
+        ))
     }
 
     /// The version that the document has to have; `None`: any.
@@ -116,7 +118,10 @@ fn versions(header: &str) -> Option<Vec<i64>> {
             None => (false, rest),
         };
         let (tag, after) = tag.strip_prefix('"')?.split_once('"')?;
-        let version = tag.parse().ok().filter(|version: &i64| version.to_string() == tag);
+        let version = tag
+            .parse()
+            .ok()
+            .filter(|version: &i64| version.to_string() == tag);
         versions.extend(version.filter(|_| !is_weak));
         let after = after.trim_start();
         rest = match after.strip_prefix(',') {

@@ -5,8 +5,8 @@ use crate::model::shape::FieldMeta;
 use crate::plan::operators::names::joined_names;
 use crate::plan::operators::{Changes, never};
 use crate::query::operand::Operand;
-use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -255,5 +255,8 @@ fn unknown<P: PatchFields>(name: &str) -> String {
     P::names(&mut names);
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let name: String = name.chars().take(100).collect();
-    format!("`{name}` is no field that this patch changes: it has {}", names.join(", "))
+    format!(
+        "`{name}` is no field that this patch changes: it has {}",
+        names.join(", ")
+    )
 }
