@@ -2,7 +2,7 @@
 
 use super::value::null_of;
 use super::{
-    Target, asserts, bucket, codec, copy, enums, fielded, generics, names, numbered, paths, reference, union,
+    Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, paths, reference, union,
 };
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
@@ -49,13 +49,14 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         Data::Union => TokenStream::new(),
     };
     let marker = marker(&target);
+    let described = embed.repr.is_none().then(|| described::of_embedded(&target));
     let id = embed.id.then(|| id(&target));
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::implement(&target);
     let checks = copy::checks(&target);
     let entries = copy::define(container, container.vis, &target.krate, &embed.derives);
     let bucket = bucket.map(|plan| bucket::define(&target, plan));
-    quote!(#body #marker #id #unions #copies #checks #entries #bucket)
+    quote!(#body #marker #described #id #unions #copies #checks #entries #bucket)
 }
 
 fn marker(target: &Target) -> TokenStream {

@@ -39,6 +39,7 @@ impl FieldMeta {
             shows_more: false,
             cut: false,
             access: Access::Open,
+            json_text: false,
         }
     }
 
