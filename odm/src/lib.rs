@@ -249,6 +249,10 @@ mod first;
 mod graph;
 pub mod hooks;
 mod insert_many;
+
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+pub mod json;
 mod merge;
 mod model;
 mod modify;

@@ -82,6 +82,12 @@ pub(crate) fn value(
     *violations = walk.violations;
 }
 
+/// The rule that a key of a map with these bounds breaks.
+#[cfg(feature = "json")]
+pub(crate) fn key_of(bounds: &Bounds, key: &str) -> Option<Rule> {
+    key_rule(bounds, key)
+}
+
 /// The rules that one value breaks, of those that concern it alone.
 #[cfg(feature = "json")]
 pub(crate) fn rules(shape: Shape, bounds: &Bounds, value: RawBsonRef<'_>) -> impl Iterator<Item = Rule> {

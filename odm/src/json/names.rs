@@ -33,13 +33,13 @@ pub(super) trait Object {
     fn has(&self, name: &str) -> bool;
 }
 
-impl Object for RawDocument {
+impl Object for &RawDocument {
     fn text(&self, name: &str) -> Option<&str> {
         self.get_str(name).ok()
     }
 
     fn has(&self, name: &str) -> bool {
-        self.get(name).is_ok_and(|value| value.is_some())
+        RawDocument::get(self, name).is_ok_and(|value| value.is_some())
     }
 }
 
