@@ -72,6 +72,7 @@ mod tests;
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
 /// | `#[field(generate = function)]` | of an `_id`: the function makes that of a new document, `generate = Uuid::new`; an `ObjectId` needs none |
+/// | `#[field(json = text)]` | integers that may lie beyond 2⁵³, which JavaScript rounds: texts in JSON |
 /// | `#[field(private)]` | a value that never goes out by JSON and never comes in: no parameter of a request names it |
 /// | `#[field(read_only)]` | JSON shows the value and does not set it. What the library writes is read-only without the word |
 /// | `#[field(write_only)]` | JSON sets the value and never shows it: no parameter of a request names it |

@@ -250,6 +250,10 @@ mod first;
 mod graph;
 pub mod hooks;
 mod insert_many;
+
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+pub mod json;
 mod merge;
 mod model;
 mod modify;
@@ -663,6 +667,7 @@ pub mod buckets {
 /// The types of fields and operands: the traits that decide what a field may hold and which conditions take it.
 pub mod types {
     pub use crate::model::average::Average;
+    pub use crate::model::described::Described;
     pub use crate::model::path::{Flattened, Root};
     pub use crate::model::shape::Number;
     pub use crate::model::value::{Array, Compared, Value};
@@ -750,6 +755,7 @@ pub mod __private {
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
     pub use crate::model::default::default_of;
+    pub use crate::model::described::{Described, Description};
     pub use crate::model::document::{
         Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, Given, IndexKey, IndexKind, IndexMeta,
         Insertable, Level, Missing, PreAndPostImages, Replaceable, Target, Validation, partial,

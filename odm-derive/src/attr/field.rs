@@ -49,6 +49,8 @@ pub struct Field {
     pub scope: bool,
     /// Which way it goes in JSON: both where nothing is said.
     pub access: Option<At<Access>>,
+    /// Integers of it are texts in JSON: `json = text`.
+    pub json_text: Option<proc_macro2::Span>,
 }
 
 impl Field {
@@ -75,6 +77,12 @@ impl Field {
                 flag(&mut field.extra, meta)
             } else if meta.path.is_ident("scope") {
                 flag(&mut field.scope, meta)
+            } else if meta.path.is_ident("json") {
+                let form: syn::Ident = meta.value()?.parse()?;
+                if form != "text" {
+                    return Err(meta.error("`json = text` writes the integers of the field as texts in JSON: there is no other form"));
+                }
+                once(&mut field.json_text, form.span(), meta)
             } else if meta.path.is_ident("private") {
                 access(&mut field.access, Access::Private, meta)
             } else if meta.path.is_ident("read_only") {

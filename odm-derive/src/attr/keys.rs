@@ -203,6 +203,7 @@ pub static FIELD: Attribute = Attribute::new(
         noted("generate", &["generate = function"], " (of an `_id`)"),
         key("stored", &["stored", "stored = Type"]),
         noted("scope", &["scope"], " (of a document)"),
+        noted("json", &["json = text"], " (of integers)"),
         noted("private", &["private"], " (not in JSON)"),
         noted(
             "read_only",

@@ -10,6 +10,7 @@ use crate::ty::{self, Many};
 pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     written_is_read(cx, container, field);
     access_has_a_use(cx, container, field);
+    texts_are_integers(cx, container, field);
     if field.skipped() {
         skipped_declares_nothing(cx, container, field);
         return;
@@ -39,6 +40,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
 /// The rules of an `_id`, which has others of its own.
 pub fn of_id(cx: &Ctxt, container: &Container, field: &Field) {
     access_has_a_use(cx, container, field);
+    texts_are_integers(cx, container, field);
     ranges_are_in_order(cx, container, field);
     if field.serde.with.is_none() {
         custom_form_is_declared(cx, container, field);
@@ -115,6 +117,35 @@ fn access_has_a_use(cx: &Ctxt, container: &Container, field: &Field) {
         access.span,
         format!("`{}`: {problem}", label(container, field)),
     );
+}
+
+/// `#[field(json = text)]`: other values than integers have one form in JSON.
+fn texts_are_integers(cx: &Ctxt, container: &Container, field: &Field) {
+    let Some(span) = field.field.json_text else { return };
+    let is_other = [
+        "String",
+        "bool",
+        "char",
+        "f32",
+        "f64",
+        "ObjectId",
+        "DateTime",
+        "Decimal128",
+        "Uuid",
+        "Binary",
+    ]
+    .iter()
+    .any(|name| ty::exactly(field.ty, name));
+    if is_other || field.field.opaque || field.skipped() {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` holds no integers, and `json = text` is for these: those beyond 2^53 lose digits in JavaScript. Leave it out",
+                label(container, field)
+            ),
+        );
+    }
 }
 
 /// `#[field(default = …)]`: serde reads only its own attribute, which names the function that is generated here.

@@ -1,8 +1,8 @@
 //! `#[derive(Document)]`: everything that one generates.
 
 use super::{
-    Target, builder, codec, copy, fielded, generics, index, names, new, patch, paths, reference, targets,
-    union,
+    Target, builder, codec, copy, described, fielded, generics, index, names, new, patch, paths, reference,
+    targets, union,
 };
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};
@@ -75,6 +75,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let generics = generics::document(&target);
     let implementation = implement(&target, document, &generics);
     let insertable = new::insertable(&target, document, &generics);
+    let described = described::of_new(&target, document, &generics);
     let targets = targets::targets(&target, &generics);
     let children = reference::children(&target, &generics);
     let checks = reference::checks(&target, &target.fields);
@@ -93,6 +94,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         #value
         #implementation
         #insertable
+        #described
         #targets
         #children
         #checks

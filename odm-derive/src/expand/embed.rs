@@ -2,8 +2,8 @@
 
 use super::value::null_of;
 use super::{
-    Target, asserts, bucket, codec, copy, enums, fielded, generics, names, numbered, patch, paths, reference,
-    union,
+    Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, patch, paths,
+    reference, union,
 };
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
@@ -51,6 +51,7 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         Data::Union => TokenStream::new(),
     };
     let marker = marker(&target);
+    let described = embed.repr.is_none().then(|| described::of_embedded(&target));
     let id = embed.id.then(|| id(&target));
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::implement(&target);
@@ -61,7 +62,7 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         let derives: Vec<_> = embed.derives.iter().collect();
         patch::define(&target, false, &derives)
     });
-    quote!(#body #marker #id #unions #copies #checks #entries #bucket #patch)
+    quote!(#body #marker #described #id #unions #copies #checks #entries #bucket #patch)
 }
 
 fn marker(target: &Target) -> TokenStream {

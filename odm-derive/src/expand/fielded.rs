@@ -70,9 +70,10 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         };
         quote!(access: #odm::Access::#access,)
     });
+    let json_text = field.field.json_text.map(|_| quote!(json_text: true,));
     let set: Vec<_> = [
         aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, left_out,
-        inserted, stored, access,
+        inserted, stored, access, json_text,
     ]
     .into_iter()
     .flatten()

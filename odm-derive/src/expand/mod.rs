@@ -5,6 +5,7 @@ pub mod bucket;
 pub mod builder;
 pub mod codec;
 pub mod copy;
+pub mod described;
 pub mod document;
 pub mod embed;
 pub mod enums;

@@ -52,7 +52,7 @@ fn is_partial(target: &Target) -> bool {
 }
 
 /// The derives of the struct, each once.
-fn derives(document: &Document) -> impl Iterator<Item = &syn::Path> {
+pub(super) fn derives(document: &Document) -> impl Iterator<Item = &syn::Path> {
     let more = document.derives.iter();
     let more = more.filter(|path| !document.new_derives.contains(path));
     document.new_derives.iter().chain(more)

@@ -16,6 +16,7 @@ const OWN: [&str; 3] = ["Default", "Serialize", "Deserialize"];
 pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStream {
     let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
     let ident = target.name(|name| format!("{name}Patch"));
+    let text = ident.to_string();
     let mut kept: Vec<&Path> = Vec::new();
     for path in derives {
         let name = path.segments.last().map(|last| last.ident.to_string());
@@ -38,6 +39,23 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
             .iter()
             .filter(|attr| attr.path().is_ident("doc"));
         quote!(#(#docs)* #vis #name: #ty,)
+    });
+    let metas = parts.iter().map(|(i, field)| {
+        let meta = quote!(<#this as #odm::Fielded>::FIELDS[#i]);
+        // A field that is missing is absent, whatever it is in the document.
+        let merged = field.embed.patch.map(|_| {
+            let patch = patch_of(target, field);
+            let shape = quote!(<#patch as #odm::patch::PatchFields>::shape);
+            match ty::option(field.ty) {
+                Some(_) if field.serde.flatten.is_none() => quote!(shape: || #odm::Shape::Optional(#shape),),
+                _ => quote!(shape: #shape,),
+            }
+        });
+        let merged = merged.or_else(|| {
+            let reference = field.entry().map(|_| supplied_type(target, field))?;
+            Some(quote!(shape: <#reference as #odm::Value>::shape,))
+        });
+        quote!(#odm::FieldMeta { #merged ..#meta.in_patch() })
     });
     let names = parts.iter().map(|(_, field)| match field.serde.flatten {
         Some(_) => {
@@ -85,6 +103,15 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
         }
         #[automatically_derived]
         impl #odm::patch::PatchFields for #ident {
+            fn shape() -> #odm::Shape {
+                #odm::Shape::Struct(const {
+                    &#odm::StructShape {
+                        name: #text,
+                        fields: &[#(#metas),*],
+                        deny_unknown: true,
+                    }
+                })
+            }
             fn names(names: &mut ::std::vec::Vec<&'static str>) {
                 let _ = &names;
                 #(#names)*
@@ -117,6 +144,14 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
             }
         }
         #[automatically_derived]
+        impl #odm::Described for #ident {
+            type Paths = ();
+            fn json_paths() {}
+            fn described() -> #odm::Description {
+                #odm::Description::embedded(#text, <#ident as #odm::patch::PatchFields>::shape)
+            }
+        }
+        #[automatically_derived]
         #patched
     }
 }
@@ -130,6 +165,9 @@ pub fn stand_in(target: &Target) -> TokenStream {
         #[derive(::core::default::Default)]
         #vis struct #ident {}
         impl #odm::patch::PatchFields for #ident {
+            fn shape() -> #odm::Shape {
+                #odm::Shape::Any
+            }
             fn names(_: &mut ::std::vec::Vec<&'static str>) {}
             fn read<'de, __A: #odm::serde::de::MapAccess<'de>>(
                 &mut self,

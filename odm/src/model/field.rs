@@ -39,6 +39,18 @@ impl FieldMeta {
             shows_more: false,
             cut: false,
             access: Access::Open,
+            json_text: false,
+        }
+    }
+
+    /// The same field in a patch: where it is missing, it is absent, and a reference with copies is the reference.
+    pub const fn in_patch(self) -> FieldMeta {
+        FieldMeta {
+            required: false,
+            default: None,
+            copied: None,
+            entry: None,
+            ..self
         }
     }
 

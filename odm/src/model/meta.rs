@@ -202,6 +202,8 @@ pub struct FieldMeta {
     pub cut: bool,
     /// Which way it goes in JSON, as its attributes say.
     pub access: Access,
+    /// Whether its integers are texts in JSON: `#[field(json = text)]`.
+    pub json_text: bool,
 }
 
 impl FieldMeta {

@@ -1,7 +1,7 @@
 //! Patches: structs with a value for some fields of a document, which an update sets. `#[document(patch)]` makes them.
 
 use crate::model::path::{Codec, Decoder, Plain};
-use crate::model::shape::FieldMeta;
+use crate::model::shape::{FieldMeta, Shape};
 use crate::plan::operators::names::joined_names;
 use crate::plan::operators::{Changes, never};
 use crate::query::operand::Operand;
@@ -92,6 +92,10 @@ impl<T> From<T> for Patch<T> {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub trait PatchFields: Default {
+    /// Its shape: that of its JSON.
+    #[doc(hidden)]
+    fn shape() -> Shape;
+
     /// Adds the stored names of its fields.
     #[doc(hidden)]
     fn names(names: &mut Vec<&'static str>);
