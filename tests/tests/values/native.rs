@@ -4,6 +4,7 @@ use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm_tests::with_db;
 use proptest::prelude::{Strategy, any};
+use proptest::strategy::ValueTree;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -77,7 +78,7 @@ impl Shown {
     }
 
     /// Finds each document by its value, and those between two values.
-    async fn found<R: Document + Debug, T: Clone + Debug>(
+    async fn found<R: Document + Debug, T: odm::types::Value + Clone + Debug>(
         &mut self,
         place: &'static str,
         all: &Collection<R>,
@@ -150,6 +151,21 @@ fn generated<T: odm::types::Value>(values: impl Strategy<Value = T>) -> Vec<T> {
     values.dedup_by(|a, b| order(a, b) == Ordering::Equal);
     assert!(values.len() > 6, "too few values differ");
     values
+}
+
+/// [`Shown::found`], with a range or without.
+macro_rules! found {
+    (range) => {
+        None
+    };
+    (range $range:expr) => {
+        Some(&$range)
+    };
+    ($shown:ident, $pair:ident, $place:literal, $in:expr, $read:expr, $equal:expr $(, $range:expr)? $(,)?) => {
+        $shown
+            .found($place, $in, $pair, $read, $equal, found!(range $($range)?))
+            .await
+    };
 }
 
 /// For a type: models with it in every place, and tests that they take it. The values are in order.
@@ -397,43 +413,35 @@ macro_rules! table {
                     let mut shown = Shown::default();
 
                     // Reads: by each value, and by ranges.
-                    macro_rules! found {
-                        ($place:literal, $in:expr, $read:expr, $equal:expr $(,)?) => {
-                            shown.found($place, $in, pair, $read, $equal, None).await
-                        };
-                        ($place:literal, $in:expr, $read:expr, $equal:expr, $range:expr $(,)?) => {
-                            shown.found($place, $in, pair, $read, $equal, Some(&$range)).await
-                        };
-                    }
                     let p = Row::paths();
-                    found!("a field", &rows, |r| r.bare.clone(), |v| p.bare.eq(v), |a, b| p.bare.gte(a) & p.bare.lt(b));
+                    found!(shown, pair, "a field", &rows, |r| r.bare.clone(), |v| p.bare.eq(v), |a, b| p.bare.gte(a) & p.bare.lt(b));
                     found!(
-                        "a field with an index, in sorts and pages",
+                        shown, pair, "a field with an index, in sorts and pages",
                         &rows,
                         |r| r.plain.clone(),
                         |v| p.plain.eq(v),
                         |a, b| p.plain.gte(a) & p.plain.lt(b),
                     );
                     found!(
-                        "an `Option`",
+                        shown, pair, "an `Option`",
                         &rows,
                         |r| r.optional.clone().unwrap(),
                         |v| p.optional.eq(v),
                         |a, b| p.optional.gte(a) & p.optional.lt(b),
                     );
                     found!(
-                        "the items of a `Vec`",
+                        shown, pair, "the items of a `Vec`",
                         &rows,
                         |r| r.list[0].clone(),
                         |v| p.list.contains(v),
                         |a, b| p.list.elem(|item| item.gte(a) & item.lt(b)),
                     );
-                    found!("the values of a map", &rows, |r| r.map["k"].clone(), |v| {
+                    found!(shown, pair, "the values of a map", &rows, |r| r.map["k"].clone(), |v| {
                         p.map.eq(BTreeMap::from([("k".to_owned(), v)]))
                     });
-                    found!("`_id`", &rows, |r| r.id.clone(), |v| p.id.eq(v), |a, b| p.id.gte(a) & p.id.lt(b));
+                    found!(shown, pair, "`_id`", &rows, |r| r.id.clone(), |v| p.id.eq(v), |a, b| p.id.gte(a) & p.id.lt(b));
                     found!(
-                        "a struct around it",
+                        shown, pair, "a struct around it",
                         &rows,
                         |r| r.wrapped.0.clone(),
                         |v| p.wrapped.eq(Wrapped(v)),
@@ -443,9 +451,9 @@ macro_rules! table {
                         Tagged::Some(inner) => inner.at.clone(),
                         Tagged::None => panic!("{r:?}"),
                     };
-                    found!("an enum with a tag", &rows, tagged, |v| p.tagged.eq(Tagged::Some(Inner { at: v })));
+                    found!(shown, pair, "an enum with a tag", &rows, tagged, |v| p.tagged.eq(Tagged::Some(Inner { at: v })));
                     found!(
-                        "a flattened struct",
+                        shown, pair, "a flattened struct",
                         &rows,
                         |r| r.inner.at.clone(),
                         |v| p.inner.at.eq(v),
@@ -453,7 +461,7 @@ macro_rules! table {
                     );
                     let h = Holder::paths();
                     found!(
-                        "a copy, which follows its source",
+                        shown, pair, "a copy, which follows its source",
                         &holders,
                         |h| h.plain.clone(),
                         |v| h.plain.eq(v),
@@ -461,7 +469,7 @@ macro_rules! table {
                     );
                     let b = ItemBucket::paths();
                     found!(
-                        "an item of a bucket",
+                        shown, pair, "an item of a bucket",
                         buckets.collection(),
                         |b| b.items[0].at.clone(),
                         |v| b.items.at.eq(v),
@@ -469,7 +477,7 @@ macro_rules! table {
                     );
                     let s = Total::paths();
                     found!(
-                        "a computed field, which follows the children",
+                        shown, pair, "a computed field, which follows the children",
                         &totals,
                         |t| t.greatest.clone().unwrap(),
                         |v| s.greatest.eq(v),

@@ -290,6 +290,55 @@ fn a_patch_is_read_with_errors_that_name_the_field() {
 }
 
 #[odm_tests::test]
+fn the_json_of_a_patch_is_that_of_its_document() {
+    with_db(async |t| {
+        let (_, users) = stocked(&t).await;
+        let json = r#"{
+            "fullName": "Kate M.", "nickname": null, "motto": null, "patience": 3004, "rest": null, "code": "NEW",
+            "home": { "city": "Rome" }, "work": null, "birth": { "city": "Oslo", "zip": null, "checked": false },
+            "eye": null, "team": 2, "friends": [1]
+        }"#;
+        let by_shape: UserPatch = odm::json::from_str(json).unwrap();
+        assert_eq!(by_shape, read(json));
+        let after = users
+            .update(1)
+            .apply(by_shape)
+            .returning()
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!((after.code.as_str(), after.home.city.as_str()), ("new", "Rome"));
+        assert_eq!(
+            odm::json::from_str::<UserPatch>("{}").unwrap(),
+            UserPatch::default()
+        );
+
+        // Every mistake, each with its place.
+        let json = r#"{
+            "fullName": null, "points": "5", "home": { "city": 1, "checked": true }, "tags": ["a", 2, "c"], "version": 3,
+            "secret": 4, "height": 900
+        }"#;
+        let Err(Error::Json { values }) = odm::json::from_str::<UserPatch>(json) else {
+            panic!("it is refused");
+        };
+        let mut pointers: Vec<&str> = values.iter().map(|bad| bad.pointer.as_str()).collect();
+        pointers.sort_unstable();
+        let expected = [
+            "/fullName",
+            "/height",
+            "/home/checked",
+            "/home/city",
+            "/points",
+            "/secret",
+            "/tags",
+            "/tags/1",
+            "/version",
+        ];
+        assert_eq!(pointers, expected, "{values:?}");
+    });
+}
+
+#[odm_tests::test]
 fn the_rules_of_the_fields_hold_for_a_patch() {
     with_db(async |t| {
         let (odm, users) = stocked(&t).await;
