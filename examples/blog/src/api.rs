@@ -1,19 +1,21 @@
 //! The routes, with what they read and answer as JSON.
 
 use crate::metrics::Metrics;
-use crate::model::{Author, Byline, Comment, NewAuthor, NewPost, Post};
+use crate::model::{Author, Byline, Comment, NewAuthor, NewPost, Post, PostPatch};
 use crate::problem::Problem;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{
     FromRequestParts, MatchedPath, Path, Query, RawQuery, Request, State,
 };
-use axum::http::StatusCode;
+use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, put};
 use axum::{Json, Router};
 use mongodb::bson::{DateTime, doc, oid::ObjectId};
+use odm::patch::{Etag, IfMatch};
 use odm::prelude::*;
 use odm::request::{OneOf, Page, Range, Sort};
 use serde::{Deserialize, Serialize};
@@ -29,9 +31,10 @@ pub struct App {
 
 pub fn router(app: App) -> Router {
     let author = get(author).put(put_author).delete(delete_author);
+    let post = get(post).put(put_post).patch(patch_post).delete(delete_post);
     Router::new()
         .route("/authors/{handle}", author)
-        .route("/posts/{slug}", get(post).put(put_post).delete(delete_post))
+        .route("/posts/{slug}", post)
         .route("/posts/{slug}/restore", axum::routing::post(restore_post))
         .route("/posts/{slug}/comments", get(comments))
         .route("/posts/{slug}/comments/{id}", put(put_comment))
@@ -243,6 +246,28 @@ async fn put_post(
     Ok(Json(changed.ok_or_else(missing)?.into()))
 }
 
+/// Changes what the request names: the title, the text, the time. With `If-Match`,
+/// only the version of the post that the client has read.
+async fn patch_post(
+    Site(odm): Site,
+    Path(slug): Path<String>,
+    headers: HeaderMap,
+    body: Body<PostPatch>,
+) -> Result<([(HeaderName, String); 1], Json<PostPage>), Problem> {
+    let Json(patch) = body?;
+    let mut update = odm.collection::<Post>().update(slug.as_str()).apply(patch);
+    if let Some(tag) = headers.get(IF_MATCH) {
+        // A tag that is no text matches nothing.
+        update = update.if_match(IfMatch::parse(tag.to_str().unwrap_or_default()));
+    }
+    let post = match update.returning().await {
+        Err(odm::Error::Conflict { .. }) => return Err(changed_meanwhile()),
+        changed => changed?.ok_or_else(missing)?,
+    };
+    let tag = Etag::of(&post).to_string();
+    Ok(([(ETAG, tag)], Json(post.into())))
+}
+
 /// Deletes a post, and keeps it: `restore` brings it back with its comments.
 async fn delete_post(
     Site(odm): Site,
@@ -409,6 +434,10 @@ async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
 
 async fn metrics(State(app): State<App>) -> String {
     app.metrics.to_string()
+}
+
+fn changed_meanwhile() -> Problem {
+    Problem::new(StatusCode::PRECONDITION_FAILED, "it was changed meanwhile")
 }
 
 fn missing() -> Problem {

@@ -25,7 +25,7 @@ pub struct Author {
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "posts", version, soft_delete)]
+#[document(collection = "posts", version, soft_delete, patch)]
 #[document(index(fields(site, at, slug)))]
 pub struct Post {
     #[serde(rename = "_id")]

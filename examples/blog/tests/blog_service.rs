@@ -255,7 +255,7 @@ struct Reply {
 
 /// One request on a connection of its own. An error where the answer did not arrive whole.
 async fn request(
-    (addr, site): (SocketAddr, &str),
+    (addr, site, tag): (SocketAddr, &str, &str),
     method: &str,
     path: &str,
     body: &Value,
@@ -265,7 +265,7 @@ async fn request(
     let mut stream = TcpStream::connect(addr).await?;
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: blog\r\nX-Site: {site}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
+         {tag}Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(head.as_bytes()).await?;
@@ -297,9 +297,19 @@ struct Http {
     addr: watch::Receiver<SocketAddr>,
     /// The site of its requests.
     site: &'static str,
+    /// Their header `If-Match`, or nothing.
+    tag: String,
 }
 
 impl Http {
+    fn new(addr: watch::Receiver<SocketAddr>, site: &'static str) -> Http {
+        Http { addr, site, tag: String::new() }
+    }
+
+    fn if_match(&self, tag: &str) -> Http {
+        Http { tag: format!("If-Match: {tag}\r\n"), ..self.clone() }
+    }
+
     /// Sends a request until it is answered, by another answer than "please try again". Counts the attempts.
     async fn send(&self, method: &str, path: &str, body: Value) -> (Reply, u64) {
         let begun = Instant::now();
@@ -307,7 +317,7 @@ impl Http {
         loop {
             attempts += 1;
             let addr = *self.addr.borrow();
-            let one = request((addr, self.site), method, path, &body);
+            let one = request((addr, self.site, &self.tag), method, path, &body);
             let one = tokio::time::timeout(PATIENCE, one).await;
             match one {
                 Ok(Ok(reply)) if reply.status != 503 => return (reply, attempts),
@@ -590,7 +600,7 @@ fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_the_end(
         }
         let mut service = Service::start(&proxy.uri, 0).await;
         let (addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen, site: "main" };
+        let http = Http::new(seen, "main");
         let posts = Mutex::new(Vec::new());
         let until = Instant::now() + LONG;
         let clients = (0..CLIENTS).map(|n| client(n, http.clone(), &posts, until));
@@ -650,7 +660,7 @@ fn the_feed_pages_in_both_directions() {
     run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen, site: "main" };
+        let http = Http::new(seen, "main");
         for author in ["kate", "trekkie"] {
             let name = json!({ "name": author });
             http.ok("PUT", &format!("/authors/{author}"), name).await;
@@ -691,8 +701,8 @@ fn a_site_has_posts_of_its_own_and_deleted_ones_come_back() {
     run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen.clone(), site: "main" };
-        let other = Http { addr: seen, site: "other" };
+        let http = Http::new(seen.clone(), "main");
+        let other = Http::new(seen, "other");
         http.ok("PUT", "/authors/kate", json!({ "name": "Kate" })).await;
         other.ok("PUT", "/authors/lucy", json!({ "name": "Lucy" })).await;
         let body = json!({ "author": "kate", "title": "?", "text": "…" });
@@ -743,7 +753,7 @@ fn each_mistake_has_its_answer() {
     run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen, site: "main" };
+        let http = Http::new(seen, "main");
         http.ok("PUT", "/authors/kate", json!({ "name": "Kate Monster" })).await;
         let body =
             json!({ "author": "kate", "title": "An awesome blog", "text": "…" });
@@ -769,6 +779,10 @@ fn each_mistake_has_its_answer() {
             ("PUT", "/posts/new", post("kate", &long), 422, "title"),
             ("PUT", "/posts/new", post("unknown", "New"), 422, "author"),
             ("PUT", "/posts/awesome", old, 409, ""),
+            ("PATCH", "/posts/awesome", json!({ "title": null }), 422, ""),
+            ("PATCH", "/posts/awesome", json!({ "version": 7 }), 422, ""),
+            ("PATCH", "/posts/awesome", json!({ "title": "" }), 422, "title"),
+            ("PATCH", "/posts/nowhere", json!({ "title": "New" }), 404, ""),
             ("PUT", "/posts/awesome/comments/7", by("kate"), 400, ""),
             ("PUT", nowhere.as_str(), by("kate"), 422, "post"),
             ("PUT", comment.as_str(), by("kate"), 201, ""),
@@ -791,6 +805,20 @@ fn each_mistake_has_its_answer() {
                 );
             }
         }
+        // A patch leaves what it does not name, and compares the version.
+        let title = || json!({ "title": "A better blog" });
+        let version = http.get("/posts/awesome").await["version"].clone();
+        let (read, weak) = (format!("\"{version}\""), format!("W/\"{version}\""));
+        for (tag, status) in [(&weak, 412), (&read, 200), (&read, 412)] {
+            let http = http.if_match(tag);
+            let (reply, _) = http.send("PATCH", "/posts/awesome", title()).await;
+            assert_eq!(reply.status, status, "{tag}: {}", reply.body);
+        }
+        let post = http.get("/posts/awesome").await;
+        assert_eq!(
+            (&post["title"], &post["text"]),
+            (&json!("A better blog"), &json!("…"))
+        );
         let long_ago = "at[lt]=2000-01-01T00:00:00Z";
         for (query, posts) in [
             ("author=kate&sort=at", 1),
