@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use std::fs;
 use std::path::Path;
 
-/// What holds of a type in a place. In the order of the table's columns.
+/// A property of a type in a place. In the order of the table's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
     /// It is read as it was stored.
@@ -67,7 +67,7 @@ const PLACES: [(&str, [Option<Holds>; 5], &str); 13] = [
     ("a computed field, which follows the children", EVERYTHING, ""),
 ];
 
-/// What a test has shown, by place.
+/// The properties that a test has shown, by place.
 #[derive(Default)]
 struct Shown(BTreeMap<&'static str, Vec<Holds>>);
 

@@ -264,7 +264,7 @@ fn a_patch_is_read_with_errors_that_name_the_field() {
         ] {
             assert!(refused(json).starts_with(message), "{json}: {}", refused(json));
         }
-        // What the library writes, and what clients don't, is in no patch.
+        // Fields that the library writes, and private ones, are in no patch.
         for name in [
             "_id",
             "id",

@@ -1,4 +1,4 @@
-//! What the library writes, and what is `private` or `read_only`, is in no patch.
+//! Fields that the library writes, and `read_only` ones, are in no patch.
 use odm::patch::Patch;
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -253,7 +253,7 @@ pub fn deserialize<'de, P: PatchFields, D: Deserializer<'de>>(deserializer: D) -
     deserializer.deserialize_map(Fields(PhantomData))
 }
 
-/// The message about a name that is none of the fields. What a client sends is cut.
+/// The message about a name that is none of the fields. The name is cut, since a client sends it.
 fn unknown<P: PatchFields>(name: &str) -> String {
     let mut names = Vec::new();
     P::names(&mut names);
