@@ -122,9 +122,20 @@ fn access_has_a_use(cx: &Ctxt, container: &Container, field: &Field) {
 /// `#[field(json = text)]`: other values than integers have one form in JSON.
 fn texts_are_integers(cx: &Ctxt, container: &Container, field: &Field) {
     let Some(span) = field.field.json_text else { return };
-    let is_other = ["String", "bool", "char", "f32", "f64", "ObjectId", "DateTime", "Decimal128", "Uuid", "Binary"]
-        .iter()
-        .any(|name| ty::exactly(field.ty, name));
+    let is_other = [
+        "String",
+        "bool",
+        "char",
+        "f32",
+        "f64",
+        "ObjectId",
+        "DateTime",
+        "Decimal128",
+        "Uuid",
+        "Binary",
+    ]
+    .iter()
+    .any(|name| ty::exactly(field.ty, name));
     if is_other || field.field.opaque || field.skipped() {
         error(
             cx,

@@ -1,7 +1,8 @@
 //! `#[derive(Document)]`: everything that one generates.
 
 use super::{
-    Target, builder, codec, copy, described, fielded, generics, index, names, new, paths, reference, targets, union,
+    Target, builder, codec, copy, described, fielded, generics, index, names, new, paths, reference, targets,
+    union,
 };
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};

@@ -2,7 +2,8 @@
 
 use super::value::null_of;
 use super::{
-    Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, paths, reference, union,
+    Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, paths,
+    reference, union,
 };
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;

@@ -44,7 +44,12 @@ impl At<'_> {
 pub(super) struct Faults(Vec<BadValue>);
 
 impl Faults {
-    pub(super) fn add<T>(&mut self, at: &At<'_>, problem: ValueProblem, rule: impl Into<String>) -> Option<T> {
+    pub(super) fn add<T>(
+        &mut self,
+        at: &At<'_>,
+        problem: ValueProblem,
+        rule: impl Into<String>,
+    ) -> Option<T> {
         if self.0.len() < MOST {
             self.0.push(BadValue::new(at.pointer(), problem, rule));
         }
@@ -151,10 +156,7 @@ pub(super) fn special(text: &str) -> Option<f64> {
 /// The stored form of a value. `Err` has every mistake.
 pub(super) fn stored(of: &Description, value: &Value, given: &[Given]) -> Result<Bson, Vec<BadValue>> {
     let mut faults = Faults::default();
-    let top = Top {
-        part: of.part,
-        given,
-    };
+    let top = Top { part: of.part, given };
     let read = match ((of.shape)(), value) {
         (Shape::Struct(shape), Value::Object(object)) => {
             read_struct(shape, object, Place::OPEN, &At::Root, Some(top), &mut faults)
@@ -200,7 +202,11 @@ fn expected(shape: Shape, text: bool) -> String {
 
 fn expected_variant(of: &EnumShape) -> String {
     let names = || {
-        let names: Vec<String> = of.variants.iter().map(|variant| format!("`{}`", variant.name)).collect();
+        let names: Vec<String> = of
+            .variants
+            .iter()
+            .map(|variant| format!("`{}`", variant.name))
+            .collect();
         names.join(", ")
     };
     match of.tagging {
@@ -280,7 +286,13 @@ fn read_value(shape: Shape, value: &Value, place: Place, at: &At<'_>, faults: &m
         (Shape::Struct(of), _) if place.bare.is_some() => {
             let mut fields = of.fields.iter();
             let field = fields.find(|field| Some(field.name) == place.bare)?;
-            read_value((field.shape)(), value, Place::of(field, place.depth + 1), at, faults)
+            read_value(
+                (field.shape)(),
+                value,
+                Place::of(field, place.depth + 1),
+                at,
+                faults,
+            )
         }
         (Shape::Struct(of), Value::Object(object)) => read_struct(of, object, place, at, None, faults),
         (Shape::Enum(of), _) => read_variant(of, value, place, at, faults),
@@ -288,7 +300,10 @@ fn read_value(shape: Shape, value: &Value, place: Place, at: &At<'_>, faults: &m
             let Some(read) = plain(shape, value, place.text) else {
                 return faults.wrong(at, &expected(shape, place.text));
             };
-            for rule in raw(&read).into_iter().flat_map(|value| rules(shape, &place.bounds, value)) {
+            for rule in raw(&read)
+                .into_iter()
+                .flat_map(|value| rules(shape, &place.bounds, value))
+            {
                 faults.add::<()>(at, ValueProblem::Bound, rule.to_string());
             }
             Some(read)
@@ -358,7 +373,9 @@ fn integer(value: &Value, text: bool) -> Option<i64> {
         Value::Number(n) => {
             let n = match n.as_i64() {
                 Some(n) => n,
-                None => n.as_f64().filter(|n| n.fract() == 0.0 && n.abs() <= SAFE as f64)? as i64,
+                None => n
+                    .as_f64()
+                    .filter(|n| n.fract() == 0.0 && n.abs() <= SAFE as f64)? as i64,
             };
             (n.unsigned_abs() <= SAFE.unsigned_abs()).then_some(n)
         }
@@ -378,7 +395,15 @@ fn read_struct(
     top: Option<Top<'_>>,
     faults: &mut Faults,
 ) -> Option<Bson> {
-    let mut document = read_slots(object, |name| in_struct(of, name, object), of.deny_unknown, place, at, top, faults);
+    let mut document = read_slots(
+        object,
+        |name| in_struct(of, name, object),
+        of.deny_unknown,
+        place,
+        at,
+        top,
+        faults,
+    );
     for (name, value) in top.iter().flat_map(|top| top.given) {
         document.insert(*name, value.clone());
     }
@@ -402,7 +427,10 @@ fn read_slots(
         let entry = match slot(name) {
             Some(Slot::Field(_, field)) => {
                 if document.contains_key(field.name) {
-                    let rule = format!("is the field `{}` by another name, which is there too", field.name);
+                    let rule = format!(
+                        "is the field `{}` by another name, which is there too",
+                        field.name
+                    );
                     faults.add::<()>(&at, ValueProblem::Repeated, rule);
                     continue;
                 }
@@ -424,7 +452,9 @@ fn read_slots(
                     false => None,
                 }
             }
-            Some(Slot::Extra(field)) if field.comes_in() && top.is_none_or(|top| top.has(field)) && !is_own(name) => {
+            Some(Slot::Extra(field))
+                if field.comes_in() && top.is_none_or(|top| top.has(field)) && !is_own(name) =>
+            {
                 read_entry(name, value, &at, faults).map(|value| (name.as_str(), value))
             }
             Some(Slot::Extra(_)) | None => {
@@ -483,7 +513,8 @@ fn add_missing(
         }
         let name = json_name(of, field);
         let names = field.aliases.iter().copied().chain([name, field.name]);
-        let is_there = document.contains_key(field.name) || names.clone().any(|name| object.contains_key(name));
+        let is_there =
+            document.contains_key(field.name) || names.clone().any(|name| object.contains_key(name));
         if is_there {
             continue;
         }
@@ -537,13 +568,21 @@ fn add_missing_of_variant(
         Tagging::External => {
             let mut names = object.keys();
             if is_required && !names.any(|name| named(of, name).is_some()) {
-                faults.add::<()>(at, ValueProblem::Missing, format!("must hold one of {}", names_of(of)));
+                faults.add::<()>(
+                    at,
+                    ValueProblem::Missing,
+                    format!("must hold one of {}", names_of(of)),
+                );
             }
             return;
         }
         Tagging::Untagged => return,
     };
-    let Some(variant) = object.get(tag).and_then(Value::as_str).and_then(|name| named(of, name)) else {
+    let Some(variant) = object
+        .get(tag)
+        .and_then(Value::as_str)
+        .and_then(|name| named(of, name))
+    else {
         if is_required && !object.contains_key(tag) {
             faults.add::<()>(&At::Name(at, tag), ValueProblem::Missing, "is missing");
         }
@@ -575,7 +614,11 @@ fn may_be_null(body: &Body) -> bool {
 }
 
 fn names_of(of: &EnumShape) -> String {
-    let names: Vec<String> = of.variants.iter().map(|variant| format!("`{}`", variant.name)).collect();
+    let names: Vec<String> = of
+        .variants
+        .iter()
+        .map(|variant| format!("`{}`", variant.name))
+        .collect();
     names.join(", ")
 }
 
@@ -620,8 +663,15 @@ fn read_variant(
         }
         (Tagging::Internal(_) | Tagging::Adjacent(..), Value::Object(object)) => {
             let deny = matches!(of.tagging, Tagging::Internal(tag) if denies_unknown(of, object, tag));
-            let mut document =
-                read_slots(object, |name| in_enum(of, name, object), deny, place, at, None, faults);
+            let mut document = read_slots(
+                object,
+                |name| in_enum(of, name, object),
+                deny,
+                place,
+                at,
+                None,
+                faults,
+            );
             add_missing_of_variant(of, object, &mut document, at, true, faults, place.depth);
             Some(Bson::Document(document))
         }
@@ -631,7 +681,10 @@ fn read_variant(
 
 /// Whether the variant in an object refuses fields that it does not declare.
 fn denies_unknown(of: &'static EnumShape, object: &Map<String, Value>, tag: &str) -> bool {
-    let variant = object.get(tag).and_then(Value::as_str).and_then(|name| named(of, name));
+    let variant = object
+        .get(tag)
+        .and_then(Value::as_str)
+        .and_then(|name| named(of, name));
     matches!(variant.map(|variant| &variant.body), Some(Body::Struct(of)) if of.deny_unknown)
 }
 
@@ -651,7 +704,9 @@ fn read_untagged(
         if let (Some(read), true) = (read, found.is_empty()) {
             return Some(read);
         }
-        let is_type = found.iter().any(|bad| bad.pointer == at.pointer() && bad.problem == ValueProblem::WrongType);
+        let is_type = found
+            .iter()
+            .any(|bad| bad.pointer == at.pointer() && bad.problem == ValueProblem::WrongType);
         if !is_type && best.as_ref().is_none_or(|best| found.len() < best.len()) {
             best = Some(found);
         }
@@ -667,26 +722,33 @@ fn read_untagged(
 }
 
 /// The content of a variant.
-fn read_body(body: &'static Body, value: &Value, place: Place, at: &At<'_>, faults: &mut Faults) -> Option<Bson> {
+fn read_body(
+    body: &'static Body,
+    value: &Value,
+    place: Place,
+    at: &At<'_>,
+    faults: &mut Faults,
+) -> Option<Bson> {
     let depth = place.depth + 1;
     match (body, value) {
         (Body::Unit, Value::Null) => Some(Bson::Null),
         (Body::Unit, _) => faults.wrong(at, "`null`"),
-        (Body::Newtype(field), _) => {
-            read_value((field.shape)(), value, Place::of(field, depth), at, faults)
-        }
+        (Body::Newtype(field), _) => read_value((field.shape)(), value, Place::of(field, depth), at, faults),
         (Body::Struct(of), Value::Object(object)) => {
-            let place = Place {
-                depth,
-                ..Place::OPEN
-            };
+            let place = Place { depth, ..Place::OPEN };
             read_struct(of, object, place, at, None, faults)
         }
         (Body::Tuple(fields), Value::Array(values)) if values.len() == fields.len() => {
             let mut items = Vec::new();
             for (i, (field, value)) in fields.iter().zip(values).enumerate() {
                 let place = Place::of(field, depth);
-                items.extend(read_value((field.shape)(), value, place, &At::Item(at, i), faults));
+                items.extend(read_value(
+                    (field.shape)(),
+                    value,
+                    place,
+                    &At::Item(at, i),
+                    faults,
+                ));
             }
             Some(Bson::Array(items))
         }
@@ -719,7 +781,10 @@ fn neutral(field: &FieldMeta) -> Option<Bson> {
         Shape::Array(_) => Bson::Array(Vec::new()),
         Shape::Map(_) => Bson::Document(Document::new()),
         Shape::Enum(of) => {
-            let mut units = of.variants.iter().filter(|variant| matches!(variant.body, Body::Unit));
+            let mut units = of
+                .variants
+                .iter()
+                .filter(|variant| matches!(variant.body, Body::Unit));
             let unit = units.next().filter(|_| of.tagging == Tagging::External)?;
             Bson::from(unit.name)
         }

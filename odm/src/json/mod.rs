@@ -20,17 +20,21 @@
 
 mod input;
 mod names;
+#[cfg(feature = "schemars")]
+mod of_schemars;
+#[cfg(feature = "utoipa")]
+pub(crate) mod of_utoipa;
 mod opaque;
 mod out;
 mod schema;
-#[cfg(feature = "schemars")]
-mod schemars;
 #[cfg(test)]
 mod tests;
 mod text;
-#[cfg(feature = "utoipa")]
-mod utoipa;
 
+#[cfg(feature = "utoipa")]
+#[cfg_attr(docsrs, doc(cfg(feature = "utoipa")))]
+#[doc(inline)]
+pub use crate::__to_schema as to_schema;
 use crate::error::{BadValue, ValueProblem};
 use crate::model::described::{Described, Description};
 use crate::model::encode::Stored;
@@ -216,7 +220,9 @@ fn parsed(parsed: serde_json::Result<Value>) -> Result<Value> {
 /// # Cost
 /// No round trip. The value is encoded as BSON, and JSON is written from that.
 pub fn to_value<T: ToJson>(value: &T) -> Result<Value> {
-    value.write_json(serde_json::value::Serializer).map_err(not_written::<T>)
+    value
+        .write_json(serde_json::value::Serializer)
+        .map_err(not_written::<T>)
 }
 
 /// The JSON of a value as a text.

@@ -1,9 +1,7 @@
 //! What stands under a name of an object: the same question for stored documents and for JSON.
 
 use crate::bounds::named;
-use crate::model::shape::{
-    Body, EnumShape, FieldMeta, ShapeFn, StructShape, Tagging, VariantMeta, inner,
-};
+use crate::model::shape::{Body, EnumShape, FieldMeta, ShapeFn, StructShape, Tagging, VariantMeta, inner};
 use crate::model::shape::{Bounds, Shape};
 use mongodb::bson::RawDocument;
 use serde_json::{Map, Value};

@@ -65,9 +65,14 @@ impl Serialize for Opaque<'_> {
                 };
                 typed(serializer, "$binary", &bytes)
             }
-            RawBsonRef::Timestamp(Timestamp { time, increment }) => {
-                typed(serializer, "$timestamp", &Time { t: time, i: increment })
-            }
+            RawBsonRef::Timestamp(Timestamp { time, increment }) => typed(
+                serializer,
+                "$timestamp",
+                &Time {
+                    t: time,
+                    i: increment,
+                },
+            ),
             RawBsonRef::RegularExpression(value) => {
                 let pattern = Pattern {
                     pattern: value.pattern.as_str(),
@@ -95,7 +100,10 @@ impl Serialize for Opaque<'_> {
             RawBsonRef::Undefined => typed(serializer, "$undefined", &true),
             RawBsonRef::MinKey => typed(serializer, "$minKey", &1),
             RawBsonRef::MaxKey => typed(serializer, "$maxKey", &1),
-            other => Err(S::Error::custom(format!("{:?} has no JSON", other.element_type()))),
+            other => Err(S::Error::custom(format!(
+                "{:?} has no JSON",
+                other.element_type()
+            ))),
         }
     }
 }
@@ -116,7 +124,9 @@ pub(super) fn read(value: &Value, at: &At<'_>, faults: &mut Faults) -> Option<Bs
         },
         Value::Array(items) => {
             let items = items.iter().enumerate();
-            let items: Vec<_> = items.map(|(i, item)| read(item, &At::Item(at, i), faults)).collect();
+            let items: Vec<_> = items
+                .map(|(i, item)| read(item, &At::Item(at, i), faults))
+                .collect();
             Bson::Array(items.into_iter().collect::<Option<_>>()?)
         }
         Value::Object(fields) => match fields.keys().next() {

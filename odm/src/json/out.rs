@@ -79,7 +79,9 @@ impl Serialize for Node<'_> {
             (Shape::Int { .. } | Shape::Long { .. } | Shape::Double, RawBsonRef::Int64(value)) => {
                 integer(value, self.text, serializer)
             }
-            (Shape::Double, RawBsonRef::Double(value)) if value.is_finite() => serializer.serialize_f64(value),
+            (Shape::Double, RawBsonRef::Double(value)) if value.is_finite() => {
+                serializer.serialize_f64(value)
+            }
             (Shape::Double, RawBsonRef::Double(value)) => serializer.serialize_str(special(value)),
             (Shape::Decimal, RawBsonRef::Decimal128(value)) => serializer.collect_str(&value),
             (Shape::String | Shape::Char, RawBsonRef::String(value)) => serializer.serialize_str(value),
@@ -111,11 +113,9 @@ impl Serialize for Node<'_> {
                 self.items(array, |i| Some(items.get(i)?()), serializer)
             }
             (Shape::Map(values), RawBsonRef::Document(entries)) => self.entries(values, entries, serializer),
-            (Shape::Struct(of), RawBsonRef::Document(document)) => self.fields(
-                document,
-                |name| in_struct(of, name, &document),
-                serializer,
-            ),
+            (Shape::Struct(of), RawBsonRef::Document(document)) => {
+                self.fields(document, |name| in_struct(of, name, &document), serializer)
+            }
             (Shape::Enum(of), value) => self.variant(of, value, serializer),
             // Not as it is declared: what it is.
             (_, value) => Opaque(value).serialize(serializer),
@@ -216,17 +216,18 @@ impl Node<'_> {
                     depth,
                 }
                 .serialize(serializer),
-                None => Err(S::Error::custom(format!("no variant of `{}` looks like this", of.name))),
+                None => Err(S::Error::custom(format!(
+                    "no variant of `{}` looks like this",
+                    of.name
+                ))),
             },
             (Tagging::External, RawBsonRef::String(name)) => {
                 let name = named(of, name).map_or(name, |variant| variant.name);
                 serializer.serialize_str(name)
             }
-            (_, RawBsonRef::Document(document)) => self.fields(
-                document,
-                |name| in_enum(of, name, &document),
-                serializer,
-            ),
+            (_, RawBsonRef::Document(document)) => {
+                self.fields(document, |name| in_enum(of, name, &document), serializer)
+            }
             _ => Opaque(value).serialize(serializer),
         }
     }
@@ -265,4 +266,3 @@ impl Serialize for Content<'_> {
         }
     }
 }
-

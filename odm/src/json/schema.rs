@@ -5,7 +5,8 @@ use super::text::SAFE;
 use crate::bounds::tightened;
 use crate::model::described::{Described, Description, Part};
 use crate::model::shape::{
-    Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging, VariantMeta, inner,
+    Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging, VariantMeta,
+    inner,
 };
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -53,7 +54,9 @@ fn alone(of: &Description, way: Way) -> Value {
     let mut schemas = Schemas::new("#/$defs/");
     let reference = schemas.describe(of, way, of.name, &[]);
     let mut definitions = schemas.into_map();
-    let name = reference["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/"));
+    let name = reference["$ref"]
+        .as_str()
+        .and_then(|name| name.strip_prefix("#/$defs/"));
     let root = name.and_then(|name| definitions.get(name)).cloned();
     let mut root = root.unwrap_or(reference.clone());
     if let (Some(name), Value::Object(schema)) = (name, &mut root) {
@@ -250,7 +253,11 @@ impl Schemas {
             Shape::Date => json!({ "type": "string", "format": "date-time" }),
             Shape::Binary => {
                 let mut schema = json!({ "type": "string", "contentEncoding": "base64" });
-                limit(&mut schema, "maxLength", bounds.max_len.map(|bytes| bytes.div_ceil(3).saturating_mul(4)));
+                limit(
+                    &mut schema,
+                    "maxLength",
+                    bounds.max_len.map(|bytes| bytes.div_ceil(3).saturating_mul(4)),
+                );
                 schema
             }
             Shape::Uuid => json!({ "type": "string", "format": "uuid" }),
@@ -306,7 +313,10 @@ impl Schemas {
         let mut schema = json!({ "type": "object", "additionalProperties": values });
         limit(&mut schema, "maxProperties", bounds.max_items);
         if let (Some(most), Value::Object(schema)) = (bounds.key_len, &mut schema) {
-            schema.insert("propertyNames".into(), json!({ "minLength": 1, "maxLength": most }));
+            schema.insert(
+                "propertyNames".into(),
+                json!({ "type": "string", "minLength": 1, "maxLength": most }),
+            );
         }
         schema
     }
@@ -317,7 +327,14 @@ impl Schemas {
     }
 
     /// Of the object of a struct. `part` is that of the outermost one.
-    fn object(&mut self, of: &StructShape, way: Way, part: Option<Part>, without: &[&str], depth: u32) -> Value {
+    fn object(
+        &mut self,
+        of: &StructShape,
+        way: Way,
+        part: Option<Part>,
+        without: &[&str],
+        depth: u32,
+    ) -> Value {
         let mut object = Object::default();
         self.add_fields(&mut object, of, way, part, without, depth);
         if of.deny_unknown && way == Way::In {
@@ -616,7 +633,9 @@ fn integer(format: &str, min: i64, max: i64, bounds: &Bounds) -> Value {
 
 fn range(schema: &mut Value, min: Option<Number>, max: Option<Number>) {
     for (word, bound) in [("minimum", min), ("maximum", max)] {
-        let Value::Object(schema) = &mut *schema else { return };
+        let Value::Object(schema) = &mut *schema else {
+            return;
+        };
         match bound {
             Some(Number::Int(n)) => schema.insert(word.into(), n.into()),
             Some(Number::Float(n)) => schema.insert(word.into(), n.into()),
@@ -640,7 +659,9 @@ fn mark(schema: &mut Value, word: &str) {
 
 fn nullable(schema: Value) -> Value {
     match schema {
-        Value::Object(mut schema) if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") => {
+        Value::Object(mut schema)
+            if schema.get("type").is_some_and(Value::is_string) && !schema.contains_key("enum") =>
+        {
             let ty = schema.remove("type").unwrap_or_default();
             if ty != "null" {
                 schema.insert("type".into(), json!([ty, "null"]));
@@ -666,5 +687,5 @@ fn closed(fields: &[(&str, Value)]) -> Value {
 
 fn tuple(items: Vec<Value>) -> Value {
     let len = items.len();
-    json!({ "type": "array", "prefixItems": items, "minItems": len, "maxItems": len })
+    json!({ "type": "array", "prefixItems": items, "items": false, "minItems": len, "maxItems": len })
 }

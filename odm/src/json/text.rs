@@ -43,7 +43,11 @@ pub(super) fn read_date(text: &str) -> Option<DateTime> {
         _ => (number(text.get(..4)?)?, &text[4..]),
     };
     let part = |at: usize| rest.get(at..at + 2).and_then(number);
-    let is = |at: usize, expected: &[u8]| rest.as_bytes().get(at).is_some_and(|byte| expected.contains(byte));
+    let is = |at: usize, expected: &[u8]| {
+        rest.as_bytes()
+            .get(at)
+            .is_some_and(|byte| expected.contains(byte))
+    };
     if !(is(0, b"-") && is(3, b"-") && is(6, b"Tt ") && is(9, b":") && is(12, b":")) {
         return None;
     }
@@ -173,7 +177,11 @@ mod tests {
             "1970-01-01T00:00:00Zé",
             "é970-01-01T00:00:00Z",
         ] {
-            assert_eq!(read_date(text).filter(|_| !text.starts_with("+9999")), None, "{text}");
+            assert_eq!(
+                read_date(text).filter(|_| !text.starts_with("+9999")),
+                None,
+                "{text}"
+            );
         }
     }
 

@@ -77,7 +77,11 @@ pub(crate) fn alone<T: DeserializeOwned>(value: Bson) -> std::result::Result<T, 
         Ok(Alone { v }) => return Ok(v),
         Err(error) => message(&error),
     };
-    let fails = |doc: &RawDocument| read::<Alone<T>>(doc).err().is_some_and(|other| message(&other) == error);
+    let fails = |doc: &RawDocument| {
+        read::<Alone<T>>(doc)
+            .err()
+            .is_some_and(|other| message(&other) == error)
+    };
     let mut path = path::of(&doc, &fails);
     path.extend(missing(&error).map(str::to_owned));
     path.drain(..path.len().min(1));
