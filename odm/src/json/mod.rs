@@ -163,9 +163,10 @@ impl<T: FromJson> FromJson for Vec<T> {
                 Err(other) => return Err(other),
             }
         }
-        match all.is_empty() {
-            true => Ok(read),
-            false => Err(Error::Json { values: all }),
+        if all.is_empty() {
+            Ok(read)
+        } else {
+            Err(Error::Json { values: all })
         }
     }
 }

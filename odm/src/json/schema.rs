@@ -421,10 +421,11 @@ impl Schemas {
             }
             Shape::Enum(of) => {
                 let forms = self.variants(of, way, depth + 1);
-                match is_optional {
-                    true => object.more.push(json!({ "anyOf": [forms, {}] })),
-                    false => object.more.push(forms),
-                }
+                object.more.push(if is_optional {
+                    json!({ "anyOf": [forms, {}] })
+                } else {
+                    forms
+                });
             }
             Shape::Map(values) => {
                 let values = self.value(values(), &Bounds::NONE, field.json_text, way, depth);
