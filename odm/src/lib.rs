@@ -738,6 +738,8 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
+    #[cfg(feature = "utoipa")]
+    pub use utoipa;
     pub mod check {
         pub use crate::model::asserts::*;
     }
@@ -750,6 +752,8 @@ pub mod __private {
         pub use crate::hooks::{after_commit, in_transaction};
         pub use crate::model::meta::{HookMeta, HookTime};
     }
+    #[cfg(feature = "utoipa")]
+    pub use crate::json::of_utoipa::{schema as utoipa_schema, schemas as utoipa_schemas};
     pub use crate::model::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,

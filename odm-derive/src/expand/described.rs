@@ -56,7 +56,7 @@ pub fn of_embedded(target: &Target) -> TokenStream {
             quote!(<#this as #odm::Nested>::fields::<#this, #odm::Root>()),
         )
     } else {
-        (quote!(()), quote!(()))
+        (quote!(()), TokenStream::new())
     };
     quote! {
         #[automatically_derived]

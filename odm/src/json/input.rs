@@ -446,11 +446,9 @@ fn read_slots(
                     text,
                     ..place
                 };
-                match is_key(name, &bounds, &at, faults) {
-                    true => read_value(values(), value, place.items(), &at, faults)
-                        .map(|value| (name.as_str(), value)),
-                    false => None,
-                }
+                let read = is_key(name, &bounds, &at, faults)
+                    .then(|| read_value(values(), value, place.items(), &at, faults));
+                read.flatten().map(|value| (name.as_str(), value))
             }
             Some(Slot::Extra(field))
                 if field.comes_in() && top.is_none_or(|top| top.has(field)) && !is_own(name) =>
@@ -523,9 +521,10 @@ fn add_missing(
             document.insert(field.name, default);
         } else if field.required && !matches!((field.shape)(), Shape::Optional(_)) {
             let (at, missing) = (At::Name(at, name), ValueProblem::Missing);
-            let rule = match field.comes_in() {
-                true => "is missing",
-                false => "is missing, and no JSON can set it: the service gives it by `odm::json::reader`",
+            let rule = if field.comes_in() {
+                "is missing"
+            } else {
+                "is missing, and no JSON can set it: the service gives it by `odm::json::reader`"
             };
             faults.add::<()>(&at, missing, rule);
         }
@@ -589,9 +588,9 @@ fn add_missing_of_variant(
         return;
     };
     match (of.tagging, &variant.body) {
-        (Tagging::Adjacent(..), Body::Unit) => {}
         (Tagging::Adjacent(_, content), body) => {
-            if !object.contains_key(content) && !may_be_null(body) {
+            let is_there = object.contains_key(content) || matches!(body, Body::Unit);
+            if !is_there && !may_be_null(body) {
                 faults.add::<()>(&At::Name(at, content), ValueProblem::Missing, "is missing");
             }
         }

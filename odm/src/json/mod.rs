@@ -20,17 +20,21 @@
 
 mod input;
 mod names;
+#[cfg(feature = "schemars")]
+mod of_schemars;
+#[cfg(feature = "utoipa")]
+pub(crate) mod of_utoipa;
 mod opaque;
 mod out;
 mod schema;
-#[cfg(feature = "schemars")]
-mod schemars;
 #[cfg(test)]
 mod tests;
 mod text;
-#[cfg(feature = "utoipa")]
-mod utoipa;
 
+#[cfg(feature = "utoipa")]
+#[cfg_attr(docsrs, doc(cfg(feature = "utoipa")))]
+#[doc(inline)]
+pub use crate::__to_schema as to_schema;
 use crate::error::{BadValue, ValueProblem};
 use crate::model::described::{Described, Description};
 use crate::model::encode::Stored;
@@ -159,9 +163,10 @@ impl<T: FromJson> FromJson for Vec<T> {
                 Err(other) => return Err(other),
             }
         }
-        match all.is_empty() {
-            true => Ok(read),
-            false => Err(Error::Json { values: all }),
+        if all.is_empty() {
+            Ok(read)
+        } else {
+            Err(Error::Json { values: all })
         }
     }
 }

@@ -36,9 +36,10 @@ impl<'a> Node<'a> {
     /// The value of a field; of an opaque one as it is.
     fn of(field: &FieldMeta, value: RawBsonRef<'a>, depth: u32) -> Node<'a> {
         Node {
-            shape: match field.bounds.opaque {
-                true => Shape::Any,
-                false => (field.shape)(),
+            shape: if field.bounds.opaque {
+                Shape::Any
+            } else {
+                (field.shape)()
             },
             text: field.json_text,
             value,
@@ -183,10 +184,7 @@ impl Node<'_> {
                 Some(Slot::Content(body)) => map.serialize_entry(name, &Content { body, value, depth })?,
                 Some(Slot::Tag(_)) => map.serialize_entry(name, &Opaque(value))?,
                 Some(Slot::Entry(values, bounds, text)) => {
-                    let shape = match bounds.opaque {
-                        true => Shape::Any,
-                        false => values(),
-                    };
+                    let shape = if bounds.opaque { Shape::Any } else { values() };
                     let node = Node {
                         shape,
                         text,

@@ -315,7 +315,7 @@ impl Schemas {
         if let (Some(most), Value::Object(schema)) = (bounds.key_len, &mut schema) {
             schema.insert(
                 "propertyNames".into(),
-                json!({ "minLength": 1, "maxLength": most }),
+                json!({ "type": "string", "minLength": 1, "maxLength": most }),
             );
         }
         schema
@@ -421,10 +421,11 @@ impl Schemas {
             }
             Shape::Enum(of) => {
                 let forms = self.variants(of, way, depth + 1);
-                match is_optional {
-                    true => object.more.push(json!({ "anyOf": [forms, {}] })),
-                    false => object.more.push(forms),
-                }
+                object.more.push(if is_optional {
+                    json!({ "anyOf": [forms, {}] })
+                } else {
+                    forms
+                });
             }
             Shape::Map(values) => {
                 let values = self.value(values(), &Bounds::NONE, field.json_text, way, depth);
@@ -687,5 +688,5 @@ fn closed(fields: &[(&str, Value)]) -> Value {
 
 fn tuple(items: Vec<Value>) -> Value {
     let len = items.len();
-    json!({ "type": "array", "prefixItems": items, "minItems": len, "maxItems": len })
+    json!({ "type": "array", "prefixItems": items, "items": false, "minItems": len, "maxItems": len })
 }
