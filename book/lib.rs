@@ -102,6 +102,7 @@ pages! {
     schema => "src/schema.md";
     errors => "src/errors.md";
     requests => "src/requests.md";
+    patches => "src/patches.md";
     user_input => "src/user-input.md";
     observability => "src/observability.md";
     servers => "src/servers.md";

@@ -4,6 +4,7 @@ use crate::attr;
 use crate::attr::Count;
 use crate::attr::copy::{self, Copy};
 use crate::attr::document::Document;
+use crate::attr::field::Access;
 use crate::attr::index::Index;
 use crate::attr::reference::Reference;
 use crate::case::Case;
@@ -227,6 +228,16 @@ impl<'a> Field<'a> {
             self.copy,
             Some(Copy::Field(_) | Copy::Subset(_) | Copy::Computed(_))
         )
+    }
+
+    /// Whether a patch of the document may set it: the application writes it, and so may a client.
+    pub fn in_patch(&self, roles: &Roles) -> bool {
+        let access = self.field.access.as_ref().map(|access| access.value);
+        let is_closed = matches!(access, Some(Access::Private | Access::ReadOnly));
+        let by_library = self.is_derived() || self.field.scope || roles.made(self);
+        let is_parent = self.reference.as_ref().is_some_and(|reference| reference.parent);
+        let is_parent = is_parent || self.entry().is_some_and(|entry| entry.reference.parent);
+        !(is_closed || by_library || is_parent || roles.is_id(self) || self.skipped() || self.field.extra)
     }
 
     /// The reference with copies beside it that it is.

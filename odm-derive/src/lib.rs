@@ -53,6 +53,7 @@ mod tests;
 /// | `derive(PartialEq, Eq, Hash)` | derives of all structs that are made for the document: `New…`, and those of `fields(…)`, which are `Clone`, `Debug`, `PartialEq`, `Serialize` and `Deserialize` without it |
 /// | `new(derive(Clone, Debug))` | derives of the `New…` struct alone |
 /// | `builder` | the `New…` struct has a builder: `NewPerson::builder().name("Kate").build()` |
+/// | `patch`, `patch(derive(Clone, Debug))` | makes the struct `PersonPatch` of the fields that a request may change, for `Change::apply`; with derives |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 ///
 /// # Several types in one collection
@@ -78,6 +79,7 @@ mod tests;
 /// | `#[embed]` | an embedded struct or enum |
 /// | `#[embed(max = N)]` | an array, a set or a map of at most `N` items; without it such a field does not compile |
 /// | `#[embed(max = N, large = "reason")]` | more than 200 embedded documents, on purpose |
+/// | `#[embed(patch)]` | a patch of the document sets the fields of the embedded struct one by one, instead of all of it: the struct has `#[embed(patch)]` too |
 /// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most this number of characters: checked before a write, the validator has no such rule |
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
 /// | `#[field(scope)]` | new documents have the value of the handle's scope: `odm.scoped(…)`. The `New…` struct is without the field |
@@ -86,6 +88,10 @@ mod tests;
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
 /// | `#[field(generate = function)]` | of an `_id`: the function makes that of a new document, `generate = Uuid::new`; an `ObjectId` needs none |
+/// | `#[field(json = text)]` | integers that may lie beyond 2⁵³, which JavaScript rounds: texts in JSON |
+/// | `#[field(private)]` | a value that never goes out by JSON and never comes in: no parameter of a request names it |
+/// | `#[field(read_only)]` | JSON shows the value and does not set it. What the library writes is read-only without the word |
+/// | `#[field(write_only)]` | JSON sets the value and never shows it: no parameter of a request names it |
 /// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
 /// | `#[serde(with = "odm::native")]` | a type of `chrono`, `jiff`, `time`, `uuid`, `rust_decimal`, `url` or the standard library, stored as a type of BSON |
 /// | `#[field(stored = Type)]` | the type whose stored form another `#[serde(with = "…")]` produces |
@@ -226,7 +232,8 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | --- | --- |
 /// | `id` | the type may stand in `_id`: a struct around one value, or an enum whose variants carry nothing |
 /// | `repr = i32`, `repr = i64` | an enum whose variants carry nothing is stored as their numbers; it is `Copy`, and has serde's implementations by this derive |
-/// | `derive(Eq, Hash)` | derives of the structs that `fields(…)` in it makes |
+/// | `patch` | makes the struct `AddressPatch` of some of its fields, for the fields with `#[embed(patch)]` |
+/// | `derive(Eq, Hash)` | derives of the structs that `fields(…)` in it makes, and of its patch |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
 ///
 /// `#[denormalize(from = Part)]` makes the struct one of copies: each field has the name and the type of a field of `Part`, and one
@@ -244,6 +251,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[embed]` | an embedded struct or enum |
 /// | `#[embed(max = N)]` | an array, a set or a map of at most `N` items; without it such a field does not compile |
 /// | `#[embed(max = N, large = "reason")]` | more than 200 embedded documents, on purpose |
+/// | `#[embed(patch)]` | a patch of the document sets the fields of the embedded struct one by one, instead of all of it: the struct has `#[embed(patch)]` too |
 /// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most this number of characters: checked before a write, the validator has no such rule |
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |

@@ -1,16 +1,15 @@
 //! Writes of one document: inserts, replacements, deletions; and deletions of many.
 
-#[cfg(doc)]
-use crate::Error;
 use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, Operation, What};
-use crate::model::document::DocumentMeta;
+use crate::model::document::{DocumentMeta, Versioned};
 use crate::model::field::holds_cut;
 use crate::plan::operators::never_changed;
+use crate::plan::operators::patch::etag::{Etag, IfMatch};
 use crate::store::core::Core;
 use crate::store::options::configured;
 use crate::store::trace::Trace;
-use crate::{Deleted, Document, Filter, Fresh, Result, model::encode::id, store::decode};
+use crate::{Deleted, Document, Error, Filter, Fresh, Result, model::encode::id, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use mongodb::options::Collation;
@@ -309,6 +308,56 @@ impl<T: Document> Delete<T> {
             collation: None,
             hint: None,
         }
+    }
+
+    /// Deletes the document only if it has this version: as a deletion that is given a document as it was read.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where it has another one. [`Error::Query`] for a deletion by a condition.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example<T: odm::patch::Versioned>(all: Collection<T>, id: Ref<T>) -> odm::Result<()> {
+    /// all.delete(id).if_version(7).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn if_version(self, version: i64) -> Self
+    where
+        T: Versioned,
+    {
+        self.if_match(Etag::from(version))
+    }
+
+    /// The same by the header `If-Match` of a request. With `*`, as without it, a document that is not there is none that is
+    /// deleted.
+    ///
+    /// # Errors
+    /// As [`if_version`](Delete::if_version).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example<T: odm::patch::Versioned>(all: Collection<T>, id: Ref<T>, header: &str) -> odm::Result<()> {
+    /// all.delete(id).if_match(odm::patch::IfMatch::parse(header)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn if_match(mut self, condition: impl Into<IfMatch>) -> Self
+    where
+        T: Versioned,
+    {
+        self.which = match self.which {
+            Which::One(id, _) => Which::One(id, condition.into().version()),
+            Which::Many(_) | Which::Purge(_) => Which::One(
+                Err(Error::Query {
+                    collection: T::META.collection,
+                    message: "a deletion by a condition compares no version: say it in the condition, `|p| p.version.eq(7)`"
+                        .to_owned(),
+                }),
+                None,
+            ),
+        };
+        self
     }
 
     /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.

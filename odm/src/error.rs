@@ -2,10 +2,12 @@
 
 mod display;
 pub(crate) mod driver;
+pub(crate) mod json;
 pub(crate) mod parameter;
 pub(crate) mod results;
 pub(crate) mod violation;
 
+pub use json::{BadValue, ValueProblem};
 pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
@@ -299,6 +301,14 @@ pub enum Error {
     Request {
         /// Each of them, in the order of the request.
         parameters: Vec<BadParameter>,
+    },
+
+    /// A JSON text can't be taken as a value of its type: that of `odm::json::from_slice` and the like. Each mistake can be
+    /// serialized as it is, for an answer with the status 422 (400 where the text is no JSON).
+    #[error("the JSON can't be taken: {}", List(.values))]
+    Json {
+        /// Each of them, in the order of the text.
+        values: Vec<BadValue>,
     },
 
     /// Some documents of `insert_many` were not inserted.

@@ -53,6 +53,8 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     stored: false,
     shows_more: false,
     cut: false,
+    access: odm::Access::Open,
+    json_text: false,
 };
 
 impl<R, P> Clone for AddressFields<R, P> {
@@ -88,6 +90,8 @@ impl odm::Fielded for Address {
             stored: false,
             shows_more: false,
             cut: false,
+            access: odm::Access::Open,
+            json_text: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -116,6 +120,8 @@ impl odm::Fielded for Address {
             stored: false,
             shows_more: false,
             cut: false,
+            access: odm::Access::Open,
+            json_text: false,
         },
     ];
 }
@@ -212,6 +218,8 @@ const _: () = {
             stored: false,
             shows_more: false,
             cut: false,
+            access: odm::Access::Open,
+            json_text: false,
         }
     }
 

@@ -180,6 +180,7 @@
 //! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
 //! | take conditions, order and page from a request | [`RequestQuery`](derive@RequestQuery), [`Find::request`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
+//! | take changes from a request, `PATCH` and `If-Match` | [`patch`], [`Change::apply`] |
 //! | set a time limit, a comment, a concern | [`options`], [`Odm::with_options`] |
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
@@ -249,6 +250,10 @@ mod first;
 mod graph;
 pub mod hooks;
 mod insert_many;
+
+#[cfg(feature = "json")]
+#[cfg_attr(docsrs, doc(cfg(feature = "json")))]
+pub mod json;
 mod merge;
 mod model;
 mod modify;
@@ -623,6 +628,16 @@ pub mod request {
     };
 }
 
+/// Patches of documents, as a web service takes them: some fields with the values that they get.
+///
+/// `#[document(patch)]` on a document `User` makes the struct `UserPatch`. [`Change::apply`] puts it into an update, and
+/// [`if_match`](crate::update::Update::if_match) compares the version with the header `If-Match`.
+pub mod patch {
+    pub use crate::model::document::Versioned;
+    pub use crate::plan::operators::patch::etag::{Etag, IfMatch};
+    pub use crate::plan::operators::patch::{Patch, PatchFields, Patched, Patches};
+}
+
 /// References between documents: [`Ref`], and the traits that the derives implement for them.
 pub mod references {
     pub use crate::model::reference::{
@@ -652,6 +667,7 @@ pub mod buckets {
 /// The types of fields and operands: the traits that decide what a field may hold and which conditions take it.
 pub mod types {
     pub use crate::model::average::Average;
+    pub use crate::model::described::Described;
     pub use crate::model::path::{Flattened, Root};
     pub use crate::model::shape::Number;
     pub use crate::model::value::{Array, Compared, Value};
@@ -722,6 +738,8 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::__reference_of_one as reference_of_one;
+    #[cfg(feature = "utoipa")]
+    pub use utoipa;
     pub mod check {
         pub use crate::model::asserts::*;
     }
@@ -734,19 +752,22 @@ pub mod __private {
         pub use crate::hooks::{after_commit, in_transaction};
         pub use crate::model::meta::{HookMeta, HookTime};
     }
+    #[cfg(feature = "utoipa")]
+    pub use crate::json::of_utoipa::{schema as utoipa_schema, schemas as utoipa_schemas};
     pub use crate::model::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
     pub use crate::model::default::default_of;
+    pub use crate::model::described::{Described, Description};
     pub use crate::model::document::{
         Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, Given, IndexKey, IndexKind, IndexMeta,
         Insertable, Level, Missing, PreAndPostImages, Replaceable, Target, Validation, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{
-        At, Codec, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, OfFields, OfVariants,
-        Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable, written,
+        At, Codec, Decoder, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, OfFields,
+        OfVariants, Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable, written,
     };
     pub mod native {
         pub use crate::model::native::{Lacking, Present, Stored, at};
@@ -763,8 +784,8 @@ pub mod __private {
     }
     pub use crate::model::meta::Several;
     pub use crate::model::shape::{
-        Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape, Tagging,
-        VariantMeta,
+        Access, Body, Bounds, EnumShape, FieldMeta, Managed, Names, Number, Shape, ShapeFn, StructShape,
+        Tagging, VariantMeta,
     };
     pub use crate::model::size::{Message, Size};
     pub use crate::model::sum::Summable;
@@ -776,6 +797,12 @@ pub mod __private {
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;
     pub use crate::query::filter::{Element, Filter, children_filter, is_variant, partial_filter};
+    pub mod patch {
+        pub use crate::model::document::Versioned;
+        pub use crate::plan::operators::patch::{
+            Patch, PatchFields, Patched, Patches, Within, deserialize, read, read_plain,
+        };
+    }
     pub use crate::query::join::Hop;
     pub use crate::query::join::Load;
     pub use crate::query::join::LoadById;
@@ -785,8 +812,8 @@ pub mod __private {
     pub use crate::scoped::SoftDelete;
     pub mod request {
         pub use crate::query::request::{
-            Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, limit, name_of, several, sorted,
-            unserved, variant_of,
+            Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, hidden, limit, name_of, several,
+            sorted, unserved, variant_of,
         };
     }
     pub use crate::rules::others::backfill_at_once;

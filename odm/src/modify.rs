@@ -3,7 +3,9 @@
 use crate::encoded::encoded;
 use crate::engine::first::{First, demands_key};
 use crate::engine::{self, One, Operation, Outcome, Reply, Selection, What};
+use crate::model::document::Versioned;
 use crate::plan::operators::change::Change;
+use crate::plan::operators::patch::etag::{Etag, IfMatch};
 use crate::plan::operators::{Built, Changes};
 use crate::store::core::Core;
 use crate::store::decode;
@@ -145,6 +147,63 @@ impl<T: Document> Update<T> {
             upsert: false,
             collation: None,
         }
+    }
+
+    /// Changes the document only if it has this version: as an update that is given a document as it was read.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where it has another one. [`Error::Query`] for an update by a unique key, which has no version to
+    /// compare: read the document by [`get_by`](crate::Collection::get_by), and give it to `update`.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example<T: odm::patch::Versioned>(all: Collection<T>, id: Ref<T>) -> odm::Result<()> {
+    /// match all.update(id).if_version(7).await {
+    ///     Err(Error::Conflict { found, .. }) => println!("it has the version {found:?} now"),
+    ///     other => println!("{other:?}"),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn if_version(self, version: i64) -> Self
+    where
+        T: Versioned,
+    {
+        self.if_match(Etag::from(version))
+    }
+
+    /// The same by the header `If-Match` of a request.
+    ///
+    /// # Errors
+    /// As [`if_version`](Update::if_version). For `*` [`Error::NotFound`] where there is no such document; an
+    /// [`upsert`](Update::upsert) inserts it nevertheless.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example<T: odm::patch::Versioned>(all: Collection<T>, id: Ref<T>, header: &str) -> odm::Result<()> {
+    /// use odm::patch::IfMatch;
+    ///
+    /// all.update(id).if_match(IfMatch::parse(header)).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn if_match(mut self, condition: impl Into<IfMatch>) -> Self
+    where
+        T: Versioned,
+    {
+        self.which = match self.which {
+            Which::Id(id, _) => Which::Id(id, condition.into().version()),
+            Which::Key(_) => Which::Id(
+                Err(Error::Query {
+                    collection: T::META.collection,
+                    message: "an update by a unique key compares no version: read the document by `get_by`, and give it to \
+                              `update`"
+                        .to_owned(),
+                }),
+                None,
+            ),
+        };
+        self
     }
 
     /// Compares an id that is a string by the rules of a language, instead of by the [collation](crate::Document#document) of the

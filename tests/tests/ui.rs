@@ -56,6 +56,7 @@ fn compile(folder: &Path) {
         "joins",
         "native",
         "opaque",
+        "patches",
         "paths",
         "pipelines",
         "projection",

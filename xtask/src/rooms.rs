@@ -16,7 +16,7 @@ use crate::source::{Module, Source, Token, tokens, uses};
 pub struct Room(pub &'static str);
 
 /// The rooms of the library, from above. Each uses those that follow it.
-pub const ODM: [Room; 13] = [
+pub const ODM: [Room; 14] = [
     Room("tools"),
     Room("api"),
     Room("upkeep"),
@@ -24,6 +24,7 @@ pub const ODM: [Room; 13] = [
     Room("engine"),
     Room("rules"),
     Room("plan"),
+    Room("json"),
     Room("query"),
     Room("store"),
     Room("graph"),

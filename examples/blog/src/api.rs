@@ -1,19 +1,23 @@
-//! The routes, with what they read and answer as JSON.
+//! The routes. What they read and answer is the JSON of the documents.
 
 use crate::metrics::Metrics;
-use crate::model::{Author, Byline, Comment, NewAuthor, NewPost, Post};
+use crate::model::{Author, Byline, Comment, NewAuthor, NewPost, Post, PostPatch};
+use crate::openapi::openapi;
 use crate::problem::Problem;
-use axum::extract::rejection::JsonRejection;
+use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{
     FromRequestParts, MatchedPath, Path, Query, RawQuery, Request, State,
 };
-use axum::http::StatusCode;
+use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, put};
-use axum::{Json, Router};
 use mongodb::bson::{DateTime, doc, oid::ObjectId};
+use odm::json::{self, Json};
+use odm::patch::{Etag, IfMatch};
 use odm::prelude::*;
 use odm::request::{OneOf, Page, Range, Sort};
 use serde::{Deserialize, Serialize};
@@ -29,13 +33,15 @@ pub struct App {
 
 pub fn router(app: App) -> Router {
     let author = get(author).put(put_author).delete(delete_author);
+    let post = get(post).put(put_post).patch(patch_post).delete(delete_post);
     Router::new()
         .route("/authors/{handle}", author)
-        .route("/posts/{slug}", get(post).put(put_post).delete(delete_post))
+        .route("/posts/{slug}", post)
         .route("/posts/{slug}/restore", axum::routing::post(restore_post))
         .route("/posts/{slug}/comments", get(comments))
         .route("/posts/{slug}/comments/{id}", put(put_comment))
         .route("/feed", get(feed))
+        .route("/openapi.json", get(|| async { axum::Json(openapi()) }))
         .route("/health", get(|| async { "ok" }))
         .route("/ready", get(ready))
         .route("/metrics", get(metrics))
@@ -71,70 +77,38 @@ async fn traced(request: Request, next: Next) -> Response {
     response
 }
 
-type Answer<T> = Result<Json<T>, Problem>;
-type Body<T> = Result<Json<T>, JsonRejection>;
+/// A document by its shape: without what is private, and with `id` for `_id`.
+type Answer<T> = Result<axum::Json<Json<T>>, Problem>;
+
+fn answer<T>(shown: T) -> Answer<T> {
+    Ok(axum::Json(Json(shown)))
+}
 // ANCHOR_END: router
 
 // ANCHOR: authors
-#[derive(Deserialize)]
-struct AuthorBody {
-    name: String,
-}
-
-#[derive(Serialize)]
-struct AuthorPage {
-    handle: String,
-    name: String,
-    posts: i64,
-    newest: Vec<Newest>,
-}
-
-#[derive(Serialize)]
-struct Newest {
-    slug: String,
-    title: String,
-    at: String,
-}
-
-impl From<Author> for AuthorPage {
-    fn from(author: Author) -> AuthorPage {
-        let newest = author.newest.into_iter().map(|post| Newest {
-            slug: post.id.into_key(),
-            title: post.title,
-            at: rfc3339(post.at),
-        });
-        AuthorPage {
-            handle: author.handle,
-            name: author.name,
-            posts: author.posts,
-            newest: newest.collect(),
-        }
-    }
-}
-
 /// One read: the count and the newest posts are in the author.
-async fn author(Site(odm): Site, Path(handle): Path<String>) -> Answer<AuthorPage> {
+async fn author(Site(odm): Site, Path(handle): Path<String>) -> Answer<Author> {
     let author = odm.collection::<Author>().get(handle.as_str()).await?;
-    Ok(Json(author.ok_or_else(missing)?.into()))
+    answer(author.ok_or_else(missing)?)
 }
 
 /// Creates an author, or changes the name: in all posts and comments too.
 async fn put_author(
     Site(odm): Site,
     Path(handle): Path<String>,
-    body: Body<AuthorBody>,
-) -> Answer<AuthorPage> {
-    let Json(AuthorBody { name }) = body?;
+    body: Bytes,
+) -> Answer<Author> {
+    let reader = json::reader::<NewAuthor>().set(|a| a.handle, &handle)?;
+    let new = reader.from_slice(&body)?;
     let authors = odm.collection::<Author>();
-    let new = NewAuthor { handle: handle.clone(), name: name.clone() };
-    let author = match authors.insert(new).await {
+    let author = match authors.insert(new.clone()).await {
         Err(odm::Error::DuplicateKey { .. }) => {
-            let renamed = authors.update(handle.as_str()).set(|a| a.name, name);
+            let renamed = authors.update(handle.as_str()).set(|a| a.name, new.name);
             renamed.returning().await?.ok_or_else(missing)?
         }
         inserted => inserted?,
     };
-    Ok(Json(author.into()))
+    answer(author)
 }
 
 /// Refused while there are posts or comments of the author (`restrict`).
@@ -148,55 +122,15 @@ async fn delete_author(
 // ANCHOR_END: authors
 
 // ANCHOR: posts
-#[derive(Deserialize)]
-struct PostBody {
-    author: String,
-    title: String,
-    text: String,
-    /// The version that the client has read, if it changes a post.
-    version: Option<i64>,
-}
-
-#[derive(Serialize)]
-struct PostPage {
-    slug: String,
-    title: String,
-    text: String,
-    at: String,
-    author: By,
-    comments: i64,
-    version: i64,
-}
-
-#[derive(Serialize)]
-struct By {
-    handle: String,
-    name: String,
-}
-
-impl From<Byline> for By {
-    fn from(author: Byline) -> By {
-        By { handle: author.id.into_key(), name: author.name }
-    }
-}
-
-impl From<Post> for PostPage {
-    fn from(post: Post) -> PostPage {
-        PostPage {
-            slug: post.slug,
-            title: post.title,
-            text: post.text,
-            at: rfc3339(post.at),
-            author: post.author.into(),
-            comments: post.comments,
-            version: post.version,
-        }
-    }
-}
-
-async fn post(Site(odm): Site, Path(slug): Path<String>) -> Answer<PostPage> {
+async fn post(Site(odm): Site, Path(slug): Path<String>) -> Answer<Post> {
     let post = odm.collection::<Post>().get(slug.as_str()).await?;
-    Ok(Json(post.ok_or_else(missing)?.into()))
+    answer(post.ok_or_else(missing)?)
+}
+
+/// The version that the client has read, if it changes a post.
+#[derive(Deserialize)]
+struct Read {
+    version: Option<i64>,
 }
 
 /// Creates a post, or changes it. With a version, only the post that the client has
@@ -204,11 +138,12 @@ async fn post(Site(odm): Site, Path(slug): Path<String>) -> Answer<PostPage> {
 async fn put_post(
     Site(odm): Site,
     Path(slug): Path<String>,
-    body: Body<PostBody>,
-) -> Answer<PostPage> {
-    let Json(PostBody { author, title, text, version }) = body?;
+    Query(Read { version }): Query<Read>,
+    body: Bytes,
+) -> Answer<Post> {
+    let reader = json::reader::<NewPost>().set(|p| p.slug, &slug)?;
+    let new = reader.set(|p| p.at, DateTime::now())?.from_slice(&body)?;
     let posts = odm.collection::<Post>();
-    let author = Ref::<Author>::new(author);
     let update = match version {
         Some(version) => {
             let read = posts.get(slug.as_str()).await?.ok_or_else(missing)?;
@@ -220,27 +155,40 @@ async fn put_post(
             }
             posts.update(&read)
         }
-        None => {
-            let new = NewPost {
-                slug: slug.clone(),
-                title: title.clone(),
-                text: text.clone(),
-                at: DateTime::now(),
-                author: author.clone(),
-            };
-            match posts.insert(new).await {
-                Err(odm::Error::DuplicateKey { .. }) => posts.update(slug.as_str()),
-                inserted => return Ok(Json(inserted?.into())),
-            }
-        }
+        None => match posts.insert(new.clone()).await {
+            Err(odm::Error::DuplicateKey { .. }) => posts.update(slug.as_str()),
+            inserted => return answer(inserted?),
+        },
     };
     let changed = update
-        .set(|p| p.title, title)
-        .set(|p| p.text, text)
-        .set(|p| p.author, author)
+        .set(|p| p.title, new.title)
+        .set(|p| p.text, new.text)
+        .set(|p| p.author, new.author)
         .returning()
         .await?;
-    Ok(Json(changed.ok_or_else(missing)?.into()))
+    answer(changed.ok_or_else(missing)?)
+}
+
+/// Changes the title or the text, as the request names them. With `If-Match`, only
+/// the version of the post that the client has read.
+async fn patch_post(
+    Site(odm): Site,
+    Path(slug): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<([(HeaderName, String); 1], axum::Json<Json<Post>>), Problem> {
+    let patch: PostPatch = json::from_slice(&body)?;
+    let mut update = odm.collection::<Post>().update(slug.as_str()).apply(patch);
+    if let Some(tag) = headers.get(IF_MATCH) {
+        // A tag that is no text matches nothing.
+        update = update.if_match(IfMatch::parse(tag.to_str().unwrap_or_default()));
+    }
+    let post = match update.returning().await {
+        Err(odm::Error::Conflict { .. }) => return Err(changed_meanwhile()),
+        changed => changed?.ok_or_else(missing)?,
+    };
+    let tag = Etag::of(&post).to_string();
+    Ok(([(ETAG, tag)], axum::Json(Json(post))))
 }
 
 /// Deletes a post, and keeps it: `restore` brings it back with its comments.
@@ -253,32 +201,15 @@ async fn delete_post(
 }
 
 /// Brings a deleted post back. A request that is sent again finds it there.
-async fn restore_post(
-    Site(odm): Site,
-    Path(slug): Path<String>,
-) -> Answer<PostPage> {
+async fn restore_post(Site(odm): Site, Path(slug): Path<String>) -> Answer<Post> {
     let posts = odm.collection::<Post>();
     posts.restore(slug.as_str()).await?;
     let post = posts.get(slug.as_str()).await?;
-    Ok(Json(post.ok_or_else(missing)?.into()))
+    answer(post.ok_or_else(missing)?)
 }
 // ANCHOR_END: posts
 
 // ANCHOR: comments
-#[derive(Deserialize)]
-struct CommentBody {
-    by: String,
-    text: String,
-}
-
-#[derive(Serialize)]
-struct CommentLine {
-    id: String,
-    by: By,
-    text: String,
-    at: String,
-}
-
 #[derive(Deserialize)]
 struct PageNumber {
     page: Option<i32>,
@@ -290,20 +221,13 @@ async fn comments(
     Site(odm): Site,
     Path(slug): Path<String>,
     Query(PageNumber { page }): Query<PageNumber>,
-) -> Answer<Vec<CommentLine>> {
+) -> Answer<Vec<Comment>> {
     let post = odm.collection::<Post>().find(|p| p.slug.eq(slug.as_str()));
     if !post.exists().await? {
         return Err(missing());
     }
     let comments = odm.buckets::<Comment>();
-    let page = comments.page(slug.as_str(), page.unwrap_or(1)).await?;
-    let lines = page.into_iter().map(|comment| CommentLine {
-        id: comment.id.to_hex(),
-        by: By { handle: comment.by.into_key(), name: comment.name },
-        text: comment.text,
-        at: rfc3339(comment.at),
-    });
-    Ok(Json(lines.collect()))
+    answer(comments.page(slug.as_str(), page.unwrap_or(1)).await?)
 }
 
 /// Adds a comment. A request that is sent again adds it once: the client chooses
@@ -311,15 +235,14 @@ async fn comments(
 async fn put_comment(
     Site(odm): Site,
     Path((slug, id)): Path<(String, String)>,
-    body: Body<CommentBody>,
+    body: Bytes,
 ) -> Result<StatusCode, Problem> {
-    let Json(CommentBody { by, text }) = body?;
     let not_an_id =
         |_| Problem::new(StatusCode::BAD_REQUEST, "write 24 hex digits");
     let id = ObjectId::parse_str(&id).map_err(not_an_id)?;
     let post = Ref::<Post>::new(slug);
-    let (by, name, at) = (Ref::new(by), String::new(), DateTime::now());
-    let comment = Comment { id, by, name, text, at }; // the name is filled in
+    let reader = json::reader::<Comment>().set(|c| c.id, id)?;
+    let comment = reader.set(|c| c.at, DateTime::now())?.from_slice(&body)?;
     let is_new = odm
         .transaction(async |tx| {
             let comments = tx.buckets::<Comment>();
@@ -337,9 +260,9 @@ async fn put_comment(
 
 // ANCHOR: feed
 /// The fields of a post that the feed reads: not its text.
-#[derive(Projection, Deserialize)]
+#[derive(Projection, Serialize, Deserialize)]
 #[projection(of = Post)]
-struct Headline {
+pub struct Headline {
     #[serde(rename = "_id")]
     slug: String,
     title: String,
@@ -360,43 +283,16 @@ struct Feed {
     page: Page,
 }
 
-#[derive(Serialize)]
-struct FeedPage {
-    posts: Vec<FeedLine>,
-    /// Sent back as `after`, it reads the next page.
-    next: Option<String>,
-    /// Sent back as `before`, it reads the page before this one.
-    previous: Option<String>,
-}
-
-#[derive(Serialize)]
-struct FeedLine {
-    slug: String,
-    title: String,
-    at: String,
-    author: By,
-    comments: i64,
-}
-
 /// The newest posts, or those that the request asks for. Each page begins where the
 /// last one ended, in both directions, by the index.
-async fn feed(Site(odm): Site, RawQuery(query): RawQuery) -> Answer<FeedPage> {
+async fn feed(
+    Site(odm): Site,
+    RawQuery(query): RawQuery,
+) -> Answer<odm::query::Page<Headline>> {
     let feed = Feed::parse(&query.unwrap_or_default())?;
     let posts = odm.collection::<Post>();
     let newest = posts.find_all().sort(|p| p.at.desc()).select::<Headline>();
-    let page = newest.request(feed).page(20).await?;
-    let lines = page.items.into_iter().map(|post| FeedLine {
-        slug: post.slug,
-        title: post.title,
-        at: rfc3339(post.at),
-        author: post.author.into(),
-        comments: post.comments,
-    });
-    Ok(Json(FeedPage {
-        posts: lines.collect(),
-        next: page.next.map(|token| token.to_string()),
-        previous: page.previous.map(|token| token.to_string()),
-    }))
+    answer(newest.request(feed).page(20).await?)
 }
 // ANCHOR_END: feed
 
@@ -411,10 +307,10 @@ async fn metrics(State(app): State<App>) -> String {
     app.metrics.to_string()
 }
 
-fn missing() -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "there is no such document")
+fn changed_meanwhile() -> Problem {
+    Problem::new(StatusCode::PRECONDITION_FAILED, "it was changed meanwhile")
 }
 
-fn rfc3339(time: DateTime) -> String {
-    time.try_to_rfc3339_string().unwrap_or_else(|_| time.to_string())
+fn missing() -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "there is no such document")
 }

@@ -8,4 +8,5 @@ pub mod api;
 pub mod config;
 pub mod metrics;
 pub mod model;
+pub mod openapi;
 pub mod problem;

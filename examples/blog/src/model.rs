@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 // ANCHOR: models
 /// The id is the handle, which the client chooses: a request can be repeated.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "authors")]
+#[document(collection = "authors", new(derive(Deserialize, Clone)))]
 pub struct Author {
     #[serde(rename = "_id")]
     #[field(min_len = 1, max_len = 40)]
     pub handle: String,
-    /// The site that the request names: no handler sets it.
-    #[field(scope, max_len = 40)]
+    /// The site that the request names: no handler sets it, and no answer shows it.
+    #[field(scope, private, max_len = 40)]
     pub site: String,
     #[field(min_len = 1, max_len = 60)]
     pub name: String,
@@ -25,19 +25,22 @@ pub struct Author {
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "posts", version, soft_delete)]
+#[document(collection = "posts", version, soft_delete, patch)]
+#[document(new(derive(Deserialize, Clone)))]
 #[document(index(fields(site, at, slug)))]
 pub struct Post {
     #[serde(rename = "_id")]
     #[field(min_len = 1, max_len = 80)]
     pub slug: String,
-    #[field(scope, max_len = 40)]
+    #[field(scope, private, max_len = 40)]
     pub site: String,
     #[field(min_len = 1, max_len = 120)]
     pub title: String,
     #[field(max_len = 20_000)]
     pub text: String,
+    /// The service sets it.
     #[index]
+    #[field(read_only)]
     pub at: DateTime,
     /// The name is a copy, so that the feed needs no join.
     #[parent_ref(order(-at), on_delete = restrict)]
@@ -46,6 +49,7 @@ pub struct Post {
     #[computed(sum = CommentBucket.count)]
     pub comments: i64,
     pub version: i64,
+    #[field(private)]
     pub deleted_at: Option<DateTime>,
 }
 
@@ -53,6 +57,7 @@ pub struct Post {
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 50, time = at)]
 pub struct Comment {
+    #[field(read_only)]
     pub id: ObjectId,
     #[reference(on_delete = restrict)]
     pub by: Ref<Author>,
@@ -60,6 +65,7 @@ pub struct Comment {
     pub name: String,
     #[field(min_len = 1, max_len = 2000)]
     pub text: String,
+    #[field(read_only)]
     pub at: DateTime,
 }
 

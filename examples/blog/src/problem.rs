@@ -1,7 +1,6 @@
 //! Errors as HTTP answers: RFC 9457, `application/problem+json`.
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use odm::Error;
@@ -74,6 +73,17 @@ pub fn problem(error: &Error) -> Problem {
         Error::TooLarge { .. } => {
             answer(StatusCode::PAYLOAD_TOO_LARGE, "it is too large")
         }
+        // Each mistake of a body, by its place: `/author`.
+        Error::Json { values } => Problem {
+            fields: values
+                .iter()
+                .map(|bad| FieldProblem {
+                    field: bad.pointer.clone(),
+                    problem: bad.rule.clone(),
+                })
+                .collect(),
+            ..answer(StatusCode::UNPROCESSABLE_ENTITY, "a value is not allowed")
+        },
         Error::Request { parameters } => Problem {
             fields: parameters
                 .iter()
@@ -140,13 +150,6 @@ impl Problem {
     /// An answer that no error of the library stands behind.
     pub fn new(status: StatusCode, title: impl Into<String>) -> Problem {
         Problem { status: status.as_u16(), title: title.into(), fields: Vec::new() }
-    }
-}
-
-/// A body that is no JSON, or not of the right shape.
-impl From<JsonRejection> for Problem {
-    fn from(rejection: JsonRejection) -> Problem {
-        Problem::new(rejection.status(), rejection.body_text())
     }
 }
 

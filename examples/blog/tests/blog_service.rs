@@ -255,7 +255,7 @@ struct Reply {
 
 /// One request on a connection of its own. An error where the answer did not arrive whole.
 async fn request(
-    (addr, site): (SocketAddr, &str),
+    (addr, site, tag): (SocketAddr, &str, &str),
     method: &str,
     path: &str,
     body: &Value,
@@ -265,7 +265,7 @@ async fn request(
     let mut stream = TcpStream::connect(addr).await?;
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: blog\r\nX-Site: {site}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
+         {tag}Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(head.as_bytes()).await?;
@@ -297,9 +297,19 @@ struct Http {
     addr: watch::Receiver<SocketAddr>,
     /// The site of its requests.
     site: &'static str,
+    /// Their header `If-Match`, or nothing.
+    tag: String,
 }
 
 impl Http {
+    fn new(addr: watch::Receiver<SocketAddr>, site: &'static str) -> Http {
+        Http { addr, site, tag: String::new() }
+    }
+
+    fn if_match(&self, tag: &str) -> Http {
+        Http { tag: format!("If-Match: {tag}\r\n"), ..self.clone() }
+    }
+
     /// Sends a request until it is answered, by another answer than "please try again". Counts the attempts.
     async fn send(&self, method: &str, path: &str, body: Value) -> (Reply, u64) {
         let begun = Instant::now();
@@ -307,7 +317,7 @@ impl Http {
         loop {
             attempts += 1;
             let addr = *self.addr.borrow();
-            let one = request((addr, self.site), method, path, &body);
+            let one = request((addr, self.site, &self.tag), method, path, &body);
             let one = tokio::time::timeout(PATIENCE, one).await;
             match one {
                 Ok(Ok(reply)) if reply.status != 503 => return (reply, attempts),
@@ -448,7 +458,7 @@ async fn client(
 /// The pages of the feed for a request with these parameters, from the first one to the last, and back to the first. All of them
 /// have the same documents on the way back.
 async fn feed_pages(http: &Http, query: &str) -> Vec<Vec<Value>> {
-    let posts = |page: &Value| page["posts"].as_array().expect("posts").clone();
+    let posts = |page: &Value| page["items"].as_array().expect("posts").clone();
     let mut page = http.get(&format!("/feed?{query}")).await;
     assert_eq!(page["previous"], Value::Null, "no page is before the first one");
     let mut pages = vec![posts(&page)];
@@ -490,7 +500,7 @@ fn time(post: &Value) -> DateTime {
 async fn compare(http: &Http, known: &[Known]) {
     let posts = feed_pages(http, "limit=3").await.concat();
     let slugs: Vec<&str> =
-        posts.iter().filter_map(|post| post["slug"].as_str()).collect();
+        posts.iter().filter_map(|post| post["id"].as_str()).collect();
     let each: BTreeSet<&str> = slugs.iter().copied().collect();
     assert_eq!(each.len(), slugs.len(), "the feed shows a post twice");
     assert_eq!(
@@ -506,14 +516,13 @@ async fn compare(http: &Http, known: &[Known]) {
         let author = http.get(&format!("/authors/author-{n}")).await;
         assert_eq!(author["name"], known.name.as_str());
         assert_eq!(author["posts"], known.titles.len());
-        let of_author = posts
-            .iter()
-            .filter(|post| post["author"]["handle"] == author["handle"]);
+        let of_author =
+            posts.iter().filter(|post| post["author"]["id"] == author["id"]);
         let newest: Vec<&Value> =
-            of_author.take(5).map(|post| &post["slug"]).collect();
+            of_author.take(5).map(|post| &post["id"]).collect();
         let shown = author["newest"].as_array().expect("the newest");
         assert_eq!(
-            shown.iter().map(|post| &post["slug"]).collect::<Vec<_>>(),
+            shown.iter().map(|post| &post["id"]).collect::<Vec<_>>(),
             newest
         );
         for (slug, title) in &known.titles {
@@ -539,7 +548,7 @@ async fn compare(http: &Http, known: &[Known]) {
         known[n.expect("an author of a client")].name.as_str()
     };
     for post in &posts {
-        let slug = post["slug"].as_str().expect("a slug");
+        let slug = post["id"].as_str().expect("a slug");
         let stored = comments(http, slug).await;
         assert_eq!(post["comments"], stored.len(), "the computed count of {slug}");
         let ids: BTreeSet<&str> =
@@ -551,8 +560,8 @@ async fn compare(http: &Http, known: &[Known]) {
         assert_eq!(ids, acknowledged.collect(), "the comments of {slug}");
         for comment in &stored {
             assert_eq!(
-                comment["by"]["name"],
-                name(&comment["by"]["handle"]),
+                comment["name"],
+                name(&comment["by"]),
                 "a copied name is stale"
             );
         }
@@ -590,7 +599,7 @@ fn clients_go_on_while_the_process_is_killed_and_every_copy_is_right_at_the_end(
         }
         let mut service = Service::start(&proxy.uri, 0).await;
         let (addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen, site: "main" };
+        let http = Http::new(seen, "main");
         let posts = Mutex::new(Vec::new());
         let until = Instant::now() + LONG;
         let clients = (0..CLIENTS).map(|n| client(n, http.clone(), &posts, until));
@@ -650,7 +659,7 @@ fn the_feed_pages_in_both_directions() {
     run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen, site: "main" };
+        let http = Http::new(seen, "main");
         for author in ["kate", "trekkie"] {
             let name = json!({ "name": author });
             http.ok("PUT", &format!("/authors/{author}"), name).await;
@@ -661,7 +670,7 @@ fn the_feed_pages_in_both_directions() {
         }
         let slugs = |pages: &[Vec<Value>]| -> Vec<Vec<String>> {
             let slug =
-                |post: &Value| post["slug"].as_str().unwrap_or_default().to_owned();
+                |post: &Value| post["id"].as_str().unwrap_or_default().to_owned();
             pages.iter().map(|page| page.iter().map(slug).collect()).collect()
         };
         // The same filter and order on each page.
@@ -691,8 +700,8 @@ fn a_site_has_posts_of_its_own_and_deleted_ones_come_back() {
     run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen.clone(), site: "main" };
-        let other = Http { addr: seen, site: "other" };
+        let http = Http::new(seen.clone(), "main");
+        let other = Http::new(seen, "other");
         http.ok("PUT", "/authors/kate", json!({ "name": "Kate" })).await;
         other.ok("PUT", "/authors/lucy", json!({ "name": "Lucy" })).await;
         let body = json!({ "author": "kate", "title": "?", "text": "…" });
@@ -743,7 +752,7 @@ fn each_mistake_has_its_answer() {
     run(with_database(async |proxy| {
         let service = Service::start(&proxy.uri, 1_000).await;
         let (_addr, seen) = watch::channel(service.addr);
-        let http = Http { addr: seen, site: "main" };
+        let http = Http::new(seen, "main");
         http.ok("PUT", "/authors/kate", json!({ "name": "Kate Monster" })).await;
         let body =
             json!({ "author": "kate", "title": "An awesome blog", "text": "…" });
@@ -759,16 +768,20 @@ fn each_mistake_has_its_answer() {
         let nowhere = format!("/posts/nowhere/comments/{hex}");
         let by = |who: &str| json!({ "by": who, "text": "first!" });
         let post = |author: &str, title: &str| json!({ "author": author, "title": title, "text": "…" });
-        let old =
-            json!({ "author": "kate", "title": "Late", "text": "…", "version": 7 });
+        let old = "/posts/awesome?version=7";
         for (method, path, body, status, field) in [
             ("GET", "/authors/unknown", Value::Null, 404, ""),
             ("GET", "/nothing", Value::Null, 404, ""),
-            ("PUT", "/authors/kate", json!({ "nom": "Kate" }), 422, ""),
-            ("PUT", "/authors/kate", json!({ "name": "" }), 422, "name"),
-            ("PUT", "/posts/new", post("kate", &long), 422, "title"),
+            ("PUT", "/authors/kate", json!({ "nom": "Kate" }), 422, "/name"),
+            ("PUT", "/authors/kate", json!({ "name": "" }), 422, "/name"),
+            ("PUT", "/posts/new", post("kate", &long), 422, "/title"),
             ("PUT", "/posts/new", post("unknown", "New"), 422, "author"),
-            ("PUT", "/posts/awesome", old, 409, ""),
+            ("PUT", old, post("kate", "Late"), 409, ""),
+            ("PUT", "/posts/awesome", json!({ "at": "now" }), 422, "/at"),
+            ("PATCH", "/posts/awesome", json!({ "title": null }), 422, "/title"),
+            ("PATCH", "/posts/awesome", json!({ "version": 7 }), 422, "/version"),
+            ("PATCH", "/posts/awesome", json!({ "title": "" }), 422, "/title"),
+            ("PATCH", "/posts/nowhere", json!({ "title": "New" }), 404, ""),
             ("PUT", "/posts/awesome/comments/7", by("kate"), 400, ""),
             ("PUT", nowhere.as_str(), by("kate"), 422, "post"),
             ("PUT", comment.as_str(), by("kate"), 201, ""),
@@ -791,6 +804,20 @@ fn each_mistake_has_its_answer() {
                 );
             }
         }
+        // A patch leaves what it does not name, and compares the version.
+        let title = || json!({ "title": "A better blog" });
+        let version = http.get("/posts/awesome").await["version"].clone();
+        let (read, weak) = (format!("\"{version}\""), format!("W/\"{version}\""));
+        for (tag, status) in [(&weak, 412), (&read, 200), (&read, 412)] {
+            let http = http.if_match(tag);
+            let (reply, _) = http.send("PATCH", "/posts/awesome", title()).await;
+            assert_eq!(reply.status, status, "{tag}: {}", reply.body);
+        }
+        let post = http.get("/posts/awesome").await;
+        assert_eq!(
+            (&post["title"], &post["text"]),
+            (&json!("A better blog"), &json!("…"))
+        );
         let long_ago = "at[lt]=2000-01-01T00:00:00Z";
         for (query, posts) in [
             ("author=kate&sort=at", 1),
@@ -799,7 +826,7 @@ fn each_mistake_has_its_answer() {
             (long_ago, 0),
         ] {
             let feed = http.get(&format!("/feed?{query}")).await;
-            let found = feed["posts"].as_array().map(Vec::len);
+            let found = feed["items"].as_array().map(Vec::len);
             assert_eq!(found, Some(posts), "{query}: {feed}");
         }
         let both = "/feed?text=x&limit=1000";

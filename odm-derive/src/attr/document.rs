@@ -40,6 +40,10 @@ pub struct Document {
     pub items: Option<Path>,
     /// The `New…` struct has a builder.
     pub builder: Option<Span>,
+    /// It has a patch.
+    pub patch: Option<Span>,
+    /// Derives of the patch.
+    pub patch_derives: Vec<Path>,
     /// Derives of the `New…` struct.
     pub new_derives: Vec<Path>,
     /// Derives of all structs that are made for it.
@@ -119,6 +123,20 @@ impl Document {
                     }
                     derives(&mut document.new_derives, &meta)
                 }),
+                "patch" => {
+                    once(&mut document.patch, meta.path.span(), meta)?;
+                    if !meta.input.peek(token::Paren) {
+                        return Ok(());
+                    }
+                    meta.parse_nested_meta(|meta| {
+                        if !meta.path.is_ident("derive") {
+                            return Err(meta.error(
+                                "the struct of patches takes derives: `patch(derive(Clone, Debug))`",
+                            ));
+                        }
+                        derives(&mut document.patch_derives, &meta)
+                    })
+                }
                 "derive" => derives(&mut document.derives, meta),
                 _ => Err(unknown(meta, &keys::DOCUMENT)),
             }

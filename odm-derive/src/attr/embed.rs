@@ -14,6 +14,8 @@ pub struct Embed {
     pub large: Option<LitStr>,
     pub key_len: Option<Count>,
     pub depth: Option<Count>,
+    /// A patch sets the fields of the value one by one.
+    pub patch: Option<Span>,
 }
 
 impl Embed {
@@ -40,6 +42,8 @@ impl Embed {
                 once(&mut embed.key_len, count(meta)?, meta)
             } else if meta.path.is_ident("depth") {
                 once(&mut embed.depth, count(meta)?, meta)
+            } else if meta.path.is_ident("patch") {
+                once(&mut embed.patch, meta.path.span(), meta)
             } else {
                 Err(unknown(meta, &keys::EMBED))
             }
@@ -57,6 +61,8 @@ pub struct Container {
     pub alias: Option<LitStr>,
     /// The type of the integers that the variants of an enum are stored as.
     pub repr: Option<Ident>,
+    /// It has a patch of its own.
+    pub patch: Option<Span>,
     /// Derives of the structs that are made for it.
     pub derives: Vec<Path>,
 }
@@ -73,6 +79,8 @@ impl Container {
                 once(&mut container.alias, meta.value()?.parse()?, meta)
             } else if meta.path.is_ident("repr") {
                 once(&mut container.repr, meta.value()?.parse()?, meta)
+            } else if meta.path.is_ident("patch") {
+                once(&mut container.patch, meta.path.span(), meta)
             } else if meta.path.is_ident("derive") {
                 derives(&mut container.derives, meta)
             } else {

@@ -1,8 +1,32 @@
 //! `#[field(…)]`: the bounds of a value.
 
-use super::{At, Count, Number, count, flag, keys, once, read, signed, unknown};
+use super::{At, Count, Number, count, flag, keys, once, read, signed, unknown, word};
 use crate::ctxt::Ctxt;
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
 use syn::{Attribute, Type};
+
+/// Which way a field goes at the edge of a web service: in JSON, in patches and in the parameters of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// `private`: neither out nor in.
+    Private,
+    /// `read_only`: out alone.
+    ReadOnly,
+    /// `write_only`: in alone.
+    WriteOnly,
+}
+
+impl Access {
+    /// The word of the attribute.
+    pub fn word(self) -> &'static str {
+        match self {
+            Access::Private => "private",
+            Access::ReadOnly => "read_only",
+            Access::WriteOnly => "write_only",
+        }
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct Field {
@@ -23,6 +47,10 @@ pub struct Field {
     pub always: bool,
     /// New documents have the value of the handle's scope.
     pub scope: bool,
+    /// Which way it goes in JSON: both where nothing is said.
+    pub access: Option<At<Access>>,
+    /// Integers of it are texts in JSON: `json = text`.
+    pub json_text: Option<proc_macro2::Span>,
 }
 
 impl Field {
@@ -49,6 +77,18 @@ impl Field {
                 flag(&mut field.extra, meta)
             } else if meta.path.is_ident("scope") {
                 flag(&mut field.scope, meta)
+            } else if meta.path.is_ident("json") {
+                let form: syn::Ident = meta.value()?.parse()?;
+                if form != "text" {
+                    return Err(meta.error("`json = text` writes the integers of the field as texts in JSON: there is no other form"));
+                }
+                once(&mut field.json_text, form.span(), meta)
+            } else if meta.path.is_ident("private") {
+                access(&mut field.access, Access::Private, meta)
+            } else if meta.path.is_ident("read_only") {
+                access(&mut field.access, Access::ReadOnly, meta)
+            } else if meta.path.is_ident("write_only") {
+                access(&mut field.access, Access::WriteOnly, meta)
             } else if meta.path.is_ident("stored") {
                 once(&mut field.stored, meta.value()?.parse()?, meta)
             } else {
@@ -66,5 +106,17 @@ impl Field {
 
     pub fn has_range(&self) -> bool {
         self.min.is_some() || self.max.is_some()
+    }
+}
+
+/// One of the three words, of which a field has one at most.
+fn access(slot: &mut Option<At<Access>>, access: Access, meta: &ParseNestedMeta) -> syn::Result<()> {
+    match slot {
+        Some(other) if other.value != access => Err(meta.error(format!(
+            "A field is `{}` or `{}`: a value that neither goes out nor comes in by JSON is `private`. Keep one of them",
+            other.value.word(),
+            word(&meta.path)
+        ))),
+        _ => once(slot, At::new(access, meta.path.span()), meta),
     }
 }

@@ -78,6 +78,7 @@ pub static DOCUMENT: Attribute = Attribute::new(
         DERIVE,
         key("new", &["new(derive(…))"]),
         key("builder", &["builder"]),
+        key("patch", &["patch", "patch(derive(…))"]),
         CRATE,
     ],
 );
@@ -171,6 +172,7 @@ pub static EMBED: Attribute = Attribute::new(
         noted("key_len", &["key_len = N"], " (of a map's keys)"),
         noted("depth", &["depth = N"], " (of a type inside itself)"),
         key("large", &["large = \"reason\""]),
+        noted("patch", &["patch"], " (a patch sets its fields one by one)"),
     ],
 )
 .advised(
@@ -183,6 +185,7 @@ pub static EMBED_TYPE: Attribute = Attribute::new(
     &[
         noted("id", &["id"], " (the type may stand in `_id`)"),
         noted("repr", &["repr = i32"], " (an enum is stored as integers)"),
+        noted("patch", &["patch"], " (makes a struct of some of its fields)"),
         noted("derive", &["derive(…)"], " (of the structs that are made for it)"),
         CRATE,
     ],
@@ -203,6 +206,18 @@ pub static FIELD: Attribute = Attribute::new(
         noted("generate", &["generate = function"], " (of an `_id`)"),
         key("stored", &["stored", "stored = Type"]),
         noted("scope", &["scope"], " (of a document)"),
+        noted("json", &["json = text"], " (of integers)"),
+        noted("private", &["private"], " (not in JSON)"),
+        noted(
+            "read_only",
+            &["read_only"],
+            " (JSON shows it, and does not set it)",
+        ),
+        noted(
+            "write_only",
+            &["write_only"],
+            " (JSON sets it, and does not show it)",
+        ),
     ],
 )
 .advised("; the number of items of an array is declared with `#[embed(max = N)]`");

@@ -207,6 +207,8 @@ pub struct Field {
     /// The function that serializes: of `serialize_with`, or `serialize` in the module of `with`.
     pub serialize_with: Option<Path>,
     pub deserialize_with: bool,
+    /// The function that deserializes.
+    pub read_with: Option<Path>,
     /// Where `with`, `serialize_with` or `deserialize_with` is.
     pub with: Option<Span>,
     /// It is `with = "odm::native"`, by which the type itself tells the stored form.
@@ -240,6 +242,10 @@ impl Field {
                 "with" => {
                     let mut module: Path = meta.value()?.parse::<LitStr>()?.parse()?;
                     serde.native = module.segments.last().is_some_and(|name| name.ident == "native");
+                    let mut read = module.clone();
+                    read.segments
+                        .push(syn::Ident::new("deserialize", module.span()).into());
+                    serde.read_with = Some(read);
                     module
                         .segments
                         .push(syn::Ident::new("serialize", module.span()).into());
@@ -253,7 +259,7 @@ impl Field {
                     once(&mut serde.serialize_with, function, meta)
                 }
                 "deserialize_with" => {
-                    skip(meta)?;
+                    serde.read_with = Some(meta.value()?.parse::<LitStr>()?.parse()?);
                     serde.with = Some(span);
                     flag(&mut serde.deserialize_with, meta)
                 }

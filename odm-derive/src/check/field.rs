@@ -2,12 +2,15 @@
 
 use super::message::{error, item_text, label};
 use crate::ast::{Container, Data, Field, Style};
+use crate::attr::field::Access;
 use crate::attr::serde::Default_;
 use crate::ctxt::Ctxt;
 use crate::ty::{self, Many};
 
 pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     written_is_read(cx, container, field);
+    access_has_a_use(cx, container, field);
+    texts_are_integers(cx, container, field);
     if field.skipped() {
         skipped_declares_nothing(cx, container, field);
         return;
@@ -36,6 +39,8 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
 
 /// The rules of an `_id`, which has others of its own.
 pub fn of_id(cx: &Ctxt, container: &Container, field: &Field) {
+    access_has_a_use(cx, container, field);
+    texts_are_integers(cx, container, field);
     ranges_are_in_order(cx, container, field);
     if field.serde.with.is_none() {
         custom_form_is_declared(cx, container, field);
@@ -82,6 +87,62 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
                  `Option<{}>`",
                 label(container, field),
                 ty::text(field.ty)
+            ),
+        );
+    }
+}
+
+/// `#[field(private)]`, `read_only` and `write_only`: of a field with a name of its own, and of one that the application writes.
+fn access_has_a_use(cx: &Ctxt, container: &Container, field: &Field) {
+    let Some(access) = &field.field.access else { return };
+    let (roles, word) = (&container.roles, access.value.word());
+    let by_library = roles.made(field) || field.is_derived() || field.field.scope;
+    let problem = if field.skipped() {
+        format!("it is not stored (`#[serde(skip)]`), so it is in no JSON either. Leave out `{word}`")
+    } else if field.ident().is_none() {
+        format!("it has no name of its own in JSON. Write `{word}` on the fields that have this type")
+    } else if field.serde.flatten.is_some() && !field.field.extra {
+        format!(
+            "its own fields stand in the place of it. Write `{word}` on the fields of the flattened struct"
+        )
+    } else if by_library && access.value == Access::WriteOnly {
+        "the library writes it, so no JSON sets it. Write `private` for a value that JSON does not show either".to_owned()
+    } else if by_library && access.value == Access::ReadOnly {
+        "the library writes it, so it is read-only without the word. Leave out `read_only`".to_owned()
+    } else {
+        return;
+    };
+    error(
+        cx,
+        access.span,
+        format!("`{}`: {problem}", label(container, field)),
+    );
+}
+
+/// `#[field(json = text)]`: other values than integers have one form in JSON.
+fn texts_are_integers(cx: &Ctxt, container: &Container, field: &Field) {
+    let Some(span) = field.field.json_text else { return };
+    let is_other = [
+        "String",
+        "bool",
+        "char",
+        "f32",
+        "f64",
+        "ObjectId",
+        "DateTime",
+        "Decimal128",
+        "Uuid",
+        "Binary",
+    ]
+    .iter()
+    .any(|name| ty::exactly(field.ty, name));
+    if is_other || field.field.opaque || field.skipped() {
+        error(
+            cx,
+            span,
+            format!(
+                "`{}` holds no integers, and `json = text` is for these: those beyond 2^53 lose digits in JavaScript. Leave it out",
+                label(container, field)
             ),
         );
     }

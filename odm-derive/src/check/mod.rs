@@ -7,6 +7,7 @@ mod document;
 mod field;
 mod index;
 mod message;
+mod patch;
 mod place;
 mod reference;
 pub mod request;
@@ -80,6 +81,7 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
         document::scope_is_plain(cx, container, field);
     }
     index::all(cx, container, document);
+    patch::of_document(cx, container, document);
 }
 
 /// The rules of `#[derive(Embed)]`.
@@ -117,6 +119,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
         index::not_in_embedded(cx, container, field);
         positions_stay(cx, container, field);
     }
+    patch::of_embedded(cx, container, embed);
 }
 
 /// The rules of `#[derive(Projection)]`.

@@ -1,8 +1,8 @@
 //! `#[derive(Document)]`: everything that one generates.
 
 use super::{
-    Target, builder, codec, copy, fielded, generics, index, names, new, paths, reference, several, targets,
-    union,
+    Target, builder, codec, copy, described, fielded, generics, index, names, new, patch, paths, reference,
+    several, targets, union,
 };
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};
@@ -46,9 +46,12 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     match cx.check() {
         Ok(()) => expand(&container, &document),
         Err(error) => {
+            let patch = document
+                .patch
+                .map(|_| patch::stand_in(&Target::new(&container, krate.clone())));
             let stand_in = fallback::document(input, krate, &error);
             let stored_with = several::stored_with(&container, &document);
-            quote!(#stand_in #stored_with)
+            quote!(#stand_in #patch #stored_with)
         }
     }
 }
@@ -67,11 +70,16 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let codecs = codec::define(&target);
     let new = new::define(&target, document);
     let builder = document.builder.map(|_| builder::define(&target));
+    let patch = document.patch.map(|_| {
+        let derives: Vec<_> = document.patch_derives.iter().chain(&document.derives).collect();
+        patch::define(&target, true, &derives)
+    });
     let fielded = fielded::implement(&target, managed);
     let value = never_embedded(&target);
     let generics = generics::document(&target);
     let implementation = implement(&target, document, &generics);
     let insertable = new::insertable(&target, document, &generics);
+    let described = described::of_new(&target, document, &generics);
     let targets = targets::targets(&target, &generics);
     let children = reference::children(&target, &generics);
     let checks = reference::checks(&target, &target.fields);
@@ -89,10 +97,12 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         #codecs
         #new
         #builder
+        #patch
         #fielded
         #value
         #implementation
         #insertable
+        #described
         #targets
         #children
         #checks

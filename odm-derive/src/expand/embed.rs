@@ -2,7 +2,8 @@
 
 use super::value::null_of;
 use super::{
-    Target, asserts, bucket, codec, copy, enums, fielded, generics, names, numbered, paths, reference, union,
+    Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, patch, paths,
+    reference, union,
 };
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
@@ -29,8 +30,9 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
         Err(error) => {
             let target = Target::new(&container, krate.clone());
             let bucket = bucket.map(|plan| bucket::stand_in(&target, &plan));
+            let patch = embed.patch.map(|_| patch::stand_in(&target));
             let stand_in = fallback::embed(input, krate, &error);
-            quote!(#stand_in #bucket)
+            quote!(#stand_in #bucket #patch)
         }
     }
 }
@@ -49,13 +51,18 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         Data::Union => TokenStream::new(),
     };
     let marker = marker(&target);
+    let described = embed.repr.is_none().then(|| described::of_embedded(&target));
     let id = embed.id.then(|| id(&target));
     let unions = union::define(target.references(), container.vis, &target.krate);
     let copies = copy::implement(&target);
     let checks = copy::checks(&target);
     let entries = copy::define(container, container.vis, &target.krate, &embed.derives);
     let bucket = bucket.map(|plan| bucket::define(&target, plan));
-    quote!(#body #marker #id #unions #copies #checks #entries #bucket)
+    let patch = embed.patch.map(|_| {
+        let derives: Vec<_> = embed.derives.iter().collect();
+        patch::define(&target, false, &derives)
+    });
+    quote!(#body #marker #described #id #unions #copies #checks #entries #bucket #patch)
 }
 
 fn marker(target: &Target) -> TokenStream {

@@ -2,6 +2,7 @@
 
 use super::{Target, asserts, copy, generics, reference};
 use crate::ast::Field;
+use crate::attr::field::Access;
 use crate::attr::serde::Default_;
 use crate::attr::{Count, Number};
 use crate::ty;
@@ -61,9 +62,18 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         (field.serde.skip_serializing_if.is_some() && default.is_some()).then(|| quote!(left_out: true,));
     let inserted = (field.field.always || field.field.default.is_some()).then(|| quote!(inserted: true,));
     let stored = field.field.always.then(|| quote!(stored: true,));
+    let access = field.field.access.as_ref().map(|access| {
+        let access = match access.value {
+            Access::Private => quote!(Private),
+            Access::ReadOnly => quote!(ReadOnly),
+            Access::WriteOnly => quote!(WriteOnly),
+        };
+        quote!(access: #odm::Access::#access,)
+    });
+    let json_text = field.field.json_text.map(|_| quote!(json_text: true,));
     let set: Vec<_> = [
         aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, left_out,
-        inserted, stored,
+        inserted, stored, access, json_text,
     ]
     .into_iter()
     .flatten()

@@ -52,7 +52,7 @@ fn is_partial(target: &Target) -> bool {
 }
 
 /// The derives of the struct, each once.
-fn derives(document: &Document) -> impl Iterator<Item = &syn::Path> {
+pub(super) fn derives(document: &Document) -> impl Iterator<Item = &syn::Path> {
     let more = document.derives.iter();
     let more = more.filter(|path| !document.new_derives.contains(path));
     document.new_derives.iter().chain(more)
@@ -354,10 +354,17 @@ pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics
             impl #impl_generics #krate::__private::SoftDelete for #this #where_clause {}
         }
     });
+    let versioned = document.version.is_some().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #krate::__private::patch::Versioned for #this #where_clause {}
+        }
+    });
     quote! {
         #replaceable
         #images
         #soft_delete
+        #versioned
         #[automatically_derived]
         impl #impl_generics #krate::__private::Insertable<#this> for #this #where_clause {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#this> {

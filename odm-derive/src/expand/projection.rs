@@ -69,7 +69,9 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let renamed = (!target.is_generic()).then(|| quote!(const _: () = { #renamed };));
+    let described = super::described::of_projection(&target, of, &generics);
     quote! {
+        #described
         #[automatically_derived]
         impl #impl_generics #krate::Projection<#of> for #this #where_clause {
             fn fields() -> ::std::vec::Vec<&'static str> {

@@ -166,6 +166,13 @@ fn asserts(
     for declared in fields {
         let (field, attrs) = declared;
         let (rust, span) = (&field.rust, field.ident().span());
+        if let (Part::Condition, Some(reached)) = (Part::of(field), reached(declared)) {
+            let path = closure(krate, of, &reached, span);
+            out.extend(message(
+                span,
+                quote_spanned!(span=> #odm::hidden::<#of, _, _, _, _>(&#path, #query, #rust)),
+            ));
+        }
         match (Part::of(field), reached(declared)) {
             (Part::Condition, Some(reached)) if !attrs.scan => {
                 let (path, ty) = (closure(krate, of, &reached, span), field.ty);
@@ -179,6 +186,10 @@ fn asserts(
                 for (_, reached, span) in keys {
                     let span = *span;
                     let path = closure(krate, of, reached, span);
+                    out.extend(message(
+                        span,
+                        quote_spanned!(span=> #odm::hidden::<#of, _, _, _, _>(&#path, #query, #rust)),
+                    ));
                     out.extend(message(
                         span,
                         quote_spanned!(span=> #odm::several::<#of, _, _, _, _>(&#path, #query, #rust)),

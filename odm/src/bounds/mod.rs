@@ -15,12 +15,16 @@ mod tests;
 mod walk;
 
 use crate::model::document::DocumentMeta;
+#[cfg(feature = "json")]
+use crate::model::shape::Bounds;
 use crate::model::shape::{FieldMeta, Shape};
 use crate::model::size::MAX_DOCUMENT_SIZE;
 use crate::{Error, Result, Rule, Violation};
 use at::{At, Owned, key_rule};
 use mongodb::bson::{RawBsonRef, RawDocument};
 use shapes::MAX_WRAPPERS;
+#[cfg(feature = "json")]
+pub(crate) use shapes::{may_be, named, tightened};
 pub(crate) use walk::MOST;
 use walk::Walk;
 
@@ -76,6 +80,20 @@ pub(crate) fn value(
     let mut walk = Walk::below(level, violations);
     walk.bounded(field.shape, &field.bounds, false, value, &At::Root(path));
     *violations = walk.violations;
+}
+
+/// The rule that a key of a map with these bounds breaks.
+#[cfg(feature = "json")]
+pub(crate) fn key_of(bounds: &Bounds, key: &str) -> Option<Rule> {
+    key_rule(bounds, key)
+}
+
+/// The rules that one value breaks, of those that concern it alone.
+#[cfg(feature = "json")]
+pub(crate) fn rules(shape: Shape, bounds: &Bounds, value: RawBsonRef<'_>) -> impl Iterator<Item = Rule> {
+    let mut walk = Walk::default();
+    walk.value(shape, bounds, false, value, &At::Root(""));
+    walk.violations.into_iter().map(|violation| violation.rule)
 }
 
 /// Checks one item that an update adds to the array at `path`, or the value of one entry of the map there.

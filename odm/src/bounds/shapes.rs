@@ -42,7 +42,7 @@ pub(super) fn position(fields: &[FieldMeta], name: &str) -> Option<usize> {
         .or_else(|| fields.iter().position(by_alias))
 }
 
-pub(super) fn named<'a>(shape: &'a EnumShape, name: &str) -> Option<&'a VariantMeta> {
+pub(crate) fn named<'a>(shape: &'a EnumShape, name: &str) -> Option<&'a VariantMeta> {
     let variants = shape.variants.iter();
     variants.clone().find(|variant| variant.name == name).or_else(|| {
         let mut variants = variants;
@@ -98,7 +98,7 @@ pub(super) fn claims(shape: &StructShape, name: &str, depth: u32) -> bool {
 }
 
 /// Whether a value may have been written by a variant with this body.
-pub(super) fn may_be(body: &Body, value: RawBsonRef<'_>) -> bool {
+pub(crate) fn may_be(body: &Body, value: RawBsonRef<'_>) -> bool {
     let has = |fields: &[FieldMeta], doc: &RawDocument| {
         fields.iter().all(|field| {
             field.flatten || !field.required || field.copied.is_some() || get(doc, field.name).is_some()
@@ -130,7 +130,7 @@ pub(super) fn may_be(body: &Body, value: RawBsonRef<'_>) -> bool {
 }
 
 /// The bounds of a newtype's field, with those of the field that holds it where they say more.
-pub(super) fn tightened(inner: &Bounds, outer: &Bounds) -> Option<Bounds> {
+pub(crate) fn tightened(inner: &Bounds, outer: &Bounds) -> Option<Bounds> {
     if outer.max_len.is_none() && outer.min_len.is_none() && outer.min.is_none() && outer.max.is_none() {
         return None;
     }

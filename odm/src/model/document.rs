@@ -275,6 +275,23 @@ pub trait Replaceable: Document {}
 )]
 pub trait PreAndPostImages: Document {}
 
+/// A document with a version. Derived for every document with `#[document(version)]`.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// use odm::patch::{IfMatch, Versioned};
+/// use odm::update::Update;
+///
+/// fn unchanged<T: Versioned>(all: &Collection<T>, id: Ref<T>, condition: IfMatch) -> Update<T> {
+///     all.update(id).if_match(condition)
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` has no version that an update could compare",
+    note = "declare one: `#[document(version)]` on `{Self}`, with the field `version: i64`"
+)]
+pub trait Versioned: Document {}
+
 /// A document that is to be inserted: whole, or without the copies that the library reads from other documents.
 ///
 /// ```

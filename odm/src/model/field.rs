@@ -1,6 +1,6 @@
 //! Makes the constants of a field, by its type.
 
-use crate::model::meta::{Bounds, FieldMeta, Managed, ReferenceMeta, Shape, ShapeFn};
+use crate::model::meta::{Access, Bounds, FieldMeta, Managed, ReferenceMeta, Shape, ShapeFn};
 use crate::model::reference::{Reference, shape};
 use crate::model::size;
 use crate::model::value::{Array, Value};
@@ -38,6 +38,19 @@ impl FieldMeta {
             stored: false,
             shows_more: false,
             cut: false,
+            access: Access::Open,
+            json_text: false,
+        }
+    }
+
+    /// The same field in a patch: where it is missing, it is absent, and a reference with copies is the reference.
+    pub const fn in_patch(self) -> FieldMeta {
+        FieldMeta {
+            required: false,
+            default: None,
+            copied: None,
+            entry: None,
+            ..self
         }
     }
 

@@ -137,6 +137,19 @@ pub enum Managed {
     Scope,
 }
 
+/// Which way a field goes at the edge of a web service: in JSON, in patches and in the parameters of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Out and in.
+    Open,
+    /// Neither: `#[field(private)]`.
+    Private,
+    /// Out alone: `#[field(read_only)]`.
+    ReadOnly,
+    /// In alone: `#[field(write_only)]`.
+    WriteOnly,
+}
+
 /// One field of a stored struct.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldMeta {
@@ -187,9 +200,30 @@ pub struct FieldMeta {
     pub shows_more: bool,
     /// Whether less may be stored than its value holds, such as a date to the millisecond.
     pub cut: bool,
+    /// Which way it goes in JSON, as its attributes say.
+    pub access: Access,
+    /// Whether its integers are texts in JSON: `#[field(json = text)]`.
+    pub json_text: bool,
 }
 
 impl FieldMeta {
+    /// Whether JSON may show its value.
+    pub(crate) const fn goes_out(&self) -> bool {
+        matches!(self.access, Access::Open | Access::ReadOnly)
+    }
+
+    /// Whether JSON may set its value, as far as its attributes say: of the fields that the library writes, see
+    /// [`is_by_library`](FieldMeta::is_by_library).
+    pub(crate) const fn comes_in(&self) -> bool {
+        matches!(self.access, Access::Open | Access::WriteOnly)
+    }
+
+    /// Whether the library alone writes it: a time, a version, a copy, a computed field, the value of a scope. Of an `_id` this
+    /// holds only where the library makes it, which the field does not tell.
+    pub(crate) const fn is_by_library(&self) -> bool {
+        self.copied.is_some() || !matches!(self.managed, Managed::No | Managed::Id)
+    }
+
     /// Whether it shows the fields that the struct does not declare: `#[field(extra)]`.
     pub(crate) const fn is_extra(&self) -> bool {
         self.flatten && self.bounds.opaque

@@ -8,6 +8,7 @@ pub(crate) mod bucket;
 pub(crate) mod compare;
 pub(crate) mod copy;
 pub(crate) mod default;
+pub(crate) mod described;
 pub(crate) mod document;
 pub(crate) mod elements;
 pub(crate) mod encode;

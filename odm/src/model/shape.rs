@@ -2,7 +2,7 @@
 
 pub use crate::error::violation::Number;
 pub use crate::model::meta::{
-    Body, Bounds, EnumShape, FieldMeta, Managed, Shape, ShapeFn, StructShape, Tagging, VariantMeta,
+    Access, Body, Bounds, EnumShape, FieldMeta, Managed, Shape, ShapeFn, StructShape, Tagging, VariantMeta,
 };
 
 /// Maximum number of options and newtypes around a value that are unwrapped: no sensible type has more, and a type may contain

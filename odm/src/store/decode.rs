@@ -63,6 +63,31 @@ pub(crate) fn value<V, C: Decoder<V>>(meta: &DocumentMeta, path: &str, value: Bs
     })
 }
 
+/// A value that stands alone, by the deserializer that reads whole documents. `Err` has the path of what can't be decoded, and the
+/// reason.
+#[cfg(feature = "json")]
+pub(crate) fn alone<T: DeserializeOwned>(value: Bson) -> std::result::Result<T, (Vec<String>, String)> {
+    #[derive(serde::Deserialize)]
+    struct Alone<T> {
+        v: T,
+    }
+    let doc = RawDocumentBuf::try_from(&doc! { "v": value });
+    let doc = doc.map_err(|error| (Vec::new(), message(&error)))?;
+    let error = match read::<Alone<T>>(&doc) {
+        Ok(Alone { v }) => return Ok(v),
+        Err(error) => message(&error),
+    };
+    let fails = |doc: &RawDocument| {
+        read::<Alone<T>>(doc)
+            .err()
+            .is_some_and(|other| message(&other) == error)
+    };
+    let mut path = path::of(&doc, &fails);
+    path.extend(missing(&error).map(str::to_owned));
+    path.drain(..path.len().min(1));
+    Err((path, error))
+}
+
 fn read<T: DeserializeOwned>(doc: &RawDocument) -> mongodb::bson::error::Result<T> {
     deserialize_from_slice(doc.as_bytes())
 }

@@ -240,6 +240,7 @@ pub(crate) fn kind(error: &Error) -> Cow<'static, str> {
         Error::Query { .. } => "Query",
         Error::PageToken { .. } => "PageToken",
         Error::Request { .. } => "Request",
+        Error::Json { .. } => "Json",
         Error::InsertMany { .. } => "InsertMany",
         Error::Bulk { .. } => "Bulk",
         Error::Models { .. } => "Models",

@@ -3,13 +3,174 @@
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm_tests::with_db;
+use proptest::prelude::{Strategy, any};
+use proptest::strategy::ValueTree;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::fs;
+use std::path::Path;
 
-/// For a type: models with it in every place, and a test that they take it. The values are in order.
+/// A property of a type in a place. In the order of the table's columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Holds {
+    /// It is read as it was stored.
+    Stored,
+    /// It is found by its value.
+    Equal,
+    /// It is found by a range.
+    Range,
+    /// It is changed by an update.
+    Changed,
+    /// The validator refuses another type.
+    Validated,
+}
+
+const EVERYTHING: [Option<Holds>; 5] = [
+    Some(Holds::Stored),
+    Some(Holds::Equal),
+    Some(Holds::Range),
+    Some(Holds::Changed),
+    Some(Holds::Validated),
+];
+const WITHOUT_RANGE: [Option<Holds>; 5] = [
+    Some(Holds::Stored),
+    Some(Holds::Equal),
+    None,
+    Some(Holds::Changed),
+    Some(Holds::Validated),
+];
+const UNCHANGED: [Option<Holds>; 5] = [
+    Some(Holds::Stored),
+    Some(Holds::Equal),
+    Some(Holds::Range),
+    None,
+    Some(Holds::Validated),
+];
+
+/// The places of a document, what holds there of every type of the table, and the case of `tests/ui` that does not compile for
+/// what does not.
+const PLACES: [(&str, [Option<Holds>; 5], &str); 13] = [
+    ("a field", EVERYTHING, ""),
+    ("a field with an index, in sorts and pages", EVERYTHING, ""),
+    ("an `Option`", EVERYTHING, ""),
+    ("the items of a `Vec`", EVERYTHING, ""),
+    ("the values of a map", WITHOUT_RANGE, "native/range"),
+    ("the keys of a map", [None; 5], "native/as_map_key"),
+    ("`_id`", UNCHANGED, "paths/set_id"),
+    ("a struct around it", EVERYTHING, ""),
+    ("an enum with a tag", WITHOUT_RANGE, "native/range"),
+    ("a flattened struct", EVERYTHING, ""),
+    ("a copy, which follows its source", EVERYTHING, ""),
+    ("an item of a bucket", EVERYTHING, ""),
+    ("a computed field, which follows the children", EVERYTHING, ""),
+];
+
+/// The properties that a test has shown, by place.
+#[derive(Default)]
+struct Shown(BTreeMap<&'static str, Vec<Holds>>);
+
+impl Shown {
+    fn note(&mut self, place: &'static str, holds: Holds) {
+        assert!(PLACES.iter().any(|(known, ..)| *known == place), "{place}");
+        self.0.entry(place).or_default().push(holds);
+    }
+
+    /// Finds each document by its value, and those between two values.
+    async fn found<R: Document + Debug, T: odm::types::Value + Clone + Debug>(
+        &mut self,
+        place: &'static str,
+        all: &Collection<R>,
+        (given, stored): (&[T], &[T]),
+        read: impl Fn(&R) -> T,
+        equal: impl Fn(T) -> Filter<R>,
+        between: Option<&dyn Fn(T, T) -> Filter<R>>,
+    ) {
+        let found = async |filter: Filter<R>| {
+            let found = all.find(|_| filter).all().await.unwrap();
+            let mut found: Vec<Bson> = found.iter().map(|one| stored_form(&read(one))).collect();
+            found.sort_by(in_order);
+            found
+        };
+        let forms: Vec<Bson> = stored.iter().map(stored_form).collect();
+        for (value, form) in given.iter().zip(&forms) {
+            assert_eq!(
+                found(equal(value.clone())).await,
+                std::slice::from_ref(form),
+                "{place}: {value:?}"
+            );
+        }
+        self.note(place, Holds::Stored);
+        self.note(place, Holds::Equal);
+        let Some(between) = between else { return };
+        let last = given.len() - 1;
+        for (from, to) in [(0, last), (1, 2), (last / 2, last), (last / 3, last / 2)] {
+            let range = between(given[from].clone(), given[to].clone());
+            assert_eq!(found(range).await, forms[from..to], "{place}: {from} to {to}");
+        }
+        self.note(place, Holds::Range);
+    }
+
+    fn everything_holds(&mut self) {
+        for (place, holds, _) in PLACES {
+            let mut shown = self.0.remove(place).unwrap_or_default();
+            shown.sort_unstable();
+            assert_eq!(shown, holds.into_iter().flatten().collect::<Vec<_>>(), "{place}");
+        }
+    }
+}
+
+/// A value as a document stores it.
+fn stored_form<T: odm::types::Value>(value: &T) -> Bson {
+    value.to_native().expect("a type of `odm::native`").unwrap()
+}
+
+/// The order of the server, among values of one type.
+fn in_order(a: &Bson, b: &Bson) -> Ordering {
+    let decimal =
+        |number: &odm::bson::Decimal128| number.to_string().parse::<rust_decimal::Decimal>().unwrap();
+    match (a, b) {
+        (Bson::DateTime(a), Bson::DateTime(b)) => a.cmp(b),
+        (Bson::Int64(a), Bson::Int64(b)) => a.cmp(b),
+        (Bson::String(a), Bson::String(b)) => a.cmp(b),
+        (Bson::Binary(a), Bson::Binary(b)) => a.bytes.cmp(&b.bytes),
+        (Bson::Decimal128(a), Bson::Decimal128(b)) => decimal(a).cmp(&decimal(b)),
+        _ => panic!("{a} and {b}"),
+    }
+}
+
+/// Values that differ as they are stored, in their order.
+fn generated<T: odm::types::Value>(values: impl Strategy<Value = T>) -> Vec<T> {
+    let mut runner = proptest::test_runner::TestRunner::default();
+    let mut values: Vec<T> = (0..14)
+        .map(|_| values.new_tree(&mut runner).unwrap().current())
+        .collect();
+    let order = |a: &T, b: &T| in_order(&stored_form(a), &stored_form(b));
+    values.sort_by(order);
+    values.dedup_by(|a, b| order(a, b) == Ordering::Equal);
+    assert!(values.len() > 6, "too few values differ");
+    values
+}
+
+/// [`Shown::found`], with a range or without.
+macro_rules! found {
+    (range) => {
+        None
+    };
+    (range $range:expr) => {
+        Some(&$range)
+    };
+    ($shown:ident, $pair:ident, $place:literal, $in:expr, $read:expr, $equal:expr $(, $range:expr)? $(,)?) => {
+        $shown
+            .found($place, $in, $pair, $read, $equal, found!(range $($range)?))
+            .await
+    };
+}
+
+/// For a type: models with it in every place, and tests that they take it. The values are in order.
 macro_rules! table {
-    ($($name:ident: $ty:ty as $bson:literal, $values:expr;)*) => {$(
+    ($($name:ident: $ty:ty as $bson:literal, $values:expr, $generated:expr;)*) => {$(
         mod $name {
             use super::*;
 
@@ -32,10 +193,31 @@ macro_rules! table {
             }
 
             #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[document(collection = "totals")]
+            pub struct Total {
+                #[serde(rename = "_id")]
+                pub id: i32,
+                #[computed(max = Row.plain)]
+                #[serde(default, with = "odm::native")]
+                pub greatest: Option<$ty>,
+            }
+
+            #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+            #[bucket(of = Total, size = 1, collection = "buckets")]
+            pub struct Item {
+                #[serde(with = "odm::native")]
+                pub at: $ty,
+            }
+
+            #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
             #[document(collection = "table", derive(Clone))]
             pub struct Row {
                 #[serde(rename = "_id", with = "odm::native")]
                 pub id: $ty,
+                #[parent_ref]
+                pub of: Ref<Total>,
+                #[serde(with = "odm::native")]
+                pub bare: $ty,
                 #[serde(with = "odm::native")]
                 #[index]
                 pub plain: $ty,
@@ -73,6 +255,8 @@ macro_rules! table {
             fn row(value: &T) -> Row {
                 Row {
                     id: value.clone(),
+                    of: Ref::new(0),
+                    bare: value.clone(),
                     plain: value.clone(),
                     optional: Some(value.clone()),
                     list: vec![value.clone()],
@@ -88,10 +272,11 @@ macro_rules! table {
             fn is_stored_found_and_changed_in_every_place() {
                 with_db(async |t| {
                     let values: [T; 3] = $values;
-                    let odm = Odm::new(t.db.clone(), models![Row, Holder]).unwrap();
+                    let odm = Odm::new(t.db.clone(), models![Row, Holder, Total, ItemBucket]).unwrap();
                     odm.sync().await.unwrap();
                     assert!(odm.plan().await.unwrap().is_empty());
                     let rows = odm.collection::<Row>();
+                    odm.collection::<Total>().insert(NewTotal { id: 0 }).await.unwrap();
                     let raw = t.db.collection::<Raw>("table");
 
                     // An insert returns the stored value.
@@ -205,6 +390,186 @@ macro_rules! table {
                     assert_eq!(rows.get(&values[2]).await.unwrap(), None);
                 });
             }
+
+            #[odm_tests::test]
+            fn generated_values_hold_in_every_place() {
+                with_db(async |t| {
+                    let odm = Odm::new(t.db.clone(), models![Row, Holder, Total, ItemBucket]).unwrap();
+                    odm.sync().await.unwrap();
+                    let values = generated($generated);
+                    let (rows, totals) = (odm.collection::<Row>(), odm.collection::<Total>());
+                    let (holders, buckets) = (odm.collection::<Holder>(), odm.buckets::<Item>());
+                    let ids = || (0..).zip(&values);
+                    totals.insert_many(ids().map(|(id, _)| NewTotal { id })).await.unwrap();
+                    let new = ids().map(|(id, value)| Row { of: Ref::new(id), ..row(value) });
+                    let all = rows.insert_many(new).await.unwrap();
+                    let new = (0..).zip(&all).map(|(id, row)| NewHolder { id, row: row.to_ref() });
+                    holders.insert_many(new).await.unwrap();
+                    for (id, value) in ids() {
+                        buckets.push(id, Item { at: value.clone() }).await.unwrap();
+                    }
+                    let stored: Vec<T> = all.iter().map(|row| row.plain.clone()).collect();
+                    let pair = (&values[..], &stored[..]);
+                    let mut shown = Shown::default();
+
+                    // Reads: by each value, and by ranges.
+                    let p = Row::paths();
+                    found!(shown, pair, "a field", &rows, |r| r.bare.clone(), |v| p.bare.eq(v), |a, b| p.bare.gte(a) & p.bare.lt(b));
+                    found!(
+                        shown, pair, "a field with an index, in sorts and pages",
+                        &rows,
+                        |r| r.plain.clone(),
+                        |v| p.plain.eq(v),
+                        |a, b| p.plain.gte(a) & p.plain.lt(b),
+                    );
+                    found!(
+                        shown, pair, "an `Option`",
+                        &rows,
+                        |r| r.optional.clone().unwrap(),
+                        |v| p.optional.eq(v),
+                        |a, b| p.optional.gte(a) & p.optional.lt(b),
+                    );
+                    found!(
+                        shown, pair, "the items of a `Vec`",
+                        &rows,
+                        |r| r.list[0].clone(),
+                        |v| p.list.contains(v),
+                        |a, b| p.list.elem(|item| item.gte(a) & item.lt(b)),
+                    );
+                    found!(shown, pair, "the values of a map", &rows, |r| r.map["k"].clone(), |v| {
+                        p.map.eq(BTreeMap::from([("k".to_owned(), v)]))
+                    });
+                    found!(shown, pair, "`_id`", &rows, |r| r.id.clone(), |v| p.id.eq(v), |a, b| p.id.gte(a) & p.id.lt(b));
+                    found!(
+                        shown, pair, "a struct around it",
+                        &rows,
+                        |r| r.wrapped.0.clone(),
+                        |v| p.wrapped.eq(Wrapped(v)),
+                        |a, b| p.wrapped.gte(Wrapped(a)) & p.wrapped.lt(Wrapped(b)),
+                    );
+                    let tagged = |r: &Row| match &r.tagged {
+                        Tagged::Some(inner) => inner.at.clone(),
+                        Tagged::None => panic!("{r:?}"),
+                    };
+                    found!(shown, pair, "an enum with a tag", &rows, tagged, |v| p.tagged.eq(Tagged::Some(Inner { at: v })));
+                    found!(
+                        shown, pair, "a flattened struct",
+                        &rows,
+                        |r| r.inner.at.clone(),
+                        |v| p.inner.at.eq(v),
+                        |a, b| p.inner.at.gte(a) & p.inner.at.lt(b),
+                    );
+                    let h = Holder::paths();
+                    found!(
+                        shown, pair, "a copy, which follows its source",
+                        &holders,
+                        |h| h.plain.clone(),
+                        |v| h.plain.eq(v),
+                        |a, b| h.plain.gte(a) & h.plain.lt(b),
+                    );
+                    let b = ItemBucket::paths();
+                    found!(
+                        shown, pair, "an item of a bucket",
+                        buckets.collection(),
+                        |b| b.items[0].at.clone(),
+                        |v| b.items.at.eq(v),
+                        |from, to| b.items.at.gte(from) & b.items.at.lt(to),
+                    );
+                    let s = Total::paths();
+                    found!(
+                        shown, pair, "a computed field, which follows the children",
+                        &totals,
+                        |t| t.greatest.clone().unwrap(),
+                        |v| s.greatest.eq(v),
+                        |a, b| s.greatest.gte(a) & s.greatest.lt(b),
+                    );
+
+                    // The field with an index: by the index, in its order, page by page.
+                    let by_index = rows.find(|r| r.plain.gte(&values[1])).hint("plain_1");
+                    assert_eq!(by_index.count().await.unwrap(), values.len() as u64 - 1);
+                    let sorted = rows.find_all().sort(|r| r.plain.asc()).all().await.unwrap();
+                    assert_eq!(sorted, all);
+                    let (mut paged, mut after) = (Vec::new(), None);
+                    loop {
+                        let pages = rows.find_all().sort(|r| r.plain.desc()).page(3);
+                        let page = match after {
+                            Some(token) => pages.after(token).await.unwrap(),
+                            None => pages.await.unwrap(),
+                        };
+                        paged.extend(page.items);
+                        after = page.next;
+                        if after.is_none() {
+                            break;
+                        }
+                    }
+                    paged.reverse();
+                    assert_eq!(paged, all);
+
+                    // Updates: of the first document, to the last value.
+                    let (given, last) = (values.last().unwrap(), stored.last().unwrap());
+                    let changed = rows
+                        .update(&all[0])
+                        .set(|r| r.bare, given)
+                        .set(|r| r.plain, given)
+                        .set(|r| r.optional, given.clone())
+                        .set(|r| r.list, vec![given.clone()])
+                        .set_key(|r| r.map, "k", given)
+                        .set(|r| r.wrapped, Wrapped(given.clone()))
+                        .set(|r| r.tagged, Tagged::Some(Inner { at: given.clone() }))
+                        .set(|r| r.inner.at, given)
+                        .returning();
+                    let changed = changed.await.unwrap().unwrap();
+                    buckets.edit(0, |i| i.at.eq(&values[0]), |i| i.set(|i| i.at, given)).await.unwrap();
+                    let holder = holders.get(0).required().await.unwrap();
+                    let total = totals.get(0).required().await.unwrap();
+                    let page = buckets.pages(0).await.unwrap();
+                    for (place, value) in [
+                        ("a field", &changed.bare),
+                        ("a field with an index, in sorts and pages", &changed.plain),
+                        ("an `Option`", changed.optional.as_ref().unwrap()),
+                        ("the items of a `Vec`", &changed.list[0]),
+                        ("the values of a map", &changed.map["k"]),
+                        ("a struct around it", &changed.wrapped.0),
+                        ("an enum with a tag", &tagged(&changed)),
+                        ("a flattened struct", &changed.inner.at),
+                        ("a copy, which follows its source", &holder.plain),
+                        ("an item of a bucket", &page[0].items[0].at),
+                        ("a computed field, which follows the children", total.greatest.as_ref().unwrap()),
+                    ] {
+                        assert_eq!(value, last, "{place}");
+                        shown.note(place, Holds::Changed);
+                    }
+
+                    // Another type is refused by the server, in each place.
+                    for (place, collection, path) in [
+                        ("a field", "table", "bare"),
+                        ("a field with an index, in sorts and pages", "table", "plain"),
+                        ("an `Option`", "table", "optional"),
+                        ("the items of a `Vec`", "table", "list.0"),
+                        ("the values of a map", "table", "map.k"),
+                        ("`_id`", "table", "_id"),
+                        ("a struct around it", "table", "wrapped"),
+                        ("an enum with a tag", "table", "tagged.at"),
+                        ("a flattened struct", "table", "at"),
+                        ("a copy, which follows its source", "holders", "plain"),
+                        ("an item of a bucket", "buckets", "items.0.at"),
+                        ("a computed field, which follows the children", "totals", "greatest"),
+                    ] {
+                        let raw = t.db.collection::<Raw>(collection);
+                        let refused = if path == "_id" {
+                            let mut copy = raw.find_one(doc! {}).await.unwrap().unwrap();
+                            copy.insert("_id", true);
+                            raw.insert_one(copy).await.is_err()
+                        } else {
+                            let set = doc! { "$set": { path: Bson::Boolean(true) } };
+                            raw.update_one(doc! {}, set).await.is_err()
+                        };
+                        assert!(refused, "{place}");
+                        shown.note(place, Holds::Validated);
+                    }
+                    shown.everything_holds();
+                });
+            }
         }
     )*};
 }
@@ -229,29 +594,95 @@ fn time(millis: i128, nanos: i128) -> time::OffsetDateTime {
     utc.to_offset(offset)
 }
 
+/// Moments in nanoseconds, some of which are beside each other, and some at or before the beginning of 1970.
+fn moments() -> impl Strategy<Value = i128> {
+    use proptest::prelude::{Just, prop_oneof};
+    let millis = prop_oneof![3 => -4_000_000_000_000_i128..4_000_000_000_000, 1 => -3_i128..3, 1 => Just(0)];
+    (millis, 0..1_000_000_i128).prop_map(|(millis, nanos)| millis * 1_000_000 + nanos)
+}
+
+/// Addresses of both kinds.
+fn ip() -> impl Strategy<Value = std::net::IpAddr> {
+    any::<std::net::IpAddr>()
+}
+
 table! {
-    uuids: uuid::Uuid as "binData", [uuid(0), uuid(1), uuid(255)];
+    uuids: uuid::Uuid as "binData",
+        [uuid(0), uuid(1), uuid(255)],
+        any::<u128>().prop_map(uuid::Uuid::from_u128);
     chrono_dates: chrono::DateTime<chrono::Utc> as "date",
-        [chrono(-5, 999), chrono(0, 1), chrono(1_900_000_000_123, 456)];
+        [chrono(-5, 999), chrono(0, 1), chrono(1_900_000_000_123, 456)],
+        moments().prop_map(|nanos| chrono(0, (nanos / 1_000) as i64));
     chrono_durations: chrono::TimeDelta as "long",
-        [chrono::TimeDelta::microseconds(-1), chrono::TimeDelta::zero(), chrono::TimeDelta::milliseconds(8)];
-    jiff_dates: jiff::Timestamp as "date", [jiff(-5, 999_999), jiff(0, 1), jiff(1_900_000_000_123, 456)];
+        [chrono::TimeDelta::microseconds(-1), chrono::TimeDelta::zero(), chrono::TimeDelta::milliseconds(8)],
+        moments().prop_map(|nanos| chrono::TimeDelta::nanoseconds(nanos as i64));
+    jiff_dates: jiff::Timestamp as "date",
+        [jiff(-5, 999_999), jiff(0, 1), jiff(1_900_000_000_123, 456)],
+        moments().prop_map(|nanos| jiff(0, nanos));
     jiff_durations: jiff::SignedDuration as "long",
-        [jiff::SignedDuration::from_micros(-1), jiff::SignedDuration::ZERO, jiff::SignedDuration::from_hours(9)];
-    time_dates: time::OffsetDateTime as "date", [time(-5, 999_999), time(0, 1), time(1_900_000_000_123, 456)];
+        [jiff::SignedDuration::from_micros(-1), jiff::SignedDuration::ZERO, jiff::SignedDuration::from_hours(9)],
+        moments().prop_map(|nanos| jiff::SignedDuration::from_nanos(nanos as i64));
+    time_dates: time::OffsetDateTime as "date",
+        [time(-5, 999_999), time(0, 1), time(1_900_000_000_123, 456)],
+        moments().prop_map(|nanos| time(0, nanos));
     time_utc_dates: time::UtcDateTime as "date",
-        [time(-5, 999_999).to_utc(), time(0, 1).to_utc(), time(1_900_000_000_123, 456).to_utc()];
+        [time(-5, 999_999).to_utc(), time(0, 1).to_utc(), time(1_900_000_000_123, 456).to_utc()],
+        moments().prop_map(|nanos| time(0, nanos).to_utc());
     time_durations: time::Duration as "long",
-        [time::Duration::microseconds(-1), time::Duration::ZERO, time::Duration::weeks(9)];
+        [time::Duration::microseconds(-1), time::Duration::ZERO, time::Duration::weeks(9)],
+        moments().prop_map(|nanos| time::Duration::nanoseconds(nanos as i64));
     decimals: rust_decimal::Decimal as "decimal",
-        [rust_decimal::Decimal::new(-150, 2), rust_decimal::Decimal::new(3, 1), rust_decimal::Decimal::MAX];
+        [rust_decimal::Decimal::new(-150, 2), rust_decimal::Decimal::new(3, 1), rust_decimal::Decimal::MAX],
+        (any::<i64>(), 0..=28_u32).prop_map(|(digits, scale)| rust_decimal::Decimal::new(digits, scale));
     durations: std::time::Duration as "long",
-        [std::time::Duration::from_nanos(1), std::time::Duration::from_millis(1), std::time::Duration::from_secs(3)];
+        [std::time::Duration::from_nanos(1), std::time::Duration::from_millis(1), std::time::Duration::from_secs(3)],
+        moments().prop_map(|nanos| std::time::Duration::from_nanos(nanos.unsigned_abs() as u64));
     addresses: std::net::IpAddr as "string",
-        ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), "::1".parse().unwrap()];
+        ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), "::1".parse().unwrap()],
+        ip();
     sockets: std::net::SocketAddr as "string",
-        ["10.0.0.1:80".parse().unwrap(), "10.0.0.2:80".parse().unwrap(), "[::1]:80".parse().unwrap()];
-    urls: url::Url as "string", ["https://a.org/", "https://a.org/b", "https://ä.org/?x=ü"].map(|url| url.parse().unwrap());
+        ["10.0.0.1:80".parse().unwrap(), "10.0.0.2:80".parse().unwrap(), "[::1]:80".parse().unwrap()],
+        (ip(), any::<u16>()).prop_map(|(ip, port)| std::net::SocketAddr::new(ip, port));
+    urls: url::Url as "string",
+        ["https://a.org/", "https://a.org/b", "https://ä.org/?x=ü"].map(|url| url.parse().unwrap()),
+        "https://[a-zä]{1,9}\\.org/[a-z]{0,5}(\\?[a-zü]{1,5}=[ -~]{0,5})?".prop_map(|url| url.parse().unwrap());
+}
+
+/// `ODM_WRITE_BOOK=1` writes the table.
+#[odm_tests::test]
+fn the_guide_shows_what_holds_in_every_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut table = String::from(
+        "| place | read as it was stored | found by `eq` | by a range | changed | another type is refused |\n\
+         | --- | --- | --- | --- | --- | --- |\n",
+    );
+    let mut reasons = String::new();
+    for (place, holds, case) in PLACES {
+        let cells = holds.map(|holds| if holds.is_some() { "✓" } else { "–" });
+        table += &format!("| {place} | {} |\n", cells.join(" | "));
+        assert_eq!(case.is_empty(), holds.iter().all(Option::is_some), "{place}");
+        if case.is_empty() {
+            continue;
+        }
+        let messages = fs::read_to_string(root.join("tests/ui").join(case).with_extension("stderr")).unwrap();
+        let (_, message) = messages.lines().next().unwrap().split_once(": ").unwrap();
+        reasons += &format!("- {place}: {message}\n");
+    }
+    let page = root.join("book/src/types.md");
+    let text = fs::read_to_string(&page).unwrap();
+    let (head, rest) = text
+        .split_once("<!-- table of places -->\n\n")
+        .expect("its beginning");
+    let (_, tail) = rest.split_once("\n<!-- end of the table -->").expect("its end");
+    let expected = format!(
+        "{head}<!-- table of places -->\n\n{table}\nWhere a place has a –, it does not compile:\n\n{reasons}\n\
+         <!-- end of the table -->{tail}"
+    );
+    if std::env::var_os("ODM_WRITE_BOOK").is_some() {
+        fs::write(page, expected).unwrap();
+    } else {
+        assert_eq!(text, expected, "ODM_WRITE_BOOK=1 renews it");
+    }
 }
 
 mod derived {

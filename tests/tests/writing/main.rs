@@ -13,6 +13,7 @@ mod new_documents;
 mod one_by_condition;
 mod operations;
 mod options;
+mod patches;
 mod racing_upserts;
 mod replacing;
 mod scoped;

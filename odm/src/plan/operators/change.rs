@@ -2,6 +2,7 @@
 
 use crate::model::path::{Codec, Item, MayBeMissing, Path, PlainItems, Single, StoredByType, Writable};
 use crate::model::value::{Array, List, Numeric, Removable};
+use crate::plan::operators::patch::Patches;
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
 use crate::query::equal::Place;
@@ -78,6 +79,40 @@ pub trait Change<R: Rooted>: Sized {
         self.changes().in_variant::<P>();
         self.changes()
             .whole::<V, C>("$set", P::PATH, P::FIELD, value, never);
+        self
+    }
+
+    /// Sets the fields that a patch names: each by [`set`](Change::set), with its rules. [`patch`](crate::patch) says how one is
+    /// declared and read.
+    ///
+    /// Without any field nothing changes: an update of one document looks it up, one that
+    /// [returns](crate::Update::returning) it gives it as it is, and neither the version nor `updated_at` moves.
+    ///
+    /// # Errors
+    /// The update is refused as one with these `set`s: [`Error::Invalid`](crate::Error::Invalid) where a value breaks a bound,
+    /// [`Error::IsNull`](crate::Error::IsNull) where the fields of a struct are set one by one and it is stored as `null`.
+    ///
+    /// # Example
+    /// ```no_run
+    /// use odm::prelude::*;
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Document, Serialize, Deserialize)]
+    /// #[document(collection = "users", version, patch)]
+    /// struct User {
+    ///     #[serde(rename = "_id")]
+    ///     id: ObjectId,
+    ///     name: String,
+    ///     nickname: Option<String>,
+    ///     version: i64,
+    /// }
+    ///
+    /// async fn patched(users: Collection<User>, id: ObjectId, patch: UserPatch) -> odm::Result<Option<User>> {
+    ///     users.update(id).if_version(7).apply(patch).returning().await
+    /// }
+    /// ```
+    fn apply(mut self, patch: impl Patches<R>) -> Self {
+        self.changes().patch(patch);
         self
     }
 

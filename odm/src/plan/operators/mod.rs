@@ -28,6 +28,7 @@ pub(crate) mod growth;
 pub(crate) mod guard;
 pub(crate) mod items;
 mod names;
+pub(crate) mod patch;
 pub(crate) mod push;
 mod range;
 
@@ -388,6 +389,14 @@ impl Built {
             only_adds: false,
             defaults: None,
             size: 0,
+        }
+    }
+
+    /// Has an update without any change count the documents that fit: the server takes an empty one for an empty document, which it
+    /// would store in the place of the one that is there.
+    pub(crate) fn counts_at_least(&mut self) {
+        if self.update.is_empty() {
+            self.update = Built::nothing().update;
         }
     }
 

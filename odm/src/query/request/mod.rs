@@ -15,7 +15,7 @@ use crate::{Document, Error, Filter, Find, Order, Paged, Result};
 pub use fields::{Condition, Conditions, Eq, OneOf, Page, Range, Sort, Text};
 pub use given::{Given, Operator, Parameter, Parameters, SortKey};
 use serde::de::DeserializeOwned;
-pub use served::{Use, limit, name_of, several, sorted, unserved, variant_of};
+pub use served::{Use, hidden, limit, name_of, several, sorted, unserved, variant_of};
 pub use value::{OneValue, RequestValue};
 
 /// The parameters that an endpoint takes, as a struct. Derived: [`#[derive(RequestQuery)]`](derive@crate::RequestQuery).

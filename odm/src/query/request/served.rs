@@ -3,7 +3,7 @@
 use super::given::SortKey;
 use super::value::OneValue;
 use crate::Document;
-use crate::model::meta::{FieldMeta, ReferenceMeta};
+use crate::model::meta::{Access, FieldMeta, ReferenceMeta};
 use crate::model::options::{CollationMeta, InVariant, IndexKind, IndexMeta};
 use crate::model::path::{Flattened, Holds, Path, Step, Way};
 use crate::model::shape::same;
@@ -141,6 +141,39 @@ pub const fn unserved<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T,
                    text and geo indexes do not count, a hashed one finds equal values alone, and a sparse one has no order of all \
                    documents); or say that it may: `#[request(scan)]`"),
     )
+}
+
+/// The message, where the field that a closure names, or one around it, never goes out: which documents match would tell its value.
+#[doc(hidden)]
+pub const fn hidden<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T, V, P, C>>(
+    _: &F,
+    query: &str,
+    parameter: &str,
+) -> Option<Message> {
+    let mut next = P::WAY;
+    while let Some(way) = next {
+        next = way.above;
+        let Some(field) = way.field else { continue };
+        if !field.goes_out() {
+            let word = match field.access {
+                Access::WriteOnly => "write_only",
+                _ => "private",
+            };
+            return Some(
+                asked(query, parameter)
+                    .text(" asks for `")
+                    .text(T::META.name)
+                    .text(".")
+                    .text(P::PATH)
+                    .text("`, which is `#[field(")
+                    .text(word)
+                    .text(")]`: which documents match, or their order, would tell its value. Leave the parameter out; or leave out `")
+                    .text(word)
+                    .text("` of the field, which may be shown then"),
+            );
+        }
+    }
+    None
 }
 
 const fn asked(query: &str, parameter: &str) -> Message {

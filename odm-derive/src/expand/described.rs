@@ -1,0 +1,90 @@
+//! `Described`: which shape the JSON of a type has. A document has it by being one.
+
+use super::{Target, generics, new};
+use crate::ast::{Data, Style};
+use crate::attr::document::Document;
+use proc_macro2::TokenStream;
+use quote::quote;
+
+/// Of the `New…` struct, where it can be read.
+pub fn of_new(target: &Target, document: &Document, generics: &syn::Generics) -> TokenStream {
+    let reads = new::derives(document).any(|path| {
+        path.segments
+            .last()
+            .is_some_and(|segment| segment.ident == "Deserialize")
+    });
+    if !reads {
+        return TokenStream::new();
+    }
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (ident, name) = (target.new_ident(), target.new_ident().to_string());
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (_, ty_generics, _) = target.container.generics.split_for_impl();
+    let id = !target.container.roles.managed_id;
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Described for #ident #ty_generics #where_clause {
+            type Paths = <#this as #krate::Document>::Paths;
+            fn json_paths() -> Self::Paths {
+                <#this as #krate::Document>::paths()
+            }
+            fn described() -> #odm::Description {
+                #odm::Description::new::<#this>(#name, #id)
+            }
+        }
+    }
+}
+
+/// Of an embedded struct or enum that stands for itself. One around a single value is that value.
+pub fn of_embedded(target: &Target) -> TokenStream {
+    let (odm, this) = (&target.odm, &target.this);
+    let is_struct = match &target.container.data {
+        Data::Struct(Style::Named, _) => true,
+        Data::Enum(_) => false,
+        _ => return TokenStream::new(),
+    };
+    if target.container.serde.transparent {
+        return TokenStream::new();
+    }
+    let name = target.container.name();
+    let fields = target.container.all_fields();
+    let generics = generics::stored(target, &fields);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (paths, value) = if is_struct && !target.is_generic() {
+        (
+            quote!(&'static <#this as #odm::Nested>::Fields<#this, #odm::Root>),
+            quote!(<#this as #odm::Nested>::fields::<#this, #odm::Root>()),
+        )
+    } else {
+        (quote!(()), TokenStream::new())
+    };
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Described for #this #where_clause {
+            type Paths = #paths;
+            fn json_paths() -> Self::Paths {
+                #value
+            }
+            fn described() -> #odm::Description {
+                #odm::Description::embedded(#name, <#this as #odm::Value>::shape)
+            }
+        }
+    }
+}
+
+/// Of a projection: the fields of the document that it has.
+pub fn of_projection(target: &Target, of: &syn::Path, generics: &syn::Generics) -> TokenStream {
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let name = target.container.name();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #odm::Described for #this #where_clause {
+            type Paths = ();
+            fn json_paths() {}
+            fn described() -> #odm::Description {
+                #odm::Description::fields::<#of>(#name, <#this as #krate::Projection<#of>>::fields)
+            }
+        }
+    }
+}

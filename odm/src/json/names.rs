@@ -1,0 +1,189 @@
+//! What stands under a name of an object: the same question for stored documents and for JSON.
+
+use crate::bounds::named;
+use crate::model::shape::{Body, EnumShape, FieldMeta, ShapeFn, StructShape, Tagging, VariantMeta, inner};
+use crate::model::shape::{Bounds, Shape};
+use mongodb::bson::RawDocument;
+use serde_json::{Map, Value};
+
+/// Maximum depth of flattened structs within each other.
+const DEEPEST: u32 = 32;
+
+/// The name of a field in JSON: `_id` is `id`, where no other field has that name.
+pub(super) fn json_name(of: &StructShape, field: &FieldMeta) -> &'static str {
+    let is_taken = || of.fields.iter().any(|other| is_called(other, "id"));
+    if field.name == "_id" && !is_taken() {
+        "id"
+    } else {
+        field.name
+    }
+}
+
+fn is_called(field: &FieldMeta, name: &str) -> bool {
+    field.name == name || field.aliases.contains(&name)
+}
+
+/// What an object has besides the name that is asked for: which variant a flattened enum is, is said by other fields.
+pub(super) trait Object {
+    /// The text under a name.
+    fn text(&self, name: &str) -> Option<&str>;
+    /// Whether there is a value under a name.
+    fn has(&self, name: &str) -> bool;
+}
+
+impl Object for &RawDocument {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.get_str(name).ok()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        RawDocument::get(self, name).is_ok_and(|value| value.is_some())
+    }
+}
+
+impl Object for Map<String, Value> {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.contains_key(name)
+    }
+}
+
+/// What a name of an object stands for.
+#[derive(Clone, Copy)]
+pub(super) enum Slot {
+    /// A field of this struct.
+    Field(&'static StructShape, &'static FieldMeta),
+    /// The content of a variant.
+    Content(&'static Body),
+    /// The name of the variant.
+    Tag(&'static EnumShape),
+    /// An entry of a map that is flattened.
+    Entry(ShapeFn, Bounds, bool),
+    /// One of the fields that are not declared, which this field holds.
+    Extra(&'static FieldMeta),
+}
+
+/// What a name of a struct's object stands for. `None`: nothing that is declared.
+pub(super) fn in_struct(of: &'static StructShape, name: &str, object: &dyn Object) -> Option<Slot> {
+    declared(of, name, object, 0).or_else(|| rest(of, 0))
+}
+
+fn declared(of: &'static StructShape, name: &str, object: &dyn Object, depth: u32) -> Option<Slot> {
+    let own = |field: &&FieldMeta| {
+        !field.flatten && (is_called(field, name) || name == "id" && json_name(of, field) == name)
+    };
+    if let Some(field) = of.fields.iter().find(own) {
+        return Some(Slot::Field(of, field));
+    }
+    if depth >= DEEPEST {
+        return None;
+    }
+    let mut flattened = of.fields.iter().filter(|field| field.flatten);
+    flattened.find_map(|field| match inner((field.shape)()) {
+        Shape::Struct(of) => declared(of, name, object, depth + 1),
+        Shape::Enum(of) => declared_by_variant(of, name, object, depth + 1),
+        _ => None,
+    })
+}
+
+/// A flattened map takes what the others leave, and so does the field for undeclared fields.
+fn rest(of: &'static StructShape, depth: u32) -> Option<Slot> {
+    let mut flattened = of.fields.iter().filter(|field| field.flatten);
+    flattened.find_map(|field| {
+        if field.is_extra() {
+            return Some(Slot::Extra(field));
+        }
+        match flattened_map(field) {
+            Some(slot) => Some(slot),
+            None => match inner((field.shape)()) {
+                Shape::Struct(of) if depth < DEEPEST => rest(of, depth + 1),
+                _ => None,
+            },
+        }
+    })
+}
+
+/// The entries of a map in this field, with the bounds that are nearest to it.
+fn flattened_map(field: &'static FieldMeta) -> Option<Slot> {
+    let (mut shape, mut bounds) = ((field.shape)(), field.bounds);
+    for _ in 0..DEEPEST {
+        match shape {
+            Shape::Optional(some) => shape = some(),
+            Shape::Bounded(meta) => (shape, bounds) = ((meta.shape)(), meta.bounds),
+            Shape::Map(values) => return Some(Slot::Entry(values, bounds, field.json_text)),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// What a name of an enum's object stands for.
+pub(super) fn in_enum(of: &'static EnumShape, name: &str, object: &dyn Object) -> Option<Slot> {
+    declared_by_variant(of, name, object, 0).or_else(|| match of.tagging {
+        Tagging::Internal(tag) => match &object.text(tag).and_then(|text| named(of, text))?.body {
+            Body::Struct(of) => rest(of, 0),
+            Body::Newtype(field) => match inner((field.shape)()) {
+                Shape::Struct(of) => rest(of, 0),
+                _ => flattened_map(field),
+            },
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+fn declared_by_variant(of: &'static EnumShape, name: &str, object: &dyn Object, depth: u32) -> Option<Slot> {
+    match of.tagging {
+        Tagging::External => named(of, name).map(|variant| Slot::Content(&variant.body)),
+        Tagging::Internal(tag) | Tagging::Adjacent(tag, _) if tag == name => Some(Slot::Tag(of)),
+        Tagging::Internal(tag) => {
+            let variant = named(of, object.text(tag)?)?;
+            in_body(&variant.body, name, object, depth)
+        }
+        Tagging::Adjacent(tag, content) if content == name => {
+            let variant = named(of, object.text(tag)?)?;
+            Some(Slot::Content(&variant.body))
+        }
+        Tagging::Adjacent(..) => None,
+        Tagging::Untagged => {
+            let variant = of.variants.iter().find(|variant| is_whole(variant, object))?;
+            in_body(&variant.body, name, object, depth)
+        }
+    }
+}
+
+/// Of a variant whose fields stand beside its tag.
+fn in_body(of: &'static Body, name: &str, object: &dyn Object, depth: u32) -> Option<Slot> {
+    if depth >= DEEPEST {
+        return None;
+    }
+    match of {
+        Body::Struct(of) => declared(of, name, object, depth + 1),
+        Body::Newtype(field) => match inner((field.shape)()) {
+            Shape::Struct(of) => declared(of, name, object, depth + 1),
+            Shape::Enum(of) => declared_by_variant(of, name, object, depth + 1),
+            _ => None,
+        },
+        Body::Unit | Body::Tuple(_) => None,
+    }
+}
+
+/// Whether an object has all fields that a variant needs.
+fn is_whole(variant: &VariantMeta, object: &dyn Object) -> bool {
+    let has = |of: &StructShape| {
+        let mut needed = of.fields.iter().filter(|field| field.required && !field.flatten);
+        needed.all(|field| object.has(json_name(of, field)) || object.has(field.name))
+    };
+    match &variant.body {
+        Body::Struct(of) => has(of),
+        Body::Newtype(field) => match inner((field.shape)()) {
+            Shape::Struct(of) => has(of),
+            Shape::Enum(_) => true,
+            _ => false,
+        },
+        Body::Unit | Body::Tuple(_) => false,
+    }
+}

@@ -1,0 +1,101 @@
+//! What JSON is made of: the types that are documents of their own there, with the shapes of their values.
+
+use crate::Document;
+use crate::model::shape::{Shape, ShapeFn};
+
+/// A type with a JSON of its own, by its declared shape: a document, a struct or enum that derives `Embed`, a projection, and the
+/// `New…` struct of a document where it derives `Deserialize`.
+///
+/// ```
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// fn has_json<T: odm::types::Described>() {}
+/// has_json::<Person>();
+/// has_json::<Address>();
+/// has_json::<Named>();
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no JSON by a declared shape",
+    note = "documents have one, structs that derive `Embed`, projections, and lists of these",
+    note = "a `New…` struct has one where it can be read: `#[document(new(derive(Deserialize)))]`"
+)]
+pub trait Described {
+    /// The paths of its fields, by which a value is given beside the JSON.
+    #[doc(hidden)]
+    type Paths;
+    /// The paths.
+    #[doc(hidden)]
+    fn json_paths() -> Self::Paths;
+    /// Its shape.
+    #[doc(hidden)]
+    fn described() -> Description;
+}
+
+/// The shape of a type, and how much of it a value has.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// The name of the type.
+    pub name: &'static str,
+    /// The shape; of a projection and a `New…` struct that of the document.
+    pub shape: ShapeFn,
+    /// The fields that a value has.
+    pub part: Part,
+}
+
+/// The fields of a shape that a value has.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// All.
+    Whole,
+    /// Those that the application supplies to insert a document, with or without the `_id`.
+    New {
+        /// Whether the application supplies the `_id`.
+        id: bool,
+    },
+    /// Those with these stored names.
+    Fields(fn() -> Vec<&'static str>),
+}
+
+impl<T: Document> Described for T {
+    type Paths = T::Paths;
+
+    fn json_paths() -> T::Paths {
+        T::paths()
+    }
+
+    fn described() -> Description {
+        Description {
+            name: T::META.name,
+            shape: T::META.shape,
+            part: Part::Whole,
+        }
+    }
+}
+
+impl Description {
+    /// Of a struct or an enum that is embedded.
+    pub fn embedded(name: &'static str, shape: fn() -> Shape) -> Description {
+        Description {
+            name,
+            shape,
+            part: Part::Whole,
+        }
+    }
+
+    /// Of the struct that inserts a document.
+    pub fn new<T: Document>(name: &'static str, id: bool) -> Description {
+        Description {
+            name,
+            shape: T::META.shape,
+            part: Part::New { id },
+        }
+    }
+
+    /// Of some fields of a document.
+    pub fn fields<T: Document>(name: &'static str, fields: fn() -> Vec<&'static str>) -> Description {
+        Description {
+            name,
+            shape: T::META.shape,
+            part: Part::Fields(fields),
+        }
+    }
+}
