@@ -100,6 +100,7 @@ pages! {
     schema => "src/schema.md";
     errors => "src/errors.md";
     requests => "src/requests.md";
+    json => "src/json.md";
     user_input => "src/user-input.md";
     observability => "src/observability.md";
     servers => "src/servers.md";
