@@ -102,6 +102,7 @@ pages! {
     schema => "src/schema.md";
     errors => "src/errors.md";
     requests => "src/requests.md";
+    json => "src/json.md";
     patches => "src/patches.md";
     user_input => "src/user-input.md";
     observability => "src/observability.md";

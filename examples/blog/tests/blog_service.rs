@@ -839,7 +839,7 @@ fn each_mistake_has_its_answer() {
         let metrics = http.get("/metrics").await;
         let metrics = metrics.as_str().expect("text");
         assert!(
-            metrics.contains("odm_errors_total{kind=\"Invalid\"}"),
+            metrics.contains("odm_errors_total{kind=\"MissingReference\"}"),
             "{metrics}"
         );
         assert!(

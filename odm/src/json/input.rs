@@ -1,9 +1,9 @@
 //! JSON as stored values, by their shapes. All mistakes are collected, each with its place.
 
+use super::faults::{At, Faults, MOST};
 use super::names::{Slot, in_enum, in_struct, json_name};
 use super::opaque::{is_key, read, read_entry};
-use super::out::DEEPEST;
-use super::text::{self, SAFE};
+use super::text::{self, DEEPEST, SAFE};
 use crate::bounds::{named, rules, tightened};
 use crate::error::{BadValue, ValueProblem};
 use crate::model::described::{Description, Part};
@@ -15,55 +15,6 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{Binary, Bson, DateTime, Decimal128, Document, RawBsonRef, Regex, Timestamp, Uuid};
 use serde_json::{Map, Value};
-
-/// How many mistakes are collected: enough for a form, little enough for a log.
-const MOST: usize = 100;
-
-/// The place of a value; made a pointer only for a mistake.
-pub(super) enum At<'a> {
-    Root,
-    Name(&'a At<'a>, &'a str),
-    Item(&'a At<'a>, usize),
-}
-
-impl At<'_> {
-    fn pointer(&self) -> String {
-        match self {
-            At::Root => String::new(),
-            At::Name(parent, name) => {
-                let name = name.replace('~', "~0").replace('/', "~1");
-                format!("{}/{name}", parent.pointer())
-            }
-            At::Item(parent, index) => format!("{}/{index}", parent.pointer()),
-        }
-    }
-}
-
-/// The mistakes, in the order of the text.
-#[derive(Default)]
-pub(super) struct Faults(Vec<BadValue>);
-
-impl Faults {
-    pub(super) fn add<T>(
-        &mut self,
-        at: &At<'_>,
-        problem: ValueProblem,
-        rule: impl Into<String>,
-    ) -> Option<T> {
-        if self.0.len() < MOST {
-            self.0.push(BadValue::new(at.pointer(), problem, rule));
-        }
-        None
-    }
-
-    pub(super) fn into_values(self) -> Vec<BadValue> {
-        self.0
-    }
-
-    fn wrong<T>(&mut self, at: &At<'_>, expected: &str) -> Option<T> {
-        self.add(at, ValueProblem::WrongType, format!("must be {expected}"))
-    }
-}
 
 /// A value that the service gives beside the text: the stored name of its field, and what is stored.
 pub(super) type Given = (&'static str, Bson);
@@ -140,16 +91,6 @@ impl Top<'_> {
             .iter()
             .find(|(given, _)| *given == name)
             .map(|(_, value)| value)
-    }
-}
-
-/// A float that JSON has no number for.
-pub(super) fn special(text: &str) -> Option<f64> {
-    match text {
-        "NaN" => Some(f64::NAN),
-        "Infinity" => Some(f64::INFINITY),
-        "-Infinity" => Some(f64::NEG_INFINITY),
-        _ => None,
     }
 }
 
@@ -338,7 +279,7 @@ fn plain(shape: Shape, value: &Value, text: bool) -> Option<Bson> {
             Bson::Int64(Some(integer(value, text)?).filter(|n| (min..=max).contains(n))?)
         }
         (Shape::Double, Value::Number(n)) => Bson::Double(n.as_f64().filter(|n| n.is_finite())?),
-        (Shape::Double, Value::String(text)) => Bson::Double(special(text)?),
+        (Shape::Double, Value::String(text)) => Bson::Double(text::read_special(text)?),
         (Shape::Decimal, Value::String(text)) => Bson::Decimal128(text.parse::<Decimal128>().ok()?),
         (Shape::String, Value::String(text)) => Bson::String(text.clone()),
         (Shape::Char, Value::String(text)) => Bson::String(text.parse::<char>().ok()?.to_string()),
@@ -712,8 +653,8 @@ fn read_untagged(
     }
     match best {
         Some(best) => {
-            let left = MOST.saturating_sub(faults.0.len());
-            faults.0.extend(best.into_iter().take(left));
+            let left = MOST.saturating_sub(faults.len());
+            faults.extend(best.into_iter().take(left));
             None
         }
         None => faults.wrong(at, &expected_variant(of)),

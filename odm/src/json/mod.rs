@@ -18,6 +18,7 @@
 //! # Ok::<(), odm::Error>(())
 //! ```
 
+mod faults;
 mod input;
 mod names;
 #[cfg(feature = "schemars")]

@@ -2,7 +2,7 @@
 //!
 //! On the way in, a key that begins with `$` is the type of a value or refused, so that no text of a client becomes an operator.
 
-use super::input::{At, Faults};
+use super::faults::{At, Faults};
 use super::text::{self, SAFE};
 use crate::error::ValueProblem;
 use crate::model::shape::Bounds;
@@ -54,7 +54,7 @@ impl Serialize for Opaque<'_> {
             }
             RawBsonRef::Int64(value) => typed(serializer, "$numberLong", &value.to_string()),
             RawBsonRef::Double(value) if value.is_finite() => serializer.serialize_f64(value),
-            RawBsonRef::Double(value) => typed(serializer, "$numberDouble", &super::out::special(value)),
+            RawBsonRef::Double(value) => typed(serializer, "$numberDouble", &text::special(value)),
             RawBsonRef::Decimal128(value) => typed(serializer, "$numberDecimal", &value.to_string()),
             RawBsonRef::ObjectId(value) => typed(serializer, "$oid", &value.to_hex()),
             RawBsonRef::DateTime(value) => typed(serializer, "$date", &text::date(value)),
@@ -189,7 +189,7 @@ fn typed_value(fields: &Map<String, Value>) -> Option<Bson> {
         "$date" => Bson::DateTime(text::read_date(text?)?),
         "$numberInt" => Bson::Int32(text?.parse().ok()?),
         "$numberLong" => Bson::Int64(text::read_integer(text?)?),
-        "$numberDouble" => Bson::Double(super::input::special(text?).or_else(|| text?.parse().ok())?),
+        "$numberDouble" => Bson::Double(text::read_special(text?).or_else(|| text?.parse().ok())?),
         "$numberDecimal" => Bson::Decimal128(text?.parse::<Decimal128>().ok()?),
         "$uuid" => Bson::from(mongodb::bson::Uuid::parse_str(text?).ok()?),
         "$timestamp" => {

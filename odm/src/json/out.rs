@@ -2,16 +2,13 @@
 
 use super::names::{Slot, in_enum, in_struct, json_name};
 use super::opaque::Opaque;
-use super::text::{self, SAFE};
+use super::text::{self, DEEPEST, SAFE};
 use crate::bounds::{may_be, named};
 use crate::model::shape::{Body, EnumShape, FieldMeta, Shape, ShapeFn, Tagging};
 use crate::own_fields::is_own;
 use mongodb::bson::{RawArray, RawBsonRef, RawDocument, Uuid};
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
-
-/// Maximum number of shapes around a value: more is a type that holds nothing but itself.
-pub(super) const DEEPEST: u32 = 400;
 
 /// A value, with what its field says of it.
 #[derive(Clone, Copy)]
@@ -48,17 +45,6 @@ impl<'a> Node<'a> {
     }
 }
 
-/// What JSON has no number for.
-pub(super) fn special(value: f64) -> &'static str {
-    if value.is_nan() {
-        "NaN"
-    } else if value > 0.0 {
-        "Infinity"
-    } else {
-        "-Infinity"
-    }
-}
-
 impl Serialize for Node<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.depth > DEEPEST {
@@ -83,7 +69,7 @@ impl Serialize for Node<'_> {
             (Shape::Double, RawBsonRef::Double(value)) if value.is_finite() => {
                 serializer.serialize_f64(value)
             }
-            (Shape::Double, RawBsonRef::Double(value)) => serializer.serialize_str(special(value)),
+            (Shape::Double, RawBsonRef::Double(value)) => serializer.serialize_str(text::special(value)),
             (Shape::Decimal, RawBsonRef::Decimal128(value)) => serializer.collect_str(&value),
             (Shape::String | Shape::Char, RawBsonRef::String(value)) => serializer.serialize_str(value),
             (Shape::ObjectId, RawBsonRef::ObjectId(value)) => serializer.serialize_str(&value.to_hex()),

@@ -7,6 +7,9 @@ use mongodb::bson::DateTime;
 /// The greatest integer that JavaScript does not round: 2⁵³ - 1.
 pub(super) const SAFE: i64 = 9_007_199_254_740_991;
 
+/// Maximum number of shapes around a value: more is a type that holds nothing but itself.
+pub(super) const DEEPEST: u32 = 400;
+
 const DAY: i64 = 86_400_000;
 
 /// RFC 3339 in UTC with milliseconds. Years before 0 and after 9999 have a sign and six digits, as in JavaScript.
@@ -116,6 +119,27 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     let month = if month > 2 { month - 3 } else { month + 9 };
     let of_year = (153 * month + 2) / 5 + day - 1;
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// What JSON has no number for.
+pub(super) fn special(value: f64) -> &'static str {
+    if value.is_nan() {
+        "NaN"
+    } else if value > 0.0 {
+        "Infinity"
+    } else {
+        "-Infinity"
+    }
+}
+
+/// The same read.
+pub(super) fn read_special(text: &str) -> Option<f64> {
+    match text {
+        "NaN" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
 }
 
 /// A whole number in digits, as one is written: no sign but a minus, no zero before it.
