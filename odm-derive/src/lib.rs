@@ -16,6 +16,7 @@ mod check;
 mod ctxt;
 mod expand;
 mod fallback;
+mod pattern;
 mod receiver;
 mod ty;
 

@@ -751,6 +751,10 @@ pub mod __private {
     pub mod native {
         pub use crate::model::native::{Lacking, Present, Stored, at};
     }
+    pub mod values {
+        pub use crate::bounds::verdict;
+        pub use crate::model::value_rules::*;
+    }
     pub mod numbered {
         pub use crate::model::numbered::*;
     }

@@ -17,6 +17,7 @@ pub mod keys;
 pub mod projection;
 pub mod reference;
 pub mod request;
+pub mod rules;
 pub mod serde;
 
 /// A value with the place where it was written.

@@ -22,6 +22,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     flattened_has_names(cx, container, field);
     embed_numbers(cx, container, field);
     ranges_are_in_order(cx, container, field);
+    super::value_rules::of_field(cx, container, field);
     stored_has_a_default(cx, container, field);
     default_is_serdes(cx, container, field);
     only_an_id_is_generated(cx, container, field);
@@ -36,6 +37,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
 
 /// The rules of an `_id`, which has others of its own.
 pub fn of_id(cx: &Ctxt, container: &Container, field: &Field) {
+    super::value_rules::of_field(cx, container, field);
     ranges_are_in_order(cx, container, field);
     if field.serde.with.is_none() {
         custom_form_is_declared(cx, container, field);

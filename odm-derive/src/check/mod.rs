@@ -12,6 +12,7 @@ mod reference;
 pub mod request;
 mod rules;
 mod union;
+mod value_rules;
 
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::copy::Copy;

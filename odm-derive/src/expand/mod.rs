@@ -18,6 +18,7 @@ pub mod paths;
 pub mod projection;
 pub mod reference;
 pub mod request;
+pub mod rules;
 mod target;
 pub mod targets;
 pub mod union;

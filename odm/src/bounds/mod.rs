@@ -12,6 +12,7 @@ mod quick;
 mod shapes;
 #[cfg(test)]
 mod tests;
+mod value_rules;
 mod walk;
 
 use crate::model::document::DocumentMeta;
@@ -21,6 +22,7 @@ use crate::{Error, Result, Rule, Violation};
 use at::{At, Owned, key_rule};
 use mongodb::bson::{RawBsonRef, RawDocument};
 use shapes::MAX_WRAPPERS;
+pub(crate) use value_rules::broken;
 pub(crate) use walk::MOST;
 use walk::Walk;
 
@@ -51,6 +53,19 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
         violations,
         source: None,
     })
+}
+
+/// The verdict on a document that is not sent.
+///
+/// # Errors
+/// [`Error::Invalid`] where a write of it would be refused, [`Error::Encode`] where serde refuses it.
+#[doc(hidden)]
+pub fn verdict<T: crate::Document>(document: &T) -> Result<()> {
+    let raw = mongodb::bson::serialize_to_raw_document_buf(document).map_err(|source| Error::Encode {
+        field: T::META.name.to_owned(),
+        source: Box::new(source),
+    })?;
+    self::document(T::META, &raw)
 }
 
 /// The violations of a whole document.

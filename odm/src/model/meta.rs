@@ -8,6 +8,7 @@
 use crate::error::violation::Number;
 use crate::model::bucket::BucketMeta;
 use crate::model::options::{CollationMeta, Expiry, IndexKey, IndexMeta, Validation};
+use crate::model::value_rules::ValueRules;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, error::Result as BsonResult};
 use std::any::Any;
@@ -102,6 +103,10 @@ pub struct Bounds {
     pub depth: Option<u32>,
     /// Not looked into: `#[field(opaque)]`.
     pub opaque: bool,
+    /// Whether no item of an array may equal another one: `#[field(unique_items)]`.
+    pub unique_items: bool,
+    /// The other rules of its values; of an array, of each of its items.
+    pub rules: Option<&'static ValueRules>,
 }
 
 impl Bounds {
@@ -115,6 +120,8 @@ impl Bounds {
         max: None,
         depth: None,
         opaque: false,
+        unique_items: false,
+        rules: None,
     };
 }
 

@@ -28,4 +28,5 @@ pub(crate) mod sum;
 pub(crate) mod tree;
 pub(crate) mod types;
 pub(crate) mod value;
+pub(crate) mod value_rules;
 pub(crate) mod visit;

@@ -2,6 +2,7 @@
 
 use crate::model::path::{Codec, Item, MayBeMissing, Path, PlainItems, Single, StoredByType, Writable};
 use crate::model::value::{Array, List, Numeric, Removable};
+use crate::model::value_rules;
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
 use crate::query::equal::Place;
@@ -111,6 +112,7 @@ pub trait Change<R: Rooted>: Sized {
         field: impl FnOnce(R::Paths) -> Path<R, V, P, C>,
     ) -> Self {
         field(R::rooted());
+        self.changes().can_be_checked("current_date", P::PATH, P::FIELD);
         self.changes()
             .put("$currentDate", P::PATH, Bson::Boolean(true), never);
         self.changes().without_aliases(P::PATH, P::FIELD);
@@ -290,7 +292,7 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Appends an item: `$push`. To a set it is [`add_to_set`](Change::add_to_set). The update's own filter refuses a push onto
+    /// Appends an item: `$push`. To a set, and to an array with `unique_items`, it is [`add_to_set`](Change::add_to_set). The update's own filter refuses a push onto
     /// a full array, also with concurrent pushes ([`Error::ArrayFull`](crate::Error::ArrayFull)).
     ///
     /// ```no_run
@@ -327,7 +329,7 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
-        if A::SET {
+        if A::SET || P::FIELD.is_some_and(value_rules::has_unique_items) {
             changes.add_items(P::PATH, P::FIELD, values)
         } else {
             changes.room(P::PATH, P::FIELD, &values, false);
@@ -363,7 +365,8 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
-        changes.place(P::PATH, P::FIELD, A::SET, (values, place(Placed::new())));
+        let is_set = A::SET || P::FIELD.is_some_and(value_rules::has_unique_items);
+        changes.place(P::PATH, P::FIELD, is_set, (values, place(Placed::new())));
         self
     }
 

@@ -2,9 +2,10 @@
 
 use crate::model::compare::{approximate, bson, order_of};
 use crate::model::shape::{self, FieldMeta, MOST_WRAPPERS, Number, Shape};
+use crate::model::value_rules::{self, ValueRules};
 use crate::plan::operators::range::Range;
 use crate::{Error, Rule, Violation};
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::cmp::Ordering;
 
 /// The name of the operator among those of an update. MongoDB has none for it: the update is sent as a pipeline.
@@ -20,6 +21,7 @@ pub(crate) struct Computed {
     max: Option<Number>,
     /// Whether the field takes `null`.
     null: bool,
+    rules: Vec<&'static ValueRules>,
     /// Whether no bound is declared: the range is that of the type.
     pub(crate) is_of_type: bool,
 }
@@ -30,7 +32,10 @@ impl Computed {
         let range = field.map(Range::of).unwrap_or_default();
         let (min, max) = range.ends();
         let null = field.is_none_or(|field| shape::may_be_null(shape::of_field(field)));
-        if null && min.is_none() && max.is_none() {
+        let rules = field
+            .map(|field| value_rules::of_field(field, false))
+            .unwrap_or_default();
+        if null && min.is_none() && max.is_none() && rules.is_empty() {
             return None;
         }
         Some(Computed {
@@ -39,7 +44,8 @@ impl Computed {
             min,
             max,
             null,
-            is_of_type: range.is_of_type(),
+            is_of_type: range.is_of_type() && rules.is_empty(),
+            rules,
         })
     }
 
@@ -53,11 +59,37 @@ impl Computed {
         if self.min.is_none() {
             all.push(doc! { "$gt": [&self.value, Bson::Null] });
         }
+        all.extend(self.rules.iter().flat_map(|rules| self.keeps(rules)));
         let mut condition = doc! { "$and": all };
         if self.null {
             condition = doc! { "$or": [{ "$lte": [&self.value, Bson::Null] }, condition] };
         }
         doc! { "$expr": condition }
+    }
+
+    /// The conditions that the result keeps these rules.
+    fn keeps(&self, rules: &ValueRules) -> Vec<Document> {
+        let mut all = Vec::new();
+        if let Some(pattern) = rules.regex() {
+            let is_match = doc! { "$regexMatch": { "input": &self.value, "regex": pattern.whole() } };
+            // Of another type the match would be an error.
+            let is_text = doc! { "$eq": [{ "$type": &self.value }, "string"] };
+            all.push(doc! { "$cond": [is_text, is_match, false] });
+        }
+        if !rules.one_of.is_empty() {
+            let values: Vec<Document> = rules
+                .values()
+                .into_iter()
+                .map(|value| doc! { "$literal": value })
+                .collect();
+            all.push(doc! { "$in": [&self.value, values] });
+        }
+        if let Some(factor) = rules.multiple_of {
+            let is_number = doc! { "$isNumber": &self.value };
+            let rest = doc! { "$eq": [{ "$mod": [&self.value, factor] }, 0] };
+            all.push(doc! { "$cond": [is_number, rest, false] });
+        }
+        all
     }
 
     /// Why the field does not take this result, if it does not.
@@ -81,7 +113,16 @@ impl Computed {
         let is_nan = approximate(result).is_some_and(f64::is_nan);
         let any = self.max.map(Rule::Max).or(self.min.map(Rule::Min));
         let beyond = max.map(Rule::Max).or(min.map(Rule::Min));
-        let rule = beyond.or_else(|| any.filter(|_| is_nan))?;
+        let rule = beyond.or_else(|| any.filter(|_| is_nan));
+        let raw = || RawDocumentBuf::try_from(&doc! { "v": result }).ok();
+        let breaks = || {
+            let raw = raw()?;
+            let value = raw.get("v").ok()??;
+            self.rules
+                .iter()
+                .find_map(|rules| crate::bounds::broken(rules, value))
+        };
+        let rule = rule.or_else(breaks)?;
         let violation = Violation::new(self.name.as_str(), rule, Some(result.clone()));
         Some(Error::Invalid {
             collection: collection.to_owned(),
@@ -121,6 +162,7 @@ mod tests {
             min: min.map(Number::Int),
             max: Some(Number::Int(10)),
             null,
+            rules: Vec::new(),
             is_of_type: false,
         }
     }

@@ -3,6 +3,7 @@
 use crate::error::{Rule, Violation};
 use crate::model::document::DocumentMeta;
 use crate::model::shape::{Bounds, Number, Shape};
+use crate::model::value_rules::Pattern;
 use mongodb::bson::{Bson, Document};
 
 /// How many violations are read.
@@ -133,6 +134,17 @@ impl Reader<'_> {
                 let types = ["int", "long"].map(str::to_owned);
                 self.add(path, Rule::Type(types.to_vec()), value);
             }
+            "multipleOf" => {
+                if let Some(n) = bound.and_then(count).and_then(|n| i64::try_from(n).ok()) {
+                    self.add(path, Rule::MultipleOf(n), value);
+                }
+            }
+            "pattern" => {
+                if let Some(text) = bound.and_then(Bson::as_str).and_then(Pattern::of_whole) {
+                    self.add(path, Rule::Pattern(text.to_owned()), value);
+                }
+            }
+            "uniqueItems" => self.add(path, Rule::UniqueItems, rule.get("duplicatedValue")),
             "enum" => {
                 if let Some(Bson::Array(values)) = bound {
                     self.add(path, Rule::OneOf(values.clone()), value);
