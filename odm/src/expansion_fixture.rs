@@ -332,6 +332,7 @@ impl crate::Document for Person {
         bucket: None,
         extra: || false,
         hooks: &[],
+        checks: &[],
     };
     fn paths() -> PersonFields {
         PersonFields {

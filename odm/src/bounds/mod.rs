@@ -5,6 +5,7 @@
 //! collected, so that a form can show them together.
 
 mod at;
+mod checks;
 mod number;
 mod parts;
 mod plan;
@@ -39,12 +40,14 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
         });
     }
     let shape = (meta.shape)();
-    if let Shape::Struct(shape) = shape
-        && quick::document(shape, doc)
-    {
-        return Ok(());
+    let mut violations = match shape {
+        Shape::Struct(shape) if quick::document(shape, doc) => Vec::new(),
+        shape => violations(shape, doc),
+    };
+    // A value that can't be right is not compared with others.
+    if violations.is_empty() && !meta.checks.is_empty() {
+        violations = checks::broken(meta.checks, doc);
     }
-    let violations = violations(shape, doc);
     if violations.is_empty() {
         return Ok(());
     }

@@ -42,6 +42,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         bucket: None,
         extra: || false,
         hooks: &[],
+        checks: &[],
     }
 }
 

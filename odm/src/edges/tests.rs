@@ -98,6 +98,7 @@ macro_rules! document {
             bucket: None,
             extra: || false,
             hooks: &[],
+            checks: &[],
         };
     };
 }

@@ -92,6 +92,7 @@ pub(crate) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         bucket: None,
         extra: || false,
         hooks: &[],
+        checks: &[],
     }
 }
 

@@ -192,7 +192,7 @@ pub struct FieldMeta {
     pub stored: bool,
     /// Whether a struct in its value shows the fields that it does not declare: `#[field(extra)]`.
     pub shows_more: bool,
-    /// Whether less may be stored than its value holds, such as a date to the millisecond.
+    /// Whether another value may be stored than it holds, such as a date to the millisecond or a normalized string.
     pub cut: bool,
 }
 
@@ -548,6 +548,44 @@ pub struct DocumentMeta {
     pub extra: fn() -> bool,
     /// The functions that its writes call: `#[document(before_write = f, after_write = g)]`.
     pub hooks: &'static [HookMeta],
+    /// The rules for a whole document: `#[document(check = |d| …)]`, `#[document(check_with = f)]`.
+    pub checks: &'static [CheckMeta],
+}
+
+/// A rule for a whole document.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckMeta {
+    /// The comparison or the path of the function, as it was written.
+    pub text: &'static str,
+    /// What has to hold.
+    pub rule: CheckRule,
+}
+
+/// The two kinds of such rules.
+#[derive(Clone, Copy, Debug)]
+pub enum CheckRule {
+    /// A condition that compares fields, which the server evaluates too.
+    Compare(fn() -> crate::Result<RawDocumentBuf>),
+    /// Decodes the document and calls a function of the application; its message where the document is not valid.
+    Function(for<'d> fn(&'d RawDocument) -> Option<String>),
+}
+
+impl CheckMeta {
+    /// The comparison as an expression of the server's; `None` for a function, and for a condition that is no comparison of fields.
+    pub(crate) fn expression(&self) -> Option<Bson> {
+        match self.rule {
+            CheckRule::Compare(condition) => {
+                let condition = Document::try_from(condition().ok()?).ok()?;
+                crate::model::condition::expression(&condition)
+            }
+            CheckRule::Function(_) => None,
+        }
+    }
+
+    /// The message where a comparison does not hold.
+    pub(crate) fn message(&self) -> String {
+        format!("must satisfy `{}`", self.text)
+    }
 }
 
 /// A function that the writes of a document call.

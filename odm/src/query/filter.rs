@@ -4,6 +4,7 @@
 
 use crate::model::copy::Entry;
 use crate::model::geo::{Area, Geometry, Located, Meters, Point};
+use crate::model::normalize;
 use crate::model::path::{Codec, Each, Holds, Item, Path, PlainItems, Root, Step, StoredByType};
 use crate::model::reference::{Wrapped, Wraps};
 use crate::model::value::{List, Ordered, Text, Value, Whole};
@@ -172,7 +173,14 @@ impl<R> Filter<R> {
     }
 
     /// On the value of a field as a reader sees it, or of items of its array: where it is missing, its default.
-    pub(crate) fn of_field<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
+    pub(crate) fn of_field<P: Step>(
+        operator: &'static str,
+        mut value: Result<Bson>,
+        item: bool,
+    ) -> Filter<R> {
+        if let (Some(field), Ok(value)) = (P::FIELD.filter(|field| field.cut), &mut value) {
+            normalize::operand(field, item || P::ITEM, operator, value);
+        }
         let seen = value.as_ref().ok();
         let seen = seen.and_then(|value| Seen::of(P::WAY, Asked::Operator(operator, value)));
         Filter::of_value::<P>(operator, value, item).seen(P::PATH, seen)

@@ -1,6 +1,8 @@
 //! The methods that describe changes: one for each of MongoDB's update operators.
 
+use crate::model::normalize;
 use crate::model::path::{Codec, Item, MayBeMissing, Path, PlainItems, Single, StoredByType, Writable};
+use crate::model::shape::FieldMeta;
 use crate::model::value::{Array, List, Numeric, Removable};
 use crate::model::value_rules;
 use crate::plan::operators::push::Placed;
@@ -431,7 +433,7 @@ pub trait Change<R: Rooted>: Sized {
         let mut values = Vec::new();
         for item in items {
             if let Some(value) = changes.value(encode_bson::<A::Item, Item>(P::PATH, item)) {
-                values.push(value);
+                values.push(normalized(P::FIELD, value));
             }
         }
         changes.needs_value(P::PATH, P::FIELD);
@@ -611,6 +613,7 @@ pub trait Change<R: Rooted>: Sized {
         let changes = self.changes();
         let name = format!("e{}", changes.next_identifier());
         let old = changes.value(encode_bson::<A::Item, Item>(P::PATH, old));
+        let old = old.map(|old| normalized(P::FIELD, old));
         let new = changes.checked(
             P::PATH,
             P::FIELD,
@@ -743,6 +746,14 @@ pub trait Change<R: Rooted>: Sized {
         }
         self
     }
+}
+
+/// An item as the array stores it.
+fn normalized(field: Option<&'static FieldMeta>, mut item: Bson) -> Bson {
+    if let Some(field) = field.filter(|field| field.cut) {
+        normalize::value(field, true, &mut item);
+    }
+    item
 }
 
 /// Whether another condition can stand beside it: what is said of items themselves can't be joined.

@@ -1,6 +1,8 @@
 //! Fields that the server computes from the stored document.
 
 use crate::model::compare::{approximate, bson, order_of};
+use crate::model::condition;
+use crate::model::meta::CheckMeta;
 use crate::model::shape::{self, FieldMeta, MOST_WRAPPERS, Number, Shape};
 use crate::model::value_rules::{self, ValueRules};
 use crate::plan::operators::range::Range;
@@ -22,6 +24,8 @@ pub(crate) struct Computed {
     /// Whether the field takes `null`.
     null: bool,
     rules: Vec<&'static ValueRules>,
+    /// The comparison of fields that the value is the result of, where it is no value of a field.
+    check: Option<&'static CheckMeta>,
     /// Whether no bound is declared: the range is that of the type.
     pub(crate) is_of_type: bool,
 }
@@ -46,11 +50,43 @@ impl Computed {
             null,
             is_of_type: range.is_of_type() && rules.is_empty(),
             rules,
+            check: None,
+        })
+    }
+
+    /// That a comparison of fields holds after the change; `None` where the change leaves it as it is, and where only the
+    /// validator can say.
+    pub(crate) fn checked(check: &'static CheckMeta, operators: &Document) -> Option<Computed> {
+        let expression = check.expression()?;
+        let mut fields = Vec::new();
+        condition::fields(&expression, &mut fields);
+        let mut changes: Vec<(String, Bson)> = Vec::new();
+        for field in fields {
+            let changed = condition::changed(operators, COMPUTE, &field).ok()?;
+            changes.extend(changed.map(|changed| (field, changed)));
+        }
+        let name = changes.first()?.0.clone();
+        let changed = |field: &str| {
+            let change = changes.iter().find(|(name, _)| name == field);
+            change.map(|(_, new)| new.clone())
+        };
+        Some(Computed {
+            name,
+            value: condition::with(&expression, &changed),
+            min: None,
+            max: None,
+            null: false,
+            rules: Vec::new(),
+            check: Some(check),
+            is_of_type: false,
         })
     }
 
     /// The condition that the result is one that the field takes.
     pub(crate) fn condition(&self) -> Document {
+        if self.check.is_some() {
+            return doc! { "$expr": &self.value };
+        }
         let beside = |operator: &str, end: Number| doc! { operator: [&self.value, bson(end)] };
         let mut all: Vec<Document> = Vec::new();
         all.extend(self.min.map(|min| beside("$gte", min)));
@@ -99,6 +135,15 @@ impl Computed {
         id: &Bson,
         result: Option<&Bson>,
     ) -> Option<Error> {
+        if let Some(check) = self.check {
+            let holds = result.is_some_and(|result| *result != Bson::Null && *result != Bson::Boolean(false));
+            let violation = Violation::new("", Rule::Check(check.message()), None);
+            return (!holds).then(|| Error::Invalid {
+                collection: collection.to_owned(),
+                violations: vec![violation.stored_in(id)],
+                source: None,
+            });
+        }
         let Some(result) = result.filter(|result| **result != Bson::Null) else {
             return (!self.null).then(|| Error::IsNull {
                 collection,
@@ -163,6 +208,7 @@ mod tests {
             max: Some(Number::Int(10)),
             null,
             rules: Vec::new(),
+            check: None,
             is_of_type: false,
         }
     }

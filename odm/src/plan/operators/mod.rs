@@ -7,7 +7,7 @@ use crate::model::path::{Codec, Item, Path, Root};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::{Array, Value};
 use crate::model::value_rules::{self, ValueRules};
-use crate::model::{default, shape};
+use crate::model::{default, normalize, shape};
 use crate::plan::operators::computed::{COMPUTE, Computed};
 use crate::plan::operators::guard::Added;
 use crate::plan::operators::names::{joined, joined_names};
@@ -556,7 +556,18 @@ impl<R> Changes<R> {
         value: Result<Stored>,
         kind: Part,
     ) -> Option<Bson> {
-        let value = self.value(value)?;
+        let mut value = self.value(value)?;
+        if let Some(field) = field.filter(|field| field.cut) {
+            let of_item = matches!(kind, Part::Item);
+            let normalized = value.bson().and_then(|mut bson| {
+                normalize::value(field, of_item, &mut bson);
+                Stored::of_bson(bson)
+            });
+            value = self.value(normalized.map_err(|source| Error::Encode {
+                field: path.to_owned(),
+                source: Box::new(source),
+            }))?;
+        }
         let read = value.raw().and_then(|raw| {
             if let (Some(field), Some(raw)) = (field, raw) {
                 let level = match path {
@@ -1414,6 +1425,14 @@ impl Changes<()> {
                 return Err(Error::Query { collection, message });
             }
             self.put(operator, field.name, value, never);
+        }
+        // The server takes no expression in the condition of an upsert: there its validator says.
+        if !upsert {
+            for check in meta.checks {
+                let guard = Computed::checked(check, &self.operators);
+                self.guards
+                    .extend(guard.map(|guard| Guard::Computed(Box::new(guard))));
+            }
         }
         let mut inserted = match self.inserted.take() {
             Some(document) => self.put_inserted(meta, &document)?,

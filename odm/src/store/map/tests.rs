@@ -76,6 +76,7 @@ const META: &DocumentMeta = &DocumentMeta {
     bucket: None,
     extra: || false,
     hooks: &[],
+    checks: &[],
 };
 
 /// Maps a write error as it stands in a reply.
