@@ -753,6 +753,7 @@ pub mod __private {
     }
     pub mod values {
         pub use crate::bounds::verdict;
+        pub use crate::model::meta::{CheckMeta, CheckRule};
         pub use crate::model::value_rules::*;
     }
     pub mod numbered {
@@ -774,7 +775,7 @@ pub mod __private {
     };
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;
-    pub use crate::query::filter::{Element, Filter, children_filter, partial_filter};
+    pub use crate::query::filter::{Element, Filter, check_filter, children_filter, partial_filter};
     pub use crate::query::join::Hop;
     pub use crate::query::join::Load;
     pub use crate::query::join::LoadById;

@@ -72,6 +72,8 @@ pub static DOCUMENT: Attribute = Attribute::new(
             "after_write",
             &["after_write = function", "after_write(in_transaction) = function"],
         ),
+        key("check", &["check = |d| …"]),
+        key("check_with", &["check_with = function"]),
         DERIVE,
         key("new", &["new(derive(…))"]),
         key("builder", &["builder"]),

@@ -18,6 +18,16 @@ pub fn of_field(cx: &Ctxt, container: &Container, field: &Field) {
             ),
         );
     }
+    if let Some(normalize) = rules.normalize.as_ref().filter(|_| field.name == "_id") {
+        error(
+            cx,
+            normalize.span,
+            format!(
+                "`{label}` is an id, which `get` and references name as it is given, and `normalize` would store another one. Normalize \
+                 it where it is made, and demand its form by `pattern`"
+            ),
+        );
+    }
     if let Some(factor) = &rules.multiple_of
         && factor
             .known()

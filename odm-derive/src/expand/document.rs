@@ -285,6 +285,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
         None => quote!(::core::option::Option::None),
     };
     let hooks = hooks(target, &document.hooks);
+    let checks = super::rules::of_document(target, document);
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
         quote!(#size #references)
@@ -311,6 +312,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
             bucket: #bucket,
             extra: || const { #odm::check::shows_more(<#this as #odm::Fielded>::FIELDS) },
             hooks: &[#(#hooks),*],
+            checks: &[#(#checks),*],
         }
     }}
 }

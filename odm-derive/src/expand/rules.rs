@@ -95,6 +95,37 @@ fn item(target: &Target, field: &Field) -> TokenStream {
     }
 }
 
+/// The rules for a whole document.
+pub fn of_document<'a>(
+    target: &'a Target,
+    document: &'a crate::attr::document::Document,
+) -> impl Iterator<Item = TokenStream> + use<'a> {
+    let (odm, this) = (&target.odm, &target.this);
+    let compared = document.checks.iter().map(move |closure| {
+        let text = ty::text(&closure.body);
+        let condition = quote_spanned!(closure.span()=> #odm::check_filter::<#this, _>(#closure));
+        quote! {
+            #odm::values::CheckMeta {
+                text: #text,
+                rule: #odm::values::CheckRule::Compare(|| #condition),
+            }
+        }
+    });
+    let function = document.check_with.iter().map(move |function| {
+        let text = ty::text(function);
+        let call = quote_spanned!(function.span()=> #function(document));
+        quote! {
+            #odm::values::CheckMeta {
+                text: #text,
+                rule: #odm::values::CheckRule::Function(|stored| {
+                    #odm::values::whole_document::<#this, _>(stored, |document| #call)
+                }),
+            }
+        }
+    });
+    compared.chain(function)
+}
+
 /// The assertions about the type, which give a message where it takes no such rule.
 pub fn asserts(target: &Target, field: &Field) -> TokenStream {
     let (odm, rules) = (&target.odm, &field.field.rules);

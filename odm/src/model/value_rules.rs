@@ -3,7 +3,7 @@
 
 use crate::model::shape::{self, FieldMeta, Shape};
 use crate::model::value::Value;
-use mongodb::bson::{self, Bson, Document, RawBsonRef, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use regex_lite::Regex;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -184,6 +184,15 @@ pub fn plain<T: DeserializeOwned, E: fmt::Display>(
     }
     let alone: Alone<T> = bson::deserialize_from_slice(alone(stored)?.as_bytes()).ok()?;
     check(&alone.v).err().map(|message| message.to_string())
+}
+
+/// Calls a function of the application with a whole document.
+pub fn whole_document<T: DeserializeOwned, E: fmt::Display>(
+    stored: &RawDocument,
+    check: impl FnOnce(&T) -> Result<(), E>,
+) -> Option<String> {
+    let document: T = bson::deserialize_from_slice(stored.as_bytes()).ok()?;
+    check(&document).err().map(|message| message.to_string())
 }
 
 /// The same of a type with `#[serde(with = "odm::native")]`.

@@ -312,6 +312,14 @@ pub fn partial_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
     )
 }
 
+/// A comparison of fields that every document satisfies, as generated code gives it.
+#[doc(hidden)]
+pub fn check_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
+    filter: F,
+) -> Result<mongodb::bson::RawDocumentBuf> {
+    raw_filter::<T>("check", filter(T::paths()))
+}
+
 /// The condition on the children that a subset or a computed field is derived of, as generated code gives it.
 #[doc(hidden)]
 pub fn children_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(

@@ -248,3 +248,509 @@ fn the_verdict_of_the_library_is_that_of_the_server() {
         }
     });
 }
+
+#[odm_tests::test]
+fn a_value_that_breaks_a_rule_is_refused_before_the_network() {
+    with_db(async |t| {
+        let odm = samples(&t).await;
+        let samples = odm.collection::<Sample>();
+        let ada = Sample {
+            id: 1,
+            slug: Some("a-b".to_owned()),
+            cents: Some(50),
+            tags: Some(vec!["a".to_owned()]),
+            lines: Some(vec![Line {
+                sku: "AB-1".to_owned(),
+                bottles: 6,
+            }]),
+            ..Sample::default()
+        };
+        samples.save(&ada).await.unwrap();
+        t.commands.clear();
+        let broken = |error: Error| rules(error).remove(0);
+        let slug = Rule::Pattern("[a-z]+(?:-[a-z0-9]+)*".to_owned());
+        let error = samples
+            .update(&1)
+            .set(|s| s.slug, "A".to_owned())
+            .await
+            .unwrap_err();
+        assert_eq!(
+            error.to_string().contains("`slug` must be a match of `[a-z]+"),
+            true,
+            "{error}"
+        );
+        assert_eq!(broken(error), ("slug".to_owned(), slug));
+        let error = samples.update(&1).inc(|s| s.cents, 30).await.unwrap_err();
+        assert_eq!(broken(error), ("cents".to_owned(), Rule::MultipleOf(25)));
+        let error = samples
+            .update(&1)
+            .push(|s| s.tags, "B".to_owned())
+            .await
+            .unwrap_err();
+        assert_eq!(broken(error).1, Rule::Pattern("[a-z]*".to_owned()));
+        let line = |sku: &str, bottles| Line {
+            sku: sku.to_owned(),
+            bottles,
+        };
+        let error = samples
+            .update(&1)
+            .push(|s| s.lines, line("AB-2", 7))
+            .await
+            .unwrap_err();
+        assert_eq!(broken(error), ("lines.bottles".to_owned(), Rule::MultipleOf(6)));
+        let error = samples
+            .update(&1)
+            .each(|s| s.lines, |line| line.set(|l| l.sku, "ab"))
+            .await
+            .unwrap_err();
+        assert!(matches!(broken(error).1, Rule::Pattern(_)));
+        let error = samples.update(&1).inc(|s| s.coin, 1).await.unwrap_err();
+        assert!(
+            matches!(&error, Error::Query { message, .. } if message.contains("`one_of`")),
+            "{error}"
+        );
+        assert!(t.commands.take().is_empty(), "nothing was sent");
+        // What keeps the rules is written.
+        samples
+            .update(&1)
+            .inc(|s| s.cents, 25)
+            .push_all(|s| s.tags, ["a".to_owned(), "b".to_owned()])
+            .await
+            .unwrap();
+        let stored = samples.get(&1).await.unwrap().unwrap();
+        assert_eq!(stored.cents, Some(75));
+        assert_eq!(stored.tags, Some(vec!["a".to_owned(), "b".to_owned()]));
+        // An item that the array has already is no change.
+        samples
+            .update(&1)
+            .push(|s| s.lines, line("AB-1", 6))
+            .await
+            .unwrap();
+        assert_eq!(samples.get(&1).await.unwrap().unwrap().lines, ada.lines);
+    });
+}
+
+#[odm_tests::test]
+fn a_computed_value_keeps_the_rules_of_its_field() {
+    use odm::expr::{expr, value};
+    with_db(async |t| {
+        let odm = samples(&t).await;
+        let samples = odm.collection::<Sample>();
+        let ada = Sample {
+            id: 1,
+            slug: Some("a".to_owned()),
+            cents: Some(50),
+            ..Sample::default()
+        };
+        samples.save(&ada).await.unwrap();
+        let half = |by: i64| {
+            samples
+                .update(&1)
+                .compute(|s| s.cents, move |s| (expr(s.cents) * value(by)) - value(25))
+        };
+        half(2).await.unwrap();
+        let error = samples
+            .update(&1)
+            .compute(|s| s.cents, |s| expr(s.cents) - value(1))
+            .await
+            .unwrap_err();
+        assert_eq!(rules(error), [("cents".to_owned(), Rule::MultipleOf(25))]);
+        let error = samples
+            .update(&1)
+            .compute(|s| s.status, |s| expr(s.slug))
+            .await
+            .unwrap_err();
+        assert!(matches!(rules(error).remove(0).1, Rule::OneOf(_)));
+        samples
+            .update(&1)
+            .compute(|s| s.code, |_| value("a.\t".to_owned()))
+            .await
+            .unwrap();
+        let error = samples
+            .update(&1)
+            .compute(|s| s.slug, |_| value("A".to_owned()))
+            .await
+            .unwrap_err();
+        assert!(matches!(rules(error).remove(0).1, Rule::Pattern(_)));
+        let stored = samples.get(&1).await.unwrap().unwrap();
+        assert_eq!(
+            (stored.cents, stored.status, stored.slug),
+            (Some(75), None, Some("a".to_owned()))
+        );
+    });
+}
+
+/// A struct whose strings are normalized wherever they stand.
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Contact {
+    #[field(normalize(trim, lowercase), email)]
+    pub email: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "members")]
+pub struct Member {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[field(normalize(trim, lowercase))]
+    #[index(unique)]
+    pub login: String,
+    #[field(normalize(trim))]
+    pub name: Option<String>,
+    pub contact: Contact,
+    #[embed(max = 5)]
+    #[field(normalize(lowercase), unique_items)]
+    pub tags: Vec<String>,
+}
+
+#[odm_tests::test]
+fn strings_are_normalized_in_values_conditions_and_upserts() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Member]).unwrap();
+        odm.sync().await.unwrap();
+        let members = odm.collection::<Member>();
+        let new = |id, login: &str| NewMember {
+            id,
+            login: login.to_owned(),
+            name: Some("  Kate Monster\n".to_owned()),
+            contact: Contact {
+                email: " Kate@Example.com ".to_owned(),
+            },
+            tags: vec!["Rust".to_owned()],
+        };
+        let kate = members.insert(new(1, " KATE ")).await.unwrap();
+        assert_eq!(
+            (kate.login.as_str(), kate.name.as_deref()),
+            ("kate", Some("Kate Monster"))
+        );
+        assert_eq!(kate.contact.email, "kate@example.com");
+        assert_eq!(kate.tags, ["rust"]);
+        assert_eq!(members.get(&1).await.unwrap().unwrap(), kate);
+        // The unique index sees one login.
+        assert!(matches!(
+            members.insert(new(2, "Kate")).await,
+            Err(Error::Duplicate { .. })
+        ));
+        // Conditions find what was stored, in each place.
+        assert_eq!(members.find(|m| m.login.eq(" Kate")).count().await.unwrap(), 1);
+        assert_eq!(
+            members
+                .find(|m| m.login.in_(["KATE", "x"]))
+                .count()
+                .await
+                .unwrap(),
+            1
+        );
+        assert_eq!(
+            members
+                .find(|m| m.contact.email.eq("KATE@example.com"))
+                .count()
+                .await
+                .unwrap(),
+            1
+        );
+        assert_eq!(
+            members.find(|m| m.tags.contains("RUST")).count().await.unwrap(),
+            1
+        );
+        assert_eq!(
+            members
+                .find(|m| m.name.eq(" Kate Monster "))
+                .count()
+                .await
+                .unwrap(),
+            1
+        );
+        // Changes.
+        members
+            .update(&1)
+            .set(|m| m.name, Some(" Kate ".to_owned()))
+            .push(|m| m.tags, "RUST")
+            .push(|m| m.tags, "MongoDB")
+            .await
+            .unwrap();
+        members
+            .update(&1)
+            .replace_item(|m| m.tags, "MONGODB", "DB")
+            .await
+            .unwrap();
+        members.update(&1).pull(|m| m.tags, "Rust").await.unwrap();
+        let stored = members.get(&1).await.unwrap().unwrap();
+        assert_eq!(
+            (stored.name.as_deref(), stored.tags),
+            (Some("Kate"), vec!["db".to_owned()])
+        );
+        // An upsert by the key finds it, and another one inserts it as it is stored.
+        members
+            .update_where(|m| m.login.eq(" KATE "))
+            .set(|m| m.name, Some("Kate".to_owned()))
+            .set_on_insert(|m| m.id, 3)
+            .upsert()
+            .await
+            .unwrap();
+        assert_eq!(members.count().await.unwrap(), 1);
+        // A replacement and a batch.
+        members
+            .save(&Member {
+                login: " KaTe".to_owned(),
+                ..kate.clone()
+            })
+            .await
+            .unwrap();
+        assert_eq!(members.get(&1).await.unwrap().unwrap().login, "kate");
+        members
+            .insert_many([new(5, "ANN"), new(6, "Bob ")])
+            .await
+            .unwrap();
+        assert_eq!(
+            members
+                .find(|m| m.login.in_(["ann", "bob"]))
+                .count()
+                .await
+                .unwrap(),
+            2
+        );
+        let raw =
+            t.db.collection::<Doc>("members")
+                .find_one(doc! { "_id": 6 })
+                .await
+                .unwrap()
+                .unwrap();
+        assert_eq!(raw.get_str("login"), Ok("bob"));
+    });
+}
+
+fn plausible(booking: &Booking) -> Result<(), String> {
+    match booking.guests.len() as i64 > booking.beds {
+        true => Err(format!(
+            "has {} guests in {} beds",
+            booking.guests.len(),
+            booking.beds
+        )),
+        false => Ok(()),
+    }
+}
+
+fn a_real_name(name: &str) -> Result<(), &'static str> {
+    if name == "nobody" {
+        Err("must be a real name")
+    } else {
+        Ok(())
+    }
+}
+
+fn expr<
+    R: odm::Document,
+    T: odm::expr::Expressed,
+    P: odm::__private::Single,
+    C: odm::__private::Codec<T> + odm::expr::StoredByType,
+>(
+    path: odm::__private::Path<R, T, P, C>,
+) -> odm::expr::Expr<R, T::Kind> {
+    odm::expr::expr(path)
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Stay {
+    pub starts: i64,
+    pub ends: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(
+    collection = "bookings",
+    check = |b| expr(b.stay.ends).gt(expr(b.stay.starts)),
+    check = |b| expr(b.paid).lte(expr(b.price)),
+    check_with = plausible,
+)]
+pub struct Booking {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub stay: Stay,
+    pub price: i64,
+    #[serde(default)]
+    pub paid: i64,
+    pub beds: i64,
+    #[embed(max = 5)]
+    #[field(check_with = a_real_name)]
+    pub guests: Vec<String>,
+}
+
+fn booking(id: i32, starts: i64, ends: i64) -> NewBooking {
+    NewBooking {
+        id,
+        stay: Stay { starts, ends },
+        price: 10,
+        paid: 0,
+        beds: 2,
+        guests: vec!["Kate".to_owned()],
+    }
+}
+
+#[odm_tests::test]
+fn comparisons_of_fields_hold_in_writes_and_in_the_server() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Booking]).unwrap();
+        odm.sync().await.unwrap();
+        odm.server().await.unwrap();
+        let bookings = odm.collection::<Booking>();
+        t.commands.clear();
+        let later = (
+            "".to_owned(),
+            Rule::Check("must satisfy `expr(b.stay.ends).gt(expr(b.stay.starts))`".to_owned()),
+        );
+        let paid = (
+            "".to_owned(),
+            Rule::Check("must satisfy `expr(b.paid).lte(expr(b.price))`".to_owned()),
+        );
+        assert_eq!(
+            rules(bookings.insert(booking(1, 2, 2)).await.unwrap_err()),
+            [later.clone()]
+        );
+        let mut crowded = booking(1, 1, 2);
+        crowded.guests = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
+        let error = bookings.insert(crowded).await.unwrap_err();
+        assert_eq!(
+            rules(error),
+            [("".to_owned(), Rule::Check("has 3 guests in 2 beds".to_owned()))]
+        );
+        let mut nobody = booking(1, 1, 2);
+        nobody.guests = vec!["nobody".to_owned()];
+        let error = bookings.insert(nobody).await.unwrap_err();
+        assert_eq!(
+            rules(error),
+            [(
+                "guests.0".to_owned(),
+                Rule::Check("must be a real name".to_owned())
+            )]
+        );
+        assert!(t.commands.take().is_empty(), "nothing was sent");
+        bookings
+            .insert_many([booking(1, 1, 4), booking(2, 1, 9)])
+            .await
+            .unwrap();
+        // A change of one field is compared with what is stored of the others.
+        let refused = async |error: Error| rules(error);
+        let error = bookings.update(&1).set(|b| b.stay.ends, 1).await.unwrap_err();
+        assert_eq!(refused(error).await, [later.clone()]);
+        let error = bookings.update(&1).inc(|b| b.stay.starts, 3).await.unwrap_err();
+        assert_eq!(refused(error).await, [later.clone()]);
+        let error = bookings
+            .update(&1)
+            .set(|b| b.stay, Stay { starts: 5, ends: 5 })
+            .await
+            .unwrap_err();
+        assert_eq!(refused(error).await, [later.clone()]);
+        let error = bookings.update(&1).max(|b| b.stay.starts, 4).await.unwrap_err();
+        assert_eq!(refused(error).await, [later.clone()]);
+        let error = bookings
+            .update(&1)
+            .compute(|b| b.paid, |b| expr(b.price) + odm::expr::value(1))
+            .await
+            .unwrap_err();
+        assert_eq!(refused(error).await, [paid.clone()]);
+        let error = bookings
+            .update(&1)
+            .push(|b| b.guests, "nobody")
+            .await
+            .unwrap_err();
+        assert_eq!(
+            refused(error).await[0].1,
+            Rule::Check("must be a real name".to_owned())
+        );
+        assert!(
+            bookings
+                .update_where(|b| b.price.gt(0))
+                .set(|b| b.stay.ends, 2)
+                .await
+                .is_ok()
+        );
+        assert!(
+            bookings
+                .update_where(|b| b.price.gt(0))
+                .inc(|b| b.paid, 11)
+                .await
+                .is_err()
+        );
+        // Both at once, and what keeps it.
+        bookings
+            .update(&1)
+            .set(|b| b.stay.starts, 10)
+            .set(|b| b.stay.ends, 12)
+            .inc(|b| b.paid, 10)
+            .await
+            .unwrap();
+        let stored = bookings.get(&1).await.unwrap().unwrap();
+        assert_eq!((stored.stay, stored.paid), (Stay { starts: 10, ends: 12 }, 10));
+        // The server holds it of other programs.
+        let raw = t.db.collection::<Doc>("bookings");
+        let change = raw.update_one(doc! { "_id": 1 }, doc! { "$set": { "stay.ends": 3_i64 } });
+        assert!(change.await.is_err());
+        assert!(odm.plan().await.unwrap().is_empty());
+    });
+}
+
+#[odm_tests::test]
+fn new_rules_are_planned_in_words_and_looked_for_in_documents() {
+    mod before {
+        use odm::prelude::*;
+        use serde::{Deserialize, Serialize};
+
+        #[derive(Document, Serialize, Deserialize)]
+        #[document(collection = "bookings")]
+        pub struct Booking {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            pub slug: String,
+            pub starts: i64,
+            pub ends: i64,
+            #[embed(max = 5)]
+            pub tags: Vec<String>,
+        }
+    }
+    mod after {
+        use super::expr;
+        use odm::prelude::*;
+        use serde::{Deserialize, Serialize};
+
+        #[derive(Document, Serialize, Deserialize)]
+        #[document(collection = "bookings", check = |b| expr(b.ends).gt(expr(b.starts)))]
+        pub struct Booking {
+            #[serde(rename = "_id")]
+            pub id: i32,
+            #[field(pattern = "[a-z]+")]
+            pub slug: String,
+            pub starts: i64,
+            #[field(multiple_of = 2)]
+            pub ends: i64,
+            #[embed(max = 5)]
+            #[field(unique_items, one_of("a", "b"))]
+            pub tags: Vec<String>,
+        }
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![before::Booking]).unwrap();
+        odm.sync().await.unwrap();
+        let old = before::NewBooking {
+            id: 1,
+            slug: "A".to_owned(),
+            starts: 2,
+            ends: 1,
+            tags: vec!["a".to_owned(), "a".to_owned()],
+        };
+        odm.collection::<before::Booking>().insert(old).await.unwrap();
+        let odm = Odm::new(t.db.clone(), models![after::Booking]).unwrap();
+        let plan = odm.plan().await.unwrap();
+        let shown = plan.to_string();
+        for line in [
+            "slug: a match of `[a-z]+` (new)",
+            "ends: multiples of 2 (was 1)",
+            "tags: no item twice (new)",
+            "tags[]: one of \"a\", \"b\" (new)",
+            "demand that `expr(b.ends).gt(expr(b.starts))`",
+            "1 existing document",
+        ] {
+            assert!(shown.contains(line), "{line}: {shown}");
+        }
+    });
+}

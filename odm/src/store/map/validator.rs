@@ -2,6 +2,7 @@
 
 use crate::error::{Rule, Violation};
 use crate::model::document::DocumentMeta;
+use crate::model::meta::CheckRule;
 use crate::model::shape::{Bounds, Number, Shape};
 use crate::model::value_rules::Pattern;
 use mongodb::bson::{Bson, Document};
@@ -50,6 +51,16 @@ impl Reader<'_> {
         let value = rule.get("consideredValue");
         match operator {
             "$jsonSchema" => self.rules(list(rule, "schemaRulesNotSatisfied"), path),
+            // Which of several, the server does not say.
+            "$expr" => {
+                let checks = self.meta.map(|meta| meta.checks).unwrap_or_default();
+                let mut compared = checks
+                    .iter()
+                    .filter(|check| matches!(check.rule, CheckRule::Compare(_)));
+                if let (Some(check), None) = (compared.next(), compared.next()) {
+                    self.add("", Rule::Check(check.message()), None);
+                }
+            }
             "$and" | "$or" | "$nor" => {
                 // A clause that holds is what breaks `$nor`: it has no path to a wrong value.
                 for clause in documents(rule, "clausesNotSatisfied") {
