@@ -97,7 +97,7 @@ fn shown(text: &LitStr) -> String {
 
 /// `("a", "b")` or `(1, 2, 3)`.
 fn one_of(meta: &ParseNestedMeta) -> syn::Result<At<OneOf>> {
-    let advice = "`one_of` lists strings or whole numbers: `one_of(\"new\", \"paid\")`, `one_of(1, 2, 5)`";
+    let advice = "`one_of` lists strings or whole numbers: `one_of(\"new\", \"open\")`, `one_of(1, 2, 5)`";
     if !meta.input.peek(syn::token::Paren) {
         return Err(meta.error(advice));
     }

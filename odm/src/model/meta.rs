@@ -557,7 +557,7 @@ pub struct DocumentMeta {
 pub struct CheckMeta {
     /// The comparison or the path of the function, as it was written.
     pub text: &'static str,
-    /// What has to hold.
+    /// The comparison or the function.
     pub rule: CheckRule,
 }
 

@@ -100,7 +100,7 @@ impl Pattern {
         whole.strip_prefix(START)?.strip_suffix(END)
     }
 
-    /// What a string must be, in words.
+    /// The strings that match, in words: `an e-mail address`.
     pub(crate) fn described(text: &str) -> String {
         match text {
             EMAIL => "an e-mail address".to_owned(),
