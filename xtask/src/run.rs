@@ -20,6 +20,8 @@ const MATRIX: &str = "ODM_CRASH_MATRIX";
 
 /// How many random operations the test of them does.
 const OPERATIONS: &str = "ODM_RANDOM_OPERATIONS";
+
+/// How many values of each rule the test of them generates.
 const VALUES: &str = "ODM_RANDOM_VALUES";
 
 /// Which meetings of writers the test of them has: without it, some.

@@ -266,7 +266,7 @@ fn a_value_that_breaks_a_rule_is_refused_before_the_network() {
             }]),
             ..Sample::default()
         };
-        samples.save(&ada).await.unwrap();
+        samples.save(ada.clone()).await.unwrap();
         t.commands.clear();
         let broken = |error: Error| rules(error).remove(0);
         let slug = Rule::Pattern("[a-z]+(?:-[a-z0-9]+)*".to_owned());
@@ -338,11 +338,10 @@ fn a_computed_value_keeps_the_rules_of_its_field() {
         let samples = odm.collection::<Sample>();
         let ada = Sample {
             id: 1,
-            slug: Some("a".to_owned()),
             cents: Some(50),
             ..Sample::default()
         };
-        samples.save(&ada).await.unwrap();
+        samples.save(ada.clone()).await.unwrap();
         let half = |by: i64| {
             samples
                 .update(&1)
@@ -357,26 +356,17 @@ fn a_computed_value_keeps_the_rules_of_its_field() {
         assert_eq!(rules(error), [("cents".to_owned(), Rule::MultipleOf(25))]);
         let error = samples
             .update(&1)
-            .compute(|s| s.status, |s| expr(s.slug))
+            .compute(|s| s.coin, |s| expr(s.cents))
             .await
             .unwrap_err();
         assert!(matches!(rules(error).remove(0).1, Rule::OneOf(_)));
         samples
             .update(&1)
-            .compute(|s| s.code, |_| value("a.\t".to_owned()))
+            .compute(|s| s.coin, |s| expr(s.cents) - value(70))
             .await
             .unwrap();
-        let error = samples
-            .update(&1)
-            .compute(|s| s.slug, |_| value("A".to_owned()))
-            .await
-            .unwrap_err();
-        assert!(matches!(rules(error).remove(0).1, Rule::Pattern(_)));
         let stored = samples.get(&1).await.unwrap().unwrap();
-        assert_eq!(
-            (stored.cents, stored.status, stored.slug),
-            (Some(75), None, Some("a".to_owned()))
-        );
+        assert_eq!((stored.cents, stored.coin), (Some(75), Some(5)));
     });
 }
 
@@ -480,18 +470,18 @@ fn strings_are_normalized_in_values_conditions_and_upserts() {
             (stored.name.as_deref(), stored.tags),
             (Some("Kate"), vec!["db".to_owned()])
         );
-        // An upsert by the key finds it, and another one inserts it as it is stored.
+        // An upsert by the key finds it.
         members
             .update_where(|m| m.login.eq(" KATE "))
             .set(|m| m.name, Some("Kate".to_owned()))
-            .set_on_insert(|m| m.id, 3)
             .upsert()
             .await
             .unwrap();
-        assert_eq!(members.count().await.unwrap(), 1);
+        let all = members.find(|_| Filter::all()).count().await.unwrap();
+        assert_eq!(all, 1);
         // A replacement and a batch.
         members
-            .save(&Member {
+            .save(Member {
                 login: " KaTe".to_owned(),
                 ..kate.clone()
             })
@@ -516,7 +506,7 @@ fn strings_are_normalized_in_values_conditions_and_upserts() {
                 .await
                 .unwrap()
                 .unwrap();
-        assert_eq!(raw.get_str("login"), Ok("bob"));
+        assert_eq!(raw.get_str("login").unwrap(), "bob");
     });
 }
 

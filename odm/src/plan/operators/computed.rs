@@ -103,15 +103,9 @@ impl Computed {
         doc! { "$expr": condition }
     }
 
-    /// The conditions that the result keeps these rules.
+    /// The conditions that the result keeps these rules. A string is never computed.
     fn keeps(&self, rules: &ValueRules) -> Vec<Document> {
         let mut all = Vec::new();
-        if let Some(pattern) = rules.regex() {
-            let is_match = doc! { "$regexMatch": { "input": &self.value, "regex": pattern.whole() } };
-            // Of another type the match would be an error.
-            let is_text = doc! { "$eq": [{ "$type": &self.value }, "string"] };
-            all.push(doc! { "$cond": [is_text, is_match, false] });
-        }
         if !rules.one_of.is_empty() {
             let values: Vec<Document> = rules
                 .values()
