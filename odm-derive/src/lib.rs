@@ -16,7 +16,6 @@ mod check;
 mod ctxt;
 mod expand;
 mod fallback;
-mod pattern;
 mod receiver;
 mod ty;
 

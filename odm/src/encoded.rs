@@ -59,9 +59,10 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
         // Derived fields are still missing, so the bounds are checked when they are filled in.
         Fresh::Partial(raw) => {
             let raw = raw?;
-            let normalized = match const { holds_cut(T::FIELDS) } {
-                true => normalize::document((T::META.shape)(), &raw),
-                false => Ok(None),
+            let normalized = if const { holds_cut(T::FIELDS) } {
+                normalize::document((T::META.shape)(), &raw)
+            } else {
+                Ok(None)
             };
             let normalized = normalized.map_err(|source| not_encoded(T::META, source))?;
             Ok((None, normalized.unwrap_or(raw)))

@@ -14,6 +14,7 @@ pub mod embed;
 pub mod field;
 pub mod index;
 pub mod keys;
+pub mod pattern;
 pub mod projection;
 pub mod reference;
 pub mod request;

@@ -1,8 +1,8 @@
 //! The rules of a value in `#[field(…)]`: `pattern`, `email`, `url`, `one_of`, `multiple_of`, `unique_items`, `normalize` and
 //! `check_with`.
 
-use super::{At, Count, count, once, string, word};
-use crate::pattern;
+use super::{At, Count, count, once, pattern, string, word};
+
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;

@@ -61,9 +61,10 @@ pub fn of_values(target: &Target, field: &Field) -> Option<TokenStream> {
     let check = rules.check_with.as_ref().map(|function| {
         let name = ty::text(function);
         let item = item(target, field);
-        let decode = match field.serde.native {
-            true => quote!(native),
-            false => quote!(plain),
+        let decode = if field.serde.native {
+            quote!(native)
+        } else {
+            quote!(plain)
         };
         // A reference to a `String` becomes one to a `str` where the function is called.
         let call = quote_spanned!(function.span()=> #function(value));

@@ -1,8 +1,22 @@
 //! A broken rule, and its text.
 
-use crate::model::value_rules::Pattern;
 use mongodb::bson::Bson;
 use std::fmt;
+
+/// `email`: the pattern of HTML's `<input type="email">`.
+pub(crate) const EMAIL: &str = "[a-zA-Z0-9.!#$%&'*+/=?\\^_`\\{|\\}~\\-]+@[a-zA-Z0-9](?:[a-zA-Z0-9\\-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9\\-]{0,61}[a-zA-Z0-9])?)*";
+
+/// `url`: an absolute address of the web in ASCII, with a host, and what may follow it.
+pub(crate) const URL: &str = "https?://(?:[a-zA-Z0-9](?:[a-zA-Z0-9.\\-]*[a-zA-Z0-9])?|\\[[0-9a-fA-F:.]+\\])(?::[0-9]{1,5})?(?:[/?#][!-~]*)?";
+
+/// The strings that match a pattern, in words.
+pub(crate) fn described(pattern: &str) -> String {
+    match pattern {
+        EMAIL => "an e-mail address".to_owned(),
+        URL => "an address of the web (`http://…` or `https://…`)".to_owned(),
+        pattern => format!("a match of `{pattern}`"),
+    }
+}
 
 /// A broken rule.
 ///
@@ -129,7 +143,7 @@ impl fmt::Display for Rule {
                 }
                 Ok(())
             }
-            Rule::Pattern(text) => write!(f, "must be {}", Pattern::described(text)),
+            Rule::Pattern(text) => write!(f, "must be {}", described(text)),
             Rule::MultipleOf(n) => write!(f, "must be a multiple of {n}"),
             Rule::UniqueItems => f.write_str("may hold no item twice"),
             Rule::Check(text) => f.write_str(text),

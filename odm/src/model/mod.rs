@@ -5,6 +5,7 @@
 pub(crate) mod asserts;
 pub(crate) mod average;
 pub(crate) mod bucket;
+pub(crate) mod checked;
 pub(crate) mod compare;
 pub(crate) mod condition;
 pub(crate) mod copy;

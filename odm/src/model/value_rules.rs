@@ -1,19 +1,11 @@
 //! The rules that a field declares for its values, beside their length and range: a pattern, a list of values, a factor, a
 //! function of the application, and how they are normalized.
 
-use crate::model::shape::{self, FieldMeta, Shape};
-use crate::model::value::Value;
-use mongodb::bson::{self, Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use crate::error::violation::{EMAIL, URL};
+use mongodb::bson::{Bson, Document, RawBsonRef, doc};
 use regex_lite::Regex;
-use serde::de::DeserializeOwned;
 use std::fmt;
 use std::sync::OnceLock;
-
-/// `email`: the pattern of HTML's `<input type="email">`.
-pub const EMAIL: &str = "[a-zA-Z0-9.!#$%&'*+/=?\\^_`\\{|\\}~\\-]+@[a-zA-Z0-9](?:[a-zA-Z0-9\\-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9\\-]{0,61}[a-zA-Z0-9])?)*";
-
-/// `url`: an absolute address of the web in ASCII, with a host, and what may follow it.
-pub const URL: &str = "https?://(?:[a-zA-Z0-9](?:[a-zA-Z0-9.\\-]*[a-zA-Z0-9])?|\\[[0-9a-fA-F:.]+\\])(?::[0-9]{1,5})?(?:[/?#][!-~]*)?";
 
 /// The beginning and the end of the whole value. `$` would match before a line break at the end too.
 const START: &str = "^(?:";
@@ -99,15 +91,6 @@ impl Pattern {
     pub(crate) fn of_whole(whole: &str) -> Option<&str> {
         whole.strip_prefix(START)?.strip_suffix(END)
     }
-
-    /// The strings that match, in words: `an e-mail address`.
-    pub(crate) fn described(text: &str) -> String {
-        match text {
-            EMAIL => "an e-mail address".to_owned(),
-            URL => "an address of the web (`http://…` or `https://…`)".to_owned(),
-            text => format!("a match of `{text}`"),
-        }
-    }
 }
 
 impl fmt::Debug for Pattern {
@@ -173,42 +156,6 @@ pub struct ValueCheck {
     pub call: for<'v> fn(RawBsonRef<'v>) -> Option<String>,
 }
 
-/// Calls a function of the application with a value that serde reads. One that it can't read breaks another rule.
-pub fn plain<T: DeserializeOwned, E: fmt::Display>(
-    stored: RawBsonRef<'_>,
-    check: impl FnOnce(&T) -> Result<(), E>,
-) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Alone<T> {
-        v: T,
-    }
-    let alone: Alone<T> = bson::deserialize_from_slice(alone(stored)?.as_bytes()).ok()?;
-    check(&alone.v).err().map(|message| message.to_string())
-}
-
-/// Calls a function of the application with a whole document.
-pub fn whole_document<T: DeserializeOwned, E: fmt::Display>(
-    stored: &RawDocument,
-    check: impl FnOnce(&T) -> Result<(), E>,
-) -> Option<String> {
-    let document: T = bson::deserialize_from_slice(stored.as_bytes()).ok()?;
-    check(&document).err().map(|message| message.to_string())
-}
-
-/// The same of a type with `#[serde(with = "odm::native")]`.
-pub fn native<T: Value, E: fmt::Display>(
-    stored: RawBsonRef<'_>,
-    check: impl FnOnce(&T) -> Result<(), E>,
-) -> Option<String> {
-    let value = T::from_native(crate::model::encode::owned(stored).ok()?).ok()?;
-    check(&value).err().map(|message| message.to_string())
-}
-
-fn alone(stored: RawBsonRef<'_>) -> Option<RawDocumentBuf> {
-    let stored = crate::model::encode::owned(stored).ok()?;
-    RawDocumentBuf::try_from(&doc! { "v": stored }).ok()
-}
-
 /// How the strings of a field are changed before they are stored and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Normalize {
@@ -224,49 +171,6 @@ impl Normalize {
         trim: false,
         lowercase: false,
     };
-}
-
-/// The rules of a field's value, and of the newtypes in it; of an array those of its items, where `of_item`.
-pub(crate) fn of_field(field: &'static FieldMeta, of_item: bool) -> Vec<&'static ValueRules> {
-    let mut all: Vec<&'static ValueRules> = Vec::new();
-    let (mut shape, mut in_array) = (shape::of_field(field), !of_item);
-    let mut bounds = &field.bounds;
-    for _ in 0..shape::MOST_WRAPPERS {
-        if let Some(rules) = bounds.rules.filter(|rules| !all.contains(rules)) {
-            all.push(rules);
-        }
-        match shape {
-            Shape::Optional(inner) => shape = inner(),
-            Shape::Bounded(inner) => {
-                bounds = &inner.bounds;
-                shape = shape::of_field(inner);
-            }
-            Shape::Array(items) | Shape::Map(items) if !in_array => (shape, in_array) = (items(), true),
-            // The rules of an array are its items'.
-            Shape::Array(_) | Shape::Map(_) => return Vec::new(),
-            _ => break,
-        }
-    }
-    all
-}
-
-/// Whether no item of the field's array equals another one.
-pub(crate) fn has_unique_items(field: &'static FieldMeta) -> bool {
-    let mut field = field;
-    for _ in 0..shape::MOST_WRAPPERS {
-        if field.bounds.unique_items {
-            return true;
-        }
-        let mut shape = shape::of_field(field);
-        if let Shape::Optional(inner) = shape {
-            shape = inner();
-        }
-        match shape {
-            Shape::Bounded(inner) => field = inner,
-            _ => return false,
-        }
-    }
-    false
 }
 
 /// The rules as keywords of a schema, beside those of the value's type. `also_null`: the list of values stands apart from the

@@ -2,6 +2,7 @@
 
 use super::json_schema::MARK;
 use super::values::{plural, same};
+use crate::error::violation::described;
 use crate::model::value_rules::Pattern;
 use mongodb::bson::{Bson, Document};
 
@@ -147,7 +148,7 @@ fn visit(places: &mut Vec<Place>, path: &str, parent: &str, schema: &Document, i
             "enum" => ("enum", format!("one of {}", listed(raw)), listed(raw)),
             "pattern" => {
                 let whole = raw.as_str().unwrap_or_default();
-                let value = Pattern::described(Pattern::of_whole(whole).unwrap_or(whole));
+                let value = described(Pattern::of_whole(whole).unwrap_or(whole));
                 ("pattern", value.clone(), value)
             }
             "uniqueItems" if *raw == Bson::Boolean(true) => {

@@ -1,10 +1,10 @@
 //! The methods that describe changes: one for each of MongoDB's update operators.
 
+use crate::model::checked;
 use crate::model::normalize;
 use crate::model::path::{Codec, Item, MayBeMissing, Path, PlainItems, Single, StoredByType, Writable};
 use crate::model::shape::FieldMeta;
 use crate::model::value::{Array, List, Numeric, Removable};
-use crate::model::value_rules;
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
 use crate::query::equal::Place;
@@ -331,7 +331,7 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
-        if A::SET || P::FIELD.is_some_and(value_rules::has_unique_items) {
+        if A::SET || P::FIELD.is_some_and(checked::has_unique_items) {
             changes.add_items(P::PATH, P::FIELD, values)
         } else {
             changes.room(P::PATH, P::FIELD, &values, false);
@@ -367,7 +367,7 @@ pub trait Change<R: Rooted>: Sized {
         field(R::rooted());
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
-        let is_set = A::SET || P::FIELD.is_some_and(value_rules::has_unique_items);
+        let is_set = A::SET || P::FIELD.is_some_and(checked::has_unique_items);
         changes.place(P::PATH, P::FIELD, is_set, (values, place(Placed::new())));
         self
     }

@@ -1,10 +1,11 @@
 //! Fields that the server computes from the stored document.
 
+use crate::model::checked;
 use crate::model::compare::{approximate, bson, order_of};
 use crate::model::condition;
 use crate::model::meta::CheckMeta;
 use crate::model::shape::{self, FieldMeta, MOST_WRAPPERS, Number, Shape};
-use crate::model::value_rules::{self, ValueRules};
+use crate::model::value_rules::ValueRules;
 use crate::plan::operators::range::Range;
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -37,7 +38,7 @@ impl Computed {
         let (min, max) = range.ends();
         let null = field.is_none_or(|field| shape::may_be_null(shape::of_field(field)));
         let rules = field
-            .map(|field| value_rules::of_field(field, false))
+            .map(|field| checked::of_field(field, false))
             .unwrap_or_default();
         if null && min.is_none() && max.is_none() && rules.is_empty() {
             return None;

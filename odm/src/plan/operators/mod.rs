@@ -1,12 +1,13 @@
 //! The operators of an update, built from typed paths; the guards that keep it within the bounds; and the values that it would take
 //! out of them.
 
+use crate::model::checked;
 use crate::model::document::DocumentMeta;
 use crate::model::encode::Stored;
 use crate::model::path::{Codec, Item, Path, Root};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::{Array, Value};
-use crate::model::value_rules::{self, ValueRules};
+use crate::model::value_rules::ValueRules;
 use crate::model::{default, normalize, shape};
 use crate::plan::operators::computed::{COMPUTE, Computed};
 use crate::plan::operators::guard::Added;
@@ -758,8 +759,8 @@ impl<R> Changes<R> {
     /// The rules of a field's value; or of the items of the array, if the change is of them.
     fn value_rules(&self, field: Option<&'static FieldMeta>) -> Vec<&'static ValueRules> {
         match (field, self.array) {
-            (Some(field), _) => value_rules::of_field(field, false),
-            (None, Some(array)) => value_rules::of_field(array, true),
+            (Some(field), _) => checked::of_field(field, false),
+            (None, Some(array)) => checked::of_field(array, true),
             (None, None) => Vec::new(),
         }
     }

@@ -216,10 +216,9 @@ impl Parser<'_> {
             Some(_) => self.until_brace().unwrap_or_default(),
             None => self.rest.by_ref().take(2).collect(),
         };
-        let number = match digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            true => u32::from_str_radix(&digits, 16).ok(),
-            false => None,
-        };
+        // Without a sign, which a number of Rust's may have.
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u32::from_str_radix(&digits, 16).ok().filter(|_| is_number);
         number
             .and_then(char::from_u32)
             .ok_or_else(|| "`\\x` takes the number of a character: `\\x41`, `\\x{1F600}`".to_owned())
