@@ -89,6 +89,7 @@ pages! {
     two_way => "src/two-way.md";
     integrity => "src/integrity.md";
     bounds => "src/bounds.md";
+    rules => "src/rules.md";
     buckets => "src/buckets.md";
     inserting => "src/inserting.md";
     querying => "src/querying.md";

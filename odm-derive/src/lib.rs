@@ -50,6 +50,8 @@ mod tests;
 /// | `before_write = f` | each write calls the function `f` in its transaction with the document before and after it, an `odm::hooks::InTransaction`; an error of `f` refuses the write |
 /// | `after_write(in_transaction) = f` | the same when nothing has refused the write: what `f` writes is committed with it |
 /// | `after_write = f` | `f` is called after the commit, with an `odm::hooks::Committed` |
+/// | `check = \|d\| expr(d.ends).gt(expr(d.starts))` | a comparison of fields that every document satisfies: checked before a write, in the validator, and in the condition of updates that change one of them. May be repeated |
+/// | `check_with = f` | the function `fn(&Self) -> Result<(), E>` that accepts or refuses whole documents, which updates do not have |
 /// | `derive(PartialEq, Eq, Hash)` | derives of all structs that are made for the document: `New…`, and those of `fields(…)`, which are `Clone`, `Debug`, `PartialEq`, `Serialize` and `Deserialize` without it |
 /// | `new(derive(Clone, Debug))` | derives of the `New…` struct alone |
 /// | `builder` | the `New…` struct has a builder: `NewPerson::builder().name("Kate").build()` |
@@ -84,6 +86,12 @@ mod tests;
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
 /// | `#[field(scope)]` | new documents have the value of the handle's scope: `odm.scoped(…)`. The `New…` struct is without the field |
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
+/// | `#[field(pattern = "…")]`, `#[field(email)]`, `#[field(url)]` | the expression that a string matches as a whole, in the syntax that the server and Rust understand alike; of an array, each item |
+/// | `#[field(one_of("a", "b"))]`, `#[field(one_of(1, 2))]` | the strings or integers that are valid |
+/// | `#[field(multiple_of = N)]` | the number that divides an integer |
+/// | `#[field(unique_items)]` | no item of the array equals another one |
+/// | `#[field(normalize(trim, lowercase))]` | how a string is changed before it is stored and compared |
+/// | `#[field(check_with = f)]` | the function of the application, `fn(&T) -> Result<(), E>`, that accepts or refuses a value |
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |
@@ -255,6 +263,12 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `#[embed(max = N, key_len = N)]` | a map whose keys have at most this number of characters: checked before a write, the validator has no such rule |
 /// | `#[embed(depth = N)]` | a type that contains itself: at most `N` levels below the field |
 /// | `#[field(max_len = N, min_len = N)]` | the length of a string in characters (code points), of binary data in bytes (which the validator does not check); of an array, of each item |
+/// | `#[field(pattern = "…")]`, `#[field(email)]`, `#[field(url)]` | the expression that a string matches as a whole, in the syntax that the server and Rust understand alike; of an array, each item |
+/// | `#[field(one_of("a", "b"))]`, `#[field(one_of(1, 2))]` | the strings or integers that are valid |
+/// | `#[field(multiple_of = N)]` | the number that divides an integer |
+/// | `#[field(unique_items)]` | no item of the array equals another one |
+/// | `#[field(normalize(trim, lowercase))]` | how a string is changed before it is stored and compared |
+/// | `#[field(check_with = f)]` | the function of the application, `fn(&T) -> Result<(), E>`, that accepts or refuses a value |
 /// | `#[field(min = N, max = N)]` | the range of a number |
 /// | `#[field(opaque)]` | a value that is stored as it is, and not looked into |
 /// | `#[field(default = value)]` | what a missing field is read as and a new document gets: makes the function that `#[serde(default = "Type::default_field")]` beside it names |

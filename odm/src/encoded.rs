@@ -3,6 +3,7 @@
 use crate::bounds;
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::model::field::holds_cut;
+use crate::model::normalize;
 use crate::plan::keep::refuse_own;
 use crate::store::decode::not_encoded;
 use crate::{Document, Result};
@@ -19,8 +20,21 @@ pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
 /// Writes the document as serde stores it behind what is there, if it is within its bounds.
 pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len();
-    let written = bson::serialize_to_buffer(document, &mut *bytes);
+    let mut written = bson::serialize_to_buffer(document, &mut *bytes);
+    if const { holds_cut(T::FIELDS) } && written.is_ok() {
+        written = normalize(T::META, start, bytes);
+    }
     checked(T::META, written, bytes.get(start..).unwrap_or_default())
+}
+
+/// Puts the document that begins here in the form in which its strings are stored.
+fn normalize(meta: &'static DocumentMeta, start: usize, bytes: &mut Vec<u8>) -> bson::error::Result<()> {
+    let document = RawDocument::from_bytes(bytes.get(start..).unwrap_or_default())?;
+    if let Some(normalized) = normalize::document((meta.shape)(), document)? {
+        bytes.truncate(start);
+        bytes.extend_from_slice(normalized.as_bytes());
+    }
+    Ok(())
 }
 
 /// Checks a document that was written to a buffer.
@@ -43,6 +57,15 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
             Ok((document, raw))
         }
         // Derived fields are still missing, so the bounds are checked when they are filled in.
-        Fresh::Partial(raw) => Ok((None, raw?)),
+        Fresh::Partial(raw) => {
+            let raw = raw?;
+            let normalized = if const { holds_cut(T::FIELDS) } {
+                normalize::document((T::META.shape)(), &raw)
+            } else {
+                Ok(None)
+            };
+            let normalized = normalized.map_err(|source| not_encoded(T::META, source))?;
+            Ok((None, normalized.unwrap_or(raw)))
+        }
     }
 }

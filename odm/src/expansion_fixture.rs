@@ -342,6 +342,7 @@ impl crate::Document for Person {
         extra: || false,
         hooks: &[],
         several: odm::Several::No,
+        checks: &[],
     };
     fn paths() -> PersonFields {
         PersonFields {

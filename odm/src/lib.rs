@@ -772,6 +772,12 @@ pub mod __private {
     pub mod native {
         pub use crate::model::native::{Lacking, Present, Stored, at};
     }
+    pub mod values {
+        pub use crate::bounds::verdict;
+        pub use crate::model::checked::{native, plain, whole_document};
+        pub use crate::model::meta::{CheckMeta, CheckRule};
+        pub use crate::model::value_rules::*;
+    }
     pub mod numbered {
         pub use crate::model::numbered::*;
     }
@@ -796,7 +802,7 @@ pub mod __private {
     pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, In, Tagged, Variant};
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;
-    pub use crate::query::filter::{Element, Filter, children_filter, is_variant, partial_filter};
+    pub use crate::query::filter::{Element, Filter, check_filter, children_filter, is_variant, partial_filter};
     pub mod patch {
         pub use crate::model::document::Versioned;
         pub use crate::plan::operators::patch::{

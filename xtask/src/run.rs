@@ -21,6 +21,9 @@ const MATRIX: &str = "ODM_CRASH_MATRIX";
 /// How many random operations the test of them does.
 const OPERATIONS: &str = "ODM_RANDOM_OPERATIONS";
 
+/// How many values of each rule the test of them generates.
+const VALUES: &str = "ODM_RANDOM_VALUES";
+
 /// Which meetings of writers the test of them has: without it, some.
 const MEETINGS: &str = "ODM_MEETINGS";
 
@@ -105,6 +108,7 @@ impl Job {
         let variables = [
             (MATRIX, matrix),
             (OPERATIONS, "100000".into()),
+            (VALUES, "100000".into()),
             (MEETINGS, "all".into()),
             (LONG, "1".into()),
         ];
@@ -279,6 +283,7 @@ mod tests {
         let expected = [
             (MATRIX, matrix.into()),
             (OPERATIONS, OsString::from("100000")),
+            (VALUES, OsString::from("100000")),
             (MEETINGS, "all".into()),
             (LONG, "1".into()),
         ];

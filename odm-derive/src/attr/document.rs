@@ -6,7 +6,7 @@ use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Attribute, Ident, LitStr, Path, Token, parenthesized, token};
+use syn::{Attribute, ExprClosure, Ident, LitStr, Path, Token, parenthesized, token};
 
 #[derive(Default)]
 pub struct Document {
@@ -36,6 +36,10 @@ pub struct Document {
     pub sole_writer: Option<Span>,
     /// The functions that its writes call.
     pub hooks: Hooks,
+    /// Comparisons of its fields that every document satisfies.
+    pub checks: Vec<ExprClosure>,
+    /// The function that says whether a whole document is valid.
+    pub check_with: Option<Path>,
     /// The type of the items, where `#[bucket(…)]` makes the document.
     pub items: Option<Path>,
     /// The `New…` struct has a builder.
@@ -110,6 +114,11 @@ impl Document {
                 ),
                 "expire" => once(&mut document.expire, Expire::parse(meta)?, meta),
                 "before_write" => once(&mut document.hooks.before_write, function(meta)?, meta),
+                "check" => {
+                    document.checks.push(check(meta)?);
+                    Ok(())
+                }
+                "check_with" => once(&mut document.check_with, super::rules::function(meta)?, meta),
                 "after_write" => document.hooks.after_write(meta),
                 "index" => {
                     document.indexes.push(Index::of_document(meta)?);
@@ -143,6 +152,14 @@ impl Document {
         });
         document
     }
+}
+
+/// `= |d| expr(d.ends).gt(expr(d.starts))`
+fn check(meta: &ParseNestedMeta) -> syn::Result<ExprClosure> {
+    let advice = "`check` takes a closure that compares fields of the document: `check = |o| expr(o.ends).gt(expr(o.starts))`";
+    let value = meta.value().map_err(|_| meta.error(advice))?;
+    let span = value.span();
+    value.parse().map_err(|_| syn::Error::new(span, advice))
 }
 
 impl Hooks {

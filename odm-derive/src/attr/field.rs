@@ -1,5 +1,6 @@
 //! `#[field(…)]`: the bounds of a value.
 
+use super::rules::Rules;
 use super::{At, Count, Number, count, flag, keys, once, read, signed, unknown, word};
 use crate::ctxt::Ctxt;
 use syn::meta::ParseNestedMeta;
@@ -34,6 +35,8 @@ pub struct Field {
     pub min_len: Option<Count>,
     pub min: Option<At<Number>>,
     pub max: Option<At<Number>>,
+    /// The rules that are neither a length nor a range.
+    pub rules: Rules,
     pub opaque: bool,
     /// It shows the fields that the struct does not declare; it is opaque too.
     pub extra: bool,
@@ -65,6 +68,8 @@ impl Field {
                 once(&mut field.min, signed(meta)?, meta)
             } else if meta.path.is_ident("max") {
                 once(&mut field.max, signed(meta)?, meta)
+            } else if let Some(read) = field.rules.parse(meta) {
+                read
             } else if meta.path.is_ident("default") {
                 once(&mut field.default, meta.value()?.parse()?, meta)
             } else if meta.path.is_ident("generate") {
@@ -101,7 +106,7 @@ impl Field {
 
     /// Whether it says anything of the value's size or range.
     pub fn has_bounds(&self) -> bool {
-        self.max_len.is_some() || self.min_len.is_some() || self.has_range()
+        self.max_len.is_some() || self.min_len.is_some() || self.has_range() || self.rules.are_declared()
     }
 
     pub fn has_range(&self) -> bool {

@@ -14,9 +14,11 @@ pub mod embed;
 pub mod field;
 pub mod index;
 pub mod keys;
+pub mod pattern;
 pub mod projection;
 pub mod reference;
 pub mod request;
+pub mod rules;
 pub mod serde;
 
 /// A value with the place where it was written.

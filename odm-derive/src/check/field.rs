@@ -25,6 +25,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     flattened_has_names(cx, container, field);
     embed_numbers(cx, container, field);
     ranges_are_in_order(cx, container, field);
+    super::value_rules::of_field(cx, container, field);
     stored_has_a_default(cx, container, field);
     default_is_serdes(cx, container, field);
     only_an_id_is_generated(cx, container, field);
@@ -41,6 +42,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
 pub fn of_id(cx: &Ctxt, container: &Container, field: &Field) {
     access_has_a_use(cx, container, field);
     texts_are_integers(cx, container, field);
+    super::value_rules::of_field(cx, container, field);
     ranges_are_in_order(cx, container, field);
     if field.serde.with.is_none() {
         custom_form_is_declared(cx, container, field);

@@ -14,6 +14,7 @@ pub mod request;
 mod rules;
 mod several;
 mod union;
+mod value_rules;
 
 use crate::ast::{Container, Data, Field, Style};
 use crate::attr::copy::Copy;

@@ -110,6 +110,7 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
         let max = max.value(odm);
         message(quote_spanned!(span=> #odm::check::few::<#stored>(#owner, #rust, #text, #max)));
     }
+    out.extend(super::rules::asserts(target, field));
     out.extend(constants(target, field));
     out.extend(by_id);
     out

@@ -336,6 +336,7 @@ pub(super) fn meta(target: &Target, document: &Document, of: &InCollection) -> T
         None => quote!(::core::option::Option::None),
     };
     let hooks = hooks(target, &document.hooks);
+    let checks = super::rules::of_document(target, document);
     let asserts = target.is_generic().then(|| {
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
         quote!(#size #references)
@@ -363,6 +364,7 @@ pub(super) fn meta(target: &Target, document: &Document, of: &InCollection) -> T
             extra: || const { #odm::check::shows_more(<#this as #odm::Fielded>::FIELDS) },
             hooks: &[#(#hooks),*],
             several: #several,
+            checks: &[#(#checks),*],
         }
     }}
 }

@@ -237,9 +237,20 @@ fn transparent(target: &Target) -> TokenStream {
         field.field.has_bounds() || field.field.opaque || field.is_array() || field.embed.depth.is_some();
     let value = if declares {
         let document = reference::holds_document(target, &target.fields);
+        let has_size = field.field.max_len.is_some()
+            || field.field.opaque
+            || field.is_array()
+            || field.reference.is_some()
+            || field.embed.depth.is_some();
+        let size = if has_size {
+            quote!(#odm::Size::known(<#this as #odm::Fielded>::FIELDS[0].size))
+        } else {
+            // The field that holds it may declare its length.
+            quote!(<#ty as #odm::Value>::SIZE)
+        };
         value(
             target,
-            quote!(#odm::Size::known(<#this as #odm::Fielded>::FIELDS[0].size)),
+            size,
             document,
             None,
             quote!(#odm::Shape::Bounded(const { &<#this as #odm::Fielded>::FIELDS[0] })),

@@ -1,6 +1,6 @@
 //! `FieldMeta` constants, and the `Fielded` impl that lists them.
 
-use super::{Target, asserts, copy, generics, reference};
+use super::{Target, asserts, copy, generics, reference, rules};
 use crate::ast::Field;
 use crate::attr::field::Access;
 use crate::attr::serde::Default_;
@@ -16,7 +16,7 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
     let odm = &target.odm;
     let stored = field.stored();
     let (rust, name, text) = (&field.rust, &field.name, ty::text(field.ty));
-    let bounds = bounds(target, field);
+    let bounds = bounds(target, field, true);
     let span = stored.span();
     let make = if field.field.opaque {
         quote!(#odm::FieldMeta::opaque(#rust, #name, #text))
@@ -33,9 +33,14 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         quote_spanned!(span=> #odm::FieldMeta::#constructor(#rust, #name, #text, #bounds))
     };
     // A missing option is read as `None`, unless a function reads it: its shape is no option then, but holds one.
+    // The rules hold of the value within.
+    let outer = field.field.rules.are_declared().then(|| {
+        let bounds = self::bounds(target, field, false);
+        quote!(bounds: #bounds,)
+    });
     let make = if field.needed(&target.container.serde) && ty::is_option(stored) && !field.field.opaque {
         quote! {
-            #odm::FieldMeta { shape: || #odm::Shape::Bounded(const { &#make }), ..#make }
+            #odm::FieldMeta { shape: || #odm::Shape::Bounded(const { &#make }), #outer ..#make }
         }
     } else {
         make
@@ -143,7 +148,7 @@ fn default(target: &Target, field: &Field) -> Option<TokenStream> {
     Some(quote!(default: ::core::option::Option::Some(|| #odm::default_of::<#ty, #codec>(#value)),))
 }
 
-fn bounds(target: &Target, field: &Field) -> TokenStream {
+fn bounds(target: &Target, field: &Field, with_rules: bool) -> TokenStream {
     let odm = &target.odm;
     let count = |name: &str, count: Option<&Count>| {
         let name = quote::format_ident!("{name}");
@@ -170,6 +175,8 @@ fn bounds(target: &Target, field: &Field) -> TokenStream {
         number("min", &field.field.min),
         number("max", &field.field.max),
         depth,
+        rules::unique(field).filter(|_| with_rules),
+        rules::of_values(target, field).filter(|_| with_rules),
     ]
     .into_iter()
     .flatten()

@@ -20,6 +20,7 @@ pub mod paths;
 pub mod projection;
 pub mod reference;
 pub mod request;
+pub mod rules;
 pub mod several;
 mod target;
 pub mod targets;

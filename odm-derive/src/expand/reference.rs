@@ -316,7 +316,9 @@ pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
     });
     let volatile = any(target, fields, "HOLDS_VOLATILE", |field| field.volatile.is_some());
     let extra = any(target, fields, "HOLDS_EXTRA", |field| field.field.extra);
-    let cut = any(target, fields, "CUT", |_| false);
+    let cut = any(target, fields, "CUT", |field| {
+        field.field.rules.normalize.is_some()
+    });
     let unbuffered: Vec<TokenStream> = fields
         .iter()
         .filter_map(|field| unbuffered(target, field))

@@ -5,6 +5,7 @@
 //! collected, so that a form can show them together.
 
 mod at;
+mod checks;
 mod number;
 mod parts;
 mod plan;
@@ -12,6 +13,7 @@ mod quick;
 mod shapes;
 #[cfg(test)]
 mod tests;
+mod value_rules;
 mod walk;
 
 use crate::model::document::DocumentMeta;
@@ -25,6 +27,7 @@ use mongodb::bson::{RawBsonRef, RawDocument};
 use shapes::MAX_WRAPPERS;
 #[cfg(feature = "json")]
 pub(crate) use shapes::{may_be, named, tightened};
+pub(crate) use value_rules::broken;
 pub(crate) use walk::MOST;
 use walk::Walk;
 
@@ -40,13 +43,14 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
             source: None,
         });
     }
-    let shape = meta.whole();
-    if let Shape::Struct(shape) = shape
-        && quick::document(shape, doc)
-    {
-        return Ok(());
+    let mut violations = match meta.whole() {
+        Shape::Struct(shape) if quick::document(shape, doc) => Vec::new(),
+        shape => violations(shape, doc),
+    };
+    // A value that can't be right is not compared with others.
+    if violations.is_empty() && !meta.checks.is_empty() {
+        violations = checks::broken(meta.checks, doc);
     }
-    let violations = violations(shape, doc);
     if violations.is_empty() {
         return Ok(());
     }
@@ -55,6 +59,19 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
         violations,
         source: None,
     })
+}
+
+/// The verdict on a document that is not sent.
+///
+/// # Errors
+/// [`Error::Invalid`] where a write of it would be refused, [`Error::Encode`] where serde refuses it.
+#[doc(hidden)]
+pub fn verdict<T: crate::Document>(document: &T) -> Result<()> {
+    let raw = mongodb::bson::serialize_to_raw_document_buf(document).map_err(|source| Error::Encode {
+        field: T::META.name.to_owned(),
+        source: Box::new(source),
+    })?;
+    self::document(T::META, &raw)
 }
 
 /// The violations of a whole document.

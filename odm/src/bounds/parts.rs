@@ -20,6 +20,9 @@ fn fits(field: &FieldMeta, kind: ElementType) -> bool {
     };
     let any_length = bounds.min_len.is_none() && bounds.max_len.is_none();
     let any_number = bounds.min.is_none() && bounds.max.is_none();
+    if bounds.rules.is_some() {
+        return false;
+    }
     match (shape, kind) {
         (Shape::String, ElementType::String) => any_length,
         (

@@ -6,6 +6,7 @@
 use super::number;
 use super::shapes::{MAX_WRAPPERS, tightened};
 use crate::model::shape::{Body, Bounds, EnumShape, FieldMeta, Number, Shape, StructShape, Tagging};
+use crate::model::value_rules::ValueRules;
 use std::sync::OnceLock;
 
 /// How a value has to be. Whatever is not one of the simple kinds is [`Unknown`](Test::Unknown).
@@ -62,6 +63,8 @@ pub(super) enum Test {
     Struct(Box<[Field]>),
     /// A string, or a document with the variant's name and its body.
     External(&'static EnumShape, Box<[Spec]>),
+    /// A value with rules beside its type.
+    Ruled(Box<Test>, &'static ValueRules),
     /// A document that begins with the tag; of each variant the fields behind it.
     Internal {
         tag: &'static str,
@@ -165,6 +168,13 @@ struct Resolve {
     left: u32,
 }
 
+fn ruled(test: Test, rules: Option<&'static ValueRules>) -> Test {
+    match rules {
+        Some(rules) => Test::Ruled(Box::new(test), rules),
+        None => test,
+    }
+}
+
 impl Resolve {
     /// `None` where they can't be taken in their order.
     fn fields(&mut self, shape: &'static StructShape, level: u32) -> Option<Box<[Field]>> {
@@ -206,9 +216,14 @@ impl Resolve {
             Shape::Optional(inner) => return self.typed(inner(), bounds, true, deeper),
             Shape::Bounded(meta) => {
                 let both = tightened(&meta.bounds, bounds).unwrap_or(meta.bounds);
-                return self.bounded((meta.shape)(), &both, nullable, deeper);
+                let inner = self.bounded((meta.shape)(), &both, nullable, deeper);
+                return Spec {
+                    nullable: inner.nullable,
+                    test: ruled(inner.test, bounds.rules),
+                };
             }
-            shape => self.test(shape, bounds, level),
+            Shape::Array(_) | Shape::Map(_) => self.test(shape, bounds, level),
+            shape => ruled(self.test(shape, bounds, level), bounds.rules),
         };
         Spec { nullable, test }
     }
@@ -245,6 +260,8 @@ impl Resolve {
                 max: Some(1),
             },
             Shape::Binary | Shape::Uuid => Test::Binary { min, max },
+            // Its items are compared with each other.
+            Shape::Array(_) if bounds.unique_items => Test::Unknown,
             Shape::Array(items) => Test::Array {
                 items: Box::new(self.item(items(), bounds, level)),
                 max: bounds.max_items,

@@ -11,11 +11,12 @@ use super::at::key_rule;
 use super::number;
 use super::plan::{self, Field, Spec, Test};
 use super::shapes::{longer, shorter};
+use super::value_rules;
 use super::walk::MAX_LEVELS;
 use crate::model::elements::{Elements, Value};
 use crate::model::shape::{Bounds, EnumShape, Number, StructShape};
-use mongodb::bson::RawDocument;
 use mongodb::bson::spec::{BinarySubtype, ElementType};
+use mongodb::bson::{RawBsonRef, RawDocument};
 
 /// `Some` where the walk would find nothing; `None` says nothing.
 type Fits = Option<()>;
@@ -48,11 +49,15 @@ fn fields(fields: &[Field], mut elements: Elements<'_>, level: u32) -> Fits {
 
 #[inline(always)]
 fn one(spec: &Spec, value: Value<'_>, level: u32) -> Fits {
-    let Value { kind, bytes } = value;
-    if kind == ElementType::Null && spec.nullable {
+    if value.kind == ElementType::Null && spec.nullable {
         return Some(());
     }
-    match (&spec.test, kind) {
+    typed(&spec.test, value, level)
+}
+
+#[inline(always)]
+fn typed(test: &Test, Value { kind, bytes }: Value<'_>, level: u32) -> Fits {
+    match (test, kind) {
         (Test::Null, ElementType::Null)
         | (Test::Bool, ElementType::Boolean)
         | (Test::ObjectId, ElementType::ObjectId)
@@ -78,7 +83,7 @@ fn one(spec: &Spec, value: Value<'_>, level: u32) -> Fits {
             (*min <= n && n <= *max).then_some(())
         }
         (Test::Double { min: None, max: None }, ElementType::Double) => Some(()),
-        _ => other(&spec.test, kind, bytes, level),
+        _ => other(test, kind, bytes, level),
     }
 }
 
@@ -100,6 +105,12 @@ fn other(test: &Test, kind: ElementType, bytes: &[u8], level: u32) -> Fits {
         (Test::Array { items, max }, ElementType::Array) => {
             let count = each(bytes, level, |_, value, level| one(items, value, level))?;
             max.is_none_or(|max| count as u64 <= max).then_some(())
+        }
+        (Test::Ruled(test, rules), _) => {
+            if !value_rules::fit(rules, whole(kind, bytes)?) {
+                return None;
+            }
+            typed(test, Value { kind, bytes }, level)
         }
         (Test::Fixed { items, len }, ElementType::Array) => {
             let count = each(bytes, level, |_, value, level| one(items, value, level))?;
@@ -139,6 +150,22 @@ fn other(test: &Test, kind: ElementType, bytes: &[u8], level: u32) -> Fits {
 fn variant(shape: &EnumShape, name: &[u8]) -> Option<usize> {
     let mut variants = shape.variants.iter();
     variants.position(|variant| variant.name.as_bytes() == name)
+}
+
+/// A value that may have rules of its own.
+fn whole(kind: ElementType, bytes: &[u8]) -> Option<RawBsonRef<'_>> {
+    Some(match kind {
+        ElementType::String => {
+            let text = bytes.get(4..bytes.len().checked_sub(1)?)?;
+            RawBsonRef::String(std::str::from_utf8(text).ok()?)
+        }
+        ElementType::Int32 => RawBsonRef::Int32(i32::from_le_bytes(*bytes.first_chunk()?)),
+        ElementType::Int64 => RawBsonRef::Int64(i64::from_le_bytes(*bytes.first_chunk()?)),
+        ElementType::Double => RawBsonRef::Double(f64::from_le_bytes(*bytes.first_chunk()?)),
+        ElementType::EmbeddedDocument => RawBsonRef::Document(RawDocument::from_bytes(bytes).ok()?),
+        // Seldom one: the walk looks at it.
+        _ => return None,
+    })
 }
 
 fn text(bytes: &[u8], min: Option<u64>, max: Option<u64>) -> Fits {

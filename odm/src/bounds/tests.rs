@@ -43,6 +43,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         extra: || false,
         hooks: &[],
         several: crate::model::meta::Several::No,
+        checks: &[],
     }
 }
 

@@ -3,6 +3,7 @@
 use super::at::{At, Owned, key_rule};
 use super::number;
 use super::shapes::{MAX_WRAPPERS, get, longer, shorter, small, target, tightened, types};
+use super::value_rules;
 use crate::model::shape::{Bounds, Number, Shape, ShapeFn};
 use crate::{Rule, Violation};
 use mongodb::bson::{RawArray, RawBsonRef, RawDocument};
@@ -203,6 +204,7 @@ impl Walk {
         value: RawBsonRef<'_>,
         at: &At<'_>,
     ) {
+        self.rules(shape, bounds, value, at);
         match (shape, value) {
             (Shape::Any, _) => self.opaque(value, at),
             (Shape::Optional(_), RawBsonRef::Null) => {}
@@ -250,6 +252,11 @@ impl Walk {
                 };
                 let count = self.items(array, at, item);
                 self.count(bounds, count as u64, at);
+                if bounds.unique_items
+                    && let Some(twice) = value_rules::twice(array)
+                {
+                    self.broken(at, Rule::UniqueItems, Some(twice));
+                }
             }
             (Shape::Fixed { items, len }, RawBsonRef::Array(array)) => {
                 let item = |walk: &mut Walk, _: usize, value: RawBsonRef<'_>, at: &At<'_>| {
@@ -284,6 +291,18 @@ impl Walk {
                 }
             }
             _ => self.wrong_type(shape, nullable, value, at),
+        }
+    }
+
+    /// The rules that the value breaks by itself. Those of an array are its items'.
+    fn rules(&mut self, shape: Shape, bounds: &Bounds, value: RawBsonRef<'_>, at: &At<'_>) {
+        let Some(rules) = bounds.rules else { return };
+        if matches!(shape, Shape::Optional(_) | Shape::Array(_) | Shape::Map(_)) || value == RawBsonRef::Null
+        {
+            return;
+        }
+        if let Some(rule) = value_rules::broken(rules, value) {
+            self.broken(at, rule, Some(value));
         }
     }
 

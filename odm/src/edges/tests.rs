@@ -99,6 +99,7 @@ macro_rules! document {
             extra: || false,
             hooks: &[],
             several: crate::model::meta::Several::No,
+            checks: &[],
         };
     };
 }

@@ -3,6 +3,21 @@
 use mongodb::bson::Bson;
 use std::fmt;
 
+/// `email`: the pattern of HTML's `<input type="email">`.
+pub(crate) const EMAIL: &str = "[a-zA-Z0-9.!#$%&'*+/=?\\^_`\\{|\\}~\\-]+@[a-zA-Z0-9](?:[a-zA-Z0-9\\-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9\\-]{0,61}[a-zA-Z0-9])?)*";
+
+/// `url`: an absolute address of the web in ASCII, with a host, and what may follow it.
+pub(crate) const URL: &str = "https?://(?:[a-zA-Z0-9](?:[a-zA-Z0-9.\\-]*[a-zA-Z0-9])?|\\[[0-9a-fA-F:.]+\\])(?::[0-9]{1,5})?(?:[/?#][!-~]*)?";
+
+/// The strings that match a pattern, in words.
+pub(crate) fn described(pattern: &str) -> String {
+    match pattern {
+        EMAIL => "an e-mail address".to_owned(),
+        URL => "an address of the web (`http://…` or `https://…`)".to_owned(),
+        pattern => format!("a match of `{pattern}`"),
+    }
+}
+
 /// A broken rule.
 ///
 /// ```
@@ -88,8 +103,16 @@ pub enum Rule {
     Depth(u32),
     /// The BSON types that the field may have.
     Type(Vec<String>),
-    /// One of these values.
+    /// `#[field(one_of(…))]`, or the names of an enum's variants: one of these values.
     OneOf(Vec<Bson>),
+    /// `#[field(pattern = "…")]`, `email` or `url`: a string that matches this expression as a whole.
+    Pattern(String),
+    /// `#[field(multiple_of = N)]`: a multiple of N.
+    MultipleOf(i64),
+    /// `#[field(unique_items)]`: no item of the array equals another one.
+    UniqueItems,
+    /// `check` and `check_with`: a comparison of fields, as it is declared, or the message of the application's function.
+    Check(String),
     /// The field must be there.
     Required,
     /// The field is not declared, and the struct refuses others.
@@ -120,6 +143,10 @@ impl fmt::Display for Rule {
                 }
                 Ok(())
             }
+            Rule::Pattern(text) => write!(f, "must be {}", described(text)),
+            Rule::MultipleOf(n) => write!(f, "must be a multiple of {n}"),
+            Rule::UniqueItems => f.write_str("may hold no item twice"),
+            Rule::Check(text) => f.write_str(text),
             Rule::Required => f.write_str("is missing"),
             Rule::Unknown => f.write_str("is not a declared field"),
             Rule::Key(key) => write!(

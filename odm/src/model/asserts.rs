@@ -4,7 +4,7 @@
 use crate::model::path::{Fielded, Nested, OfFields, Path, Step};
 use crate::model::shape::{FieldMeta, Names, same};
 use crate::model::size::Message;
-use crate::model::value::{Array, Compared, IdValue, Numeric, Ordered, StoredLike, Value};
+use crate::model::value::{Array, Compared, IdValue, Integer, Numeric, Ordered, StoredLike, Text, Value};
 
 mod copy;
 mod count;
@@ -23,6 +23,23 @@ pub use reference::{
 
 /// `#[field(min = N, max = N)]`.
 pub const fn numeric<T: Numeric>() {}
+
+/// `pattern`, `email`, `url`, `normalize`, and the strings of `one_of`.
+pub const fn texts<T: RuledText>() {}
+
+/// A string with rules.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a string, which `pattern`, `email`, `url`, `normalize` and the strings of `one_of` are for",
+    label = "not a string",
+    note = "a number is declared with `min`, `max`, `multiple_of` or `one_of(1, 2)`, and the strings of an embedded struct have rules on its own fields",
+    note = "any other rule is a function: `#[field(check_with = is_valid)]`"
+)]
+pub trait RuledText {}
+#[diagnostic::do_not_recommend]
+impl<T: Text> RuledText for T {}
+
+/// `multiple_of`, and the numbers of `one_of`.
+pub const fn integers<T: Integer>() {}
 
 /// `#[embed(id)]`.
 pub const fn id<T: IdValue>() {}
@@ -220,6 +237,16 @@ const fn no_length(per_len: u64, owner: &str, field: &str, ty: &str) -> Option<M
         " has no length of its own, so `max_len` and `min_len` mean nothing: they bound a `String` or a `bson::Binary`, or the \
          items of an array of these. The number of items of an array is bounded by `#[embed(max = N)]`, a number by \
          `#[field(min = N, max = N)]`, and the strings of an embedded struct by attributes on its own fields",
+    ))
+}
+
+/// `unique_items` is for arrays.
+pub const fn unique_items<T: Array>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if !T::MAP {
+        return None;
+    }
+    Some(about(owner, field, ty).text(
+        " is a map, whose keys differ in any case: `unique_items` compares the items of an array. Leave it out",
     ))
 }
 

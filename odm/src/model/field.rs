@@ -1,6 +1,7 @@
 //! Makes the constants of a field, by its type.
 
 use crate::model::meta::{Access, Bounds, FieldMeta, Managed, ReferenceMeta, Shape, ShapeFn};
+use crate::model::normalize;
 use crate::model::reference::{Reference, shape};
 use crate::model::size;
 use crate::model::value::{Array, Value};
@@ -63,7 +64,7 @@ impl FieldMeta {
     ) -> FieldMeta {
         FieldMeta {
             shows_more: T::HOLDS_EXTRA,
-            cut: T::CUT,
+            cut: T::CUT || normalize::is_declared(&bounds),
             ..FieldMeta::with(rust, name, ty, T::shape, bounds, T::SIZE.with(bounds.max_len))
         }
     }
@@ -84,7 +85,7 @@ impl FieldMeta {
         FieldMeta {
             set: T::SET,
             shows_more: <T::Item as Value>::HOLDS_EXTRA,
-            cut: <T::Item as Value>::CUT,
+            cut: <T::Item as Value>::CUT || normalize::is_declared(&bounds),
             ..FieldMeta::with(rust, name, ty, T::shape, bounds, size)
         }
     }

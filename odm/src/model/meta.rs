@@ -8,6 +8,7 @@
 use crate::error::violation::Number;
 use crate::model::bucket::BucketMeta;
 use crate::model::options::{CollationMeta, Expiry, IndexKey, IndexMeta, Validation};
+use crate::model::value_rules::ValueRules;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, error::Result as BsonResult};
 use std::any::Any;
@@ -102,6 +103,10 @@ pub struct Bounds {
     pub depth: Option<u32>,
     /// Not looked into: `#[field(opaque)]`.
     pub opaque: bool,
+    /// Whether no item of an array may equal another one: `#[field(unique_items)]`.
+    pub unique_items: bool,
+    /// The other rules of its values; of an array, of each of its items.
+    pub rules: Option<&'static ValueRules>,
 }
 
 impl Bounds {
@@ -115,6 +120,8 @@ impl Bounds {
         max: None,
         depth: None,
         opaque: false,
+        unique_items: false,
+        rules: None,
     };
 }
 
@@ -198,7 +205,7 @@ pub struct FieldMeta {
     pub stored: bool,
     /// Whether a struct in its value shows the fields that it does not declare: `#[field(extra)]`.
     pub shows_more: bool,
-    /// Whether less may be stored than its value holds, such as a date to the millisecond.
+    /// Whether another value may be stored than it holds, such as a date to the millisecond or a normalized string.
     pub cut: bool,
     /// Which way it goes in JSON, as its attributes say.
     pub access: Access,
@@ -577,6 +584,8 @@ pub struct DocumentMeta {
     pub hooks: &'static [HookMeta],
     /// Whether its collection holds documents of several types.
     pub several: Several,
+    /// The rules for a whole document: `#[document(check = |d| …)]`, `#[document(check_with = f)]`.
+    pub checks: &'static [CheckMeta],
 }
 
 /// Whether a collection holds documents of several types: the variants of an enum.
@@ -602,6 +611,43 @@ pub enum Several {
         /// The enum.
         of: fn() -> &'static DocumentMeta,
     },
+}
+
+
+/// A rule for a whole document.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckMeta {
+    /// The comparison or the path of the function, as it was written.
+    pub text: &'static str,
+    /// The comparison or the function.
+    pub rule: CheckRule,
+}
+
+/// The two kinds of such rules.
+#[derive(Clone, Copy, Debug)]
+pub enum CheckRule {
+    /// A condition that compares fields, which the server evaluates too.
+    Compare(fn() -> crate::Result<RawDocumentBuf>),
+    /// Decodes the document and calls a function of the application; its message where the document is not valid.
+    Function(for<'d> fn(&'d RawDocument) -> Option<String>),
+}
+
+impl CheckMeta {
+    /// The comparison as an expression of the server's; `None` for a function, and for a condition that is no comparison of fields.
+    pub(crate) fn expression(&self) -> Option<Bson> {
+        match self.rule {
+            CheckRule::Compare(condition) => {
+                let condition = Document::try_from(condition().ok()?).ok()?;
+                crate::model::condition::expression(&condition)
+            }
+            CheckRule::Function(_) => None,
+        }
+    }
+
+    /// The message where a comparison does not hold.
+    pub(crate) fn message(&self) -> String {
+        format!("must satisfy `{}`", self.text)
+    }
 }
 
 /// A function that the writes of a document call.

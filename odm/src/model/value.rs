@@ -149,6 +149,15 @@ pub trait List: Array {}
 )]
 pub trait Numeric: Value {}
 
+/// A number without a fraction.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an integer, which `multiple_of` and the numbers of `one_of` are for",
+    label = "not an integer",
+    note = "of a number with a fraction the server and the program need not find the same: store the number of the smallest unit, such as cents in an `i64`",
+    note = "a string is declared with `pattern = \"…\"` or `one_of(\"a\", \"b\")`, any other rule by a function: `check_with = is_valid`"
+)]
+pub trait Integer: Value {}
+
 /// A type whose values are stored as those of another one: a newtype as its field, a type of another crate as one of BSON.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no number, date, string or `bool`, and no struct around one",
@@ -165,6 +174,8 @@ pub trait StoredLike {
 impl<T: Value + StoredLike<Like: Numeric>> Numeric for T {}
 #[diagnostic::do_not_recommend]
 impl<T: Value + StoredLike<Like: Text>> Text for T {}
+#[diagnostic::do_not_recommend]
+impl<T: Value + StoredLike<Like: Integer>> Integer for T {}
 #[diagnostic::do_not_recommend]
 impl<T: StoredLike<Key: MapKey> + 'static> MapKey for T {}
 
@@ -417,12 +428,14 @@ leaf! {
 }
 
 marker!(Numeric: i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, bson::Decimal128);
+marker!(Integer: i8, u8, i16, u16, i32, u32, i64, u64, isize, usize);
 marker!(Text: String, Box<str>, char);
 marker!(IdValue: bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, char, String, Box<str>,
     bson::oid::ObjectId, bson::DateTime, bson::Timestamp, bson::Decimal128, bson::Uuid, bson::Binary);
 
 impl<T: Numeric> Numeric for Option<T> {}
 impl<T: Text> Text for Option<T> {}
+impl<T: Integer> Integer for Option<T> {}
 
 impl<T: Value> Value for Option<T> {
     const NAMES: Names = T::NAMES;

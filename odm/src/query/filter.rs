@@ -4,6 +4,7 @@
 
 use crate::model::copy::Entry;
 use crate::model::geo::{Area, Geometry, Located, Meters, Point};
+use crate::model::normalize;
 use crate::model::path::{Codec, Each, Holds, Item, Path, PlainItems, Root, Step, StoredByType};
 use crate::model::reference::{Wrapped, Wraps};
 use crate::model::value::{List, Ordered, Text, Value, Whole};
@@ -175,7 +176,14 @@ impl<R> Filter<R> {
 
     /// On the value of a field as a reader sees it, or of items of its array: where it is missing, its default. Within a variant, of
     /// documents that have it.
-    pub(crate) fn of_field<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
+    pub(crate) fn of_field<P: Step>(
+        operator: &'static str,
+        mut value: Result<Bson>,
+        item: bool,
+    ) -> Filter<R> {
+        if let (Some(field), Ok(value)) = (P::FIELD.filter(|field| field.cut), &mut value) {
+            normalize::operand(field, item || P::ITEM, operator, value);
+        }
         if !P::IN_VARIANT {
             return Filter::of_seen::<P>(operator, value, item);
         }
@@ -338,6 +346,14 @@ pub fn partial_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
         "partial filter",
         crate::model::default::as_stored(|| filter(T::paths())),
     )
+}
+
+/// A comparison of fields that every document satisfies, as generated code gives it.
+#[doc(hidden)]
+pub fn check_filter<T: crate::Document, F: FnOnce(T::Paths) -> Filter<T>>(
+    filter: F,
+) -> Result<mongodb::bson::RawDocumentBuf> {
+    raw_filter::<T>("check", filter(T::paths()))
 }
 
 /// The condition on the children that a subset or a computed field is derived of, as generated code gives it.

@@ -229,6 +229,7 @@ mod tests {
 
     static LEAF: DocumentMeta = DocumentMeta {
         hooks: &[HOOK],
+        checks: &[],
         ..meta("Leaf", "leaves", || {
             Shape::Struct(
                 const {

@@ -4,6 +4,7 @@
 use super::index::{Index, OVERRIDE};
 use super::{language, partial};
 use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
+use crate::model::meta::CheckRule;
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Shape};
 
 /// The declared indexes of a document that can't work, each in a sentence.
@@ -17,6 +18,16 @@ pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {
         problems.extend(places(meta, declared).map(|problem| format!("{index} {problem}")));
         problems.extend(on_id(declared).map(|problem| format!("{index} {problem}")));
         problems.extend(texts(meta, declared).map(|problem| format!("{index} {problem}")));
+    }
+    for check in meta.checks {
+        if matches!(check.rule, CheckRule::Compare(_)) && check.expression().is_none() {
+            problems.push(format!(
+                "`{}`: the check `{}` compares no fields with each other. Write expressions on both sides, \
+                 `expr(o.ends).gt(expr(o.starts))`, joined by `&`, `|` and `!`; the bounds of one field are declared on it, and any \
+                 other rule is a function: `#[document(check_with = is_valid)]`",
+                meta.name, check.text
+            ));
+        }
     }
     problems
 }

@@ -9,6 +9,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Number, Shape, StructShape, Tagging, VariantMeta,
 };
+use crate::model::value_rules;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashMap;
 
@@ -155,6 +156,7 @@ impl Writer {
         let of_items = Bounds {
             max_items: None,
             key_len: None,
+            unique_items: false,
             ..*bounds
         };
         let typed = |name: &str| doc! { "bsonType": name };
@@ -180,9 +182,12 @@ impl Writer {
                 if let Some(n) = bounds.max_len {
                     schema.insert("maxLength", count(n));
                 }
-                schema
+                ruled(schema, bounds)
             }
-            Shape::Char => doc! { "bsonType": "string", "minLength": 1, "maxLength": 1 },
+            Shape::Char => {
+                let schema = doc! { "bsonType": "string", "minLength": 1, "maxLength": 1 };
+                ruled(schema, bounds)
+            }
             Shape::ObjectId => typed("objectId"),
             Shape::Date => typed("date"),
             // Of which subtype, no keyword can say: `uuids`.
@@ -206,6 +211,9 @@ impl Writer {
                 };
                 if let Some(max) = max {
                     schema.insert("maxItems", count(max));
+                }
+                if bounds.unique_items {
+                    schema.insert("uniqueItems", true);
                 }
                 schema
             }
@@ -243,7 +251,14 @@ impl Writer {
                 }
                 schema
             }
-            Shape::Bounded(inner) => return self.value((inner.shape)(), &tighter(&inner.bounds, bounds)),
+            Shape::Bounded(inner) => {
+                let mut schema = self.value((inner.shape)(), &tighter(&inner.bounds, bounds))?;
+                let of_field = bounds.rules.map(|rules| value_rules::keywords(rules, true));
+                if let Some(of_field) = of_field.filter(|of_field| !of_field.is_empty()) {
+                    schema.insert("allOf", vec![of_field]);
+                }
+                schema
+            }
             Shape::Struct(of) => {
                 return self.within(of.name, bounds.depth, |w| Some(w.fields(of)?.finish(false)));
             }
@@ -578,6 +593,14 @@ fn add_to(values: &mut Vec<Bson>, value: Bson) {
 fn integer(types: [&str; 3], least: Number, greatest: Number, bounds: &Bounds) -> Document {
     let mut schema = number(types.to_vec().into(), Some(least), Some(greatest), bounds);
     schema.insert("multipleOf", 1);
+    ruled(schema, bounds)
+}
+
+/// With the other rules of the field.
+fn ruled(mut schema: Document, bounds: &Bounds) -> Document {
+    if let Some(rules) = bounds.rules {
+        schema.extend(value_rules::keywords(rules, false));
+    }
     schema
 }
 
@@ -641,6 +664,8 @@ fn tighter(a: &Bounds, b: &Bounds) -> Bounds {
         max: lower(a.max, b.max),
         depth: least(a.depth, b.depth),
         opaque: a.opaque || b.opaque,
+        unique_items: a.unique_items || b.unique_items,
+        rules: a.rules,
     }
 }
 

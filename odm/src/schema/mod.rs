@@ -13,6 +13,7 @@
 // validator; `plan` finds the differences and `apply` removes them; `words` describes them. `declared` finds indexes that can't
 // work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes.
 mod apply;
+mod checks;
 mod declared;
 mod existing;
 mod id_order;

@@ -6,7 +6,7 @@
 
 use super::json_schema::MARK;
 use super::values::{plural, same_document};
-use super::{id_order, json_schema, uuids, words};
+use super::{checks, id_order, json_schema, uuids, words};
 use crate::model::document::{Action, DocumentMeta, Level, Validation};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -89,8 +89,8 @@ pub(super) struct Wanted {
 /// The rules for the documents of a collection.
 pub(super) fn declared(meta: &DocumentMeta) -> Document {
     let mut rules = doc! { "$jsonSchema": json_schema::of(meta) };
-    if let Some(order) = id_order::of(meta) {
-        rules.insert("$expr", order);
+    if let Some(expression) = checks::beside(meta, id_order::of(meta)) {
+        rules.insert("$expr", expression);
     }
     rules.extend(uuids::of(meta).unwrap_or_default());
     rules
@@ -129,12 +129,9 @@ pub(super) fn wanted(current: &Current, rules: &Document, declared: Validation) 
                 words = words::diff(before, schema);
                 old.insert("$jsonSchema", schema.clone());
             }
+            let before = old.get("$expr").cloned();
             if put(old, "$expr", rules.get("$expr")) {
-                words.push(if rules.contains_key("$expr") {
-                    "demand the declared order of the fields of `_id`".to_owned()
-                } else {
-                    "no longer demand an order of the fields of `_id`".to_owned()
-                });
+                words.extend(checks::words(before.as_ref(), rules.get("$expr")));
             }
             if put(old, "$nor", rules.get("$nor")) {
                 let paths = rules.get("$nor").and_then(uuids::paths).unwrap_or_default();
@@ -196,10 +193,14 @@ fn is_ours(schema: &Bson) -> bool {
         .is_some_and(|schema| schema.get_str("title").is_ok_and(|title| title.starts_with(MARK)))
 }
 
+fn is_our_expression(rule: &Bson) -> bool {
+    id_order::is_ours(rule) || checks::is_ours(rule)
+}
+
 /// The part of a validator that holds our schema: it itself, or one of its `$and`. An `$expr` and a `$nor` beside it are ours if
 /// they say what ours do.
 fn ours(validator: &mut Document) -> Option<&mut Document> {
-    let order_is_ours = validator.get("$expr").is_none_or(id_order::is_ours);
+    let order_is_ours = validator.get("$expr").is_none_or(is_our_expression);
     let uuids_are_ours = validator
         .get("$nor")
         .is_none_or(|rule| uuids::paths(rule).is_some());
@@ -216,7 +217,7 @@ fn is_foreign(validator: &Document) -> bool {
         .iter()
         .any(|(name, value)| match (name.as_str(), value) {
             ("$jsonSchema", schema) => !is_ours(schema),
-            ("$expr", rule) => !id_order::is_ours(rule),
+            ("$expr", rule) => !is_our_expression(rule),
             ("$nor", rule) => uuids::paths(rule).is_none(),
             ("$and", Bson::Array(parts)) => {
                 parts.iter().any(|part| part.as_document().is_none_or(is_foreign))

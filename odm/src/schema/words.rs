@@ -2,6 +2,8 @@
 
 use super::json_schema::MARK;
 use super::values::{plural, same};
+use crate::error::violation::described;
+use crate::model::value_rules::Pattern;
 use mongodb::bson::{Bson, Document};
 
 /// How many fields a schema declares.
@@ -144,6 +146,14 @@ fn visit(places: &mut Vec<Place>, path: &str, parent: &str, schema: &Document, i
         let (kind, text, value) = match keyword.as_str() {
             "bsonType" => ("type", types(raw), types(raw)),
             "enum" => ("enum", format!("one of {}", listed(raw)), listed(raw)),
+            "pattern" => {
+                let whole = raw.as_str().unwrap_or_default();
+                let value = described(Pattern::of_whole(whole).unwrap_or(whole));
+                ("pattern", value.clone(), value)
+            }
+            "uniqueItems" if *raw == Bson::Boolean(true) => {
+                ("uniqueItems", "no item twice".to_owned(), "any items".to_owned())
+            }
             "minItems" if exactly => continue,
             "maxItems" if exactly => ("maxItems", format!("exactly {raw} items"), raw.to_string()),
             "minItems" => ("minItems", format!("at least {raw} items"), raw.to_string()),

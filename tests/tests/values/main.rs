@@ -7,6 +7,7 @@ mod edges;
 mod equality;
 mod native;
 mod roundtrip;
+mod rules;
 mod stored;
 mod variants;
 

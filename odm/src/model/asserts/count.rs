@@ -113,6 +113,8 @@ impl Takes {
     pub const MAX_LEN: Takes = Takes::new("max_len", 1, u64::MAX, "");
     /// `#[field(min_len = N)]`.
     pub const MIN_LEN: Takes = Takes::new("min_len", 0, u64::MAX, "");
+    /// `#[field(multiple_of = N)]`.
+    pub const MULTIPLE_OF: Takes = Takes::new("multiple_of", 1, i64::MAX as u64, "");
     /// `#[reference(many, max = N)]`.
     pub const REFERENCES: Takes = Takes::new("max", 1, 5_000, RULE_THREE);
     /// `#[reference(many, expected = N)]`.

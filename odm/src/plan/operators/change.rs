@@ -1,6 +1,9 @@
 //! The methods that describe changes: one for each of MongoDB's update operators.
 
+use crate::model::checked;
+use crate::model::normalize;
 use crate::model::path::{Codec, Item, MayBeMissing, Path, PlainItems, Single, StoredByType, Writable};
+use crate::model::shape::FieldMeta;
 use crate::model::value::{Array, List, Numeric, Removable};
 use crate::plan::operators::patch::Patches;
 use crate::plan::operators::push::Placed;
@@ -153,6 +156,7 @@ pub trait Change<R: Rooted>: Sized {
     ) -> Self {
         field(R::rooted());
         self.changes().in_variant::<P>();
+        self.changes().can_be_checked("current_date", P::PATH, P::FIELD);
         self.changes()
             .put("$currentDate", P::PATH, Bson::Boolean(true), never);
         self.changes().without_aliases(P::PATH, P::FIELD);
@@ -339,7 +343,7 @@ pub trait Change<R: Rooted>: Sized {
         self
     }
 
-    /// Appends an item: `$push`. To a set it is [`add_to_set`](Change::add_to_set). The update's own filter refuses a push onto
+    /// Appends an item: `$push`. To a set, and to an array with `unique_items`, it is [`add_to_set`](Change::add_to_set). The update's own filter refuses a push onto
     /// a full array, also with concurrent pushes ([`Error::ArrayFull`](crate::Error::ArrayFull)).
     ///
     /// ```no_run
@@ -377,7 +381,7 @@ pub trait Change<R: Rooted>: Sized {
         self.changes().in_variant::<P>();
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
-        if A::SET {
+        if A::SET || P::FIELD.is_some_and(checked::has_unique_items) {
             changes.add_items(P::PATH, P::FIELD, values)
         } else {
             changes.room(P::PATH, P::FIELD, &values, false);
@@ -414,7 +418,8 @@ pub trait Change<R: Rooted>: Sized {
         self.changes().in_variant::<P>();
         let changes = self.changes();
         let values = changes.items::<A::Item, V>(P::PATH, P::FIELD, items);
-        changes.place(P::PATH, P::FIELD, A::SET, (values, place(Placed::new())));
+        let is_set = A::SET || P::FIELD.is_some_and(checked::has_unique_items);
+        changes.place(P::PATH, P::FIELD, is_set, (values, place(Placed::new())));
         self
     }
 
@@ -481,7 +486,7 @@ pub trait Change<R: Rooted>: Sized {
         let mut values = Vec::new();
         for item in items {
             if let Some(value) = changes.value(encode_bson::<A::Item, Item>(P::PATH, item)) {
-                values.push(value);
+                values.push(normalized(P::FIELD, value));
             }
         }
         changes.needs_value(P::PATH, P::FIELD);
@@ -667,6 +672,7 @@ pub trait Change<R: Rooted>: Sized {
         let changes = self.changes();
         let name = format!("e{}", changes.next_identifier());
         let old = changes.value(encode_bson::<A::Item, Item>(P::PATH, old));
+        let old = old.map(|old| normalized(P::FIELD, old));
         let new = changes.checked(
             P::PATH,
             P::FIELD,
@@ -801,6 +807,14 @@ pub trait Change<R: Rooted>: Sized {
         }
         self
     }
+}
+
+/// An item as the array stores it.
+fn normalized(field: Option<&'static FieldMeta>, mut item: Bson) -> Bson {
+    if let Some(field) = field.filter(|field| field.cut) {
+        normalize::value(field, true, &mut item);
+    }
+    item
 }
 
 /// Whether another condition can stand beside it: what is said of items themselves can't be joined.

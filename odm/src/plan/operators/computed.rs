@@ -1,10 +1,14 @@
 //! Fields that the server computes from the stored document.
 
+use crate::model::checked;
 use crate::model::compare::{approximate, bson, order_of};
+use crate::model::condition;
+use crate::model::meta::CheckMeta;
 use crate::model::shape::{self, FieldMeta, MOST_WRAPPERS, Number, Shape};
+use crate::model::value_rules::ValueRules;
 use crate::plan::operators::range::Range;
 use crate::{Error, Rule, Violation};
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::cmp::Ordering;
 
 /// The name of the operator among those of an update. MongoDB has none for it: the update is sent as a pipeline.
@@ -20,6 +24,9 @@ pub(crate) struct Computed {
     max: Option<Number>,
     /// Whether the field takes `null`.
     null: bool,
+    rules: Vec<&'static ValueRules>,
+    /// The comparison of fields that the value is the result of, where it is no value of a field.
+    check: Option<&'static CheckMeta>,
     /// Whether no bound is declared: the range is that of the type.
     pub(crate) is_of_type: bool,
 }
@@ -30,7 +37,10 @@ impl Computed {
         let range = field.map(Range::of).unwrap_or_default();
         let (min, max) = range.ends();
         let null = field.is_none_or(|field| shape::may_be_null(shape::of_field(field)));
-        if null && min.is_none() && max.is_none() {
+        let rules = field
+            .map(|field| checked::of_field(field, false))
+            .unwrap_or_default();
+        if null && min.is_none() && max.is_none() && rules.is_empty() {
             return None;
         }
         Some(Computed {
@@ -39,12 +49,45 @@ impl Computed {
             min,
             max,
             null,
-            is_of_type: range.is_of_type(),
+            is_of_type: range.is_of_type() && rules.is_empty(),
+            rules,
+            check: None,
+        })
+    }
+
+    /// That a comparison of fields holds after the change; `None` where the change leaves it as it is, and where only the
+    /// validator can say.
+    pub(crate) fn checked(check: &'static CheckMeta, operators: &Document) -> Option<Computed> {
+        let expression = check.expression()?;
+        let mut fields = Vec::new();
+        condition::fields(&expression, &mut fields);
+        let mut changes: Vec<(String, Bson)> = Vec::new();
+        for field in fields {
+            let changed = condition::changed(operators, COMPUTE, &field).ok()?;
+            changes.extend(changed.map(|changed| (field, changed)));
+        }
+        let name = changes.first()?.0.clone();
+        let changed = |field: &str| {
+            let change = changes.iter().find(|(name, _)| name == field);
+            change.map(|(_, new)| new.clone())
+        };
+        Some(Computed {
+            name,
+            value: condition::with(&expression, &changed),
+            min: None,
+            max: None,
+            null: false,
+            rules: Vec::new(),
+            check: Some(check),
+            is_of_type: false,
         })
     }
 
     /// The condition that the result is one that the field takes.
     pub(crate) fn condition(&self) -> Document {
+        if self.check.is_some() {
+            return doc! { "$expr": &self.value };
+        }
         let beside = |operator: &str, end: Number| doc! { operator: [&self.value, bson(end)] };
         let mut all: Vec<Document> = Vec::new();
         all.extend(self.min.map(|min| beside("$gte", min)));
@@ -53,11 +96,31 @@ impl Computed {
         if self.min.is_none() {
             all.push(doc! { "$gt": [&self.value, Bson::Null] });
         }
+        all.extend(self.rules.iter().flat_map(|rules| self.keeps(rules)));
         let mut condition = doc! { "$and": all };
         if self.null {
             condition = doc! { "$or": [{ "$lte": [&self.value, Bson::Null] }, condition] };
         }
         doc! { "$expr": condition }
+    }
+
+    /// The conditions that the result keeps these rules. A string is never computed.
+    fn keeps(&self, rules: &ValueRules) -> Vec<Document> {
+        let mut all = Vec::new();
+        if !rules.one_of.is_empty() {
+            let values: Vec<Document> = rules
+                .values()
+                .into_iter()
+                .map(|value| doc! { "$literal": value })
+                .collect();
+            all.push(doc! { "$in": [&self.value, values] });
+        }
+        if let Some(factor) = rules.multiple_of {
+            let is_number = doc! { "$isNumber": &self.value };
+            let rest = doc! { "$eq": [{ "$mod": [&self.value, factor] }, 0] };
+            all.push(doc! { "$cond": [is_number, rest, false] });
+        }
+        all
     }
 
     /// Why the field does not take this result, if it does not.
@@ -67,6 +130,15 @@ impl Computed {
         id: &Bson,
         result: Option<&Bson>,
     ) -> Option<Error> {
+        if let Some(check) = self.check {
+            let holds = result.is_some_and(|result| *result != Bson::Null && *result != Bson::Boolean(false));
+            let violation = Violation::new("", Rule::Check(check.message()), None);
+            return (!holds).then(|| Error::Invalid {
+                collection: collection.to_owned(),
+                violations: vec![violation.stored_in(id)],
+                source: None,
+            });
+        }
         let Some(result) = result.filter(|result| **result != Bson::Null) else {
             return (!self.null).then(|| Error::IsNull {
                 collection,
@@ -81,7 +153,16 @@ impl Computed {
         let is_nan = approximate(result).is_some_and(f64::is_nan);
         let any = self.max.map(Rule::Max).or(self.min.map(Rule::Min));
         let beyond = max.map(Rule::Max).or(min.map(Rule::Min));
-        let rule = beyond.or_else(|| any.filter(|_| is_nan))?;
+        let rule = beyond.or_else(|| any.filter(|_| is_nan));
+        let raw = || RawDocumentBuf::try_from(&doc! { "v": result }).ok();
+        let breaks = || {
+            let raw = raw()?;
+            let value = raw.get("v").ok()??;
+            self.rules
+                .iter()
+                .find_map(|rules| crate::bounds::broken(rules, value))
+        };
+        let rule = rule.or_else(breaks)?;
         let violation = Violation::new(self.name.as_str(), rule, Some(result.clone()));
         Some(Error::Invalid {
             collection: collection.to_owned(),
@@ -121,6 +202,8 @@ mod tests {
             min: min.map(Number::Int),
             max: Some(Number::Int(10)),
             null,
+            rules: Vec::new(),
+            check: None,
             is_of_type: false,
         }
     }

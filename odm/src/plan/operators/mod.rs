@@ -1,12 +1,14 @@
 //! The operators of an update, built from typed paths; the guards that keep it within the bounds; and the values that it would take
 //! out of them.
 
+use crate::model::checked;
 use crate::model::document::DocumentMeta;
 use crate::model::encode::Stored;
 use crate::model::path::{Codec, Item, Path, Root, Step, Way};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::{Array, Value};
-use crate::model::{default, shape, variant};
+use crate::model::value_rules::ValueRules;
+use crate::model::{default, normalize, shape, variant};
 use crate::plan::operators::computed::{COMPUTE, Computed};
 use crate::plan::operators::guard::Added;
 use crate::plan::operators::names::{joined, joined_names};
@@ -567,7 +569,18 @@ impl<R> Changes<R> {
         value: Result<Stored>,
         kind: Part,
     ) -> Option<Bson> {
-        let value = self.value(value)?;
+        let mut value = self.value(value)?;
+        if let Some(field) = field.filter(|field| field.cut) {
+            let of_item = matches!(kind, Part::Item);
+            let normalized = value.bson().and_then(|mut bson| {
+                normalize::value(field, of_item, &mut bson);
+                Stored::of_bson(bson)
+            });
+            value = self.value(normalized.map_err(|source| Error::Encode {
+                field: path.to_owned(),
+                source: Box::new(source),
+            }))?;
+        }
         let read = value.raw().and_then(|raw| {
             if let (Some(field), Some(raw)) = (field, raw) {
                 let level = match path {
@@ -743,6 +756,7 @@ impl<R> Changes<R> {
 
     /// Sets a field to the result of an expression: keeps it within its bounds.
     fn computed(&mut self, name: &str, field: Option<&'static FieldMeta>, value: Bson) {
+        self.can_be_checked("compute", name, field);
         let guard = Computed::of(name, field, &value);
         self.guards
             .extend(guard.map(|guard| Guard::Computed(Box::new(guard))));
@@ -799,6 +813,7 @@ impl<R> Changes<R> {
         limits: Result<Limits>,
     ) {
         let Some(limits) = self.value(limits) else { return };
+        self.keeps_rules(operator, name, field, &by);
         let name_of = || name.to_owned();
         let sums = limits.all.into_iter().map(|limit| Guard::Sum {
             name: name_of(),
@@ -812,6 +827,55 @@ impl<R> Changes<R> {
         self.guards.extend(base);
         self.needs_value(name, field);
         self.put(operator, name, by, never);
+    }
+
+    /// The rules of a field's value; or of the items of the array, if the change is of them.
+    fn value_rules(&self, field: Option<&'static FieldMeta>) -> Vec<&'static ValueRules> {
+        match (field, self.array) {
+            (Some(field), _) => checked::of_field(field, false),
+            (None, Some(array)) => checked::of_field(array, true),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Refuses a value that the server makes, where a function of the application says which ones are valid.
+    fn can_be_checked(&mut self, change: &str, name: &str, field: Option<&'static FieldMeta>) {
+        if let Some(check) = self.value_rules(field).iter().find_map(|rules| rules.check) {
+            self.problem(format!(
+                "`{change}` has the server make the value of `{name}`, and `{}` (`check_with`) can only be called with a value that \
+                 the program knows: `set` it",
+                check.name
+            ));
+        }
+    }
+
+    /// A sum or a product of a number keeps the rules of its field.
+    fn keeps_rules(&mut self, operator: &str, name: &str, field: Option<&'static FieldMeta>, by: &Bson) {
+        let change = if operator == "$inc" { "inc" } else { "mul" };
+        self.can_be_checked(change, name, field);
+        for rules in self.value_rules(field) {
+            if !rules.one_of.is_empty() {
+                self.problem(format!(
+                    "`{change}` can make a number of `{name}` that `one_of` does not list: `set` it to one of them"
+                ));
+            }
+            // A product of a multiple is one.
+            let rest = rules.multiple_of.filter(|_| operator == "$inc");
+            let sum = match by {
+                Bson::Int32(by) => Some(i64::from(*by)),
+                Bson::Int64(by) => Some(*by),
+                _ => None,
+            };
+            if let (Some(factor), Some(sum)) = (rest, sum)
+                && sum.checked_rem(factor).is_some_and(|rest| rest != 0)
+            {
+                self.fail(Error::Invalid {
+                    collection: String::new(),
+                    violations: vec![Violation::new(name, Rule::MultipleOf(factor), Some(by.clone()))],
+                    source: None,
+                });
+            }
+        }
     }
 
     /// Keeps the change off a document that has `null` there, as serde stores `None`.
@@ -1458,6 +1522,14 @@ impl Changes<()> {
                 return Err(Error::Query { collection, message });
             }
             self.put(operator, field.name, value, never);
+        }
+        // The server takes no expression in the condition of an upsert: there its validator says.
+        if !upsert {
+            for check in meta.checks {
+                let guard = Computed::checked(check, &self.operators);
+                self.guards
+                    .extend(guard.map(|guard| Guard::Computed(Box::new(guard))));
+            }
         }
         let mut inserted = match self.inserted.take() {
             Some(document) => self.put_inserted(meta, &document)?,

@@ -128,7 +128,8 @@ fn sort(order: impl Iterator<Item = Order<()>>) -> Bson {
 pub(super) fn refused(name: &str, field: Option<&'static FieldMeta>, is_set: bool) -> Option<String> {
     if is_set {
         return Some(format!(
-            "`{name}` is a set, whose items have no order: use `push_all`, or make it a `Vec`"
+            "`{name}` is a set, or has `unique_items`, and the server adds an item only once where no place is asked for: use \
+             `push_all`, or make it a `Vec` without `unique_items`"
         ));
     }
     let field = field?;

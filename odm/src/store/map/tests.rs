@@ -77,6 +77,7 @@ const META: &DocumentMeta = &DocumentMeta {
     extra: || false,
     hooks: &[],
     several: crate::model::meta::Several::No,
+    checks: &[],
 };
 
 /// Maps a write error as it stands in a reply.

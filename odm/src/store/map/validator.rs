@@ -2,7 +2,9 @@
 
 use crate::error::{Rule, Violation};
 use crate::model::document::DocumentMeta;
+use crate::model::meta::CheckRule;
 use crate::model::shape::{Bounds, Number, Shape};
+use crate::model::value_rules::Pattern;
 use mongodb::bson::{Bson, Document};
 
 /// How many violations are read.
@@ -49,6 +51,16 @@ impl Reader<'_> {
         let value = rule.get("consideredValue");
         match operator {
             "$jsonSchema" => self.rules(list(rule, "schemaRulesNotSatisfied"), path),
+            // Which of several, the server does not say.
+            "$expr" => {
+                let checks = self.meta.map(|meta| meta.checks).unwrap_or_default();
+                let mut compared = checks
+                    .iter()
+                    .filter(|check| matches!(check.rule, CheckRule::Compare(_)));
+                if let (Some(check), None) = (compared.next(), compared.next()) {
+                    self.add("", Rule::Check(check.message()), None);
+                }
+            }
             "$and" | "$or" | "$nor" => {
                 // A clause that holds is what breaks `$nor`: it has no path to a wrong value.
                 for clause in documents(rule, "clausesNotSatisfied") {
@@ -133,6 +145,17 @@ impl Reader<'_> {
                 let types = ["int", "long"].map(str::to_owned);
                 self.add(path, Rule::Type(types.to_vec()), value);
             }
+            "multipleOf" => {
+                if let Some(n) = bound.and_then(count).and_then(|n| i64::try_from(n).ok()) {
+                    self.add(path, Rule::MultipleOf(n), value);
+                }
+            }
+            "pattern" => {
+                if let Some(text) = bound.and_then(Bson::as_str).and_then(Pattern::of_whole) {
+                    self.add(path, Rule::Pattern(text.to_owned()), value);
+                }
+            }
+            "uniqueItems" => self.add(path, Rule::UniqueItems, rule.get("duplicatedValue")),
             "enum" => {
                 if let Some(Bson::Array(values)) = bound {
                     self.add(path, Rule::OneOf(values.clone()), value);

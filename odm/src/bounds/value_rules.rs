@@ -1,0 +1,85 @@
+//! The rules of a field's values that are neither a length nor a range.
+
+use crate::Rule;
+use crate::model::compare;
+use crate::model::encode::owned;
+use crate::model::value_rules::{ValueRules, whole};
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::{Bson, RawArray, RawBsonRef};
+use std::collections::HashSet;
+
+/// The first rule that a value breaks. A rule says nothing about a value of another type than its own.
+pub(crate) fn broken(rules: &ValueRules, value: RawBsonRef<'_>) -> Option<Rule> {
+    if let (Some(pattern), RawBsonRef::String(text)) = (rules.regex(), value)
+        && !pattern.matches(text)
+    {
+        return Some(Rule::Pattern(pattern.text().to_owned()));
+    }
+    if !rules.one_of.is_empty() && !rules.one_of.iter().any(|choice| choice.is(value)) {
+        return Some(Rule::OneOf(rules.values()));
+    }
+    if let (Some(factor), Some(n)) = (rules.multiple_of, whole(value))
+        && n.checked_rem(factor).is_some_and(|rest| rest != 0)
+    {
+        return Some(Rule::MultipleOf(factor));
+    }
+    let check = rules.check?;
+    (check.call)(value).map(Rule::Check)
+}
+
+/// Whether a value breaks none of them.
+pub(super) fn fit(rules: &ValueRules, value: RawBsonRef<'_>) -> bool {
+    broken(rules, value).is_none()
+}
+
+/// A value of which the server knows one form.
+#[derive(PartialEq, Eq, Hash)]
+enum Key<'a> {
+    Text(&'a str),
+    Bytes(u8, &'a [u8]),
+    Id(ObjectId),
+    Date(i64),
+    Bool(bool),
+    Int(i64),
+    /// Not a whole number, or one that is too large for an integer.
+    Double(u64),
+}
+
+fn key(value: RawBsonRef<'_>) -> Option<Key<'_>> {
+    Some(match value {
+        RawBsonRef::String(text) => Key::Text(text),
+        RawBsonRef::Binary(binary) => Key::Bytes(u8::from(binary.subtype), binary.bytes),
+        RawBsonRef::ObjectId(id) => Key::Id(id),
+        RawBsonRef::DateTime(date) => Key::Date(date.timestamp_millis()),
+        RawBsonRef::Boolean(value) => Key::Bool(value),
+        RawBsonRef::Int32(n) => Key::Int(n.into()),
+        RawBsonRef::Int64(n) => Key::Int(n),
+        RawBsonRef::Double(n) if n.is_nan() => Key::Double(f64::NAN.to_bits()),
+        RawBsonRef::Double(n) if n.fract() == 0.0 && (-9.2e18..9.2e18).contains(&n) => Key::Int(n as i64),
+        RawBsonRef::Double(n) => Key::Double(n.to_bits()),
+        _ => return None,
+    })
+}
+
+/// An item of an array that it holds twice, as the server compares them: numbers whatever their type, documents whatever the
+/// order of their fields.
+pub(super) fn twice(array: &RawArray) -> Option<RawBsonRef<'_>> {
+    let mut keys: HashSet<Key<'_>> = HashSet::new();
+    let mut others: Vec<Bson> = Vec::new();
+    for element in array.iter_elements().map_while(|element| element.ok()) {
+        let value = element.value().ok()?;
+        let is_new = match key(value) {
+            Some(key) => keys.insert(key),
+            None => {
+                let other = owned(value).ok()?;
+                let is_new = !others.iter().any(|before| compare::same(before, &other));
+                others.push(other);
+                is_new
+            }
+        };
+        if !is_new {
+            return Some(value);
+        }
+    }
+    None
+}

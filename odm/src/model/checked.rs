@@ -1,0 +1,87 @@
+//! The rules of a field's value by its type, and the functions of the application that check values and documents.
+
+use crate::model::shape::{self, FieldMeta, Shape};
+use crate::model::value::Value;
+use crate::model::value_rules::ValueRules;
+use mongodb::bson::{self, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use serde::de::DeserializeOwned;
+use std::fmt;
+
+/// The rules of a field's value, and of the newtypes in it; of an array those of its items, where `of_item`.
+pub(crate) fn of_field(field: &'static FieldMeta, of_item: bool) -> Vec<&'static ValueRules> {
+    let mut all: Vec<&'static ValueRules> = Vec::new();
+    let (mut shape, mut in_array) = (shape::of_field(field), !of_item);
+    let mut bounds = &field.bounds;
+    for _ in 0..shape::MOST_WRAPPERS {
+        if let Some(rules) = bounds.rules.filter(|rules| !all.contains(rules)) {
+            all.push(rules);
+        }
+        match shape {
+            Shape::Optional(inner) => shape = inner(),
+            Shape::Bounded(inner) => {
+                bounds = &inner.bounds;
+                shape = shape::of_field(inner);
+            }
+            Shape::Array(items) | Shape::Map(items) if !in_array => (shape, in_array) = (items(), true),
+            // The rules of an array are its items'.
+            Shape::Array(_) | Shape::Map(_) => return Vec::new(),
+            _ => break,
+        }
+    }
+    all
+}
+
+/// Whether no item of the field's array equals another one.
+pub(crate) fn has_unique_items(field: &'static FieldMeta) -> bool {
+    let mut field = field;
+    for _ in 0..shape::MOST_WRAPPERS {
+        if field.bounds.unique_items {
+            return true;
+        }
+        let mut shape = shape::of_field(field);
+        if let Shape::Optional(inner) = shape {
+            shape = inner();
+        }
+        match shape {
+            Shape::Bounded(inner) => field = inner,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Calls a function of the application with a value that serde reads. One that it can't read breaks another rule.
+pub fn plain<T: DeserializeOwned, E: fmt::Display>(
+    stored: RawBsonRef<'_>,
+    check: impl FnOnce(&T) -> Result<(), E>,
+) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Alone<T> {
+        v: T,
+    }
+    let alone: Alone<T> = bson::deserialize_from_slice(alone(stored)?.as_bytes()).ok()?;
+    check(&alone.v).err().map(|message| message.to_string())
+}
+
+/// Calls a function of the application with a whole document.
+pub fn whole_document<T: DeserializeOwned, E: fmt::Display>(
+    stored: &RawDocument,
+    check: impl FnOnce(&T) -> Result<(), E>,
+) -> Option<String> {
+    let document: T = bson::deserialize_from_slice(stored.as_bytes()).ok()?;
+    check(&document).err().map(|message| message.to_string())
+}
+
+/// The same of a type with `#[serde(with = "odm::native")]`.
+pub fn native<T: Value, E: fmt::Display>(
+    stored: RawBsonRef<'_>,
+    check: impl FnOnce(&T) -> Result<(), E>,
+) -> Option<String> {
+    let value = T::from_native(crate::model::encode::owned(stored).ok()?).ok()?;
+    check(&value).err().map(|message| message.to_string())
+}
+
+fn alone(stored: RawBsonRef<'_>) -> Option<RawDocumentBuf> {
+    let stored = crate::model::encode::owned(stored).ok()?;
+    RawDocumentBuf::try_from(&doc! { "v": stored }).ok()
+}
