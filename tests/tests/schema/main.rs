@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod collations;
+mod databases;
 mod expiry;
 mod partial;
 mod refused;
