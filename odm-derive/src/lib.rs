@@ -160,9 +160,10 @@ mod tests;
 ///
 /// # Indexes
 ///
-/// On a field the kind is one of `desc`, `text`, `text(weight = N)` (from 1 to 99999), `geo` and `hashed`; ascending
-/// where nothing is said. In `fields(…)` it is `name`, `-name`, `text(name)`, `text(name, weight = N)`, `geo(name)` or
-/// `hashed(name)`; a field of an embedded struct is reached by a dot.
+/// On a field the kind is one of `desc`, `text`, `text(weight = N)` (from 1 to 99999), `geo`, `hashed` and `wildcard`
+/// (every field below this one); ascending where nothing is said. In `fields(…)` it is `name`, `-name`, `text(name)`, `text(name, weight = N)`, `geo(name)`,
+/// `hashed(name)` or `wildcard(name)`; a field of an embedded struct is reached by a dot. `index(wildcard)` is on all fields of the
+/// document, with `include(name, address)` on these alone, with `exclude(notes)` on all but these.
 ///
 /// | option | meaning |
 /// | --- | --- |

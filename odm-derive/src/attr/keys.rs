@@ -133,6 +133,7 @@ pub static INDEX: Attribute = Attribute::new(
         key("text", &["text"]),
         key("geo", &["geo"]),
         key("hashed", &["hashed"]),
+        key("wildcard", &["wildcard"]),
         UNIQUE,
         SPARSE,
         NAME,
@@ -149,6 +150,9 @@ pub static DOCUMENT_INDEX: Attribute = Attribute::new(
     "#[document(index(…))]",
     &[
         key("fields", &["fields(…)"]),
+        key("wildcard", &["wildcard"]),
+        noted("include", &["include(…)"], " (of a wildcard)"),
+        noted("exclude", &["exclude(…)"], " (of a wildcard)"),
         UNIQUE,
         SPARSE,
         NAME,

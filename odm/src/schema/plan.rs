@@ -567,6 +567,15 @@ impl Odm {
                 ));
                 continue;
             }
+            if index.is_compound_wildcard()
+                && self.server().await?.max_wire_version() < index::COMPOUND_WILDCARD
+            {
+                look.conflict(format!(
+                    "the index {} has a wildcard beside other fields, which servers take from MongoDB 7.0 on: declare it on the                      wildcard alone, or upgrade the server",
+                    index.in_words()
+                ));
+                continue;
+            }
             let mut excluding = None;
             for other in &taken {
                 let spec = other.spec();

@@ -8,6 +8,7 @@ mod partial;
 mod refused;
 mod schema;
 mod shared_null;
+mod wildcards;
 
 fn main() -> std::process::ExitCode {
     odm_tests::harness::main()
