@@ -59,6 +59,9 @@ pub static DOCUMENT: Attribute = Attribute::new(
         key("collection", &["collection = \"…\""]),
         key("index", &["index(fields(…))"]),
         key("collation", &["collation(locale = \"…\")"]),
+        key("capped", &["capped(size = BYTES)"]),
+        key("time_series", &["time_series(time = field)"]),
+        key("view", &["view(of = Document, pipeline = function)"]),
         key("timestamps", &["timestamps"]),
         key("version", &["version"]),
         key("soft_delete", &["soft_delete"]),
@@ -76,6 +79,32 @@ pub static DOCUMENT: Attribute = Attribute::new(
         key("new", &["new(derive(…))"]),
         key("builder", &["builder"]),
         CRATE,
+    ],
+);
+
+/// `capped(…)` of a document.
+pub static CAPPED: Attribute = Attribute::new(
+    "#[document(capped(…))]",
+    &[key("size", &["size = BYTES"]), key("max", &["max = N"])],
+);
+
+/// `time_series(…)` of a document.
+pub static TIME_SERIES: Attribute = Attribute::new(
+    "#[document(time_series(…))]",
+    &[
+        key("time", &["time = field"]),
+        key("meta", &["meta = field"]),
+        key("granularity", &["granularity = seconds | minutes | hours"]),
+        key("expire_after", &["expire_after = SECONDS"]),
+    ],
+);
+
+/// `view(…)` of a document.
+pub static VIEW: Attribute = Attribute::new(
+    "#[document(view(…))]",
+    &[
+        key("of", &["of = Document"]),
+        key("pipeline", &["pipeline = function"]),
     ],
 );
 
@@ -355,6 +384,9 @@ pub static REQUEST_FIELD: Attribute = Attribute::new(
 #[cfg(test)]
 pub static ALL: &[&Attribute] = &[
     &DOCUMENT,
+    &CAPPED,
+    &TIME_SERIES,
+    &VIEW,
     &EXPIRE,
     &VALIDATION,
     &TIMESTAMPS,

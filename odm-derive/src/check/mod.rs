@@ -2,6 +2,7 @@
 //! rule and offers what to write.
 
 pub mod bucket;
+mod collection;
 mod copy;
 mod document;
 mod field;
@@ -60,6 +61,7 @@ pub fn document(cx: &Ctxt, container: &Container, document: &Document) {
         document::scope_is_plain(cx, container, field);
     }
     index::all(cx, container, document);
+    collection::all(cx, container, document);
 }
 
 /// The rules of `#[derive(Embed)]`.

@@ -82,12 +82,23 @@ fn dated(target: &Target, fields: &[syn::Ident], path: TokenStream) -> TokenStre
     }
 }
 
+/// The name of a field of the document's own, which is a date or does not compile.
+pub fn date(target: &Target, field: &syn::Ident) -> TokenStream {
+    let fields = std::slice::from_ref(field);
+    let path = dated(target, fields, path(target, fields));
+    quote_spanned!(field.span()=> #path.name())
+}
+
+/// The name of a field of the document's own.
+pub fn name(target: &Target, field: &syn::Ident) -> TokenStream {
+    let path = path(target, std::slice::from_ref(field));
+    quote_spanned!(field.span()=> #path.name())
+}
+
 /// When documents expire.
 pub fn expiry(target: &Target, expire: &Expire) -> TokenStream {
     let (odm, after) = (&target.odm, expire.after);
-    let fields = std::slice::from_ref(&expire.field);
-    let path = dated(target, fields, path(target, fields));
-    let name = quote_spanned!(expire.field.span()=> #path.name());
+    let name = date(target, &expire.field);
     quote!(#odm::Expiry { path: || #name, after: #after })
 }
 

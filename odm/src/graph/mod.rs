@@ -60,6 +60,10 @@ impl Graph {
         let mut derived = Vec::new();
         let mut volatile = HashMap::new();
         for meta in graph.models.to_vec() {
+            // What a view shows is kept right where it is stored.
+            if meta.view().is_some() {
+                continue;
+            }
             let mut walk = Walk::new(meta);
             walk.document();
             problems.append(&mut walk.problems);
@@ -77,6 +81,7 @@ impl Graph {
         }
         graph.check_collations(&mut problems);
         graph.check_expiry(&mut problems);
+        graph.check_kinds(&mut problems);
         graph.check_soft_delete(&mut problems);
         graph.check_copies(&mut problems);
         graph.check_volatile(&volatile, &mut problems);

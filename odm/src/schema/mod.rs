@@ -18,6 +18,7 @@ mod existing;
 mod id_order;
 pub(crate) mod index;
 mod json_schema;
+mod kind;
 mod language;
 mod partial;
 mod plan;

@@ -25,6 +25,8 @@ pub(super) struct Current {
     pub collation: Option<Document>,
     /// Whether it has a fixed size, and loses its oldest documents to new ones.
     pub capped: bool,
+    /// What makes it another collection than a plain one, as `create` takes it.
+    pub kind_options: Document,
     /// Whether the server keeps its documents before and after each change.
     pub images: bool,
 }
@@ -48,6 +50,7 @@ impl Current {
             },
             collation: document("collation"),
             capped: options.get_bool("capped").unwrap_or(false),
+            kind_options: super::kind::listed(options),
             images: options
                 .get_document(IMAGES)
                 .is_ok_and(|images| images.get_bool("enabled").unwrap_or(false)),
@@ -237,6 +240,7 @@ mod tests {
             action: Action::Error,
             collation: None,
             capped: false,
+            kind_options: Document::new(),
             images: false,
         }
     }

@@ -362,7 +362,8 @@ async fn fill(
 /// it elsewhere.
 async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
     let mut stored = 0;
-    for model in scope.odm.models() {
+    let all = scope.odm.models().iter();
+    for model in all.filter(|model| model.meta.takes_changes()) {
         for fill in crate::plan::operators::fill::declared((model.meta.shape)()) {
             let filling = fill.filling();
             let all = scope.odm.database().collection::<Document>(model.meta.collection);
