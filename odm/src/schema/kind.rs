@@ -12,17 +12,6 @@ const TIME_SERIES: i32 = 13;
 /// From MongoDB 6.0 on (wire version 17), a time series has indexes on any field.
 pub(super) const INDEXES_OF_MEASUREMENTS: i32 = 17;
 
-/// The options of `create` that make a collection another one than a plain one.
-const OPTIONS: [&str; 7] = [
-    "capped",
-    "size",
-    "max",
-    "timeseries",
-    "expireAfterSeconds",
-    "viewOn",
-    "pipeline",
-];
-
 /// The order of the granularities: one can be raised.
 const GRANULARITIES: [&str; 3] = ["seconds", "minutes", "hours"];
 
@@ -90,14 +79,6 @@ pub(super) fn listed_type(options: &Document) -> &'static str {
     } else {
         "collection"
     }
-}
-
-/// Those of the options in the reply of `listCollections`.
-pub(super) fn listed(options: &Document) -> Document {
-    let known = options
-        .iter()
-        .filter(|(name, _)| OPTIONS.contains(&name.as_str()));
-    known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Whether a collection has a validator, and a collation of its own.

@@ -13,6 +13,17 @@ use mongodb::bson::{Bson, Document, doc};
 /// The option of a collection by which the server keeps its documents before and after each change.
 pub(super) const IMAGES: &str = "changeStreamPreAndPostImages";
 
+/// The options of `create` that make a collection another one than a plain one.
+const OPTIONS: [&str; 7] = [
+    "capped",
+    "size",
+    "max",
+    "timeseries",
+    "expireAfterSeconds",
+    "viewOn",
+    "pipeline",
+];
+
 /// A collection as `listCollections` describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Current {
@@ -50,7 +61,12 @@ impl Current {
             },
             collation: document("collation"),
             capped: options.get_bool("capped").unwrap_or(false),
-            kind_options: super::kind::listed(options),
+            kind_options: {
+                let known = options
+                    .iter()
+                    .filter(|(name, _)| OPTIONS.contains(&name.as_str()));
+                known.map(|(name, value)| (name.clone(), value.clone())).collect()
+            },
             images: options
                 .get_document(IMAGES)
                 .is_ok_and(|images| images.get_bool("enabled").unwrap_or(false)),

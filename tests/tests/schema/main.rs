@@ -4,6 +4,7 @@
 mod collations;
 mod databases;
 mod expiry;
+mod kinds;
 mod partial;
 mod refused;
 mod schema;
