@@ -319,7 +319,7 @@ fn meta(target: &Target, document: &Document) -> TokenStream {
     }}
 }
 
-/// What is stored under the name of the collection. The caret of an error about the function of a view is on its path.
+/// The kind of the collection. The caret of an error about the function of a view is on its path.
 fn kind(target: &Target, document: &Document) -> TokenStream {
     let (krate, odm) = (&target.krate, &target.odm);
     let option = |value: Option<TokenStream>| match value {

@@ -60,7 +60,7 @@ impl Graph {
         let mut derived = Vec::new();
         let mut volatile = HashMap::new();
         for meta in graph.models.to_vec() {
-            // What a view shows is kept right where it is stored.
+            // A view takes part in no rule: the documents that it shows do.
             if meta.view().is_some() {
                 continue;
             }

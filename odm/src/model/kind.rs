@@ -1,4 +1,4 @@
-//! What a collection is: one of plain documents, one of a fixed size, a time series, or a view.
+//! The kinds of collections: of plain documents, of a fixed size, a time series, a view.
 
 use crate::Result;
 use futures::future::BoxFuture;
@@ -6,7 +6,7 @@ use mongodb::bson::Document;
 use std::any::Any;
 use std::fmt;
 
-/// What is stored under the name of a collection.
+/// The kind of a collection.
 #[derive(Clone, Copy, Debug)]
 pub enum CollectionKind {
     /// Documents, and no more is declared.

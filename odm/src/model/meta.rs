@@ -521,7 +521,7 @@ pub struct DocumentMeta {
     pub collection: &'static str,
     /// The shape of the whole document.
     pub shape: fn() -> Shape,
-    /// What is stored under the name of the collection.
+    /// The kind of the collection.
     pub kind: CollectionKind,
     /// The declared indexes.
     pub indexes: &'static [IndexMeta],

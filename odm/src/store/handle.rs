@@ -38,7 +38,7 @@ use tokio::sync::OnceCell;
 #[derive(Clone)]
 pub struct Odm {
     inner: Arc<Inner>,
-    /// What is known of the databases that handles were made for.
+    /// The databases that handles were made for.
     databases: Arc<Databases>,
     /// Asks for the first children of many parents as on a server without the stage for it.
     by_queries: bool,
@@ -117,7 +117,7 @@ impl Inner {
     }
 }
 
-/// What is known of each database of a server, by its name.
+/// The databases of a server by their names, each with its declarations and its queue.
 #[derive(Default)]
 struct Databases(Mutex<HashMap<String, Arc<Inner>>>);
 
