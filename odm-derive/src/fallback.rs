@@ -148,6 +148,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 validation: #odm::Validation::STRICT,
                 collation: ::core::option::Option::None,
                 expiry: ::core::option::Option::None,
+                kind: #odm::CollectionKind::Plain,
                 append_only: false,
                 soft_delete: ::core::option::Option::None,
                 pre_and_post_images: false,
@@ -177,6 +178,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
             }
         }
         impl #krate::__private::Replaceable for #ident {}
+        impl #krate::__private::Deletable for #ident {}
         impl #krate::__private::PreAndPostImages for #ident {}
         impl #krate::__private::Insertable<#ident> for #new {
             fn fresh(self, _: #odm::DateTime) -> #odm::Fresh<#ident> {

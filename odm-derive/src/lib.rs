@@ -42,6 +42,9 @@ mod tests;
 /// | `validation(level = strict, action = error)` | how the server validates: level `off`, `moderate` or `strict`, action `warn` or `error`; `strict` and `error` where nothing is said |
 /// | `soft_delete`, `soft_delete(field)` | a deletion keeps the document: it stores the time in `deleted_at: Option<DateTime>`, and `restore` takes it back |
 /// | `append_only` | its documents are inserted and deleted, and never changed: an update or a replacement does not compile |
+/// | `capped(size = BYTES, max = N)` | a collection of a fixed size, which loses its oldest documents to new ones |
+/// | `time_series(time = at, meta = sensor, granularity = minutes, expire_after = SECONDS)` | a time series, whose documents are inserted, and never changed or deleted |
+/// | `view(of = Order, pipeline = f)` | a view of the documents that `f` makes of an `Aggregate<Order>`, which are only read |
 /// | `sole_writer` | this program alone writes the collection: an `_id` that is a struct needs no validator that demands the order of its fields |
 /// | `pre_and_post_images` | the server keeps the document before and after each change, for `Watch::pre_images`: MongoDB 6.0 and later |
 /// | `index(fields(a, -b, c.d), …)` | an index of several fields, or of an embedded one; options below. May be repeated |
@@ -190,9 +193,10 @@ mod tests;
 ///
 /// # Indexes
 ///
-/// On a field the kind is one of `desc`, `text`, `text(weight = N)` (from 1 to 99999), `geo` and `hashed`; ascending
-/// where nothing is said. In `fields(…)` it is `name`, `-name`, `text(name)`, `text(name, weight = N)`, `geo(name)` or
-/// `hashed(name)`; a field of an embedded struct is reached by a dot.
+/// On a field the kind is one of `desc`, `text`, `text(weight = N)` (from 1 to 99999), `geo`, `hashed` and `wildcard`
+/// (every field below this one); ascending where nothing is said. In `fields(…)` it is `name`, `-name`, `text(name)`, `text(name, weight = N)`, `geo(name)`,
+/// `hashed(name)` or `wildcard(name)`; a field of an embedded struct is reached by a dot. `index(wildcard)` is on all fields of the
+/// document, with `include(name, address)` on these alone, with `exclude(notes)` on all but these.
 ///
 /// | option | meaning |
 /// | --- | --- |

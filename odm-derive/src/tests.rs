@@ -935,8 +935,13 @@ fn with_attribute(attribute: TokenStream) -> String {
 #[test]
 fn parsers_take_every_listed_option_and_no_other_one() {
     type Written = fn(TokenStream) -> String;
-    let places: [(&keys::Attribute, Written); 20] = [
+    let places: [(&keys::Attribute, Written); 23] = [
         (&keys::DOCUMENT, |option| with_options(option)),
+        (&keys::CAPPED, |option| with_options(quote!(capped(#option)))),
+        (&keys::TIME_SERIES, |option| {
+            with_options(quote!(time_series(#option)))
+        }),
+        (&keys::VIEW, |option| with_options(quote!(view(#option)))),
         (&keys::EXPIRE, |option| with_options(quote!(expire(#option)))),
         (&keys::VALIDATION, |option| {
             with_options(quote!(validation(#option)))

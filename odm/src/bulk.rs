@@ -8,7 +8,9 @@ use crate::plan::operators::{Changes, never_changed};
 use crate::store::options::{Configured, Options, WriteOptions};
 use crate::store::trace::Trace;
 use crate::store::transaction::Shared;
-use crate::{Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id};
+use crate::{
+    Deletable, Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id,
+};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::options::Collation;
 use std::future::IntoFuture;
@@ -373,7 +375,7 @@ impl Bulk {
     /// odm.bulk().delete::<Person>(id).delete(&account).await?;
     /// # Ok(()) }
     /// ```
-    pub fn delete<T: Document>(self, target: impl Target<T>) -> Bulk {
+    pub fn delete<T: Deletable>(self, target: impl Target<T>) -> Bulk {
         let seen = target.seen_version();
         let what = target.target_id().map(|id| {
             let delete = engine::Delete::one(T::META, One::new(id, seen));
@@ -390,7 +392,7 @@ impl Bulk {
     /// odm.bulk().delete_where::<Account>(|a| a.cents.eq(0)).await?;
     /// # Ok(()) }
     /// ```
-    pub fn delete_where<T: Document>(self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Bulk {
+    pub fn delete_where<T: Deletable>(self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Bulk {
         let what = filter(T::paths())
             .into_document()
             .map(|filter| What::Delete(Box::new(engine::Delete::many(filter))));

@@ -7,8 +7,8 @@ use crate::store::options::Options;
 use crate::store::session::Shared;
 use crate::upkeep::watch::{ChangeEvent, Watch};
 use crate::{
-    Aggregate, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
-    Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, store::decode,
+    Aggregate, Deletable, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent,
+    Odm, Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, store::decode,
 };
 use mongodb::bson::{Bson, RawDocument, doc};
 use std::marker::PhantomData;
@@ -514,7 +514,10 @@ impl<T: Document> Collection<T> {
     /// assert_eq!(gone.deleted, 1);
     /// # Ok(()) }
     /// ```
-    pub fn delete(&self, target: impl Target<T>) -> Delete<T> {
+    pub fn delete(&self, target: impl Target<T>) -> Delete<T>
+    where
+        T: Deletable,
+    {
         Delete::one(self.core().clone(), target.target_id(), target.seen_version())
     }
 
@@ -538,7 +541,10 @@ impl<T: Document> Collection<T> {
     /// println!("{} deleted", done.deleted);
     /// # Ok(()) }
     /// ```
-    pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T> {
+    pub fn delete_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T>
+    where
+        T: Deletable,
+    {
         Delete::many(self.core().clone(), filter(T::paths()))
     }
 

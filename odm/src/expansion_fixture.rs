@@ -335,6 +335,7 @@ impl crate::Document for Person {
         validation: odm::Validation::STRICT,
         collation: None,
         expiry: None,
+        kind: odm::CollectionKind::Plain,
         append_only: false,
         soft_delete: None,
         pre_and_post_images: false,

@@ -11,7 +11,7 @@ use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::decode;
 use crate::store::options::configured;
-use crate::{Collection, Delete, Document, Filter, Order, Result, Update, Updated};
+use crate::{Collection, Deletable, Delete, Document, Filter, Order, Result, Update, Updated};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocumentBuf};
 use mongodb::options::{Collation, ReturnDocument};
@@ -76,7 +76,10 @@ impl<T: Document> Collection<T> {
     /// let oldest: Option<Person> = people.delete_first(|p| p.tags.contains("expired")).sort(|p| p.age.desc()).await?;
     /// # Ok(()) }
     /// ```
-    pub fn delete_first(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> DeleteFirst<T> {
+    pub fn delete_first(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> DeleteFirst<T>
+    where
+        T: Deletable,
+    {
         DeleteFirst {
             core: self.core().clone(),
             filter: filter(T::paths()),
@@ -146,7 +149,10 @@ impl<T: Document> Collection<T> {
     /// assert!(gone.deleted <= 1);
     /// # Ok(()) }
     /// ```
-    pub fn delete_by(&self, key: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T> {
+    pub fn delete_by(&self, key: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T>
+    where
+        T: Deletable,
+    {
         let condition = unique(self.core(), key(T::paths()).untyped());
         Delete::many(self.core().clone(), Filter::of(condition))
     }

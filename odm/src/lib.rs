@@ -281,7 +281,7 @@ pub mod write {
     pub use crate::first::DeleteFirst;
     pub use crate::insert_many::InsertMany;
     pub use crate::merge::{Merge, WhenMatched, WhenNotMatched};
-    pub use crate::model::document::{Fresh, FromNew, Insertable, Replaceable, Target};
+    pub use crate::model::document::{Deletable, Fresh, FromNew, Insertable, Replaceable, Target};
     pub use crate::save::{InsertOrGet, KeyFields, Save, Saved};
     pub use crate::scoped::{Restored, SoftDelete};
 }
@@ -685,7 +685,7 @@ pub(crate) use {
     error::{Rule, Violation},
     insert_many::InsertMany,
     model::copy::{CopyOf, SyncMode},
-    model::document::{Fresh, FromNew, Insertable, Replaceable, Target},
+    model::document::{Deletable, Fresh, FromNew, Insertable, Replaceable, Target},
     model::path::{Flattened, Root},
     model::reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Reference},
     model::shape::Number,
@@ -761,8 +761,9 @@ pub mod __private {
     pub use crate::model::default::default_of;
     pub use crate::model::described::{Described, Description};
     pub use crate::model::document::{
-        Action, CollationMeta, DocumentMeta, Expiry, Fresh, FromNew, Given, IndexKey, IndexKind, IndexMeta,
-        Insertable, Level, Missing, PreAndPostImages, Replaceable, Target, Validation, partial,
+        Action, CollationMeta, CollectionKind, Deletable, DocumentMeta, Expiry, Fresh, FromNew, Given,
+        IndexKey, IndexKind, IndexMeta, InsertMeasurements, Insertable, Level, Missing, PreAndPostImages,
+        Replaceable, Target, TimeSeriesMeta, Validation, ViewMeta, WriteWhatTheViewShows, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::path::{
@@ -802,6 +803,7 @@ pub mod __private {
     pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, In, Tagged, Variant};
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;
+    pub use crate::query::aggregate::view_stages;
     pub use crate::query::filter::{Element, Filter, check_filter, children_filter, is_variant, partial_filter};
     pub mod patch {
         pub use crate::model::document::Versioned;

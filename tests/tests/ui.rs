@@ -42,6 +42,7 @@ fn compile(folder: &Path) {
         "append_only",
         "bounds",
         "buckets",
+        "collections",
         "computed",
         "copies",
         "documents",

@@ -26,6 +26,12 @@ pub struct Document {
     pub indexes: Vec<Index>,
     /// How the collection compares strings.
     pub collation: Option<Collation>,
+    /// A collection of a fixed size.
+    pub capped: Option<At<Capped>>,
+    /// A time series.
+    pub time_series: Option<At<TimeSeries>>,
+    /// A view of other documents.
+    pub view: Option<At<View>>,
     /// Inserted and deleted, and never changed.
     pub append_only: Option<Span>,
     /// The server keeps its documents before and after each change.
@@ -65,6 +71,29 @@ pub struct Hooks {
     pub after_commit: Option<Path>,
 }
 
+/// `capped(size = BYTES, max = N)`
+#[derive(Clone)]
+pub struct Capped {
+    pub size: At<u64>,
+    pub max: Option<At<u64>>,
+}
+
+/// `time_series(time = at, meta = sensor, granularity = minutes, expire_after = SECONDS)`
+#[derive(Clone)]
+pub struct TimeSeries {
+    pub time: Ident,
+    pub meta: Option<Ident>,
+    pub granularity: Option<Ident>,
+    pub expire_after: Option<At<u64>>,
+}
+
+/// `view(of = Order, pipeline = function)`
+#[derive(Clone)]
+pub struct View {
+    pub of: Path,
+    pub pipeline: Path,
+}
+
 /// `expire = field`, or `expire(field = field, after = SECONDS)`.
 #[derive(Clone)]
 pub struct Expire {
@@ -100,6 +129,22 @@ impl Document {
                 "crate" => once(&mut document.krate, krate(meta)?, meta),
                 "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
                 "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
+                "capped" => {
+                    let span = meta.path.span();
+                    once(&mut document.capped, At::new(Capped::parse(meta)?, span), meta)
+                }
+                "time_series" => {
+                    let span = meta.path.span();
+                    once(
+                        &mut document.time_series,
+                        At::new(TimeSeries::parse(meta)?, span),
+                        meta,
+                    )
+                }
+                "view" => {
+                    let span = meta.path.span();
+                    once(&mut document.view, At::new(View::parse(meta)?, span), meta)
+                }
                 "timestamps" => once(&mut document.timestamps, Timestamps::parse(meta)?, meta),
                 "append_only" => once(&mut document.append_only, meta.path.span(), meta),
                 "pre_and_post_images" => once(&mut document.pre_and_post_images, meta.path.span(), meta),
@@ -199,6 +244,80 @@ fn of_enum(meta: &ParseNestedMeta) -> syn::Result<Path> {
     let value = meta.value().map_err(|_| meta.error(advice))?;
     let span = value.span();
     value.parse().map_err(|_| syn::Error::new(span, advice))
+}
+
+impl Capped {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<Capped> {
+        let advice = "a capped collection has a size in bytes: `capped(size = 1_000_000)`, and `max = N` documents if that is bounded too";
+        if !meta.input.peek(token::Paren) {
+            return Err(meta.error(advice));
+        }
+        let (mut size, mut max) = (None, None);
+        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::CAPPED)?.as_str() {
+            "size" => once(&mut size, number(&meta)?, &meta),
+            "max" => once(&mut max, number(&meta)?, &meta),
+            _ => Err(unknown(&meta, &keys::CAPPED)),
+        })?;
+        match size {
+            Some(size) => Ok(Capped { size, max }),
+            None => Err(meta.error(advice)),
+        }
+    }
+}
+
+impl TimeSeries {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<TimeSeries> {
+        let advice = "a time series names the field with the time of a measurement: `time_series(time = at)`";
+        if !meta.input.peek(token::Paren) {
+            return Err(meta.error(advice));
+        }
+        let (mut time, mut source, mut granularity, mut expire_after) = (None, None, None, None);
+        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::TIME_SERIES)?.as_str() {
+            "time" => once(&mut time, meta.value()?.parse()?, &meta),
+            "meta" => once(&mut source, meta.value()?.parse()?, &meta),
+            "expire_after" => once(&mut expire_after, number(&meta)?, &meta),
+            "granularity" => {
+                let advice = "`granularity` is one of `seconds`, `minutes`, `hours`, without quotes";
+                let value = meta.value()?;
+                let span = value.span();
+                let given: Ident = value.parse().map_err(|_| syn::Error::new(span, advice))?;
+                if !["seconds", "minutes", "hours"].iter().any(|known| given == known) {
+                    return Err(syn::Error::new(given.span(), advice));
+                }
+                once(&mut granularity, given, &meta)
+            }
+            _ => Err(unknown(&meta, &keys::TIME_SERIES)),
+        })?;
+        match time {
+            Some(time) => Ok(TimeSeries {
+                time,
+                meta: source,
+                granularity,
+                expire_after,
+            }),
+            None => Err(meta.error(advice)),
+        }
+    }
+}
+
+impl View {
+    fn parse(meta: &ParseNestedMeta) -> syn::Result<View> {
+        let advice = "a view names the documents that it shows, and the function that makes its pipeline: `view(of = Order, pipeline = \
+                      open_orders)` for `fn open_orders(orders: Aggregate<Order>) -> Aggregate<Order>`";
+        if !meta.input.peek(token::Paren) {
+            return Err(meta.error(advice));
+        }
+        let (mut of, mut pipeline) = (None, None);
+        meta.parse_nested_meta(|meta| match allowed(&meta, &keys::VIEW)?.as_str() {
+            "of" => once(&mut of, meta.value()?.parse()?, &meta),
+            "pipeline" => once(&mut pipeline, meta.value()?.parse()?, &meta),
+            _ => Err(unknown(&meta, &keys::VIEW)),
+        })?;
+        match (of, pipeline) {
+            (Some(of), Some(pipeline)) => Ok(View { of, pipeline }),
+            _ => Err(meta.error(advice)),
+        }
+    }
 }
 
 /// `= path::to::function`

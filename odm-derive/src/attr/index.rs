@@ -24,12 +24,15 @@ pub struct Index {
     pub collation: Option<Collation>,
     pub default_language: Option<LitStr>,
     pub language_override: Option<LitStr>,
+    /// Of a wildcard index: the paths of the fields that it holds alone, and of those that it leaves out.
+    pub include: Option<At<Vec<Vec<Ident>>>>,
+    pub exclude: Option<At<Vec<Vec<Ident>>>>,
 }
 
 /// A field of an index.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// The Rust names from the document to the field.
+    /// The Rust names from the document to the field; none for the whole document.
     pub path: Vec<Ident>,
     pub kind: Kind,
 }
@@ -41,6 +44,7 @@ pub enum Kind {
     Text { weight: u32 },
     Geo,
     Hashed,
+    Wildcard,
 }
 
 impl Kind {
@@ -80,6 +84,8 @@ impl Index {
             collation: None,
             default_language: None,
             language_override: None,
+            include: None,
+            exclude: None,
         }
     }
 
@@ -108,6 +114,7 @@ impl Index {
                         "text" => Kind::Text { weight: weight(&meta)? },
                         "geo" => Kind::Geo,
                         "hashed" => Kind::Hashed,
+                        "wildcard" => Kind::Wildcard,
                         "fields" => {
                             return Err(meta.error(
                                 "An index of several fields is declared on the struct: \
@@ -118,7 +125,7 @@ impl Index {
                     };
                     if kind.is_some() {
                         return Err(meta.error(
-                            "An index has its field in one way: one of `desc`, `text`, `geo` and `hashed`. Write a second \
+                            "An index has its field in one way: one of `desc`, `text`, `geo`, `hashed` and `wildcard`. Write a second \
                              `#[index(…)]` for another index of the same field",
                         ));
                     }
@@ -147,6 +154,17 @@ impl Index {
                 parenthesized!(content in meta.input);
                 let keys = Punctuated::<Key, Token![,]>::parse_terminated(&content)?;
                 once(&mut fields, keys.into_iter().collect::<Vec<_>>(), &meta)
+            } else if meta.path.is_ident("wildcard") {
+                if meta.input.peek(token::Paren) {
+                    return Err(meta.error(
+                        "a wildcard index below a field is written `index(fields(wildcard(attributes)))`",
+                    ));
+                }
+                let key = Key {
+                    path: Vec::new(),
+                    kind: Kind::Wildcard,
+                };
+                once(&mut fields, vec![key], &meta)
             } else {
                 index.option(&meta, &keys::DOCUMENT_INDEX)
             }
@@ -178,10 +196,23 @@ impl Index {
             }
             "collation" => once(&mut self.collation, Collation::parse(meta)?, meta),
             "default_language" => once(&mut self.default_language, string(meta, "german")?, meta),
+            "include" => once(&mut self.include, paths(meta)?, meta),
+            "exclude" => once(&mut self.exclude, paths(meta)?, meta),
             "language_override" => once(&mut self.language_override, string(meta, "text_language")?, meta),
             _ => Err(unknown(meta, attribute)),
         }
     }
+}
+
+/// `include(name, address.city)`
+fn paths(meta: &ParseNestedMeta) -> syn::Result<At<Vec<Vec<Ident>>>> {
+    let content;
+    parenthesized!(content in meta.input);
+    let paths = Punctuated::<_, Token![,]>::parse_terminated_with(&content, dotted)?;
+    if paths.is_empty() {
+        return Err(meta.error("name the fields: `(name, address.city)`"));
+    }
+    Ok(At::new(paths.into_iter().collect(), meta.path.span()))
 }
 
 const NAMES_FIELDS: &str = "An index names its fields. Write `index(fields(name, -created_at, address.city))`; a minus sorts from \
@@ -249,12 +280,13 @@ impl Parse for Key {
                 "text" => Kind::Text { weight: 1 },
                 "geo" => Kind::Geo,
                 "hashed" => Kind::Hashed,
+                "wildcard" => Kind::Wildcard,
                 other => {
                     return Err(syn::Error::new(
                         kind.span(),
                         format!(
                             "`{other}` is not a kind of index. Write `name`, `-name`, `text(name)`, `text(name, weight = 5)`, \
-                             `geo(name)` or `hashed(name)`"
+                             `geo(name)`, `hashed(name)` or `wildcard(name)`"
                         ),
                     ));
                 }

@@ -62,6 +62,9 @@ pub static DOCUMENT: Attribute = Attribute::new(
         noted("variant_of", &["variant_of = Enum"], " (of its variants)"),
         key("index", &["index(fields(…))"]),
         key("collation", &["collation(locale = \"…\")"]),
+        key("capped", &["capped(size = BYTES)"]),
+        key("time_series", &["time_series(time = field)"]),
+        key("view", &["view(of = Document, pipeline = function)"]),
         key("timestamps", &["timestamps"]),
         key("version", &["version"]),
         key("soft_delete", &["soft_delete"]),
@@ -82,6 +85,32 @@ pub static DOCUMENT: Attribute = Attribute::new(
         key("builder", &["builder"]),
         key("patch", &["patch", "patch(derive(…))"]),
         CRATE,
+    ],
+);
+
+/// `capped(…)` of a document.
+pub static CAPPED: Attribute = Attribute::new(
+    "#[document(capped(…))]",
+    &[key("size", &["size = BYTES"]), key("max", &["max = N"])],
+);
+
+/// `time_series(…)` of a document.
+pub static TIME_SERIES: Attribute = Attribute::new(
+    "#[document(time_series(…))]",
+    &[
+        key("time", &["time = field"]),
+        key("meta", &["meta = field"]),
+        key("granularity", &["granularity = seconds | minutes | hours"]),
+        key("expire_after", &["expire_after = SECONDS"]),
+    ],
+);
+
+/// `view(…)` of a document.
+pub static VIEW: Attribute = Attribute::new(
+    "#[document(view(…))]",
+    &[
+        key("of", &["of = Document"]),
+        key("pipeline", &["pipeline = function"]),
     ],
 );
 
@@ -139,6 +168,7 @@ pub static INDEX: Attribute = Attribute::new(
         key("text", &["text"]),
         key("geo", &["geo"]),
         key("hashed", &["hashed"]),
+        key("wildcard", &["wildcard"]),
         UNIQUE,
         SPARSE,
         NAME,
@@ -155,6 +185,9 @@ pub static DOCUMENT_INDEX: Attribute = Attribute::new(
     "#[document(index(…))]",
     &[
         key("fields", &["fields(…)"]),
+        key("wildcard", &["wildcard"]),
+        noted("include", &["include(…)"], " (of a wildcard)"),
+        noted("exclude", &["exclude(…)"], " (of a wildcard)"),
         UNIQUE,
         SPARSE,
         NAME,
@@ -379,6 +412,9 @@ pub static REQUEST_FIELD: Attribute = Attribute::new(
 #[cfg(test)]
 pub static ALL: &[&Attribute] = &[
     &DOCUMENT,
+    &CAPPED,
+    &TIME_SERIES,
+    &VIEW,
     &EXPIRE,
     &VALIDATION,
     &TIMESTAMPS,

@@ -186,7 +186,7 @@ fn find<'a>(container: &'a Container<'a>, name: Option<&String>) -> Option<&'a F
 }
 
 /// A name in an attribute is that of a field.
-fn field_exists(cx: &Ctxt, container: &Container, given: &Ident, role: &str, ty: &str) {
+pub(super) fn field_exists(cx: &Ctxt, container: &Container, given: &Ident, role: &str, ty: &str) {
     let exists = container
         .fields()
         .iter()

@@ -166,6 +166,10 @@ fn language(cx: &Ctxt, container: &Container, index: &Index) {
 fn one(cx: &Ctxt, index: &Index) {
     let text = index.keys.iter().any(|key| key.kind.is_text());
     let hashed = index.keys.iter().filter(|key| key.kind == Kind::Hashed).count();
+    let wildcard = index.keys.iter().any(|key| key.kind == Kind::Wildcard);
+    if wildcard {
+        self::wildcard(cx, index);
+    }
     let geo = index.keys.iter().any(|key| key.kind == Kind::Geo);
     if let Some(unique) = index.unique {
         if text {
@@ -236,7 +240,8 @@ fn one(cx: &Ctxt, index: &Index) {
             );
         }
     }
-    expiry(cx, index, text || geo || hashed > 0);
+    projection(cx, index);
+    expiry(cx, index, text || geo || hashed > 0 || wildcard);
     for (i, key) in index.keys.iter().enumerate() {
         if let (Some(last), true) = (
             key.path.last(),
@@ -244,6 +249,53 @@ fn one(cx: &Ctxt, index: &Index) {
         ) {
             cx.error(last, "An index has each field once. Leave one of them out");
         }
+    }
+}
+
+/// A wildcard index holds the values of all fields below one, each by itself.
+fn wildcard(cx: &Ctxt, index: &Index) {
+    if let Some(unique) = index.unique {
+        error(
+            cx,
+            unique,
+            "A wildcard index can't be unique. Leave `unique` out, and declare a second index on the field: `#[index(unique)]`",
+        );
+    }
+    if let Some(sparse) = index.sparse {
+        error(
+            cx,
+            sparse,
+            "A wildcard index leaves out the documents without the fields in any case. Leave `sparse` out",
+        );
+    }
+    let sorted = index.keys.iter().filter(|key| key.kind.is_sorted()).count();
+    if sorted + 1 != index.keys.len() {
+        error(
+            cx,
+            index.span,
+            "An index has at most one wildcard, beside ascending and descending fields. Write an index for each of the others",
+        );
+    }
+}
+
+/// `include` and `exclude` choose among all fields of a document.
+fn projection(cx: &Ctxt, index: &Index) {
+    let Some(given) = index.include.as_ref().or(index.exclude.as_ref()) else {
+        return;
+    };
+    if index.include.is_some() && index.exclude.is_some() {
+        error(
+            cx,
+            given.span,
+            "A wildcard index has `include` or `exclude`, not both. Leave one of them out",
+        );
+    }
+    if !index.keys.iter().any(|key| key.path.is_empty()) {
+        error(
+            cx,
+            given.span,
+            "`include` and `exclude` choose among all fields of a document: `index(wildcard, exclude(notes))`. An index on one              field, or below it, holds that alone: leave them out",
+        );
     }
 }
 
@@ -262,7 +314,7 @@ fn expiry(cx: &Ctxt, index: &Index, special: bool) {
         error(
             cx,
             at.span,
-            "`expire_after` needs an ascending or descending index of a date. Leave out `text`, `geo` or `hashed`",
+            "`expire_after` needs an ascending or descending index of a date. Leave out `text`, `geo`, `hashed` or `wildcard`",
         );
     }
     if at.value > 2_147_483_647 {
@@ -355,6 +407,9 @@ fn each_once(cx: &Ctxt, container: &Container, indexes: &[&Index]) {
 }
 
 fn dotted(path: &[syn::Ident]) -> String {
+    if path.is_empty() {
+        return "all fields".to_owned();
+    }
     let names: Vec<_> = path.iter().map(ToString::to_string).collect();
     names.join(".")
 }

@@ -2,6 +2,7 @@
 //! rule and offers what to write.
 
 pub mod bucket;
+mod collection;
 mod copy;
 mod document;
 mod field;
@@ -83,6 +84,7 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
     }
     index::all(cx, container, document);
     patch::of_document(cx, container, document);
+    collection::all(cx, container, document);
 }
 
 /// The rules of `#[derive(Embed)]`.

@@ -65,6 +65,8 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
         !managed(field).is_empty()
             || field.is_derived()
             || document.append_only.is_some()
+            || document.time_series.is_some()
+            || document.view.is_some()
             || document.items.is_some()
     });
     let codecs = codec::define(&target);
@@ -310,6 +312,7 @@ pub(super) fn meta(target: &Target, document: &Document, of: &InCollection) -> T
         .chain(&document.indexes)
         .map(|declared| index::meta(target, declared));
     let append_only = document.append_only.is_some();
+    let kind = kind(target, document);
     let soft_delete = match target
         .fields
         .iter()
@@ -357,6 +360,7 @@ pub(super) fn meta(target: &Target, document: &Document, of: &InCollection) -> T
             collation: #collation,
             expiry: #expiry,
             validation: #validation,
+            kind: #kind,
             append_only: #append_only,
             soft_delete: #soft_delete,
             pre_and_post_images: #pre_and_post_images,
@@ -367,6 +371,52 @@ pub(super) fn meta(target: &Target, document: &Document, of: &InCollection) -> T
             checks: &[#(#checks),*],
         }
     }}
+}
+
+/// The kind of the collection. The caret of an error about the function of a view is on its path.
+fn kind(target: &Target, document: &Document) -> TokenStream {
+    let (krate, odm) = (&target.krate, &target.odm);
+    let option = |value: Option<TokenStream>| match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    };
+    if let Some(at) = &document.capped {
+        let size = at.value.size.value;
+        let max = option(at.value.max.as_ref().map(|max| max.value).map(|max| quote!(#max)));
+        quote!(#odm::CollectionKind::Capped { size: #size, max: #max })
+    } else if let Some(at) = &document.time_series {
+        let series = &at.value;
+        let time = index::date(target, &series.time);
+        let meta = series.meta.as_ref().map(|field| index::name(target, field));
+        let meta = option(meta.map(|name| quote!(|| #name)));
+        let granularity = series
+            .granularity
+            .as_ref()
+            .map(|granularity| granularity.to_string());
+        let granularity = option(granularity.map(|granularity| quote!(#granularity)));
+        let expire_after = series.expire_after.as_ref().map(|at| at.value);
+        let expire_after = option(expire_after.map(|seconds| quote!(#seconds)));
+        quote! {
+            #odm::CollectionKind::TimeSeries(#odm::TimeSeriesMeta {
+                time: || #time,
+                meta: #meta,
+                granularity: #granularity,
+                expire_after: #expire_after,
+            })
+        }
+    } else if let Some(at) = &document.view {
+        let (of, pipeline) = (&at.value.of, &at.value.pipeline);
+        let stages = quote_spanned!(pipeline.span()=> #odm::view_stages::<#of, _, _>(handle, #pipeline));
+        quote! {
+            #odm::CollectionKind::View(#odm::ViewMeta {
+                of: || <#of as #krate::Document>::META.name,
+                collection: || <#of as #krate::Document>::META.collection,
+                stages: |handle| #stages,
+            })
+        }
+    } else {
+        quote!(#odm::CollectionKind::Plain)
+    }
 }
 
 /// The functions that its writes call. The caret of an error about their arguments is on their paths.

@@ -21,7 +21,8 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     });
     let some = quote!(::core::option::Option::Some);
     // The parameters of a request are checked by it.
-    let first = index.keys.first().map(|key| {
+    let named = |key: &&Key| key.kind != Kind::Wildcard;
+    let first = index.keys.first().filter(named).map(|key| {
         let (krate, this) = (&target.krate, &target.this);
         let path = path_from(quote!(p), &key.path);
         quote!(first: #some(#odm::request::name_of::<#this, _, _>(&|p: <#this as #krate::Document>::Paths| #path)),)
@@ -58,9 +59,17 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     let default_language = default_language.map(|language| quote!(default_language: #some(#language),));
     let language_override = index.language_override.as_ref();
     let language_override = language_override.map(|field| quote!(language_override: #some(#field),));
+    let names = |paths: &[Vec<syn::Ident>]| {
+        let names = paths.iter().map(|fields| path(target, fields));
+        quote!(&[#(|| #names.name()),*])
+    };
+    let include = index.include.as_ref().map(|at| names(&at.value));
+    let include = include.map(|names| quote!(include: #names,));
+    let exclude = index.exclude.as_ref().map(|at| names(&at.value));
+    let exclude = exclude.map(|names| quote!(exclude: #names,));
     quote! {
         #odm::IndexMeta {
-            #first #variants #name #unique #sparse #expire #partial #collation #default_language #language_override
+            #first #variants #name #unique #sparse #expire #partial #collation #default_language #language_override #include #exclude
             ..#odm::IndexMeta::on(&[#(#keys),*])
         }
     }
@@ -86,12 +95,23 @@ fn dated(target: &Target, fields: &[syn::Ident], path: TokenStream) -> TokenStre
     }
 }
 
+/// The name of a field of the document's own, which is a date or does not compile.
+pub fn date(target: &Target, field: &syn::Ident) -> TokenStream {
+    let fields = std::slice::from_ref(field);
+    let path = dated(target, fields, path(target, fields));
+    quote_spanned!(field.span()=> #path.name())
+}
+
+/// The name of a field of the document's own.
+pub fn name(target: &Target, field: &syn::Ident) -> TokenStream {
+    let path = path(target, std::slice::from_ref(field));
+    quote_spanned!(field.span()=> #path.name())
+}
+
 /// When documents expire.
 pub fn expiry(target: &Target, expire: &Expire) -> TokenStream {
     let (odm, after) = (&target.odm, expire.after);
-    let fields = std::slice::from_ref(&expire.field);
-    let path = dated(target, fields, path(target, fields));
-    let name = quote_spanned!(expire.field.span()=> #path.name());
+    let name = date(target, &expire.field);
     quote!(#odm::Expiry { path: || #name, after: #after })
 }
 
@@ -137,7 +157,11 @@ pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key, checked: bool) -
         Kind::Text { weight } => quote!(Text { weight: #weight }),
         Kind::Geo => quote!(Geo),
         Kind::Hashed => quote!(Hashed),
+        Kind::Wildcard => quote!(Wildcard),
     };
+    if key.path.is_empty() {
+        return quote!(#odm::IndexKey { path: || "", kind: #odm::IndexKind::#kind });
+    }
     let span = key
         .path
         .last()

@@ -321,25 +321,42 @@ pub(super) fn default(target: &Target, field: &Field) -> TokenStream {
     }
 }
 
-/// `Insertable` for the whole document and for the new struct, and `Replaceable` for one that is ever changed. Those of a
-/// bucket have a bound that never holds, so that the compiler names the right method where one is inserted or replaced.
+/// `Insertable` for the whole document and for the new struct, and `Replaceable` for one that is ever changed, `Deletable`. Those of a
+/// bucket, a time series and a view have a bound that never holds, so that the compiler says what to do where one is written.
 pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let ident = target.new_ident();
-    let mut generics = generics.clone();
-    if let Some(items) = &document.items {
+    let only = |generics: &mut syn::Generics, bound: TokenStream| {
         generics.params.insert(0, syn::parse_quote!('odm));
-        generics
-            .make_where_clause()
-            .predicates
-            .push(syn::parse_quote!(#odm::Declared<'odm>: #odm::PushInsteadOfInsert<#items, #this>));
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(syn::parse_quote!(#odm::Declared<'odm>: #bound));
+    };
+    let (mut inserted, mut replaced, mut deleted) = (generics.clone(), generics.clone(), generics.clone());
+    if let Some(items) = &document.items {
+        only(&mut inserted, quote!(#odm::PushInsteadOfInsert<#items, #this>));
+        only(&mut replaced, quote!(#odm::PushInsteadOfInsert<#items, #this>));
     }
-    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    if document.view.is_some() {
+        for generics in [&mut inserted, &mut replaced, &mut deleted] {
+            only(generics, quote!(#odm::WriteWhatTheViewShows<#this>));
+        }
+    }
+    if document.time_series.is_some() {
+        only(&mut replaced, quote!(#odm::InsertMeasurements<#this>));
+        only(&mut deleted, quote!(#odm::InsertMeasurements<#this>));
+    }
+    let (replaced_generics, _, replaced_where) = replaced.split_for_impl();
+    let (deleted_generics, _, deleted_where) = deleted.split_for_impl();
+    let deletable = quote! {
+        #[automatically_derived]
+        impl #deleted_generics #krate::__private::Deletable for #this #deleted_where {}
+    };
+    let (impl_generics, _, where_clause) = inserted.split_for_impl();
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
     let replaceable = document.append_only.is_none().then(|| {
         quote! {
             #[automatically_derived]
-            impl #impl_generics #krate::__private::Replaceable for #this #where_clause {}
+            impl #replaced_generics #krate::__private::Replaceable for #this #replaced_where {}
         }
     });
     let images = document.pre_and_post_images.is_some().then(|| {
@@ -362,6 +379,7 @@ pub fn insertable(target: &Target, document: &Document, generics: &syn::Generics
     });
     quote! {
         #replaceable
+        #deletable
         #images
         #soft_delete
         #versioned

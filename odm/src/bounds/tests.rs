@@ -36,6 +36,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         validation: Validation::STRICT,
         collation: None,
         expiry: None,
+        kind: crate::model::document::CollectionKind::Plain,
         append_only: false,
         soft_delete: None,
         pre_and_post_images: false,

@@ -50,6 +50,7 @@ fn change(change: &Change) -> Value {
     let (kind, index) = match change {
         Change::CreateCollection { .. } => ("create_collection", None),
         Change::SetPreAndPostImages { .. } => ("set_pre_and_post_images", None),
+        Change::ModifyCollection { .. } => ("modify_collection", None),
         Change::SetValidator { .. } => ("set_validator", None),
         Change::CreateIndex { index, .. } => ("create_index", Some(index)),
         Change::ChangeTtl { index, .. } => ("change_ttl", Some(index)),

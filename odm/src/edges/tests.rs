@@ -92,6 +92,7 @@ macro_rules! document {
             validation: Validation::STRICT,
             collation: None,
             expiry: None,
+            kind: crate::model::document::CollectionKind::Plain,
             append_only: false,
             soft_delete: None,
             pre_and_post_images: false,

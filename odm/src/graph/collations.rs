@@ -24,7 +24,7 @@ impl Graph {
                 }
             ))
         };
-        for edge in &self.edges {
+        for edge in self.edges.iter() {
             for target in &edge.targets {
                 let folded = folds(target).or_else(|| folds(edge.holder));
                 if let Some(collation) = folded.filter(|_| holds_text((target.shape)(), edge.by())) {

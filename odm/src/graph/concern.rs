@@ -1,7 +1,7 @@
 //! Whether a rule of the library concerns a collection, so that nothing else may write it.
 
 use crate::graph::Graph;
-use crate::model::document::{Action, DocumentMeta, Level};
+use crate::model::document::{Action, CollectionKind, DocumentMeta, Level};
 use crate::model::meta::Managed;
 
 /// Why the results of a pipeline, which the server writes by itself, may not be stored in a collection: in the middle of a sentence.
@@ -26,6 +26,8 @@ pub(crate) fn rule_that_concerns(graph: &Graph, collection: &str) -> Option<Stri
         format!("`{name}` holds the items of buckets")
     } else if meta.has_hooks() {
         format!("`{name}` has hooks, which are called with each of its writes")
+    } else if !matches!(meta.kind, CollectionKind::Plain) {
+        format!("`{name}` is stored in {}", meta.kind)
     } else if meta.append_only {
         format!("`{name}` is declared `append_only`")
     } else if let Some(field) = managed(meta) {

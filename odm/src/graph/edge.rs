@@ -24,7 +24,7 @@ pub(crate) fn dotted(segments: &[Segment]) -> String {
 }
 
 /// A reference: the field of one document that names documents of another type, or of its own.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Edge {
     /// Its position in the graph.
     pub(crate) at: usize,
@@ -68,7 +68,7 @@ pub(crate) struct CopyField {
 }
 
 /// A field that is derived from the children of its document.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Derived {
     /// Its position in the graph.
     pub(crate) at: usize,

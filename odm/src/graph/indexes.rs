@@ -2,7 +2,7 @@
 
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
-use crate::model::document::DocumentMeta;
+use crate::model::document::{DocumentMeta, IndexKind};
 
 /// Whether an index finds the holders of a reference. None does where it is not wanted, for `_id`, which has its own, and for a
 /// two-way reference, whose other side names its holders.
@@ -28,10 +28,14 @@ pub(crate) fn referred_once(edge: &Edge) -> Option<Vec<String>> {
 /// Whether a declared index finds the documents by the value of this field: one of the document's own, or of its
 /// references.
 pub(crate) fn has_index_on(meta: &DocumentMeta, graph: &Graph, field: &str) -> bool {
-    let mut own = meta
-        .indexes
-        .iter()
-        .map(|index| index.keys.iter().map(|key| (key.path)()));
+    let mut own = meta.indexes.iter().map(|index| {
+        // Below a field, a wildcard index holds the values by names that it does not know.
+        let keys = index
+            .keys
+            .iter()
+            .take_while(|key| key.kind != IndexKind::Wildcard);
+        keys.map(|key| (key.path)())
+    });
     let mut edges = graph.outgoing(meta).filter(|edge| is_indexed(edge));
     field == "_id"
         || own.any(|names| begins_with(names, field))

@@ -3,7 +3,7 @@
 
 use crate::graph::Graph;
 use crate::graph::edge::{Derived, Edge};
-use crate::model::document::DocumentMeta;
+use crate::model::document::{CollectionKind, DocumentMeta};
 use crate::model::reference::OnDelete;
 
 impl Graph {
@@ -38,6 +38,57 @@ impl Graph {
                      rules, or {instead}",
                     meta.name
                 ));
+            }
+        }
+    }
+
+    /// Capped collections and time series, in which no rule can change or delete a document, and views of what is not there.
+    pub(crate) fn check_kinds(&self, problems: &mut Vec<String>) {
+        for meta in self.models() {
+            let kind = match meta.kind {
+                CollectionKind::Plain => continue,
+                CollectionKind::View(view) => {
+                    let (of, collection) = ((view.of)(), (view.collection)());
+                    if self.model(collection).is_none() {
+                        problems.push(format!(
+                            "`{}` is a view of `{of}`, which is not among the models: add it to `models![…]`",
+                            meta.name
+                        ));
+                    }
+                    continue;
+                }
+                CollectionKind::Capped { .. } | CollectionKind::TimeSeries(_) => meta.kind,
+            };
+            if let Some((why, instead)) = self.needs_rules_of_deletion(meta) {
+                problems.push(format!(
+                    "`{}` is stored in {kind}, where the server deletes documents without the rules of the library, and {why}: store \
+                     it in a plain collection, or {instead}",
+                    meta.name
+                ));
+            }
+            if let Some(derived) = self.derived_in(meta).next() {
+                problems.push(format!(
+                    "`{}.{}` is computed from other documents, and `{}` is stored in {kind}, whose documents take no changes in \
+                     a transaction: leave it out, or store the document in a plain collection",
+                    meta.name, derived.field.rust, meta.name
+                ));
+            }
+            for edge in self.outgoing(meta).filter(|edge| !edge.is_two_way()) {
+                let name = format!("{}.{}", meta.name, edge.path);
+                if edge.sync().is_some() {
+                    problems.push(format!(
+                        "the copies beside `{name}` would have to follow their source, and `{}` is stored in {kind}, whose documents \
+                         take no changes in a transaction: say `sync = snapshot`, or leave the copies out and join",
+                        meta.name
+                    ));
+                }
+                if edge.reference.on_delete != OnDelete::Keep {
+                    problems.push(format!(
+                        "`{name}` has `on_delete = {}`, and `{}` is stored in {kind}, which loses documents and takes no changes in a \
+                         transaction: say `on_delete = keep`",
+                        edge.reference.on_delete, meta.name
+                    ));
+                }
             }
         }
     }

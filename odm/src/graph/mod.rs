@@ -31,17 +31,18 @@ use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// All references of the registered documents.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    models: Vec<&'static DocumentMeta>,
-    edges: Vec<Edge>,
+    models: Arc<Vec<&'static DocumentMeta>>,
+    edges: Arc<Vec<Edge>>,
     /// By the holder's collection.
-    outgoing: HashMap<&'static str, Vec<usize>>,
+    outgoing: Arc<HashMap<&'static str, Vec<usize>>>,
     /// By the target's collection.
-    incoming: HashMap<&'static str, Vec<usize>>,
-    derived: Vec<Derived>,
+    incoming: Arc<HashMap<&'static str, Vec<usize>>>,
+    derived: Arc<Vec<Derived>>,
     /// The fields that programs with other models derive.
     pub(crate) others: crate::graph::known::Known,
 }
@@ -53,13 +54,17 @@ impl Graph {
     /// Everything that makes the set unsound, in sentences.
     pub(crate) fn of(models: &[Model]) -> Result<Graph, Vec<String>> {
         let mut graph = Graph {
-            models: models.iter().map(|model| model.meta).collect(),
+            models: Arc::new(models.iter().map(|model| model.meta).collect()),
             ..Graph::default()
         };
         let mut problems = Vec::new();
         let mut derived = Vec::new();
         let mut volatile = HashMap::new();
-        for meta in graph.models.clone() {
+        for meta in graph.models.to_vec() {
+            // A view takes part in no rule: the documents that it shows do.
+            if meta.view().is_some() {
+                continue;
+            }
             let mut walk = Walk::new(meta);
             walk.document();
             problems.append(&mut walk.problems);
@@ -77,6 +82,7 @@ impl Graph {
         }
         graph.check_collations(&mut problems);
         graph.check_expiry(&mut problems);
+        graph.check_kinds(&mut problems);
         graph.check_soft_delete(&mut problems);
         graph.check_copies(&mut problems);
         graph.check_volatile(&volatile, &mut problems);
@@ -85,6 +91,18 @@ impl Graph {
         }
         graph.choose_owners();
         Ok(graph)
+    }
+
+    /// The same for another database, in which other programs may have declared other things. The references are shared.
+    pub(crate) fn of_another_database(&self) -> Graph {
+        Graph {
+            models: self.models.clone(),
+            edges: self.edges.clone(),
+            outgoing: self.outgoing.clone(),
+            incoming: self.incoming.clone(),
+            derived: self.derived.clone(),
+            others: crate::graph::known::Known::default(),
+        }
     }
 
     fn add(&mut self, holder: &'static DocumentMeta, found: Found, problems: &mut Vec<String>) {
@@ -118,14 +136,16 @@ impl Graph {
             ));
         }
         let at = self.edges.len();
-        self.outgoing.entry(holder.collection).or_default().push(at);
+        let outgoing = Arc::make_mut(&mut self.outgoing);
+        outgoing.entry(holder.collection).or_default().push(at);
         for target in &targets {
-            let incoming = self.incoming.entry(target.collection).or_default();
+            let incoming = Arc::make_mut(&mut self.incoming);
+            let incoming = incoming.entry(target.collection).or_default();
             if !incoming.contains(&at) {
                 incoming.push(at);
             }
         }
-        self.edges.push(Edge {
+        Arc::make_mut(&mut self.edges).push(Edge {
             at,
             holder,
             list,
@@ -213,8 +233,9 @@ impl Graph {
                 child.name
             ));
         }
-        self.derived.push(Derived {
-            at: self.derived.len(),
+        let at = self.derived.len();
+        Arc::make_mut(&mut self.derived).push(Derived {
+            at,
             parent,
             field,
             child,
@@ -293,7 +314,7 @@ impl Graph {
 
     /// A deletion that keeps documents takes only such with it that can be restored with them.
     fn check_soft_delete(&self, problems: &mut Vec<String>) {
-        for edge in &self.edges {
+        for edge in self.edges.iter() {
             let target = edge.targets.iter().find(|target| target.soft_delete.is_some());
             let Some(target) = target.filter(|_| edge.reference.on_delete == OnDelete::Cascade) else {
                 continue;
@@ -322,7 +343,7 @@ impl Graph {
 
     /// Rule five, of what only the whole set of models shows: the fields in a condition, and those within other fields.
     fn check_volatile(&self, volatile: &HashMap<&'static str, Vec<String>>, problems: &mut Vec<String>) {
-        for derived in &self.derived {
+        for derived in self.derived.iter() {
             let Some(paths) = volatile.get(derived.child.collection) else {
                 continue;
             };
@@ -345,7 +366,7 @@ impl Graph {
     fn circle(&self) -> Option<String> {
         // By field: the fields that are written when it changes.
         let mut next: HashMap<(&str, String), Vec<(&str, String)>> = HashMap::new();
-        for edge in &self.edges {
+        for edge in self.edges.iter() {
             for copy in edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot) {
                 let written = (edge.holder.collection, edge.copy_path(copy));
                 for target in &edge.targets {
@@ -354,7 +375,7 @@ impl Graph {
                 }
             }
         }
-        for derived in &self.derived {
+        for derived in self.derived.iter() {
             let written = (derived.parent.collection, derived.field.name.to_owned());
             for name in derived.reads(self) {
                 let source = (derived.child.collection, name);
@@ -513,7 +534,7 @@ impl Graph {
             ));
         }
         let other = other.at;
-        if let Some(edge) = self.edges.get_mut(at) {
+        if let Some(edge) = Arc::make_mut(&mut self.edges).get_mut(at) {
             edge.inverse = Some(other);
         }
     }
@@ -529,7 +550,7 @@ impl Graph {
                 (true, false) => false,
                 _ => (edge.holder.collection, &edge.path) <= (other.holder.collection, &other.path),
             };
-            if let Some(edge) = self.edges.get_mut(at) {
+            if let Some(edge) = Arc::make_mut(&mut self.edges).get_mut(at) {
                 edge.owner = owner;
             }
         }

@@ -86,6 +86,7 @@ pub(crate) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         validation: Validation::STRICT,
         collation: None,
         expiry: None,
+        kind: crate::model::document::CollectionKind::Plain,
         append_only: false,
         soft_delete: None,
         pre_and_post_images: false,

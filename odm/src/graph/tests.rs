@@ -549,3 +549,16 @@ fn the_field_says_more_of_the_reference_in_its_struct_of_copies() {
         assert_eq!(edge.copies.len(), 1, "{path}: the copies stand beside it as ever");
     }
 }
+
+#[test]
+fn another_database_shares_the_references_but_not_the_declarations_of_other_programs() {
+    let graph = Graph::default();
+    let others = crate::graph::known::Others {
+        sources: HashMap::from([("people".to_owned(), Vec::new())]),
+        ..Default::default()
+    };
+    graph.set_others(others);
+    let other = graph.of_another_database();
+    assert!(graph.others().is_some() && other.others().is_none());
+    assert!(Arc::ptr_eq(&graph.edges, &other.edges) && Arc::ptr_eq(&graph.derived, &other.derived));
+}

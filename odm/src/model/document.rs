@@ -1,5 +1,6 @@
 //! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
+pub use crate::model::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
 pub use crate::model::meta::DocumentMeta;
 pub use crate::model::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, Validation,
@@ -257,6 +258,39 @@ pub trait Insertable<T>: Send {
     note = "if its documents do change, leave out `append_only` in the `#[document(…)]` of `{Self}`"
 )]
 pub trait Replaceable: Document {}
+
+/// A document that can be deleted. Derived for every document but those of a time series and of a view.
+///
+/// ```no_run
+/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # async fn example() -> odm::Result<()> {
+/// async fn clear<T: odm::write::Deletable>(all: &Collection<T>) -> odm::Result<u64> {
+///     Ok(all.delete_where(|_| Filter::all()).await?.deleted)
+/// }
+/// # Ok(()) }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` can't be deleted",
+    note = "a function over all documents that deletes says so in its bounds: `T: odm::write::Deletable`"
+)]
+pub trait Deletable: Document {}
+
+/// A trait that no view has: its documents are only read.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{T}` is a view, whose documents are only read",
+    note = "write the documents that the view shows: those of its `view(of = …)`"
+)]
+pub trait WriteWhatTheViewShows<T: ?Sized> {}
+
+/// A trait that no time series has: its measurements stay as they were inserted.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{T}` is a time series, whose measurements are inserted, and never changed or deleted",
+    note = "the server deletes old ones: `time_series(time = …, expire_after = SECONDS)`",
+    note = "what MongoDB can change and delete in a time series goes past this library: `.driver::<Bson>().delete_many(…)`"
+)]
+pub trait InsertMeasurements<T: ?Sized> {}
 
 /// A document of which the server keeps images: how it was before a change, and after it. Derived for every document with
 /// `#[document(pre_and_post_images)]`.

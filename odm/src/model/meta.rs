@@ -7,6 +7,7 @@
 
 use crate::error::violation::Number;
 use crate::model::bucket::BucketMeta;
+use crate::model::kind::{CollectionKind, ViewMeta};
 use crate::model::options::{CollationMeta, Expiry, IndexKey, IndexMeta, Validation};
 use crate::model::value_rules::ValueRules;
 use futures::future::BoxFuture;
@@ -561,6 +562,8 @@ pub struct DocumentMeta {
     pub collection: &'static str,
     /// The shape of the whole document.
     pub shape: fn() -> Shape,
+    /// The kind of the collection.
+    pub kind: CollectionKind,
     /// The declared indexes.
     pub indexes: &'static [IndexMeta],
     /// How its collection compares strings, where that is declared: `#[document(collation(…))]`. Its finds, updates, deletions,
@@ -714,6 +717,22 @@ impl DocumentMeta {
         }
     }
 
+    /// Why its documents are never changed, if they are not: the end of a sentence about one of them.
+    pub(crate) fn never_changes(&self) -> Option<&'static str> {
+        match self.kind {
+            CollectionKind::View(_) => {
+                Some("is shown by a view, and only read: write the documents that the view shows")
+            }
+            CollectionKind::TimeSeries(_) => Some(
+                "is a measurement of a time series: it is inserted, and never changed or deleted by the library",
+            ),
+            _ if self.append_only => {
+                Some("is inserted and deleted, and never changed: `#[document(append_only)]`")
+            }
+            _ => None,
+        }
+    }
+
     /// The field with the name of the variant, where the collection holds documents of several types.
     pub(crate) fn tag(&self) -> Option<&'static str> {
         match self.several {
@@ -726,6 +745,19 @@ impl DocumentMeta {
     pub(crate) fn variant(&self) -> Option<(&'static str, &'static str)> {
         match self.several {
             Several::Variant { tag, name, .. } => Some((tag, name)),
+            _ => None,
+        }
+    }
+
+    /// Whether the library may change stored documents, be it to store a default.
+    pub(crate) fn takes_changes(&self) -> bool {
+        matches!(self.kind, CollectionKind::Plain | CollectionKind::Capped { .. })
+    }
+
+    /// The view that shows its documents.
+    pub(crate) fn view(&self) -> Option<&ViewMeta> {
+        match &self.kind {
+            CollectionKind::View(view) => Some(view),
             _ => None,
         }
     }

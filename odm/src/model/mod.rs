@@ -17,6 +17,7 @@ pub(crate) mod encode;
 pub(crate) mod field;
 pub mod geo;
 pub(crate) mod key;
+pub(crate) mod kind;
 pub(crate) mod level;
 pub(crate) mod meta;
 pub(crate) mod names;

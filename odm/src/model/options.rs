@@ -119,6 +119,10 @@ pub struct IndexMeta {
     pub default_language: Option<&'static str>,
     /// Of a text index: the field in which a document names the language of its texts; MongoDB's default is `language`.
     pub language_override: Option<&'static str>,
+    /// Of a wildcard index on the whole document: the fields that it holds, as functions of their dotted names.
+    pub include: &'static [fn() -> &'static str],
+    /// The same: the fields that it leaves out.
+    pub exclude: &'static [fn() -> &'static str],
 }
 
 impl IndexMeta {
@@ -136,6 +140,8 @@ impl IndexMeta {
             collation: None,
             default_language: None,
             language_override: None,
+            include: &[],
+            exclude: &[],
         }
     }
 
@@ -200,7 +206,7 @@ pub(crate) fn together(mut one: Document, other: Document) -> Document {
 /// A field of an index.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexKey {
-    /// Gives the dotted name.
+    /// Gives the dotted name; an empty one is the whole document.
     pub path: fn() -> &'static str,
     /// In which way it is indexed.
     pub kind: IndexKind,
@@ -222,6 +228,8 @@ pub enum IndexKind {
     Geo,
     /// By hash, for sharding.
     Hashed,
+    /// Every field below this one, whatever its name: `field.$**`.
+    Wildcard,
 }
 
 /// A declared collation: `collation(locale = "en", strength = 2)`.

@@ -1,6 +1,7 @@
 //! Executes a plan, in a database that other clients may be changing at the same time.
 
 use super::existing;
+use super::kind;
 use super::plan::{AT_ONCE, Change, Plan, to_backfill};
 use super::validator::IMAGES;
 use crate::model::document::{Action, Level};
@@ -255,14 +256,17 @@ impl Odm {
                     action,
                     collation,
                     pre_and_post_images,
+                    kind,
                     ..
                 } => {
                     let options = Options {
                         collation: collation.as_ref(),
                         images: *pre_and_post_images,
+                        kind,
                     };
                     create(db, collection, validator, *level, *action, options).await
                 }
+                Change::ModifyCollection { options, .. } => modify(db, collection, options).await,
                 Change::SetPreAndPostImages { .. } => keep_images(db, collection).await,
                 Change::SetValidator {
                     validator,
@@ -337,6 +341,7 @@ fn refuse(plan: &Plan) -> Result<()> {
 struct Options<'a> {
     collation: Option<&'a Document>,
     images: bool,
+    kind: &'a Document,
 }
 
 /// Whether the collection was created; `false` if another client has created it.
@@ -348,12 +353,13 @@ async fn create(
     action: Action,
     options: Options<'_>,
 ) -> Result<bool, Failure> {
-    let mut command = doc! {
-        "create": collection,
-        "validator": validator.clone(),
-        "validationLevel": level.as_str(),
-        "validationAction": action.as_str(),
-    };
+    let mut command = doc! { "create": collection };
+    if kind::is_validated(options.kind) {
+        command.insert("validator", validator.clone());
+        command.insert("validationLevel", level.as_str());
+        command.insert("validationAction", action.as_str());
+    }
+    command.extend(options.kind.clone());
     if let Some(collation) = options.collation {
         command.insert("collation", collation.clone());
     }
@@ -364,8 +370,11 @@ async fn create(
         Err(Failure::Stale { collection, what }) => {
             let now = existing::collections(db, Some(collection)).await?;
             match now.get(collection) {
+                Some(now) if !kind::is_validated(options.kind) && kind::is_created(options.kind, now) => {
+                    Ok(false)
+                }
                 Some(now)
-                    if now.kind == "collection"
+                    if kind::is_created(options.kind, now)
                         && now.validates(Some(validator), level, action)
                         && now.collates(options.collation)
                         && now.images == options.images =>
@@ -416,6 +425,13 @@ async fn set_validator(
     if now.action != action {
         command.insert("validationAction", action.as_str());
     }
+    run(db, collection, command).await?;
+    Ok(true)
+}
+
+async fn modify(db: &Database, collection: &'static str, options: &Document) -> Result<bool, Failure> {
+    let mut command = doc! { "collMod": collection };
+    command.extend(options.clone());
     run(db, collection, command).await?;
     Ok(true)
 }

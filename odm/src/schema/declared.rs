@@ -15,6 +15,7 @@ pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {
         let index = format!("the index of `{}` on {on}", meta.name);
         problems.extend(filter(declared).map(|problem| format!("{index}: {problem}")));
         problems.extend(hashed(meta, declared).map(|problem| format!("{index} {problem}")));
+        problems.extend(wildcards(meta, declared).map(|problem| format!("{index} {problem}")));
         problems.extend(places(meta, declared).map(|problem| format!("{index} {problem}")));
         problems.extend(on_id(declared).map(|problem| format!("{index} {problem}")));
         problems.extend(texts(meta, declared).map(|problem| format!("{index} {problem}")));
@@ -37,7 +38,10 @@ fn fields(index: &IndexMeta) -> String {
     let fields: Vec<String> = index
         .keys
         .iter()
-        .map(|key| format!("`{}`", (key.path)()))
+        .map(|key| match (key.path)() {
+            "" => "all fields".to_owned(),
+            path => format!("`{path}`"),
+        })
         .collect();
     fields.join(", ")
 }
@@ -70,6 +74,20 @@ fn hashed(meta: &DocumentMeta, declared: &IndexMeta) -> Option<String> {
             "is hashed, and `{array}` is an array: MongoDB would refuse every document that has one. Declare it without `hashed`, or \
              on a field outside of the array"
         ))
+    })
+}
+
+/// A wildcard index below a single value holds no more than a plain index on it, and never serves as one.
+fn wildcards(meta: &DocumentMeta, declared: &IndexMeta) -> Option<String> {
+    let below = declared.keys.iter().filter(|key| key.kind == IndexKind::Wildcard);
+    below.into_iter().find_map(|key| {
+        let path = (key.path)();
+        let shape = (!path.is_empty()).then(|| walk(meta, path)).flatten()?;
+        is_plain(unwrapped(shape)).then(|| {
+            format!(
+                "is a wildcard, and `{path}` is a single value with no fields below it: declare it without `wildcard`"
+            )
+        })
     })
 }
 

@@ -13,6 +13,7 @@ use crate::store::scopes::within;
 use mongodb::bson::Bson;
 use mongodb::bson::Document;
 use mongodb::bson::doc;
+use std::collections::BTreeMap;
 
 /// A declared index.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,8 @@ pub(super) struct Index {
     /// Of a text index, where they are declared: see [`IndexMeta`].
     pub default_language: Option<&'static str>,
     pub language_override: Option<&'static str>,
+    /// Of a wildcard index: the fields that it holds alone (1) or leaves out (0).
+    pub projection: Document,
     /// The dotted names in order.
     pub paths: Vec<String>,
     /// Whether a reference asks for it, rather than the document itself.
@@ -48,6 +51,15 @@ const SIGNATURE: i32 = 12;
 
 /// The field from which a text index takes a document's language where nothing is declared.
 pub(super) const OVERRIDE: &str = "language";
+
+/// The end of a key that stands for every field below one, or in the document.
+const WILDCARD: &str = "$**";
+
+/// From MongoDB 7.0 on (wire version 21), a wildcard stands beside other fields in an index.
+pub(super) const COMPOUND_WILDCARD: i32 = 21;
+
+/// Dotted names, and whether a wildcard index holds these alone, or leaves them out.
+type Projection = BTreeMap<String, bool>;
 
 /// How an existing index compares.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,6 +146,8 @@ impl Index {
         let partial = meta.filter().transpose()?;
         let keys = meta.keys.iter().map(|part| ((part.path)().to_owned(), part.kind));
         let index = Index::on(keys);
+        let included = meta.include.iter().map(|name| (name().to_owned(), Bson::from(1)));
+        let excluded = meta.exclude.iter().map(|name| (name().to_owned(), Bson::from(0)));
         Ok(Index {
             name: meta.name.map_or(index.name, str::to_owned),
             named: meta.name.is_some(),
@@ -146,6 +160,7 @@ impl Index {
             collation: meta.collation.map(collation),
             default_language: meta.default_language,
             language_override: meta.language_override,
+            projection: included.chain(excluded).collect(),
             ..index
         })
     }
@@ -308,8 +323,13 @@ impl Index {
         let (mut key, mut listed, mut weights) = (Document::new(), Document::new(), Document::new());
         let mut paths = Vec::new();
         for (path, kind) in keys {
+            let path = match kind {
+                IndexKind::Wildcard if path.is_empty() => WILDCARD.to_owned(),
+                IndexKind::Wildcard => format!("{path}.{WILDCARD}"),
+                _ => path,
+            };
             let value: Bson = match kind {
-                IndexKind::Ascending => 1.into(),
+                IndexKind::Ascending | IndexKind::Wildcard => 1.into(),
                 IndexKind::Descending => (-1).into(),
                 IndexKind::Text { .. } => "text".into(),
                 IndexKind::Geo => "2dsphere".into(),
@@ -338,6 +358,7 @@ impl Index {
             collation: None,
             default_language: None,
             language_override: None,
+            projection: Document::new(),
             paths,
             implied: false,
             looked_up: 1,
@@ -377,7 +398,15 @@ impl Index {
         if let Some(field) = self.language_override {
             spec.insert("language_override", field);
         }
+        if !self.projection.is_empty() {
+            spec.insert("wildcardProjection", self.projection.clone());
+        }
         spec
+    }
+
+    /// Whether it is on every field below one, beside other fields.
+    pub fn is_compound_wildcard(&self) -> bool {
+        self.key.len() > 1 && self.key.keys().any(|path| path.ends_with(WILDCARD))
     }
 
     pub fn is_text(&self) -> bool {
@@ -438,6 +467,10 @@ impl Index {
                 );
             }
         }
+        let (there, declared) = (projection(existing), flat(&self.projection));
+        if there != declared {
+            differs("it holds", held(&there), held(&declared));
+        }
         // The index on `_id` is unique without saying so.
         let of_id = existing
             .get_document("key")
@@ -494,7 +527,8 @@ impl Index {
         };
         let filter = other.get_document("partialFilterExpression").ok();
         let alike = || {
-            flag("unique") == self.unique
+            projection(other) == flat(&self.projection)
+                && flag("unique") == self.unique
                 && flag("sparse") == self.sparse
                 && both(filter, self.partial.as_ref(), partial::same)
         };
@@ -527,6 +561,9 @@ impl Index {
         if let Some(filter) = &self.partial {
             words.push_str(&format!(", only where {filter}"));
         }
+        if !self.projection.is_empty() {
+            words.push_str(&format!(", which holds {}", held(&flat(&self.projection))));
+        }
         if let Some(collation) = &self.collation {
             words.push_str(&format!(", collation {collation}"));
         }
@@ -539,6 +576,48 @@ impl Index {
             words.push_str(&format!(", for {what}"));
         }
         words
+    }
+}
+
+/// The fields of a wildcard index, as `listIndexes` shows them.
+fn projection(existing: &Document) -> Projection {
+    let declared = existing.get_document("wildcardProjection");
+    declared.map(flat).unwrap_or_default()
+}
+
+/// With dotted names, also where the fields were given in documents; without `_id`, which is left out unless it is named.
+fn flat(projection: &Document) -> Projection {
+    let mut all = Projection::new();
+    for (name, value) in projection {
+        match value {
+            Bson::Document(inner) => all.extend(
+                flat(inner)
+                    .into_iter()
+                    .map(|(below, holds)| (format!("{name}.{below}"), holds)),
+            ),
+            Bson::Boolean(holds) => drop(all.insert(name.clone(), *holds)),
+            value => drop(all.insert(name.clone(), integer(value) != Some(0))),
+        }
+    }
+    if all.get("_id") == Some(&false) {
+        all.remove("_id");
+    }
+    all
+}
+
+/// `all fields but notes, tags`
+fn held(projection: &Projection) -> String {
+    let names = |holds: bool| {
+        let names = projection.iter().filter(|(_, is)| **is == holds);
+        names
+            .map(|(name, _)| name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match (names(true).as_str(), names(false).as_str()) {
+        ("", "") => "all fields".to_owned(),
+        ("", excluded) => format!("all fields but {excluded}"),
+        (included, _) => included.to_owned(),
     }
 }
 

@@ -425,3 +425,46 @@ fn an_index_over_two_arrays_is_found() {
         );
     }
 }
+
+#[test]
+fn wildcard_indexes_hold_the_fields_below_one_or_some_of_all() {
+    let below = Index::on(
+        vec![
+            ("tenant".to_owned(), IndexKind::Ascending),
+            ("a".to_owned(), IndexKind::Wildcard),
+        ]
+        .into_iter(),
+    );
+    assert_eq!(
+        below.spec(),
+        doc! { "key": { "tenant": 1, "a.$**": 1 }, "name": "tenant_1_a.$**_1" }
+    );
+    assert!(below.is_compound_wildcard());
+    let all = |include: &'static [fn() -> &'static str], exclude: &'static [fn() -> &'static str]| {
+        let keys = &[IndexKey {
+            path: || "",
+            kind: IndexKind::Wildcard,
+        }];
+        Index::of(&IndexMeta {
+            include,
+            exclude,
+            ..IndexMeta::on(keys)
+        })
+        .unwrap()
+    };
+    let (whole, some, but) = (all(&[], &[]), all(&[|| "a.b"], &[]), all(&[], &[|| "c"]));
+    assert_eq!(whole.spec(), doc! { "key": { "$**": 1 }, "name": "$**_1" });
+    assert_eq!(
+        some.spec().get_document("wildcardProjection").unwrap(),
+        &doc! { "a.b": 1 }
+    );
+    assert_eq!(but.in_words(), "`$**_1` on $**, which holds all fields but c");
+    let key = doc! { "$**": 1 };
+    for shown in [doc! { "a": { "b": true } }, doc! { "_id": 0, "a.b": 1.0 }] {
+        let there = doc! { "key": key.clone(), "name": "$**_1", "wildcardProjection": shown };
+        assert_eq!(some.compare(&there, None), Fit::Same);
+        let differs = vec!["it holds a.b, declared all fields".to_owned()];
+        assert_eq!(whole.compare(&there, None), Fit::Differs(differs));
+        assert!(some.excludes(&there, None, 21) && !but.excludes(&there, None, 21));
+    }
+}

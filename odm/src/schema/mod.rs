@@ -19,6 +19,7 @@ mod existing;
 mod id_order;
 pub(crate) mod index;
 mod json_schema;
+mod kind;
 mod language;
 mod partial;
 mod plan;

@@ -5,9 +5,9 @@ use super::index::{self, Fit, Index, key_in_words};
 use super::rust_names;
 use super::validator::{self, Current};
 use super::values::plural;
-use super::{partial, words};
+use super::{kind, partial, words};
 use crate::graph::Graph;
-use crate::model::document::{Action, DocumentMeta, Level};
+use crate::model::document::{Action, CollectionKind, DocumentMeta, Level};
 use crate::store::scopes::{of_variant, within};
 use crate::store::{action, trace::Trace};
 use crate::{Odm, Result};
@@ -84,6 +84,18 @@ pub enum Change {
         collation: Option<Document>,
         /// Whether the server keeps its documents before and after each change.
         pre_and_post_images: bool,
+        /// What makes it a capped collection, a time series or a view, as `create` takes it. The last two have no validator.
+        kind: Document,
+    },
+    /// A view shows something else, or a time series is stored or deleted in another way.
+    #[non_exhaustive]
+    ModifyCollection {
+        /// The collection.
+        collection: &'static str,
+        /// The options, as `collMod` takes them.
+        options: Document,
+        /// The change in words.
+        words: String,
     },
     /// The server is to keep the documents of a collection before and after each change, for change streams.
     #[non_exhaustive]
@@ -149,6 +161,7 @@ impl Change {
         match self {
             Change::CreateCollection { collection, .. }
             | Change::SetPreAndPostImages { collection }
+            | Change::ModifyCollection { collection, .. }
             | Change::SetValidator { collection, .. }
             | Change::CreateIndex { collection, .. }
             | Change::ChangeTtl { collection, .. }
@@ -175,12 +188,16 @@ impl Change {
                 action,
                 collation,
                 pre_and_post_images,
+                kind,
             } => {
                 let fields = validator.get_document("$jsonSchema").map_or(0, words::fields);
-                let mut line = format!(
-                    "create the collection `{collection}` with a validator of {}",
-                    plural(fields, "field")
-                );
+                let validated = format!("with a validator of {}", plural(fields, "field"));
+                let mut line = match (kind::listed_type(kind), kind.get_str("viewOn")) {
+                    ("view", Ok(on)) => format!("create the view `{collection}` of `{on}`"),
+                    ("timeseries", _) => format!("create the time series `{collection}`"),
+                    _ if kind.is_empty() => format!("create the collection `{collection}` {validated}"),
+                    _ => format!("create the capped collection `{collection}` {validated}"),
+                };
                 if (*level, *action) != (Level::Strict, Action::Error) {
                     line.push_str(&format!(
                         " (validation level {}, validation action {})",
@@ -199,6 +216,9 @@ impl Change {
             Change::SetPreAndPostImages { collection } => vec![format!(
                 "`{collection}`: keep pre- and post-images of changed documents, for change streams"
             )],
+            Change::ModifyCollection {
+                collection, words, ..
+            } => vec![format!("`{collection}`: {words}")],
             Change::SetValidator {
                 collection, words, ..
             } => words
@@ -393,7 +413,7 @@ impl Odm {
         let there = self
             .models()
             .iter()
-            .filter(|model| plan.seen.contains_key(model.meta.collection));
+            .filter(|model| plan.seen.contains_key(model.meta.collection) && model.meta.takes_changes());
         let there = there.map(|model| model.meta);
         for meta in there.flat_map(|meta| std::iter::once(meta).chain(meta.variants())) {
             for fill in crate::plan::operators::fill::declared((meta.shape)()) {
@@ -469,13 +489,24 @@ impl Odm {
         meta: &'static DocumentMeta,
         current: Option<Current>,
     ) -> Result<Look> {
-        let rules = validator::declared(meta);
+        let kind = kind::declared(self, meta).await?;
+        let rules = match kind::is_validated(&kind) {
+            true => validator::declared(meta),
+            false => Document::new(),
+        };
         let mut look = Look {
             collection: meta.collection,
             changes: Vec::new(),
             notes: Vec::new(),
             indexes: Vec::new(),
             current,
+            fields_of_measurements: match &meta.kind {
+                CollectionKind::TimeSeries(series) => {
+                    let meta = series.meta.map(|name| name());
+                    Some(meta.into_iter().chain([(series.time)()]).collect())
+                }
+                _ => None,
+            },
         };
         let declared = look.declared(meta, self.graph())?;
         // The server does not store that a collection compares byte by byte.
@@ -495,8 +526,12 @@ impl Odm {
                     action: meta.validation.action,
                     collation: collation.clone(),
                     pre_and_post_images: images,
+                    kind: kind.clone(),
                 },
             );
+            if meta.view().is_some() {
+                return Ok(look);
+            }
             // The index on `_id` comes with the collection.
             look.few_enough(1 + declared.len());
             for index in self.creatable(&mut look, declared).await? {
@@ -504,20 +539,36 @@ impl Odm {
             }
             return Ok(look);
         };
-        if current.kind != "collection" {
-            let kind = match current.kind.as_str() {
+        if current.kind != kind::listed_type(&kind) {
+            let there = match current.kind.as_str() {
+                "collection" => "a collection",
                 "timeseries" => "a time series",
                 "view" => "a view",
                 other => other,
             };
             look.conflict(format!(
-                "there is {kind} of this name, and `{}` is stored in a collection: drop it yourself, or give the \
+                "there is {there} of this name, and `{}` is stored in {}: drop it yourself, or give the \
                  document another name in `#[document(collection = \"…\")]`",
-                meta.name
+                meta.name, meta.kind
             ));
             return Ok(look);
         }
-        if let Some(mut wanted) = validator::wanted(&current, &rules, meta.validation) {
+        for difference in kind::differences(&kind, &current) {
+            match difference {
+                kind::Difference::Conflict(what) => look.conflict(what),
+                kind::Difference::Change { options, words } => look.changes.push(Change::ModifyCollection {
+                    collection: meta.collection,
+                    options,
+                    words,
+                }),
+            }
+        }
+        if meta.view().is_some() {
+            return Ok(look);
+        }
+        let validated =
+            kind::is_validated(&kind).then(|| validator::wanted(&current, &rules, meta.validation));
+        if let Some(mut wanted) = validated.flatten() {
             rust_names::with_rust_names(&mut wanted.words, meta.whole());
             let violations = match wanted.level {
                 Level::Off => None,
@@ -545,6 +596,10 @@ impl Odm {
             look.notes.push(note);
         }
         look.compare_collations(collation.as_ref(), current.collation.as_ref());
+        if current.capped && kind.is_empty() {
+            let note = format!("`{}`: that it is capped, which is not declared", meta.collection);
+            look.notes.push(note);
+        }
         if current.capped {
             look.capped(meta, self.graph(), &declared);
         }
@@ -565,6 +620,26 @@ impl Odm {
                 look.conflict(format!(
                     "the filter of the index {} has {what}, which servers take from MongoDB 6.0 on: declare an index for each \
                      alternative, or upgrade the server",
+                    index.in_words()
+                ));
+                continue;
+            }
+            if index.is_compound_wildcard()
+                && self.server().await?.max_wire_version() < index::COMPOUND_WILDCARD
+            {
+                look.conflict(format!(
+                    "the index {} has a wildcard beside other fields, which servers take from MongoDB 7.0 on: declare it on the                      wildcard alone, or upgrade the server",
+                    index.in_words()
+                ));
+                continue;
+            }
+            let fields = look.fields_of_measurements.as_ref();
+            if fields.is_some_and(|known| index.paths.iter().any(|path| !known.contains(&path.as_str())))
+                && self.server().await?.max_wire_version() < kind::INDEXES_OF_MEASUREMENTS
+            {
+                look.conflict(format!(
+                    "the index {} of a time series is on other fields than those of its time and its source, which servers take \
+                     from MongoDB 6.0 on: leave it out, or upgrade the server",
                     index.in_words()
                 ));
                 continue;
@@ -728,6 +803,8 @@ struct Look {
     notes: Vec<String>,
     indexes: Vec<Index>,
     current: Option<Current>,
+    /// Of a time series: the fields that every server indexes.
+    fields_of_measurements: Option<Vec<&'static str>>,
 }
 
 impl Look {

@@ -13,6 +13,17 @@ use mongodb::bson::{Bson, Document, doc};
 /// The option of a collection by which the server keeps its documents before and after each change.
 pub(super) const IMAGES: &str = "changeStreamPreAndPostImages";
 
+/// The options of `create` that make a collection another one than a plain one.
+const OPTIONS: [&str; 7] = [
+    "capped",
+    "size",
+    "max",
+    "timeseries",
+    "expireAfterSeconds",
+    "viewOn",
+    "pipeline",
+];
+
 /// A collection as `listCollections` describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Current {
@@ -25,6 +36,8 @@ pub(super) struct Current {
     pub collation: Option<Document>,
     /// Whether it has a fixed size, and loses its oldest documents to new ones.
     pub capped: bool,
+    /// What makes it another collection than a plain one, as `create` takes it.
+    pub kind_options: Document,
     /// Whether the server keeps its documents before and after each change.
     pub images: bool,
 }
@@ -48,6 +61,12 @@ impl Current {
             },
             collation: document("collation"),
             capped: options.get_bool("capped").unwrap_or(false),
+            kind_options: {
+                let known = options
+                    .iter()
+                    .filter(|(name, _)| OPTIONS.contains(&name.as_str()));
+                known.map(|(name, value)| (name.clone(), value.clone())).collect()
+            },
             images: options
                 .get_document(IMAGES)
                 .is_ok_and(|images| images.get_bool("enabled").unwrap_or(false)),
@@ -238,6 +257,7 @@ mod tests {
             action: Action::Error,
             collation: None,
             capped: false,
+            kind_options: Document::new(),
             images: false,
         }
     }

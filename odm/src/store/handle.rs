@@ -15,8 +15,10 @@ use crate::store::server::Server;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::Database;
-use std::sync::Arc;
+use mongodb::options::DatabaseOptions;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -36,6 +38,8 @@ use tokio::sync::OnceCell;
 #[derive(Clone)]
 pub struct Odm {
     inner: Arc<Inner>,
+    /// The databases that handles were made for.
+    databases: Arc<Databases>,
     /// Asks for the first children of many parents as on a server without the stage for it.
     by_queries: bool,
     fan_out: FanOut,
@@ -52,11 +56,11 @@ pub struct Odm {
 
 struct Inner {
     db: Database,
-    models: Vec<Model>,
+    models: Arc<[Model]>,
     graph: Graph,
-    server: OnceCell<Server>,
+    server: Arc<OnceCell<Server>>,
     /// Whether the server took a `bulkWrite`, once one was sent.
-    bulk_write: BulkWrite,
+    bulk_write: Arc<BulkWrite>,
     /// Declarations in the database that the models lack.
     unknown: std::sync::RwLock<Unknown>,
     /// The same as it was last read, also by operations that only apply pending work or repair: nothing else is refused because
@@ -71,6 +75,55 @@ struct Inner {
     age: Age,
     /// The transactions of this process that wait for each other.
     queue: Queue,
+}
+
+impl Inner {
+    fn new(
+        db: Database,
+        models: Arc<[Model]>,
+        graph: Graph,
+        server: Arc<OnceCell<Server>>,
+        bulk_write: Arc<BulkWrite>,
+    ) -> Inner {
+        Inner {
+            db,
+            models,
+            graph,
+            server,
+            bulk_write,
+            unknown: std::sync::RwLock::default(),
+            lacking: std::sync::RwLock::default(),
+            unlinked: std::sync::RwLock::default(),
+            looked: Looked::default(),
+            age: Age::default(),
+            queue: Queue::default(),
+        }
+    }
+
+    /// The same models in another database of the same server.
+    fn in_database(&self, name: &str) -> Inner {
+        let options = DatabaseOptions::builder()
+            .selection_criteria(self.db.selection_criteria().cloned())
+            .read_concern(self.db.read_concern().cloned())
+            .write_concern(self.db.write_concern().cloned())
+            .build();
+        Inner::new(
+            self.db.client().database_with_options(name, options),
+            self.models.clone(),
+            self.graph.of_another_database(),
+            self.server.clone(),
+            self.bulk_write.clone(),
+        )
+    }
+}
+
+/// The databases of a server by their names, each with its declarations and its queue.
+#[derive(Default)]
+struct Databases(Mutex<HashMap<String, Arc<Inner>>>);
+
+impl Databases {
+    /// From this number on, a database without a handle is forgotten.
+    const MOST: usize = 10_000;
 }
 
 fn unknown_copies(meta: &DocumentMeta) -> Error {
@@ -117,20 +170,10 @@ impl std::fmt::Debug for Odm {
 impl Odm {
     /// A handle of these models, of which the graph is.
     pub(crate) fn with_graph(db: Database, models: Vec<Model>, graph: Graph) -> Odm {
+        let inner = Inner::new(db, models.into(), graph, Arc::default(), Arc::default());
         Odm {
-            inner: Arc::new(Inner {
-                db,
-                models,
-                graph,
-                server: OnceCell::new(),
-                bulk_write: BulkWrite::default(),
-                unknown: std::sync::RwLock::default(),
-                lacking: std::sync::RwLock::default(),
-                unlinked: std::sync::RwLock::default(),
-                looked: Looked::default(),
-                age: Age::default(),
-                queue: Queue::default(),
-            }),
+            inner: Arc::new(inner),
+            databases: Arc::default(),
             by_queries: false,
             fan_out: FanOut::new(),
             unknown: false,
@@ -139,6 +182,45 @@ impl Odm {
             clock: None,
             scopes: Scopes::default(),
             hooks: 0,
+        }
+    }
+
+    /// The same models and options in another database of the same server, such as that of a tenant.
+    ///
+    /// The handle has the options and the scope of this one. The models are not checked again, and the server is not asked again
+    /// for its capabilities. Whatever concerns one database belongs to it alone: [`sync`](Odm::sync), [`worker`](Odm::worker),
+    /// [`audit`](Odm::audit) and the like are called for each database, and references lead to documents of the same one.
+    ///
+    /// Handles of one name that were made from one `Odm` or its clones share what they know of the database, so a handle may be made for
+    /// every request. The names of databases come from your program: don't take one from a request unchecked.
+    ///
+    /// # Cost
+    /// No round trip. The first write to collections with copies, links or references reads the declarations of its database,
+    /// once in five minutes, as with [`Odm::new`]. A few kilobytes stay in memory for each of the first 10,000 databases; of
+    /// more, only while they have handles.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # async fn example(odm: Odm, id: ObjectId) -> odm::Result<()> {
+    /// let tenant = odm.with_database("tenant_7");
+    /// tenant.sync().await?; // once, when the tenant is new or the models have changed
+    /// let kate = tenant.collection::<Person>().get(id).await?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn with_database(&self, name: &str) -> Odm {
+        let mut known = self.databases.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= Databases::MOST && !known.contains_key(name) {
+            known.retain(|_, inner| Arc::strong_count(inner) > 1);
+        }
+        let own = || self.inner.db.name().to_owned();
+        known.entry(own()).or_insert_with(|| self.inner.clone());
+        let inner = known.entry(name.to_owned());
+        let inner = inner.or_insert_with(|| Arc::new(self.inner.in_database(name)));
+        Odm {
+            inner: inner.clone(),
+            ..self.clone()
         }
     }
 
@@ -155,6 +237,7 @@ impl Odm {
     pub(crate) fn with_inner_of(self, other: Odm) -> Odm {
         Odm {
             inner: other.inner,
+            databases: other.databases,
             ..self
         }
     }

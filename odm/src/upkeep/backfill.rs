@@ -364,7 +364,8 @@ async fn fill(
 async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
     let mut stored = 0;
     let mut types = Vec::new();
-    for model in scope.odm.models() {
+    let all = scope.odm.models().iter();
+    for model in all.filter(|model| model.meta.takes_changes()) {
         types.push(model.meta);
         types.extend(model.meta.variants());
     }

@@ -2,11 +2,14 @@
 #![allow(missing_docs)]
 
 mod collations;
+mod databases;
 mod expiry;
+mod kinds;
 mod partial;
 mod refused;
 mod schema;
 mod shared_null;
+mod wildcards;
 
 fn main() -> std::process::ExitCode {
     odm_tests::harness::main()

@@ -77,6 +77,7 @@ macro_rules! model {
                 indexes: &[$($index),*],
                 collation: None,
                 expiry: None,
+                kind: meta::CollectionKind::Plain,
                 append_only: false,
                 soft_delete: None,
                 hooks: &[],

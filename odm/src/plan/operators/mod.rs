@@ -1667,16 +1667,13 @@ fn previous_names(name: &str, field: Option<&'static FieldMeta>) -> impl Iterato
 /// `#[document(append_only)]`, where neither a path says so nor [`Replaceable`](crate::Replaceable): a raw change, or a document
 /// for which somebody has written that trait by hand.
 pub(crate) fn never_changed(meta: &crate::model::document::DocumentMeta) -> Result<()> {
-    if !meta.append_only {
-        return Ok(());
+    match meta.never_changes() {
+        None => Ok(()),
+        Some(why) => Err(Error::Query {
+            collection: meta.collection,
+            message: format!("a `{}` {why}", meta.name),
+        }),
     }
-    Err(Error::Query {
-        collection: meta.collection,
-        message: format!(
-            "a `{}` is inserted and deleted, and never changed: `#[document(append_only)]`",
-            meta.name
-        ),
-    })
 }
 
 fn changed_twice(name: &str) -> String {

@@ -7,9 +7,11 @@ mod compute;
 pub(crate) mod expression;
 mod pipeline;
 mod shape;
+mod view;
 
 pub use compute::{AddFields, Group, GroupKey};
 pub use expression::{Date, DatePart, Expression, Unit};
 pub use pipeline::Aggregate;
 pub(crate) use pipeline::{Pipeline, documents, send};
 pub use shape::{Gives, Projected, Reshaped, Typed, Untyped};
+pub use view::view_stages;

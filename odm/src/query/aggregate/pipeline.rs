@@ -142,7 +142,7 @@ impl Pipeline {
     }
 
     /// The stages as this server takes them.
-    async fn prepare(&mut self) -> Result<Vec<bson::Document>> {
+    pub(super) async fn prepare(&mut self) -> Result<Vec<bson::Document>> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }

@@ -242,6 +242,7 @@ impl<E: Watched + 'static> Watch<E> {
         let collection = asked.collection();
         let opened = async move {
             asked.has_no_scope()?;
+            asked.has_changes()?;
             let trace = Trace::new(collection, "watch");
             let started = async {
                 let (following, trips) = Following::start(asked, fresh).await?;

@@ -1,7 +1,7 @@
 //! A change stream of an application, without the types of its documents: what is asked of the server, where it goes on after a
 //! failure, and its stored position.
 
-use crate::model::document::DocumentMeta;
+use crate::model::document::{CollectionKind, DocumentMeta};
 use crate::query::filter::Filter;
 use crate::schema::index::collation;
 use crate::store::each::{OF_THE_SERVER, is_one_of, passes};
@@ -68,6 +68,27 @@ impl Asked {
             message: "a change stream shows each deletion without its document, whatever the scope of the handle is: open it on a \
                       handle without a scope, and give the filter to `watch`"
                 .to_owned(),
+        })
+    }
+
+    /// The server tells no changes of a view and of a time series.
+    ///
+    /// # Errors
+    /// [`Error::CollectionType`].
+    pub(super) fn has_changes(&self) -> Result<()> {
+        let Some(meta) = self.of else { return Ok(()) };
+        let (is, instead) = match meta.kind {
+            CollectionKind::View(_) => ("a view", "watch the documents that it shows"),
+            CollectionKind::TimeSeries(_) => {
+                ("a time series", "ask for the measurements since a time: `find`")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::CollectionType {
+            collection: meta.collection,
+            is,
+            message: format!("MongoDB has no change stream of it; {instead}"),
+            source: None,
         })
     }
 
