@@ -804,7 +804,9 @@ pub mod __private {
     pub use crate::plan::operators::Changes;
     pub use crate::plan::operators::change::Change;
     pub use crate::query::aggregate::view_stages;
-    pub use crate::query::filter::{Element, Filter, check_filter, children_filter, is_variant, partial_filter};
+    pub use crate::query::filter::{
+        Element, Filter, check_filter, children_filter, is_variant, partial_filter,
+    };
     pub mod patch {
         pub use crate::model::document::Versioned;
         pub use crate::plan::operators::patch::{

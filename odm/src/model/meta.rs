@@ -616,7 +616,6 @@ pub enum Several {
     },
 }
 
-
 /// A rule for a whole document.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckMeta {
