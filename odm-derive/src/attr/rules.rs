@@ -2,7 +2,6 @@
 //! `check_with`.
 
 use super::{At, Count, count, once, pattern, string, word};
-
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;

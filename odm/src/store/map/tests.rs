@@ -344,13 +344,13 @@ fn bounds_keep_their_numbers() {
     assert_eq!(of("maxItems", Bson::Int64(7)), Rule::MaxItems(7));
     assert_eq!(of("maxProperties", Bson::Double(7.0)), Rule::MaxItems(7));
     assert_eq!(of("minLength", Bson::Int32(2)), Rule::MinLength(2));
-    for foreign in [
-        "uniqueItems",
-        "minItems",
-        "minProperties",
-        "multipleOf",
-        "pattern",
-    ] {
+    assert_eq!(of("multipleOf", Bson::Int32(2)), Rule::MultipleOf(2));
+    assert_eq!(of("uniqueItems", Bson::Boolean(true)), Rule::UniqueItems);
+    let whole = Bson::from("^(?:a|b)\\z");
+    assert_eq!(of("pattern", whole), Rule::Pattern("a|b".to_owned()));
+    let theirs = Rule::Other("pattern: a reason".to_owned());
+    assert_eq!(of("pattern", Bson::from("^a")), theirs);
+    for foreign in ["minItems", "minProperties"] {
         assert_eq!(
             of(foreign, Bson::Int32(2)),
             Rule::Other(format!("{foreign}: a reason"))
