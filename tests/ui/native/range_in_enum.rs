@@ -1,16 +1,12 @@
-//! A map and an enum are compared as a whole, and have no order.
+//! An enum is compared as a whole.
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 #[derive(Document, Serialize, Deserialize)]
 #[document(collection = "orders")]
 struct Order {
     #[serde(rename = "_id")]
     id: ObjectId,
-    #[serde(with = "odm::native")]
-    #[embed(max = 5, key_len = 36)]
-    fees: BTreeMap<String, rust_decimal::Decimal>,
     status: Status,
 }
 
@@ -25,6 +21,5 @@ enum Status {
 }
 
 fn main() {
-    let _ = Order::paths().fees.gte(BTreeMap::new());
     let _ = Order::paths().status.gte(Status::Open);
 }
