@@ -54,6 +54,7 @@ fn compile(folder: &Path) {
         "indexes",
         "inverse",
         "joins",
+        "json",
         "native",
         "opaque",
         "paths",
