@@ -54,7 +54,6 @@ fn compile(folder: &Path) {
         "indexes",
         "inverse",
         "joins",
-        "json",
         "native",
         "opaque",
         "paths",
