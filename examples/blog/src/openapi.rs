@@ -38,14 +38,20 @@ pub fn openapi() -> Value {
             "schema": { "type": "string" },
         })
     };
-    let number = |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "integer" } });
+    let number = |name: &str| {
+        let schema = json!({ "type": "integer" });
+        json!({ "name": name, "in": "query", "schema": schema })
+    };
     let (handle, slug, id) =
         (text("handle", "path"), text("slug", "path"), text("id", "path"));
     let site = text("X-Site", "header");
     let feed_parameters =
         ["author", "at[gte]", "at[lt]", "sort", "after", "before"]
             .map(|name| text(name, "query"));
-    let get = |id: &str, shown: &Value| json!({ "operationId": id, "responses": ok(shown) });
+    let get = |id: &str, shown: &Value| {
+        let responses = ok(shown);
+        json!({ "operationId": id, "responses": responses })
+    };
     let put = |id: &str, body: &Value, shown: &Value| {
         json!({
             "operationId": id,
@@ -103,7 +109,8 @@ fn content(schema: &Value) -> Value {
 }
 
 fn ok(schema: &Value) -> Value {
-    json!({ "200": { "description": "As it is stored", "content": content(schema) } })
+    let content = content(schema);
+    json!({ "200": { "description": "As it is stored", "content": content } })
 }
 // ANCHOR_END: openapi
 
