@@ -1,11 +1,11 @@
 //! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
 pub use crate::model::meta::DocumentMeta;
+use crate::model::meta::Kind;
 pub use crate::model::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, Validation,
 };
 use crate::model::path::Fielded;
-use crate::model::several::Kind;
 use crate::model::value::{self, IdValue, Value};
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
