@@ -95,6 +95,10 @@ pub const fn unlike(
     (variant, fields): (&str, &[FieldMeta]),
     tag: &str,
 ) -> Option<Message> {
+    // Of a variant that has errors of its own, nothing is known.
+    if !fields.is_empty() && fields[0].ty.is_empty() {
+        return None;
+    }
     let mut i = 0;
     while i < fields.len() {
         let field = &fields[i];
