@@ -787,6 +787,7 @@ pub mod __private {
         ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
     pub mod several {
+        pub use crate::model::meta::Kind;
         pub use crate::model::several::*;
     }
     pub use crate::model::meta::Several;

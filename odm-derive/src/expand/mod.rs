@@ -12,6 +12,7 @@ pub mod enums;
 pub mod fielded;
 pub mod generics;
 pub mod index;
+mod meta;
 mod names;
 pub mod new;
 mod numbered;

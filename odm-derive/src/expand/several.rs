@@ -1,6 +1,6 @@
 //! An enum of documents in one collection, and what its variants have from it.
 
-use super::document::{self, InCollection};
+use super::meta::{self, InCollection};
 use super::variants::path_ident;
 use super::{Target, codec, fielded, generics, names, paths, reference, targets};
 use crate::ast::{Container, Data};
@@ -93,20 +93,20 @@ fn tag(container: &Container) -> String {
 
 fn expand(container: &Container, common: &Container, declared: &Document) -> TokenStream {
     let mut target = Target::new(common, declared.krate.clone());
-    target.unique = document::unique(common, declared);
+    target.unique = meta::unique(common, declared);
     let variants = each(container);
-    let managed = |field: &crate::ast::Field| document::managed(&common.roles, field);
+    let managed = |field: &crate::ast::Field| meta::managed(&common.roles, field);
     let paths = define_paths(&target, declared, &variants);
     let codecs = codec::define(&target);
     let fielded = fielded::implement(&target, managed);
-    let value = document::never_embedded(&target);
+    let value = meta::never_embedded(&target);
     let new = new(&target, container, declared, &variants);
     let implementation = implement(&target, container, declared, &variants);
     let insertable = insertable(&target, declared, &variants);
     let targets = targets::targets(&target, &generics::document(&target));
     let references = reference::checks(&target, &target.fields);
     let checks = checks(&target, container, declared, &variants);
-    let order = document::id_order(&target, declared);
+    let order = meta::id_order(&target, declared);
     let variants = variants_of(&target, container, &variants);
     quote! {
         #paths
@@ -174,7 +174,7 @@ fn implement(
     let paths_value = paths_value(target, variants);
     let shape = shape(target, container, variants);
     let several = several(target, container, variants);
-    let meta = document::meta(
+    let constants = meta::meta(
         target,
         declared,
         &InCollection::declared(target, declared, several),
@@ -219,7 +219,7 @@ fn implement(
             type Paths = #paths;
             const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::greatest(&[#(#sizes),*]);
             const KIND: #odm::several::Kind = #odm::several::Kind::Enum;
-            const META: &'static #odm::DocumentMeta = #meta;
+            const META: &'static #odm::DocumentMeta = #constants;
             fn paths() -> Self::Paths {
                 #paths_value
             }
@@ -299,7 +299,7 @@ fn define_paths(target: &Target, declared: &Document, variants: &[Variant]) -> T
     let (odm, this, vis) = (&target.odm, &target.this, target.container.vis);
     let (ident, paths::Own { root, parent }) = (paths::ident(target), paths::own(target));
     let read_only = |field: &crate::ast::Field| {
-        !document::managed(&target.container.roles, field).is_empty() || declared.append_only.is_some()
+        !meta::managed(&target.container.roles, field).is_empty() || declared.append_only.is_some()
     };
     let mut members = paths::members(target, this, &target.fields, read_only);
     let mut questions = TokenStream::new();

@@ -2,11 +2,11 @@
 
 pub use crate::model::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
 pub use crate::model::meta::DocumentMeta;
+use crate::model::meta::Kind;
 pub use crate::model::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, Validation,
 };
 use crate::model::path::Fielded;
-use crate::model::several::Kind;
 use crate::model::value::{self, IdValue, Value};
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};

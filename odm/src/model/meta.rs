@@ -591,6 +591,17 @@ pub struct DocumentMeta {
     pub checks: &'static [CheckMeta],
 }
 
+/// Whether a document has a collection for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It has.
+    Alone,
+    /// It is the enum of the documents of a collection.
+    Enum,
+    /// It is a variant of such an enum.
+    Variant,
+}
+
 /// Whether a collection holds documents of several types: the variants of an enum.
 #[derive(Clone, Copy, Debug)]
 pub enum Several {

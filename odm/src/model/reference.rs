@@ -6,9 +6,9 @@
 
 pub use crate::model::document::Ref;
 use crate::model::encode::{id, stored_document};
+use crate::model::meta::Kind;
 use crate::model::meta::{FieldMeta, Shape};
 pub use crate::model::meta::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
-use crate::model::several::Kind;
 use crate::model::size::Size;
 use crate::model::tree::{Slot, Tree};
 use crate::model::value::{IdValue, Value};

@@ -6,17 +6,6 @@ use crate::model::shape::{FieldMeta, Managed, same};
 use crate::model::size::Message;
 use mongodb::bson::raw::CString;
 
-/// Whether a document has a collection for itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It has.
-    Alone,
-    /// It is the enum of the documents of a collection.
-    Enum,
-    /// It is a variant of such an enum.
-    Variant,
-}
-
 /// A struct with `#[document(variant_of = E)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` stands in the collection of `{E}`, and does not declare it",
@@ -106,6 +95,10 @@ pub const fn unlike(
     (variant, fields): (&str, &[FieldMeta]),
     tag: &str,
 ) -> Option<Message> {
+    // Of a variant that has errors of its own, nothing is known.
+    if !fields.is_empty() && fields[0].ty.is_empty() {
+        return None;
+    }
     let mut i = 0;
     while i < fields.len() {
         let field = &fields[i];
