@@ -101,6 +101,7 @@ pages! {
     scopes => "src/scopes.md";
     everyday => "src/everyday.md";
     schema => "src/schema.md";
+    collections => "src/collections.md";
     errors => "src/errors.md";
     requests => "src/requests.md";
     json => "src/json.md";

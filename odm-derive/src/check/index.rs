@@ -294,7 +294,8 @@ fn projection(cx: &Ctxt, index: &Index) {
         error(
             cx,
             given.span,
-            "`include` and `exclude` choose among all fields of a document: `index(wildcard, exclude(notes))`. An index on one              field, or below it, holds that alone: leave them out",
+            "`include` and `exclude` choose among all fields of a document: `index(wildcard, exclude(notes))`. An index on one \
+             field, or below it, holds that alone: leave them out",
         );
     }
 }

@@ -60,7 +60,8 @@ impl Graph {
         let mut problems = Vec::new();
         let mut derived = Vec::new();
         let mut volatile = HashMap::new();
-        for meta in graph.models.to_vec() {
+        let models = graph.models.clone();
+        for meta in models.iter().copied() {
             // A view takes part in no rule: the documents that it shows do.
             if meta.view().is_some() {
                 continue;

@@ -490,9 +490,11 @@ impl Odm {
         current: Option<Current>,
     ) -> Result<Look> {
         let kind = kind::declared(self, meta).await?;
-        let rules = match kind::is_validated(&kind) {
-            true => validator::declared(meta),
-            false => Document::new(),
+        let validated = kind::is_validated(&kind);
+        let rules = if validated {
+            validator::declared(meta)
+        } else {
+            Document::new()
         };
         let mut look = Look {
             collection: meta.collection,
@@ -628,7 +630,8 @@ impl Odm {
                 && self.server().await?.max_wire_version() < index::COMPOUND_WILDCARD
             {
                 look.conflict(format!(
-                    "the index {} has a wildcard beside other fields, which servers take from MongoDB 7.0 on: declare it on the                      wildcard alone, or upgrade the server",
+                    "the index {} has a wildcard beside other fields, which servers take from MongoDB 7.0 on: declare it on the \
+                     wildcard alone, or upgrade the server",
                     index.in_words()
                 ));
                 continue;

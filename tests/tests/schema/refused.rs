@@ -207,7 +207,10 @@ fn documents_that_a_capped_collection_would_lose_are_not_put_into_one() {
         if !is_listed_as_capped(&t).await {
             odm_tests::skip("needs a server that lists capped collections as such");
         }
-        let conflicts: Vec<&str> = plan.lines().filter(|line| line.contains("is capped")).collect();
+        let conflicts: Vec<&str> = plan
+            .lines()
+            .filter(|line| line.contains("the collection is capped"))
+            .collect();
         assert_eq!(conflicts.len(), 2, "{plan}");
         assert!(conflicts[0].contains("`sessions`: conflict: the collection is capped, and MongoDB deletes nothing in it by the index `at_1`"));
         assert!(
