@@ -101,7 +101,7 @@ mod tests;
 /// | `#[field(generate = function)]` | of an `_id`: the function makes that of a new document, `generate = Uuid::new`; an `ObjectId` needs none |
 /// | `#[field(json = text)]` | integers that may lie beyond 2⁵³, which JavaScript rounds: texts in JSON |
 /// | `#[field(private)]` | a value that never goes out by JSON and never comes in: no parameter of a request names it |
-/// | `#[field(read_only)]` | JSON shows the value and does not set it. What the library writes is read-only without the word |
+/// | `#[field(read_only)]` | JSON shows the value and does not set it. A field that the library writes is read-only without the word |
 /// | `#[field(write_only)]` | JSON sets the value and never shows it: no parameter of a request names it |
 /// | `#[field(stored)]` | every document has the field, though it has a default: the validator requires it |
 /// | `#[serde(with = "odm::native")]` | a type of `chrono`, `jiff`, `time`, `uuid`, `rust_decimal`, `url` or the standard library, stored as a type of BSON |

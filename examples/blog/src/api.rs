@@ -1,4 +1,4 @@
-//! The routes. What they read and answer is the JSON of the documents.
+//! The routes. They read and answer the JSON of the documents.
 
 use crate::metrics::Metrics;
 use crate::model::{Author, Byline, Comment, NewAuthor, NewPost, Post, PostPatch};

@@ -6,7 +6,7 @@ use odm::json::Schemas;
 use serde_json::{Value, json};
 
 // ANCHOR: openapi
-/// What a client is generated from.
+/// The description from which a client is generated.
 pub fn openapi() -> Value {
     let mut schemas = Schemas::openapi();
     let author = schemas.add::<Author>();

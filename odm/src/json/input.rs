@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 /// A value that the service gives beside the text: the stored name of its field, and what is stored.
 pub(super) type Given = (&'static str, Bson);
 
-/// What the fields around a value say of it.
+/// The declarations of the fields around a value.
 #[derive(Clone, Copy)]
 struct Place {
     bounds: Bounds,

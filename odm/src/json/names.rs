@@ -23,7 +23,7 @@ fn is_called(field: &FieldMeta, name: &str) -> bool {
     field.name == name || field.aliases.contains(&name)
 }
 
-/// What an object has besides the name that is asked for: which variant a flattened enum is, is said by other fields.
+/// The other names of an object: which variant a flattened enum is, is said by other fields.
 pub(super) trait Object {
     /// The text under a name.
     fn text(&self, name: &str) -> Option<&str>;
@@ -51,7 +51,7 @@ impl Object for Map<String, Value> {
     }
 }
 
-/// What a name of an object stands for.
+/// The meaning of a name of an object.
 #[derive(Clone, Copy)]
 pub(super) enum Slot {
     /// A field of this struct.
@@ -66,7 +66,7 @@ pub(super) enum Slot {
     Extra(&'static FieldMeta),
 }
 
-/// What a name of a struct's object stands for. `None`: nothing that is declared.
+/// The meaning of a name of a struct's object. `None`: nothing that is declared.
 pub(super) fn in_struct(of: &'static StructShape, name: &str, object: &dyn Object) -> Option<Slot> {
     declared(of, name, object, 0).or_else(|| rest(of, 0))
 }
@@ -120,7 +120,7 @@ fn flattened_map(field: &'static FieldMeta) -> Option<Slot> {
     None
 }
 
-/// What a name of an enum's object stands for.
+/// The meaning of a name of an enum's object.
 pub(super) fn in_enum(of: &'static EnumShape, name: &str, object: &dyn Object) -> Option<Slot> {
     declared_by_variant(of, name, object, 0).or_else(|| match of.tagging {
         Tagging::Internal(tag) => match &object.text(tag).and_then(|text| named(of, text))?.body {

@@ -148,7 +148,7 @@ impl Node<'_> {
         map.end()
     }
 
-    /// What is declared of an object, and goes out.
+    /// The declared fields of an object that go out.
     fn fields<S: Serializer>(
         &self,
         document: &RawDocument,

@@ -30,7 +30,7 @@ const DEEPEST: u32 = 100;
 pub trait JsonSchema: Described {
     /// The schema of what goes out; of a `New…` struct of what comes in.
     ///
-    /// What the library writes has the mark `readOnly`, what only comes in `writeOnly`.
+    /// A field that the library writes has the mark `readOnly`, what only comes in `writeOnly`.
     fn json_schema() -> Value {
         alone(&Self::described(), Way::Out)
     }
@@ -504,7 +504,7 @@ struct Object {
     properties: Map<String, Value>,
     required: Vec<Value>,
     additional: Option<Value>,
-    /// What holds beside: the forms of a flattened enum.
+    /// Further schemas of it: the forms of a flattened enum.
     more: Vec<Value>,
 }
 
@@ -536,7 +536,7 @@ fn is_shown(field: &FieldMeta, way: Way, part: Option<Part>) -> bool {
             field.comes_in() && !is_made && !field.is_by_library() && !field.is_extra()
         }
         (Way::In, Some(_)) => field.comes_in(),
-        // What a nested struct copies is filled in by the library.
+        // The library fills in the copies of a nested struct.
         (Way::In, None) => field.comes_in() && field.copied.is_none(),
         (Way::Out, Some(Part::Fields(fields))) => {
             field.goes_out() && fields().iter().any(|path| is_of(path, field))

@@ -27,7 +27,7 @@ pub(super) fn date(date: DateTime) -> String {
     format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
-/// The same read, with any offset. What is less than a millisecond is cut off.
+/// The same read, with any offset. Fractions of a millisecond are cut off.
 pub(super) fn read_date(text: &str) -> Option<DateTime> {
     let bytes = text.as_bytes();
     if !text.is_ascii() || bytes.len() > 64 {
