@@ -2,8 +2,8 @@
 
 use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, Operation, What};
+use crate::model::document::is_cut;
 use crate::model::document::{DocumentMeta, Versioned};
-use crate::model::field::holds_cut;
 use crate::plan::operators::never_changed;
 use crate::plan::operators::patch::etag::{Etag, IfMatch};
 use crate::store::core::Core;
@@ -194,7 +194,7 @@ impl<T: Document> IntoFuture for Replace<T> {
                 document.set_version(seen.saturating_add(1));
             }
             let raw = encode(&document)?;
-            if const { holds_cut(T::FIELDS) } {
+            if const { is_cut::<T>() } {
                 document = decode::decode(T::META, &raw)?;
             }
             let id = id(document.id())?;

@@ -1,8 +1,8 @@
 //! Whole documents on their way to the database: as serde stores them, within their bounds.
 
 use crate::bounds;
+use crate::model::document::is_cut;
 use crate::model::document::{DocumentMeta, Fresh};
-use crate::model::field::holds_cut;
 use crate::model::normalize;
 use crate::plan::keep::refuse_own;
 use crate::store::decode::not_encoded;
@@ -21,7 +21,7 @@ pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
 pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len();
     let mut written = bson::serialize_to_buffer(document, &mut *bytes);
-    if const { holds_cut(T::FIELDS) } && written.is_ok() {
+    if const { is_cut::<T>() } && written.is_ok() {
         written = normalize(T::META, start, bytes);
     }
     checked(T::META, written, bytes.get(start..).unwrap_or_default())
@@ -30,7 +30,7 @@ pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> R
 /// Puts the document that begins here in the form in which its strings are stored.
 fn normalize(meta: &'static DocumentMeta, start: usize, bytes: &mut Vec<u8>) -> bson::error::Result<()> {
     let document = RawDocument::from_bytes(bytes.get(start..).unwrap_or_default())?;
-    if let Some(normalized) = normalize::document((meta.shape)(), document)? {
+    if let Some(normalized) = normalize::document(meta.whole(), document)? {
         bytes.truncate(start);
         bytes.extend_from_slice(normalized.as_bytes());
     }
@@ -53,14 +53,14 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
         Fresh::Whole(document) => {
             let raw = encode(&document)?;
             // Of what is stored in part, the stored part is read back.
-            let document = Some(document).filter(|_| !const { holds_cut(T::FIELDS) });
+            let document = Some(document).filter(|_| !const { is_cut::<T>() });
             Ok((document, raw))
         }
         // Derived fields are still missing, so the bounds are checked when they are filled in.
         Fresh::Partial(raw) => {
             let raw = raw?;
-            let normalized = if const { holds_cut(T::FIELDS) } {
-                normalize::document((T::META.shape)(), &raw)
+            let normalized = if const { is_cut::<T>() } {
+                normalize::document(T::META.whole(), &raw)
             } else {
                 Ok(None)
             };

@@ -2,8 +2,8 @@
 
 use crate::encoded::encode_behind;
 use crate::engine::{self, Operation, Sent, Writes};
+use crate::model::document::is_cut;
 use crate::model::document::{DocumentMeta, Fresh};
-use crate::model::field::holds_cut;
 use crate::store::core::Core;
 use crate::store::options::configured;
 use crate::store::packed::{Packed, Part};
@@ -250,7 +250,7 @@ impl<T: Document> IntoFuture for InsertMany<T> {
             } = self;
             let all = documents.len();
             let (whole, parts) = encoded_all(documents).await;
-            let is_whole = whole.len() == all && !const { holds_cut(T::FIELDS) };
+            let is_whole = whole.len() == all && !const { is_cut::<T>() };
             let stored = insert_encoded(&core, parts, is_whole, ordered).await?;
             match stored {
                 None => Ok(whole),

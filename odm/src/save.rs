@@ -3,9 +3,9 @@
 use crate::documents::{Stored, insert, replace};
 use crate::encoded::{encode, encoded};
 use crate::engine::{self, One, has_same_id};
+use crate::model::document::is_cut;
 use crate::model::document::{DocumentMeta, Fresh, IndexMeta};
 use crate::model::encode::id;
-use crate::model::field::holds_cut;
 use crate::model::path::Step;
 use crate::plan::operators::never_changed;
 use crate::plan::upsert::UniqueKey;
@@ -368,7 +368,7 @@ impl<T: Replaceable + Insertable<T>> IntoFuture for Save<T> {
             if let Some(stored) = replace_stored(core.clone(), one.clone(), replacing.clone()).await? {
                 let document = match stored {
                     Some(stored) => stored.read(None)?,
-                    None if const { holds_cut(T::FIELDS) } => decode::decode(T::META, &replacing)?,
+                    None if const { is_cut::<T>() } => decode::decode(T::META, &replacing)?,
                     None => document,
                 };
                 return Ok(Saved {

@@ -5,7 +5,6 @@ use crate::ast::{Container, Data, Field, Style};
 use crate::attr::document::Document;
 use crate::ctxt::Ctxt;
 use crate::ty;
-use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 /// The way out of what an enum of documents and its variants can't have yet.
@@ -319,17 +318,23 @@ fn not_yet(
     ];
     let hook = hook.into_iter().flatten().next().map(Spanned::span);
     let here = |is_there: bool| is_there.then(|| container.ident.span());
-    let refused: [(Option<Span>, &str); 4] = [
+    let is_enum = variant_of.is_some();
+    let checks = document.checks.first().map(Spanned::span);
+    let function = document.check_with.as_ref().map(Spanned::span);
+    let refused = [
+        (document.capped.as_ref().map(|at| at.span), "`capped`"),
+        (document.time_series.as_ref().map(|at| at.span), "`time_series`"),
+        (document.view.as_ref().map(|at| at.span), "`view`"),
+        (document.patch.filter(|_| is_enum), "`patch`"),
+        (checks.filter(|_| !is_enum), "`check`"),
+        (function.filter(|_| !is_enum), "`check_with`"),
         (document.soft_delete.as_ref().map(|at| at.span), "`soft_delete`"),
         (
             document.expire.as_ref().map(|expire| expire.field.span()),
             "`expire`",
         ),
         (hook, "functions that its writes call"),
-        (
-            here(variant_of.is_some() && document.builder.is_some()),
-            "a `builder`: those of the variants have one",
-        ),
+        (here(is_enum && document.builder.is_some()), "`builder`"),
     ];
     for (span, word) in refused {
         if let Some(span) = span {

@@ -379,6 +379,10 @@ fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> Tok
             impl #krate::__private::Replaceable for #this {}
         }
     });
+    let deletable = quote! {
+        #[automatically_derived]
+        impl #krate::__private::Deletable for #this {}
+    };
     let images = declared.pre_and_post_images.is_some().then(|| {
         quote! {
             #[automatically_derived]
@@ -404,6 +408,7 @@ fn insertable(target: &Target, declared: &Document, variants: &[Variant]) -> Tok
     });
     quote! {
         #replaceable
+        #deletable
         #images
         #[automatically_derived]
         impl #krate::__private::Insertable<#this> for #this {

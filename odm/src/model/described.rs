@@ -65,10 +65,15 @@ impl<T: Document> Described for T {
     fn described() -> Description {
         Description {
             name: T::META.name,
-            shape: T::META.shape,
+            shape: whole::<T>,
             part: Part::Whole,
         }
     }
+}
+
+/// The shape of whole documents of this type.
+fn whole<T: Document>() -> Shape {
+    T::META.whole()
 }
 
 impl Description {
@@ -85,7 +90,7 @@ impl Description {
     pub fn new<T: Document>(name: &'static str, id: bool) -> Description {
         Description {
             name,
-            shape: T::META.shape,
+            shape: whole::<T>,
             part: Part::New { id },
         }
     }
@@ -94,7 +99,7 @@ impl Description {
     pub fn fields<T: Document>(name: &'static str, fields: fn() -> Vec<&'static str>) -> Description {
         Description {
             name,
-            shape: T::META.shape,
+            shape: whole::<T>,
             part: Part::Fields(fields),
         }
     }

@@ -1024,7 +1024,7 @@ impl Dice {
 
 /// A delete; in a transaction where the server is the stand-in (`in_transaction`): there a delete of its own that meets an open
 /// transaction's write stops it for ever, while a `mongod` lets it wait.
-async fn deleted<T: Document>(
+async fn deleted<T: Document + odm::write::Deletable>(
     odm: &Odm,
     in_transaction: bool,
     id: impl Target<T> + Clone + Send + Sync,

@@ -166,7 +166,10 @@ fn all_events_and_those_of_one_kind_are_read_and_written() {
                 Event::PageView(view)
             ]
         );
-        assert_eq!(logins.find_all().all().await.unwrap(), [login.clone()]);
+        assert_eq!(
+            logins.find_all().all().await.unwrap(),
+            std::slice::from_ref(&login)
+        );
         assert_eq!(odm.collection::<Refund>().find_all().count().await.unwrap(), 0);
         assert_eq!(
             all.get(login.id).await.unwrap(),

@@ -1,0 +1,28 @@
+//! A parameter that would tell the value of a private field.
+use odm::prelude::*;
+use odm::request::{Eq, Sort};
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize)]
+#[document(collection = "users")]
+struct User {
+    #[serde(rename = "_id")]
+    id: ObjectId,
+    #[index]
+    #[field(private)]
+    #[serde(default)]
+    password_hash: String,
+    #[index]
+    #[field(write_only)]
+    code: i32,
+}
+
+#[derive(RequestQuery)]
+#[request(of = User)]
+struct UserQuery {
+    password_hash: Eq<String>,
+    #[request(sort(code))]
+    sort: Sort,
+}
+
+fn main() {}
