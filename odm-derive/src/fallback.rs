@@ -156,6 +156,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 extra: || false,
                 hooks: &[],
                 several: #odm::Several::No,
+                checks: &[],
             };
             fn paths() -> Self::Paths {
                 ::core::unreachable!()

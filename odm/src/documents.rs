@@ -1,8 +1,7 @@
 //! Writes of one document: inserts, replacements, deletions; and deletions of many.
 
-use crate::encoded::{encode, encoded};
+use crate::encoded::{encode, encoded, is_cut};
 use crate::engine::{self, One, Operation, What};
-use crate::model::document::is_cut;
 use crate::model::document::{DocumentMeta, Versioned};
 use crate::plan::operators::never_changed;
 use crate::plan::operators::patch::etag::{Etag, IfMatch};

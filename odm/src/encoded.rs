@@ -1,8 +1,9 @@
 //! Whole documents on their way to the database: as serde stores them, within their bounds.
 
 use crate::bounds;
-use crate::model::document::is_cut;
 use crate::model::document::{DocumentMeta, Fresh};
+use crate::model::field::holds_cut;
+use crate::model::meta::{Body, Several};
 use crate::model::normalize;
 use crate::plan::keep::refuse_own;
 use crate::store::decode::not_encoded;
@@ -68,4 +69,25 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
             Ok((None, normalized.unwrap_or(raw)))
         }
     }
+}
+
+/// Whether another value may be stored than a document of this type holds, such as a date to the millisecond; of an enum of documents
+/// than one of its variants holds.
+pub(crate) const fn is_cut<T: Document>() -> bool {
+    if holds_cut(T::FIELDS) {
+        return true;
+    }
+    let Several::Enum { shape, .. } = &T::META.several else {
+        return false;
+    };
+    let mut i = 0;
+    while i < shape.variants.len() {
+        if let Body::Struct(of) = &shape.variants[i].body
+            && holds_cut(of.fields)
+        {
+            return true;
+        }
+        i += 1;
+    }
+    false
 }

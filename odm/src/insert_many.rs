@@ -1,8 +1,7 @@
 //! Many documents, inserted at once.
 
-use crate::encoded::encode_behind;
+use crate::encoded::{encode_behind, is_cut};
 use crate::engine::{self, Operation, Sent, Writes};
-use crate::model::document::is_cut;
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::store::core::Core;
 use crate::store::options::configured;

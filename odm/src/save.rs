@@ -1,9 +1,8 @@
 //! Writes that find out whether their document is there: an insert that gives the document with its unique key, and a save by the id.
 
 use crate::documents::{Stored, insert, replace};
-use crate::encoded::{encode, encoded};
+use crate::encoded::{encode, encoded, is_cut};
 use crate::engine::{self, One, has_same_id};
-use crate::model::document::is_cut;
 use crate::model::document::{DocumentMeta, Fresh, IndexMeta};
 use crate::model::encode::id;
 use crate::model::path::Step;

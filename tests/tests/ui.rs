@@ -55,6 +55,7 @@ fn compile(folder: &Path) {
         "indexes",
         "inverse",
         "joins",
+        "json",
         "native",
         "opaque",
         "patches",

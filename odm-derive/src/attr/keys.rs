@@ -58,7 +58,7 @@ pub static DOCUMENT: Attribute = Attribute::new(
     &[
         key("collection", &["collection = \"…\""]),
         noted("tag", &["tag = \"…\""], " (of an enum)"),
-        noted("common", &["common(name: Type)"], " (of an enum)"),
+        noted("common", &["common(name: Type, …)"], " (of an enum)"),
         noted("variant_of", &["variant_of = Enum"], " (of its variants)"),
         key("index", &["index(fields(…))"]),
         key("collation", &["collation(locale = \"…\")"]),

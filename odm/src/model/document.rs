@@ -1,9 +1,8 @@
 //! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
-use crate::model::field::holds_cut;
 pub use crate::model::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
 pub use crate::model::meta::DocumentMeta;
-use crate::model::meta::{Body, Kind, Several};
+use crate::model::meta::Kind;
 pub use crate::model::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, Validation,
 };
@@ -460,25 +459,4 @@ macro_rules! models {
     ($($document:ty),* $(,)?) => {
         [$($crate::Model::of::<$document>()),*]
     };
-}
-
-/// Whether another value may be stored than a document of this type holds, such as a date to the millisecond; of an enum of documents
-/// than one of its variants holds.
-pub(crate) const fn is_cut<T: Document>() -> bool {
-    if holds_cut(T::FIELDS) {
-        return true;
-    }
-    let Several::Enum { shape, .. } = &T::META.several else {
-        return false;
-    };
-    let mut i = 0;
-    while i < shape.variants.len() {
-        if let Body::Struct(of) = &shape.variants[i].body
-            && holds_cut(of.fields)
-        {
-            return true;
-        }
-        i += 1;
-    }
-    false
 }

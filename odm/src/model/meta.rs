@@ -222,12 +222,14 @@ impl FieldMeta {
 
     /// Whether JSON may set its value, as far as its attributes say: of the fields that the library writes, see
     /// [`is_by_library`](FieldMeta::is_by_library).
+    #[cfg(feature = "json")]
     pub(crate) const fn comes_in(&self) -> bool {
         matches!(self.access, Access::Open | Access::WriteOnly)
     }
 
     /// Whether the library alone writes it: a time, a version, a copy, a computed field, the value of a scope. Of an `_id` this
     /// holds only where the library makes it, which the field does not tell.
+    #[cfg(feature = "json")]
     pub(crate) const fn is_by_library(&self) -> bool {
         self.copied.is_some() || !matches!(self.managed, Managed::No | Managed::Id)
     }

@@ -88,7 +88,7 @@ const fn begin(name: &str, field: &FieldMeta) -> Message {
         .text("` ")
 }
 
-/// What is wrong with a variant beside its enum: a field with the name of the tag, a common field that is another one in it, and a
+/// The first mismatch of a variant with its enum: a field with the name of the tag, a common field that is another one in it, and a
 /// field that the library writes in every update and that is not common.
 pub const fn unlike(
     (name, common): (&str, &[FieldMeta]),

@@ -603,7 +603,7 @@ impl Replace {
         }
     }
 
-    /// The condition and the update of its statement. What no further attempt needs is taken out of it.
+    /// The condition and the update of its statement, moved where no further attempt needs them, else copied.
     pub(crate) fn take_statement(&mut self) -> Option<(Document, UpdateModifications)> {
         let is_unconditional = self.is_unconditional();
         let made = self.made.as_mut()?;
