@@ -100,6 +100,7 @@ pages! {
     options => "src/options.md";
     scopes => "src/scopes.md";
     everyday => "src/everyday.md";
+    declared => "src/declared.md";
     schema => "src/schema.md";
     collections => "src/collections.md";
     errors => "src/errors.md";

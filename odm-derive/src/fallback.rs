@@ -205,6 +205,7 @@ pub fn embed(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) -> To
             quote! {
                 #paths
                 impl #odm::Nested for #ident {
+                    type Form = #odm::OfFields;
                     type Fields<R: 'static, P: 'static> = #paths_ident<R, P>;
                     fn fields<R: 'static, P: 'static>() -> &'static Self::Fields<R, P> {
                         ::core::unreachable!()

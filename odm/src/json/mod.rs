@@ -61,6 +61,10 @@ use std::marker::PhantomData;
 /// goes_out::<Vec<Address>>();
 /// goes_out::<odm::query::Page<Person>>();
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be written as JSON by a declared shape",
+    note = "documents, structs that derive `Embed`, projections, pages, and lists of these are written, where they derive `Serialize`"
+)]
 pub trait ToJson {
     /// Writes it with a serializer of JSON.
     ///
@@ -133,6 +137,11 @@ impl<T: ToJson> Serialize for Shown<'_, T> {
 /// comes_in::<Address>();
 /// comes_in::<Vec<Person>>();
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be read from JSON by a declared shape",
+    note = "documents, structs that derive `Embed`, and lists of these are read where they derive `Deserialize`",
+    note = "for a `New…` struct declare it: `#[document(new(derive(Deserialize)))]`"
+)]
 pub trait FromJson: Sized {
     /// Reads it.
     ///

@@ -256,7 +256,6 @@ impl Update {
     pub(crate) fn in_bulk(odm: &Odm, meta: &'static DocumentMeta, one: One, built: Built) -> Result<Update> {
         built.adds_alone(meta.collection)?;
         let mut update = Update::new(odm, meta, one, built, false)?;
-        update.built.counts_at_least();
         update.built.fills_at_once(meta.collection, "a bulk")?;
         let idle = update.one.as_ref().map(|one| one.filter(meta));
         let idle = idle.and_then(|filter| update.built.idle_among(filter));
@@ -472,7 +471,6 @@ impl UpdateMany {
     ) -> Result<UpdateMany> {
         built.adds_alone(meta.collection)?;
         let mut update = UpdateMany::new(odm, meta, condition, built, false)?;
-        update.built.counts_at_least();
         update.built.fills_at_once(meta.collection, "a bulk")?;
         let idle = update.built.idle_among(update.condition.clone());
         update.built.idle = idle.map(Box::new);

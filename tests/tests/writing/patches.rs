@@ -441,7 +441,7 @@ fn a_patch_without_fields_changes_nothing() {
                 .update::<User>(1, |u| u.apply(patch.clone()))
                 .await
                 .unwrap();
-            assert_eq!((done.matched, done.modified), (1, 0));
+            assert_eq!((done.matched, done.modified), (0, 0));
             let all = users
                 .update_where(|u| u.points.eq(5))
                 .apply(patch.clone())

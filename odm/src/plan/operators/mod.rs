@@ -394,14 +394,6 @@ impl Built {
         }
     }
 
-    /// Has an update without any change count the documents that fit: the server takes an empty one for an empty document, which it
-    /// would store in the place of the one that is there.
-    pub(crate) fn counts_at_least(&mut self) {
-        if self.update.is_empty() {
-            self.update = Built::nothing().update;
-        }
-    }
-
     /// The condition of the matching documents that have nothing to change; `None` if the update changes every one.
     pub(crate) fn idle_among(&self, condition: Document) -> Option<Document> {
         let guards = |lets_be: bool| {
