@@ -7,6 +7,7 @@ use super::text::{self, DEEPEST, SAFE};
 use crate::bounds::{named, rules, tightened};
 use crate::error::{BadValue, ValueProblem};
 use crate::model::described::{Description, Part};
+use crate::model::normalize;
 use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Managed, Shape, StructShape, Tagging, VariantMeta, inner,
 };
@@ -238,9 +239,10 @@ fn read_value(shape: Shape, value: &Value, place: Place, at: &At<'_>, faults: &m
         (Shape::Struct(of), Value::Object(object)) => read_struct(of, object, place, at, None, faults),
         (Shape::Enum(of), _) => read_variant(of, value, place, at, faults),
         (shape, value) => {
-            let Some(read) = plain(shape, value, place.text) else {
+            let Some(mut read) = plain(shape, value, place.text) else {
                 return faults.wrong(at, &expected(shape, place.text));
             };
+            normalize::text(&place.bounds, &mut read);
             for rule in raw(&read)
                 .into_iter()
                 .flat_map(|value| rules(shape, &place.bounds, value))

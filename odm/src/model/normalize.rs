@@ -23,9 +23,7 @@ pub(crate) fn document(shape: Shape, document: &RawDocument) -> BsonResult<Optio
         return Ok(None);
     }
     let mut document = Document::try_from(document)?;
-    if let Shape::Struct(of) = shape {
-        fields(of, &mut document, 0);
-    }
+    in_place(shape, &mut document, 0);
     RawDocumentBuf::try_from(&document).map(Some)
 }
 
@@ -38,6 +36,14 @@ pub(crate) fn value(field: &'static FieldMeta, of_item: bool, value: &mut Bson) 
     match (of_item, item_of(shape, &field.bounds)) {
         (true, Some((items, bounds))) => walk(items, bounds, value, 0),
         _ => walk(shape, &field.bounds, value, 0),
+    }
+}
+
+/// A string under these bounds, as it is stored.
+#[cfg(feature = "json")]
+pub(crate) fn text(bounds: &Bounds, value: &mut Bson) {
+    if let (Bson::String(text), Some(rules)) = (value, bounds.rules) {
+        normalize(rules.normalize, text);
     }
 }
 
