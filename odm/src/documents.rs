@@ -317,7 +317,7 @@ impl<T: Document> Delete<T> {
     /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// # async fn example<T: odm::patch::Versioned>(all: Collection<T>, id: Ref<T>) -> odm::Result<()> {
+    /// # async fn example<T: odm::patch::Versioned + odm::write::Deletable>(all: Collection<T>, id: Ref<T>) -> odm::Result<()> {
     /// all.delete(id).if_version(7).await?;
     /// # Ok(()) }
     /// ```
@@ -337,7 +337,7 @@ impl<T: Document> Delete<T> {
     /// # Example
     /// ```no_run
     /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
-    /// # async fn example<T: odm::patch::Versioned>(all: Collection<T>, id: Ref<T>, header: &str) -> odm::Result<()> {
+    /// # async fn example<T: odm::patch::Versioned + odm::write::Deletable>(all: Collection<T>, id: Ref<T>, header: &str) -> odm::Result<()> {
     /// all.delete(id).if_match(odm::patch::IfMatch::parse(header)).await?;
     /// # Ok(()) }
     /// ```
