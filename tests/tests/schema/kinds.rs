@@ -423,6 +423,9 @@ fn a_view_follows_its_declaration() {
             plan.contains("`open_orders`: change the pipeline of the view"),
             "{plan}"
         );
+        if odm_tests::is_the_stand_in_in_python(&t.db).await {
+            odm_tests::skip("needs a server that changes the pipeline of a view");
+        }
         // The scope of a handle does not get into the view.
         let scoped = odm.scoped::<Order>(|o| o.cents.eq(1)).unwrap();
         scoped.sync().await.unwrap();

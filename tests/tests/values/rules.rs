@@ -207,6 +207,9 @@ fn number_of_values() -> usize {
 #[odm_tests::test]
 fn the_verdict_of_the_library_is_that_of_the_server() {
     with_db(async |t| {
+        if odm_tests::is_the_stand_in_in_python(&t.db).await {
+            odm_tests::skip("needs a server whose patterns are PCRE2's");
+        }
         samples(&t).await;
         let stored = t.db.collection::<Doc>("samples");
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
