@@ -23,6 +23,8 @@ use crate::model::shape::{FieldMeta, Shape};
 use crate::model::size::MAX_DOCUMENT_SIZE;
 use crate::{Error, Result, Rule, Violation};
 use at::{At, Owned, key_rule};
+#[cfg(feature = "json")]
+use mongodb::bson::{Bson, RawArrayBuf};
 use mongodb::bson::{RawBsonRef, RawDocument};
 use shapes::MAX_WRAPPERS;
 #[cfg(feature = "json")]
@@ -111,6 +113,14 @@ pub(crate) fn rules(shape: Shape, bounds: &Bounds, value: RawBsonRef<'_>) -> imp
     let mut walk = Walk::default();
     walk.value(shape, bounds, false, value, &At::Root(""));
     walk.violations.into_iter().map(|violation| violation.rule)
+}
+
+/// Whether an array holds an item twice.
+#[cfg(feature = "json")]
+pub(crate) fn has_twice(array: &Bson) -> bool {
+    let Bson::Array(items) = array else { return false };
+    let array = RawArrayBuf::try_from(items.clone());
+    array.is_ok_and(|array| value_rules::twice(&array).is_some())
 }
 
 /// Checks one item that an update adds to the array at `path`, or the value of one entry of the map there.

@@ -4,7 +4,7 @@ use super::faults::{At, Faults, MOST};
 use super::names::{Slot, in_enum, in_struct, json_name};
 use super::opaque::{is_key, read, read_entry};
 use super::text::{self, DEEPEST, SAFE};
-use crate::bounds::{named, rules, tightened};
+use crate::bounds::{has_twice, named, rules, tightened};
 use crate::error::{BadValue, ValueProblem};
 use crate::model::described::{Description, Part};
 use crate::model::normalize;
@@ -143,18 +143,10 @@ fn expected(shape: Shape, text: bool) -> String {
 }
 
 fn expected_variant(of: &EnumShape) -> String {
-    let names = || {
-        let names: Vec<String> = of
-            .variants
-            .iter()
-            .map(|variant| format!("`{}`", variant.name))
-            .collect();
-        names.join(", ")
-    };
     match of.tagging {
-        Tagging::External => format!("one of {}", names()),
+        Tagging::External => format!("one of {}", names_of(of)),
         Tagging::Internal(tag) | Tagging::Adjacent(tag, _) => {
-            format!("an object whose `{tag}` is one of {}", names())
+            format!("an object whose `{tag}` is one of {}", names_of(of))
         }
         Tagging::Untagged => format!("a value of `{}`", of.name),
     }
@@ -201,7 +193,11 @@ fn read_value(shape: Shape, value: &Value, place: Place, at: &At<'_>, faults: &m
             if let Some(max) = place.bounds.max_items.filter(|max| values.len() as u64 > *max) {
                 faults.add::<()>(at, ValueProblem::Bound, crate::Rule::MaxItems(max).to_string());
             }
-            read_items(values, |_| Some(items()), place, at, faults)
+            let read = read_items(values, |_| Some(items()), place, at, faults);
+            if place.bounds.unique_items && read.as_ref().is_some_and(has_twice) {
+                faults.add::<()>(at, ValueProblem::Bound, crate::Rule::UniqueItems.to_string());
+            }
+            read
         }
         (Shape::Fixed { items, len }, Value::Array(values)) if values.len() == len => {
             read_items(values, |_| Some(items()), place, at, faults)

@@ -164,6 +164,9 @@ impl<T: FromJson> FromJson for Vec<T> {
         };
         let (mut read, mut all) = (Vec::new(), Vec::new());
         for (i, item) in items.iter().enumerate() {
+            if all.len() >= faults::MOST {
+                break;
+            }
             match T::read_json(item) {
                 Ok(item) => read.push(item),
                 Err(Error::Json { values }) => all.extend(values.into_iter().map(|mut bad| {
@@ -173,6 +176,7 @@ impl<T: FromJson> FromJson for Vec<T> {
                 Err(other) => return Err(other),
             }
         }
+        all.truncate(faults::MOST);
         if all.is_empty() {
             Ok(read)
         } else {
