@@ -776,7 +776,7 @@ pub mod __private {
     pub mod values {
         pub use crate::bounds::verdict;
         pub use crate::model::checked::{native, plain, whole_document};
-        pub use crate::model::meta::{CheckMeta, CheckRule};
+        pub use crate::model::meta::{CheckMeta, CheckRule, KnownExpression};
         pub use crate::model::value_rules::*;
     }
     pub mod numbered {

@@ -105,10 +105,21 @@ pub fn of_document<'a>(
     let compared = document.checks.iter().map(move |closure| {
         let text = ty::text(&closure.body);
         let condition = quote_spanned!(closure.span()=> #odm::check_filter::<#this, _>(#closure));
+        let known = if target.is_generic() {
+            quote!(::core::option::Option::None)
+        } else {
+            quote!(::core::option::Option::Some(|| {
+                static KNOWN: #odm::values::KnownExpression = #odm::values::KnownExpression::new();
+                &KNOWN
+            }))
+        };
         quote! {
             #odm::values::CheckMeta {
                 text: #text,
-                rule: #odm::values::CheckRule::Compare(|| #condition),
+                rule: #odm::values::CheckRule::Compare {
+                    condition: || #condition,
+                    known: #known,
+                },
             }
         }
     });

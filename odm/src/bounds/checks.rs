@@ -12,7 +12,7 @@ pub(super) fn broken(checks: &[CheckMeta], document: &RawDocument) -> Vec<Violat
     let mut broken = Vec::new();
     for check in checks {
         let rule = match check.rule {
-            CheckRule::Compare(_) => check
+            CheckRule::Compare { .. } => check
                 .expression()
                 .and_then(|expression| value(&expression, document))
                 .filter(|result| !is_true(result))

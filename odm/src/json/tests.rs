@@ -542,6 +542,34 @@ fn a_new_document_is_made_of_what_a_client_may_set() {
     assert_eq!(values[0].problem, ValueProblem::Syntax);
 }
 
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(crate = "crate")]
+struct Ruled {
+    #[field(normalize(trim, lowercase), pattern = "[a-z]+")]
+    word: String,
+    #[embed(max = 5)]
+    #[field(unique_items)]
+    numbers: Vec<i32>,
+}
+
+#[test]
+fn rules_hold_for_what_is_stored() {
+    let read: Ruled = from_value(json!({ "word": " Kate ", "numbers": [1, 2] })).expect("is valid");
+    assert_eq!(read.word, "kate");
+    let Err(Error::Json { values }) = from_value::<Ruled>(json!({ "word": "K 8", "numbers": [1, 2, 1] }))
+    else {
+        panic!("breaks two rules");
+    };
+    let pointers: Vec<&str> = values.iter().map(|bad| bad.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/numbers", "/word"]);
+
+    let many = vec![json!({ "word": 1 }); 1_000];
+    let Err(Error::Json { values }) = from_value::<Vec<Ruled>>(many.into()) else {
+        panic!("breaks rules");
+    };
+    assert_eq!(values.len(), faults::MOST);
+}
+
 #[test]
 fn the_service_gives_fields_that_no_client_sets() {
     let json = json!({ "firstName": "Kate", "places": [] });

@@ -13,7 +13,9 @@ use crate::model::value_rules::ValueRules;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, error::Result as BsonResult};
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
 
 /// Gives the shape of a type; a pointer rather than a value, so that shapes may be recursive.
 pub type ShapeFn = fn() -> Shape;
@@ -638,24 +640,36 @@ pub struct CheckMeta {
     pub rule: CheckRule,
 }
 
+/// The place of a comparison's expression, once it was made.
+pub type KnownExpression = OnceLock<Option<Bson>>;
+
 /// The two kinds of such rules.
 #[derive(Clone, Copy, Debug)]
 pub enum CheckRule {
     /// A condition that compares fields, which the server evaluates too.
-    Compare(fn() -> crate::Result<RawDocumentBuf>),
+    Compare {
+        /// The condition.
+        condition: fn() -> crate::Result<RawDocumentBuf>,
+        /// Its expression, once it was made. A type with parameters has none to keep: its types share what is static.
+        known: Option<fn() -> &'static KnownExpression>,
+    },
     /// Decodes the document and calls a function of the application; its message where the document is not valid.
     Function(for<'d> fn(&'d RawDocument) -> Option<String>),
 }
 
 impl CheckMeta {
     /// The comparison as an expression of the server's; `None` for a function, and for a condition that is no comparison of fields.
-    pub(crate) fn expression(&self) -> Option<Bson> {
-        match self.rule {
-            CheckRule::Compare(condition) => {
-                let condition = Document::try_from(condition().ok()?).ok()?;
-                crate::model::condition::expression(&condition)
-            }
-            CheckRule::Function(_) => None,
+    pub(crate) fn expression(&self) -> Option<Cow<'static, Bson>> {
+        let CheckRule::Compare { condition, known } = self.rule else {
+            return None;
+        };
+        let make = || {
+            let condition = Document::try_from(condition().ok()?).ok()?;
+            crate::model::condition::expression(&condition)
+        };
+        match known {
+            Some(known) => known().get_or_init(make).as_ref().map(Cow::Borrowed),
+            None => make().map(Cow::Owned),
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn beside(meta: &DocumentMeta, order: Option<Document>) -> Option<Doc
             continue;
         };
         all.push(doc! { "$literal": format!("{MARK}{}", check.text) }.into());
-        all.push(expression);
+        all.push(expression.into_owned());
     }
     (!all.is_empty()).then(|| doc! { "$and": all })
 }

@@ -21,7 +21,7 @@ pub(crate) fn problems(meta: &DocumentMeta) -> Vec<String> {
         problems.extend(texts(meta, declared).map(|problem| format!("{index} {problem}")));
     }
     for check in meta.checks {
-        if matches!(check.rule, CheckRule::Compare(_)) && check.expression().is_none() {
+        if matches!(check.rule, CheckRule::Compare { .. }) && check.expression().is_none() {
             problems.push(format!(
                 "`{}`: the check `{}` compares no fields with each other. Write expressions on both sides, \
                  `expr(o.ends).gt(expr(o.starts))`, joined by `&`, `|` and `!`; the bounds of one field are declared on it, and any \

@@ -56,7 +56,7 @@ impl Reader<'_> {
                 let checks = self.meta.map(|meta| meta.checks).unwrap_or_default();
                 let mut compared = checks
                     .iter()
-                    .filter(|check| matches!(check.rule, CheckRule::Compare(_)));
+                    .filter(|check| matches!(check.rule, CheckRule::Compare { .. }));
                 if let (Some(check), None) = (compared.next(), compared.next()) {
                     self.add("", Rule::Check(check.message()), None);
                 }
