@@ -22,8 +22,8 @@ use crate::workspace::{cargo, step, target_dir};
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Begun first, in this order: what takes longest would otherwise run alone at the end.
-const LONGEST: [&str; 7] = [
-    "deletion", "copies", "doc", "children", "crashes", "random", "two_way",
+const LONGEST: [&str; 8] = [
+    "deletion", "copies", "doc", "children", "crashes", "ui", "random", "two_way",
 ];
 
 /// How many binaries run at once: one more than there are cores, since a test that waits for its server leaves its core to

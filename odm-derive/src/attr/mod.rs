@@ -376,7 +376,11 @@ impl Number {
     /// Whether a constant is a float, and its value as a float and as an integer.
     pub fn parts(constant: &Expr, odm: &TokenStream) -> TokenStream {
         quote_spanned! {constant.span()=>
-            (#odm::check::is_float(#constant), (#constant) as f64, (#constant) as i128)
+            {
+                #[allow(clippy::unnecessary_cast)]
+                let parts = (#odm::check::is_float(#constant), (#constant) as f64, (#constant) as i128);
+                parts
+            }
         }
     }
 

@@ -77,4 +77,4 @@ struct B {
     a: Option<Box<A>>,
 }
 
-fn main() {}
+pub(crate) fn main() {}

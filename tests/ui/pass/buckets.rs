@@ -65,7 +65,7 @@ async fn read(buckets: odm::Collection<Votes>, id: ObjectId) -> odm::Result<()> 
     Ok(())
 }
 
-fn main() {
+pub(crate) fn main() {
     let _ = odm::models![Post, PlainBucket, Votes, ViewBucket];
     let votes = Votes {
         id: ObjectId::new(),

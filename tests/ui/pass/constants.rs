@@ -70,4 +70,4 @@ struct Reading {
     value: f64,
 }
 
-fn main() {}
+pub(crate) fn main() {}

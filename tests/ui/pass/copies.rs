@@ -135,7 +135,7 @@ fn children(parts: odm::Collection<Part>, products: odm::Collection<Product>, to
     let _ = towns.find_all().include(|t| t.children_by(|j: odm::query::PathsOf<Journey>| j.to));
 }
 
-fn main() -> odm::Result<()> {
+pub(crate) fn main() -> odm::Result<()> {
     let (part, product) = (Ref::<Part>::new(ObjectId::new()), None);
     let new = NewStock {
         at: DateTime::now(),
@@ -151,7 +151,7 @@ fn main() -> odm::Result<()> {
 
     // The application names the parts; the library reads what is copied of them.
     let bolt = Ref::<Part>::new(ObjectId::new());
-    let new = NewProduct {
+    let _new = NewProduct {
         name: "smoke shifter".into(),
         parts: vec![bolt],
     };

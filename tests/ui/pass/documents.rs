@@ -102,6 +102,6 @@ struct Page<T> {
 
 fn collection<T: odm::Document>() {}
 
-fn main() {
+pub(crate) fn main() {
     collection::<Page<Option<String>>>();
 }

@@ -40,7 +40,7 @@ struct WithTheSameStruct {
     part: PartEntry,
 }
 
-fn main() {
+pub(crate) fn main() {
     let part = PartEntry {
         id: Ref::new(ObjectId::new()),
         name: "bolt".into(),

@@ -28,10 +28,10 @@ struct File {
 }
 
 #[derive(Embed, Serialize, Deserialize)]
-struct Read(#[field(stored = String)] foreign::DateTime);
+struct Read(#[field(stored = String)] values::DateTime);
 
 /// Another one of this name.
-mod foreign {
+mod values {
     #[derive(serde::Serialize, serde::Deserialize)]
     #[serde(into = "String", from = "String")]
     #[derive(Clone)]
@@ -61,7 +61,7 @@ mod date {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let path = PathBuf::from("/etc/hosts");
     let _ = File::paths().path.eq(&path) & File::paths().at.lt(SystemTime::now()) & File::paths().moved_to.eq(None);
 }

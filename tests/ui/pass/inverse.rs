@@ -51,4 +51,4 @@ pub struct Team {
     pub members: Members,
 }
 
-fn main() {}
+pub(crate) fn main() {}

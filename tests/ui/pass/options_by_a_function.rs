@@ -51,4 +51,4 @@ pub struct Nick {
     pub nick: Option<String>,
 }
 
-fn main() {}
+pub(crate) fn main() {}

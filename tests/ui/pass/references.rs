@@ -196,7 +196,7 @@ fn is_child<C: ChildOf<P>, P: Document>() -> &'static str {
 fn is_only_child<C: OnlyChildOf<P>, P: Document>() {}
 fn is_reference<R: Reference>() {}
 
-fn main() {
+pub(crate) fn main() {
     assert_eq!(is_child::<Task, Person>(), "owner");
     assert_eq!(is_child::<Person, Person>(), "mother");
     assert_eq!(is_child::<Message, Task>(), "task");

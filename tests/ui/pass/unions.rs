@@ -91,7 +91,7 @@ fn is_only_child<C: OnlyChildOf<P>, P: Document>() {}
 fn is_reference<R: Reference + LoadRefs>() {}
 fn can<T: Clone + std::fmt::Debug + PartialEq>() {}
 
-fn main() {
+pub(crate) fn main() {
     is_child::<Comment, Photo>();
     is_child::<Comment, videos::Clip>();
     is_child::<Comment, Comment>();
