@@ -224,9 +224,7 @@ fn key_of(
         };
         filter.insert(*name, demanding(value));
     }
-    let keys = UniqueKey::all_of(core.odm().graph(), meta, &filter, &bson::Document::new());
-    let key = keys.into_iter().find(|key| key.is_of(names));
-    let key = key.ok_or_else(|| {
+    let key = UniqueKey::of(core.odm().graph(), meta, &filter, names).ok_or_else(|| {
         refused(format!(
             "`or_get_by` takes the fields of a unique key, which `{}` is not: declare `#[index(unique)]` on the field, or an index of \
              these fields with `unique`",

@@ -36,11 +36,7 @@ impl UniqueKey {
             return Vec::new();
         }
         let of = |paths: &[String], collated: bool| {
-            let fields = paths.iter().map(|path| {
-                let value = condition::demanded(condition, path)?;
-                Some((path.clone(), value.clone()))
-            });
-            let fields: Vec<(String, Bson)> = fields.collect::<Option<_>>()?;
+            let fields = demanded(condition, paths)?;
             let mut changed = update
                 .values()
                 .filter_map(Bson::as_document)
@@ -65,9 +61,26 @@ impl UniqueKey {
         id.into_iter().chain(declared).chain(implied).collect()
     }
 
-    /// Whether these are its fields.
-    pub(crate) fn is_of(&self, names: &[&str]) -> bool {
-        self.fields.len() == names.len() && self.fields.iter().all(|(path, _)| names.contains(&path.as_str()))
+    /// That of these fields, of an operation that changes none of them.
+    pub(crate) fn of(
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        condition: &Document,
+        names: &[&str],
+    ) -> Option<UniqueKey> {
+        let declared = meta.indexes.iter().filter(|index| index.unique);
+        let mut declared = declared.filter(|index| is_whole(index, condition));
+        let declared = declared.find(|index| is_same(names, index.keys.iter().map(|key| (key.path)())));
+        let is_key = declared.is_some() || names == ["_id"] || {
+            let mut implied = graph.outgoing(meta).filter_map(indexes::referred_once);
+            implied.any(|paths| is_same(names, paths.iter().map(String::as_str)))
+        };
+        let fields = demanded(condition, names).filter(|_| is_key)?;
+        Some(UniqueKey {
+            fields,
+            changed: false,
+            collated: declared.is_some_and(|index| index.collation.is_some()),
+        })
     }
 
     /// Whether an error says that a document with these values is there.
@@ -98,6 +111,20 @@ impl UniqueKey {
         all.push(doc! { "$nor": [condition.clone()] }.into());
         Some(doc! { "$and": all })
     }
+}
+
+/// Whether a key has these fields, in whichever order.
+fn is_same<'p>(names: &[&str], mut paths: impl ExactSizeIterator<Item = &'p str>) -> bool {
+    paths.len() == names.len() && paths.all(|path| names.contains(&path))
+}
+
+/// The fields with the values that the condition demands of them, where it does of all.
+fn demanded(condition: &Document, paths: &[impl AsRef<str>]) -> Option<Vec<(String, Bson)>> {
+    let fields = paths.iter().map(AsRef::as_ref).map(|path: &str| {
+        let value = condition::demanded(condition, path)?;
+        Some((path.to_owned(), value.clone()))
+    });
+    fields.collect()
 }
 
 /// # Errors
