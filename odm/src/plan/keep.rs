@@ -235,6 +235,10 @@ impl Merge {
                 self.left_out.insert(versions.below(field.name).name);
             }
         }
+        let has_structs = new.values().any(|value| matches!(value, Bson::Document(_)));
+        if !has_structs && !level.has_extra {
+            return (new, Document::new());
+        }
         let (mut plain, mut merged) = (Document::new(), Document::new());
         for (name, value) in new {
             let field = level.fields.iter().copied().find(|field| field.name == name);
