@@ -2,12 +2,11 @@
 
 use crate::model::document::DocumentMeta;
 use crate::own_fields::{OPERATION, OWN, PENDING, Token, name_of};
-use crate::plan::affected::Affected;
 use crate::plan::keep::Filled;
-use crate::plan::touches::Touches;
+use crate::plan::touches::{Affected, Touches};
 use crate::rules::derived::unsupported;
-use crate::rules::filling::{Inserts, NewDocuments, Replacing, Updating, decoded, encoded};
 use crate::rules::pending::{all_fields, merged_mark, path_for, record};
+use crate::rules::rule::{Inserts, NewDocuments, Replacing, Updating, decoded, encoded};
 use crate::store::fields::put;
 use crate::store::scope::Scope;
 use crate::{Odm, Result, rules};

@@ -9,7 +9,7 @@ use super::{Delete, One, Operation, Outcome, Reply, Selection, Update, What, Wri
 use crate::plan::condition::combines;
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
-use crate::plan::prepare::prepare;
+use crate::plan::touches::prepare;
 use crate::plan::upsert;
 use crate::rules::on_delete;
 use crate::store::core::{Core, PRIMARY, act};

@@ -9,7 +9,7 @@ use crate::engine::documents::Parts;
 use crate::engine::obligations;
 use crate::engine::obligations::{MAX_DOCS_PER_TX, Obligations};
 use crate::model::document::DocumentMeta;
-use crate::plan::write::refers_to_its_kind;
+use crate::plan::operation::refers_to_its_kind;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::{Error, Result, bounds, graph};
