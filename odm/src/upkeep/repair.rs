@@ -577,11 +577,12 @@ impl Repaired {
                 Belief::These(links) => links.contains(&(edge.at, holder, other)),
                 Belief::Side | Belief::SideAnyway => edge.is_authority(&holder, &other),
             };
-            match believed {
-                true => gains.push(fault),
-                false if is_open => stuck.push(fault),
-                false if edge.list || edge.reference.optional => losses.push(fault),
-                false => stuck.push(fault),
+            if believed {
+                gains.push(fault);
+            } else if !is_open && (edge.list || edge.reference.optional) {
+                losses.push(fault);
+            } else {
+                stuck.push(fault);
             }
         }
         let mut statements: Vec<Statement> = losses.iter().filter_map(loss).collect();

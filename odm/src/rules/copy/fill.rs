@@ -248,11 +248,11 @@ fn put_beside(
     let version = format!("{prefix}{COPIED}.{}", edge.name());
     let empty = |copy: &CopyField, update: &mut Document| {
         let name = format!("{prefix}{}", copy.name);
-        match copy.required {
-            true => put(update, set, &name, Bson::Null),
-            // A new document has none, and one that was there keeps its own.
-            false if operator == "$setOnInsert" => {}
-            false => put(update, "$unset", &name, "".into()),
+        if copy.required {
+            put(update, set, &name, Bson::Null);
+        } else if operator != "$setOnInsert" {
+            // Of an upsert a new document has none, and one that was there keeps its own.
+            put(update, "$unset", &name, "".into());
         }
     };
     match sources.get(edge, value).filter(|_| operator != "$unset") {
@@ -263,10 +263,10 @@ fn put_beside(
                     None => empty(copy, update),
                 }
             }
-            match sources.1.contains(&edge.at) {
-                false => put(update, set, &version, source.version.into()),
-                true if operator == "$setOnInsert" => {}
-                true => put(update, "$unset", &version, "".into()),
+            if !sources.1.contains(&edge.at) {
+                put(update, set, &version, source.version.into());
+            } else if operator != "$setOnInsert" {
+                put(update, "$unset", &version, "".into());
             }
         }
         None => {
