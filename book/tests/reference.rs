@@ -985,7 +985,7 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
     ),
     (
         "attempts of an update that matches nothing although nothing refuses it",
-        "odm/src/engine/attempts.rs",
+        "odm/src/engine/unmatched.rs",
         "ATTEMPTS",
         Unit::One,
     ),

@@ -268,14 +268,13 @@ impl TestDb {
 /// # Panics
 /// Where the server does not answer, or `MONGODB_URI` is not usable.
 pub async fn options(standalone: bool) -> ClientOptions {
-    match standalone {
-        true => {
-            let proxy = proxy::Proxy::standalone(&proxy::server().await, 0).await;
-            proxy.options().await
-        }
-        false => ClientOptions::parse(uri())
+    if standalone {
+        let proxy = proxy::Proxy::standalone(&proxy::server().await, 0).await;
+        proxy.options().await
+    } else {
+        ClientOptions::parse(uri())
             .await
-            .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}")),
+            .unwrap_or_else(|e| panic!("MONGODB_URI is not usable: {e}"))
     }
 }
 

@@ -379,9 +379,10 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
             return;
         }
         let greets = |command: &Command| GREETINGS.contains(&command.name.as_str());
-        let answer = match shared.standalone && command.as_ref().is_some_and(greets) {
-            true => of_no_set(&answer, self::number(&request, 4).unwrap_or_default()).unwrap_or(answer),
-            false => answer,
+        let answer = if shared.standalone && command.as_ref().is_some_and(greets) {
+            of_no_set(&answer, self::number(&request, 4).unwrap_or_default()).unwrap_or(answer)
+        } else {
+            answer
         };
         if number > 0 && number == shared.at.load(Ordering::SeqCst) {
             shared.dead.send_replace(true);

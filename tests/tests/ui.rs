@@ -144,9 +144,10 @@ fn begins_alike(recorded: &str, said: &str) -> Result<(), String> {
         Some(Words::Of(message)) => code(now) == code(first) && said.contains(message),
         None => code(now) == code(first),
     };
-    match is_alike {
-        true => Ok(()),
-        false => Err(format!("\n  recorded: {first}\n  said:     {now}")),
+    if is_alike {
+        Ok(())
+    } else {
+        Err(format!("\n  recorded: {first}\n  said:     {now}"))
     }
 }
 

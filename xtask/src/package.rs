@@ -242,9 +242,12 @@ fn check<'a>(package: &str, files: impl Iterator<Item = &'a String>) -> Result<(
     let mut licences = 0;
     for file in files {
         let is_allowed = file == VCS
-            || ALLOWED.iter().any(|allowed| match allowed.ends_with('/') {
-                true => file.starts_with(allowed),
-                false => file == allowed,
+            || ALLOWED.iter().any(|allowed| {
+                if allowed.ends_with('/') {
+                    file.starts_with(allowed)
+                } else {
+                    file == allowed
+                }
             });
         if !is_allowed {
             strange.push(file.as_str());

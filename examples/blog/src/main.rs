@@ -70,9 +70,10 @@ async fn serve(config: Config, odm: Odm) -> anyhow::Result<()> {
     }
     // Both go on in the background, and end before the process does.
     let worker = odm.worker(config.worker);
-    let reconciler = match config.reconciler {
-        true => Some(odm.reconciler().start().await?),
-        false => None,
+    let reconciler = if config.reconciler {
+        Some(odm.reconciler().start().await?)
+    } else {
+        None
     };
 
     let listener = TcpListener::bind(config.addr).await?;

@@ -234,9 +234,10 @@ fn contrast(a: &str, b: &str) -> f64 {
         let part = |at: usize| {
             let part = u8::from_str_radix(&colour[at..at + 2], 16).expect("a colour");
             let part = f64::from(part) / 255.0;
-            match part <= 0.03928 {
-                true => part / 12.92,
-                false => ((part + 0.055) / 1.055).powf(2.4),
+            if part <= 0.03928 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
             }
         };
         0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)

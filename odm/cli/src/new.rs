@@ -101,11 +101,11 @@ fn fill_in(path: &str, text: &str, name: &str, odm: Option<&Path>) -> String {
         let is_rust = path.ends_with(".rs");
         let ident = name.replace('-', "_");
         // In Rust the name stands in paths, and as the name of the database; elsewhere as a word.
-        return match is_rust {
-            true => text
-                .replace("shop::", &format!("{ident}::"))
-                .replace("\"shop\"", &format!("\"{name}\"")),
-            false => text.replace("# shop", &format!("# {name}")),
+        return if is_rust {
+            text.replace("shop::", &format!("{ident}::"))
+                .replace("\"shop\"", &format!("\"{name}\""))
+        } else {
+            text.replace("# shop", &format!("# {name}"))
         };
     }
     let dependency = |feature: &str| match odm {

@@ -278,9 +278,10 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
             accept_violations,
             allow_unknown,
         } => {
-            let odm = match allow_unknown {
-                true => odm.clone().allow_unknown_copies(),
-                false => odm.clone(),
+            let odm = if *allow_unknown {
+                odm.clone().allow_unknown_copies()
+            } else {
+                odm.clone()
             };
             let work = sync(&odm, *accept_violations);
             let applied = watched(streams.progress, "changing", None, work).await?;

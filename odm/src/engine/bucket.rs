@@ -4,7 +4,7 @@ use super::{One, Operation, Outcome, Reply, Sent, Update, What, Writes, execute}
 use crate::model::bucket;
 use crate::model::bucket::{BucketMeta, ROOM, VERSION};
 use crate::plan::operators::{Built, Changes};
-use crate::plan::prepare::prepare;
+use crate::plan::touches::prepare;
 use crate::query::aggregate;
 use crate::query::condition::below;
 use crate::rules::bucket::{self as summary, count};

@@ -1,14 +1,21 @@
-//! The documents of an operation in parts, in the order of their ids: what is one transaction has to end within the server's
-//! minute, and is kept in memory meanwhile.
+//! The documents that a condition finds, by their ids, where an operation does not use the condition itself: in parts, since what is one
+//! transaction has to end within the server's minute, and is kept in memory meanwhile; and where the condition compares by another
+//! collation than that of the collection.
 
+use crate::engine::execution::Execution;
 use crate::engine::obligations::MAX_DOCS_PER_TX;
 use crate::model::document::DocumentMeta;
+use crate::plan::operation::{What, Write};
 use crate::plan::repeated::{follows_itself, is_asked_once, rest};
+use crate::query::find::Query;
+use crate::rules::on_delete;
 use crate::store::batch::{all, behind, document_id, ids};
+use crate::store::core::Core;
 use crate::store::scope::Scope;
 use crate::store::trace::Trace;
-use crate::{Error, Odm, Result};
-use mongodb::bson::{Bson, Document, doc};
+use crate::{Error, Filter, Odm, Result};
+use mongodb::bson::{Bson, Document, RawDocument, doc};
+use mongodb::options::Collation;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum number of documents that one query returns here; more are refused.
@@ -88,20 +95,72 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Replaces a condition that has a collation of its own. Rules compare strings as the collection does, so the stored ids of the documents
+/// take its place, for one id and where rules apply. Other conditions keep their collation.
+///
+/// # Errors
+/// [`Error::Query`] where there are too many, where an id matches several, and for an upsert, which can't be named by an id.
+pub(super) async fn find_by_collation(execution: Execution<'_>, write: &mut Write) -> Result<()> {
+    let meta = write.meta;
+    let collation = match &mut write.what {
+        What::Update(update) => &mut update.collation,
+        What::UpdateMany(update) => &mut update.collation,
+        What::Delete(delete) => &mut delete.collation,
+        What::Insert(_) | What::Replace(_) => return Ok(()),
+    };
+    let Some(given) = collation.take() else {
+        return Ok(());
+    };
+    let core = Core::new(execution.odm, meta, execution.session.cloned());
+    let graph = execution.odm.graph();
+    match &mut write.what {
+        What::Update(update) => {
+            if let Some(one) = &update.one {
+                let id = id_by_collation(&core, one.id.clone(), given).await?;
+                update.rename(meta, id);
+            }
+        }
+        What::UpdateMany(update)
+            if graph.is_related(meta) || graph.is_depended_on(meta) || meta.has_hooks() =>
+        {
+            if update.upsert {
+                return Err(Error::Query {
+                    collection: meta.collection,
+                    message: "an upsert of documents with relationships or hooks uses the collation of their collection: declare it there, \
+                              with `#[document(collation(locale = \"…\"))]`"
+                        .to_owned(),
+                });
+            }
+            let found = by_collation(&core, std::mem::take(&mut update.condition), given).await?;
+            **update = update.found(meta, found)?;
+        }
+        What::UpdateMany(update) => update.collation = Some(given),
+        What::Delete(delete) => match &mut delete.one {
+            Some(one) => {
+                one.id = id_by_collation(&core, one.id.clone(), given).await?;
+                delete.filter = one.filter(meta);
+            }
+            None if on_delete::has_rules(graph, meta) => {
+                let filter = std::mem::take(&mut delete.filter);
+                delete.filter = by_collation(&core, filter, given).await?;
+            }
+            None => delete.collation = Some(given),
+        },
+        What::Insert(_) | What::Replace(_) => {}
+    }
+    Ok(())
+}
+
 /// The condition of the documents that a condition finds by another collation than that of their collection: their ids. What the
 /// rules of the library ask of documents is asked by the collation of their collection, so they are named by these.
 ///
 /// # Errors
 /// [`Error::Query`] where there are too many.
-pub(crate) async fn by_collation(
-    core: &crate::store::core::Core,
-    filter: Document,
-    collation: mongodb::options::Collation,
-) -> Result<Document> {
+async fn by_collation(core: &Core, filter: Document, collation: Collation) -> Result<Document> {
     let limit = MOST_FOUND as i64 + 1;
     let mut ids: Vec<Bson> = Vec::new();
-    let found = crate::query::find::Query::new(core.clone(), crate::Filter::raw(filter));
-    let mut take = |document: &mongodb::bson::RawDocument| {
+    let found = Query::new(core.clone(), Filter::raw(filter));
+    let mut take = |document: &RawDocument| {
         let id = document.get("_id").ok().flatten();
         ids.extend(id.and_then(|id| Bson::try_from(id).ok()));
         Ok(())
@@ -125,15 +184,11 @@ pub(crate) async fn by_collation(
 ///
 /// # Errors
 /// [`Error::Query`] where there are several.
-pub(crate) async fn id_by_collation(
-    core: &crate::store::core::Core,
-    id: Bson,
-    collation: mongodb::options::Collation,
-) -> Result<Bson> {
+async fn id_by_collation(core: &Core, id: Bson, collation: Collation) -> Result<Bson> {
     let mut ids: Vec<Bson> = Vec::new();
-    let found = crate::Filter::raw(doc! { "_id": { "$eq": &id } });
-    let found = crate::query::find::Query::new(core.clone(), found);
-    let mut take = |document: &mongodb::bson::RawDocument| {
+    let found = Filter::raw(doc! { "_id": { "$eq": &id } });
+    let found = Query::new(core.clone(), found);
+    let mut take = |document: &RawDocument| {
         let id = document.get("_id").ok().flatten();
         ids.extend(id.and_then(|id| Bson::try_from(id).ok()));
         Ok(())

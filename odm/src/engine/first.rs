@@ -3,13 +3,13 @@
 //! Where no rule and no guard concerns the write, it is one command. Otherwise the document is looked for, and written by its id if it
 //! still matches; another client may have changed it in between, and then the document that is the first by now takes its place.
 
-use super::obligations::Obligations;
+use super::obligations::touched;
 use super::send::selected;
 use super::{Delete, One, Operation, Outcome, Reply, Selection, Update, What, Write, execute};
 use crate::plan::condition::combines;
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
-use crate::plan::prepare::prepare;
+use crate::plan::touches::prepare;
 use crate::plan::upsert;
 use crate::rules::on_delete;
 use crate::store::core::{Core, PRIMARY, act};
@@ -194,7 +194,7 @@ fn alone(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Opt
     write.plan(odm.graph());
     let is_alone = !odm.graph().is_depended_on(meta)
         && !meta.has_hooks()
-        && Obligations::of(odm, std::slice::from_ref(&write), None)?.is_none();
+        && touched(odm, std::slice::from_ref(&write))?.is_none();
     Ok(match write.what {
         What::Update(update) if is_alone => Some(*update),
         _ => None,

@@ -12,7 +12,7 @@
 
 use super::delete::walk::Gone;
 use super::execution::Execution;
-use super::{Outcome, Sent, What, Write, Writes, parts, prepare};
+use super::{Outcome, Sent, What, Write, Writes, documents, parts};
 use crate::engine::after_commit::HandOver;
 use crate::engine::documents::Parts;
 use crate::engine::obligations::{MAX_DOCS_PER_TX, belong_together, is_unrelated};
@@ -82,7 +82,7 @@ pub(super) async fn execute(
         Writes::Packed { .. } => &mut [],
     };
     for write in each.iter_mut().filter(|write| write.has_collation()) {
-        prepare::find_by_collation(execution, write).boxed().await?;
+        documents::find_by_collation(execution, write).boxed().await?;
     }
     if let Some(session) = execution.session {
         return hooked.within(session, writes, None).await;

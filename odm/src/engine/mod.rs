@@ -1,40 +1,36 @@
 //! The one way to the database for whatever changes users' documents: [`execute`].
 //!
 //! An [`Operation`] is plain data. Documents of one collection in one buffer are sent as they are, or in parts (`parts::inserts`).
-//! One write of a document that its id names goes straight to `attempts`. Other writes are taken in steps: deletions to which rules of
+//! One write of a document that its id names goes straight to `write`. Other writes are taken in steps: deletions to which rules of
 //! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
-//! (`parts`). All are completed (`prepare`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
+//! (`parts`). All are completed (`write`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
 //! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
-//! diagnosed and sent again in `attempts`, here and nowhere else; a bulk only counts it. Writes of documents with hooks are executed
+//! diagnosed (`unmatched`) and sent again in `write`, here and nowhere else; a bulk only counts it. Writes of documents with hooks are executed
 //! in a transaction, between two looks at these documents (`hooks`). Programs of several operations are in
 //! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
 //!
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 
 pub(crate) mod after_commit;
-mod attempts;
 pub(crate) mod bucket;
 mod bulk;
 pub(crate) mod delete;
 pub(crate) mod documents;
 pub(crate) mod drain;
 mod execution;
-pub(crate) mod fill_in;
 pub(crate) mod first;
 pub(crate) mod hooks;
-pub(crate) mod images;
 pub(crate) mod obligations;
 mod parts;
-mod prepare;
 pub(crate) mod propagate;
 pub(crate) mod recheck;
 pub(crate) mod restore;
 mod send;
-mod taken_back;
-mod with_rules;
+mod unmatched;
+mod write;
 
-pub(crate) use crate::engine::attempts::has_same_id;
 use crate::engine::execution::{Execution, Way};
+pub(crate) use crate::engine::unmatched::has_same_id;
 pub(crate) use crate::plan::operation::{
     Delete, One, Operation, Replace, Reply, Selection, Sent, Update, UpdateMany, What, Write, Writes,
 };
@@ -155,7 +151,7 @@ async fn dispatch(execution: Execution<'_>, writes: Writes) -> Result<Outcome> {
                 .boxed()
                 .await
         }
-        Writes::One(write) if write.is_direct() => attempts::complete(execution, write).await,
+        Writes::One(write) if write.is_direct() => write::one(execution, write, false).await,
         Writes::One(write) => steps(execution, vec![write]).boxed().await,
         Writes::Each(writes) => steps(execution, writes).boxed().await,
     }
@@ -172,7 +168,7 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
             odm.may_delete(write.meta)?;
         }
         if write.has_collation() {
-            prepare::find_by_collation(execution, write).boxed().await?;
+            documents::find_by_collation(execution, write).boxed().await?;
         }
     }
     let is_deletion = |write: &Write| matches!(write.what, What::Delete(_));
@@ -195,7 +191,7 @@ async fn with_deletions(execution: Execution<'_>, writes: Vec<Write>) -> Result<
     };
     let outcome = all_of(execution, writes).await?;
     if let Some((meta, one)) = alone.filter(|_| outcome.deleted == 0) {
-        attempts::after_nothing_deleted(execution, meta, &one).await?;
+        unmatched::after_nothing_deleted(execution, meta, &one).await?;
     }
     Ok(outcome)
 }
@@ -284,7 +280,7 @@ async fn together(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
                 what: What::UpdateMany(update),
             }),
         ) => parts::update(execution, at, meta, update).boxed().await,
-        (Sent::Alone, Some(write)) => attempts::complete(execution, write).await,
+        (Sent::Alone, Some(write)) => write::one(execution, write, false).await,
         (_, Some(last)) => {
             writes.push(last);
             parts::bulk(execution, writes).boxed().await

@@ -1,47 +1,90 @@
 //! The work of a write on other documents: it checks that its references have their targets, writes the other side of two-way
 //! references, and updates copies and the derived fields of parents.
 //!
-//! All writes are executed in one way. They describe their changes, as [`Write`]s, and pass a function that executes them. A
-//! write that touches no references is executed as it is; one that adds references, between two checks; one that touches
-//! two-way references, copies that are not eventual, or parents, in a transaction, the caller's or one of its own, with the documents compared before and after. A
+//! All writes are executed in one way ([`once`]). A write that touches no references is sent as it is; one that adds references, between
+//! two checks; one that touches two-way references, copies that are not eventual, or parents, in a transaction, the caller's or one
+//! of its own, with the documents compared before and after. A
 //! standalone server has no transactions: there the same is done without one, so a crash between two statements may leave a
 //! link on one side, or a child counted in a parent that it left; `audit` finds both.
 
+use crate::engine::execution::Execution;
 use crate::engine::recheck::{Recheck, Written};
-use crate::engine::{Outcome, drain, images, propagate, recheck};
+use crate::engine::{Outcome, drain, propagate, recheck, send};
 use crate::graph::edge::Edge;
 use crate::graph::{Graph, sync};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::own_fields::Token;
-use crate::plan::affected::Affected;
-use crate::plan::operation::{What, Write};
-use crate::plan::write::refers_to_its_kind;
-use crate::rules::effects::{DeferredWork, Effects};
+use crate::plan::operation::{Pending, What, Write, refers_to_its_kind};
+use crate::plan::touches::Affected;
 use crate::rules::exists;
 use crate::rules::exists::{AddedRefs, Images, Missing, roots};
 use crate::rules::link::other_side::Linking;
+use crate::rules::rule::{DeferredWork, Effects};
 use crate::store::batch::by_ids;
 use crate::store::queue::QueueKey;
 use crate::store::scope::Scope;
-use crate::store::trace::Trace;
 use crate::store::transaction::{self, Shared, Turn};
-use crate::{Odm, Result};
+use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Maximum number of documents that one transaction changes: it has to end within the server's minute, and the server keeps it
 /// in memory meanwhile.
 pub(crate) const MAX_DOCS_PER_TX: usize = 1_000;
 
-/// A function that executes the writes of an operation within a session, or out of one.
-pub(crate) type Sender<'w, 'f> = &'f (dyn Fn(Option<Shared>) -> BoxFuture<'w, Result<Outcome>> + Send + Sync);
+/// Why writes were not executed.
+pub(super) struct Failure {
+    pub(super) error: Error,
+    /// Whether it came after the writes themselves were made: they must not be sent again.
+    pub(super) after_write: bool,
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        failure.error
+    }
+}
+
+/// Sends writes once: alone, or with what they ask of other documents.
+///
+/// With `in_parts`, nothing is written where they are for more documents than [one transaction](MAX_DOCS_PER_TX) takes, and
+/// [`Outcome::too_many`] says so.
+pub(super) async fn once(
+    execution: Execution<'_>,
+    writes: &mut [Write],
+    pending: Pending,
+    in_parts: bool,
+) -> Result<Outcome, Failure> {
+    let session = execution.session;
+    let failed = |error| Failure {
+        error,
+        after_write: false,
+    };
+    let Some(mut obligations) = Obligations::of(execution, writes, pending).map_err(failed)? else {
+        let made = send::once(execution, session.cloned(), writes).await;
+        return all_or_nothing(session, made).map_err(failed);
+    };
+    obligations.parts = in_parts;
+    obligations.execute().await
+}
+
+/// Of a transaction of the operation's own a refused write leaves nothing.
+fn all_or_nothing(session: Option<&Shared>, made: Result<Outcome>) -> Result<Outcome> {
+    match made {
+        Err(Error::Bulk { errors, .. }) if session.is_none() => Err(Error::Bulk {
+            errors,
+            done: Box::default(),
+        }),
+        made => made,
+    }
+}
 
 /// The work of an operation beside its writes.
-pub(crate) struct Obligations<'a> {
-    odm: &'a Odm,
+pub(super) struct Obligations<'a> {
+    execution: Execution<'a>,
     writes: &'a [Write],
     added: Vec<AddedRefs>,
     /// The two-way references that the writes touch: positions in the graph.
@@ -49,11 +92,11 @@ pub(crate) struct Obligations<'a> {
     /// The derived values that the writes affect.
     affected: Affected,
     /// The token of the pending work that the writes record in their documents.
-    token: Option<Token>,
+    token: Pending,
     /// Whether it can be executed in parts, where it is for more documents than [one transaction](MAX_DOCS_PER_TX) takes.
     parts: bool,
-    /// Whether its effects follow the write, also those that could be applied in its transaction.
-    eventual: bool,
+    /// Whether the writes themselves were made.
+    is_written: AtomicBool,
 }
 
 /// Whether new documents have to be inserted by one operation: they may refer to each other, or would link one document with
@@ -87,68 +130,75 @@ pub(crate) fn is_unrelated(odm: &Odm, meta: &'static DocumentMeta) -> Result<boo
     Ok(graph.outgoing(meta).next().is_none() && !graph.takes_part(meta))
 }
 
+/// The two-way references that writes touch, as positions in the graph, and the derived values that they affect. `None` where they touch
+/// no reference, which is decided without a question to the server.
+///
+/// # Errors
+/// [`Error::Models`] for a document with references that is not registered.
+pub(super) fn touched(odm: &Odm, writes: &[Write]) -> Result<Option<(Vec<usize>, Affected)>> {
+    let graph = odm.graph();
+    let mut known = None;
+    let mut related = false;
+    for write in writes {
+        if known != Some(write.meta.collection) {
+            known = Some(write.meta.collection);
+            related |= !is_unrelated(odm, write.meta)?;
+        }
+    }
+    if !related {
+        return Ok(None);
+    }
+    let mut linked: Vec<usize> = Vec::new();
+    let mut adds = false;
+    let mut affected = Affected::default();
+    for write in writes {
+        affected = affected.or(write.affected(graph));
+        for edge in graph.outgoing(write.meta) {
+            if !edge.is_two_way() {
+                adds |= edge.reference.check && write.adds(edge);
+            } else if !linked.contains(&edge.at) && write.touches_reference(edge) {
+                linked.push(edge.at);
+            }
+        }
+    }
+    let is_any = adds || !linked.is_empty() || affected.is_any();
+    Ok(is_any.then_some((linked, affected)))
+}
+
 impl<'a> Obligations<'a> {
-    /// `None` where the writes touch no reference, which is decided without a question to the server.
+    /// `None` where the writes touch no reference.
     ///
     /// # Errors
-    /// [`Error::Models`] for a document with references that is not registered.
-    pub(crate) fn of(
-        odm: &'a Odm,
+    /// As [`touched`].
+    pub(super) fn of(
+        execution: Execution<'a>,
         writes: &'a [Write],
-        token: Option<Token>,
+        token: Pending,
     ) -> Result<Option<Obligations<'a>>> {
-        let graph = odm.graph();
-        let mut known = None;
-        let mut related = false;
-        for write in writes {
-            if known != Some(write.meta.collection) {
-                known = Some(write.meta.collection);
-                related |= !is_unrelated(odm, write.meta)?;
-            }
-        }
-        if !related {
-            return Ok(None);
-        }
-        let mut linked: Vec<usize> = Vec::new();
-        let mut adds = false;
-        let mut affected = Affected::default();
-        for write in writes {
-            affected = affected.or(write.affected(graph));
-            for edge in graph.outgoing(write.meta) {
-                if !edge.is_two_way() {
-                    adds |= edge.reference.check && write.adds(edge);
-                } else if !linked.contains(&edge.at) && write.touches_reference(edge) {
-                    linked.push(edge.at);
-                }
-            }
-        }
-        if !adds && linked.is_empty() && !affected.is_any() {
-            return Ok(None);
-        }
-        let added = exists::added_refs(graph, writes.iter());
-        Ok(Some(Obligations {
-            odm,
+        let touched = touched(execution.odm, writes)?;
+        Ok(touched.map(|(linked, affected)| Obligations {
+            execution,
             writes,
-            added,
+            added: exists::added_refs(execution.odm.graph(), writes.iter()),
             linked,
             affected,
             token,
             parts: false,
-            eventual: false,
+            is_written: AtomicBool::new(false),
         }))
     }
 
     /// Whether it touches two-way references.
-    pub(crate) fn is_linked(&self) -> bool {
+    pub(super) fn is_linked(&self) -> bool {
         !self.linked.is_empty()
     }
 
     /// Whether the operation runs in a transaction, if the deployment supports transactions.
     fn wants_transaction(&self) -> bool {
-        !self.eventual && (self.is_linked() || self.affected.atomic || self.moves_children())
+        !self.execution.eventual && (self.is_linked() || self.affected.atomic || self.moves_children())
     }
 
-    /// Whether it may be [eventual](Obligations::eventual): it changes one document by its id, or inserts one, and nothing but copies
+    /// Whether it may be [eventual](Execution::eventual): it changes one document by its id, or inserts one, and nothing but copies
     /// depends on that, none of them declared `sync = atomic`. A value that is computed from children is left out: deriving it again
     /// costs more than a transaction.
     fn may_be_eventual(&self) -> bool {
@@ -166,12 +216,6 @@ impl<'a> Obligations<'a> {
         of_one && !self.is_linked() && !is_child() && !graph.leads_to_atomic(write.meta)
     }
 
-    /// The same with nothing in its transaction: the write is sent with its pending work, and that is applied after it.
-    pub(crate) fn eventual(mut self) -> Self {
-        self.eventual = true;
-        self
-    }
-
     /// Whether it may take children away from parents in which something is derived of them: their documents before the write
     /// say which parents these are.
     fn moves_children(&self) -> bool {
@@ -180,50 +224,53 @@ impl<'a> Obligations<'a> {
     }
 
     /// Whether the operation is one transaction, all of it or nothing.
-    pub(crate) async fn is_one(&self) -> Result<bool> {
-        Ok(self.wants_transaction() && self.odm.has_transactions().await?)
+    pub(super) async fn is_one(&self) -> Result<bool> {
+        Ok(self.wants_transaction() && self.execution.odm.has_transactions().await?)
     }
 
-    /// The same of an operation that can be executed in parts: where it is for more documents than [one transaction](MAX_DOCS_PER_TX)
-    /// takes, nothing is written, and [`Outcome::too_many`] says so.
-    pub(crate) fn in_parts(mut self) -> Self {
-        self.parts = true;
-        self
-    }
-
-    /// Executes the operation with everything that it asks for. `send` executes the writes themselves, within the session that
-    /// it is given; it may be called several times.
+    /// Executes the operation with everything that it asks for. The writes themselves may be sent several times.
     ///
     /// # Errors
-    /// Those of `send`; [`Error::MissingReference`], [`Error::ArrayFull`], [`Error::Query`] from the other side.
+    /// Those of the writes; [`Error::MissingReference`], [`Error::ArrayFull`], [`Error::Query`] from the other side.
     // In a box: what it may take is large, and few operations come here.
-    pub(crate) fn execute<'s>(
-        &'s self,
-        session: Option<&'s Shared>,
-        trace: &'s Trace,
-        send: Sender<'a, 's>,
-    ) -> BoxFuture<'s, Result<Outcome>> {
+    fn execute(self) -> BoxFuture<'a, Result<Outcome, Failure>> {
         async move {
-            let trips = AtomicU64::new(0);
-            let scope = Scope::new(self.odm, session, &trips);
-            let turn = match session {
-                Some(session) => Some(session.turn().await),
-                None => None,
-            };
-            let done = match session {
-                Some(_) if self.wants_transaction() => self.linked(&scope, send).await,
-                None if self.is_one().await? => self.in_transaction(&scope, send).await,
-                None if self.is_linked() || self.moves_children() => {
-                    self.without_transaction(&scope, send).await
-                }
-                _ => self.checked(&scope, send).await,
-            };
-            let done = self.drained(&scope, done).await;
-            turn.into_iter().for_each(Turn::end);
-            trace.more(trips.load(Ordering::Relaxed));
-            done
+            let made = self.executed().await;
+            all_or_nothing(self.execution.session, made).map_err(|error| Failure {
+                error,
+                after_write: self.is_written.load(Ordering::Relaxed),
+            })
         }
         .boxed()
+    }
+
+    async fn executed(&self) -> Result<Outcome> {
+        let Execution {
+            odm, session, trace, ..
+        } = self.execution;
+        let trips = AtomicU64::new(0);
+        let scope = Scope::new(odm, session, &trips);
+        let turn = match session {
+            Some(session) => Some(session.turn().await),
+            None => None,
+        };
+        let done = match session {
+            Some(session) if self.wants_transaction() => self.linked(&scope, session).await,
+            None if self.is_one().await? => self.in_transaction(&scope).await,
+            None if self.is_linked() || self.moves_children() => self.without_transaction(&scope).await,
+            _ => self.checked(&scope).await,
+        };
+        let done = self.drained(&scope, done).await;
+        turn.into_iter().for_each(Turn::end);
+        trace.more(trips.load(Ordering::Relaxed));
+        done
+    }
+
+    /// Sends the writes themselves.
+    async fn send(&self, scope: &Scope<'_>) -> Result<Outcome> {
+        let made = send::send(self.execution, scope.session.cloned(), self.writes).await;
+        self.is_written.store(made.is_ok(), Ordering::Relaxed);
+        made
     }
 
     /// Applies the pending work in the documents of the writes: now, or at the end of the caller's transaction.
@@ -246,7 +293,7 @@ impl<'a> Obligations<'a> {
                 .into_iter()
                 .for_each(|(meta, token)| session.add_pending(meta, token)),
             None => {
-                let drained = if self.eventual {
+                let drained = if self.execution.eventual {
                     self.drained_together(scope, token).await
                 } else {
                     drain::drain_all(scope, pending).await
@@ -291,7 +338,7 @@ impl<'a> Obligations<'a> {
     }
 
     fn graph(&self) -> &'a Graph {
-        self.odm.graph()
+        self.execution.odm.graph()
     }
 
     fn edges(&self) -> impl Iterator<Item = &'a Edge> + Clone {
@@ -300,11 +347,11 @@ impl<'a> Obligations<'a> {
     }
 
     /// Checks the referenced documents, sends the write, and checks them again.
-    async fn checked(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
+    async fn checked(&self, scope: &Scope<'_>) -> Result<Outcome> {
         let Some((before, _)) = self.look(scope, false, None).await? else {
             return Ok(Outcome::too_many());
         };
-        let done = send(scope.session.cloned()).await?;
+        let done = self.send(scope).await?;
         if done.is_nothing() {
             return Ok(done);
         }
@@ -325,9 +372,9 @@ impl<'a> Obligations<'a> {
         scope: &Scope<'_>,
         derived: bool,
         most: Option<usize>,
-    ) -> Result<Option<(Images, images::Before)>> {
+    ) -> Result<Option<(Images, propagate::Before)>> {
         let linked: Vec<&Edge> = self.edges().collect();
-        let read = || images::read(scope, self.writes, &linked, derived, most);
+        let read = || propagate::read_before(scope, self.writes, &linked, derived, most);
         let (mut before, missing) = match scope.session {
             None => futures::future::try_join(read(), self.check(scope)).await?,
             Some(_) => {
@@ -449,37 +496,33 @@ impl<'a> Obligations<'a> {
         documents
     }
 
-    async fn in_transaction(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
+    async fn in_transaction(&self, scope: &Scope<'_>) -> Result<Outcome> {
         let work = |session: Shared| async move {
             let scope = scope.within(&session);
-            self.linked_within(&scope, send, self.most()).await
+            self.linked_within(&scope, self.most()).await
         };
         let documents = self.documents();
         let made = if self.may_be_eventual() {
-            match transaction::unless_contended(self.odm, documents, work).await? {
+            match transaction::unless_contended(self.execution.odm, documents, work).await? {
                 Some(made) => made,
                 None => return Ok(Outcome::contended()),
             }
         } else {
-            transaction::take_turns(self.odm, documents, work).await?
+            transaction::take_turns(self.execution.odm, documents, work).await?
         };
         scope.trip();
         made.end(scope).await
     }
 
     /// The same on a standalone server: the write, and then what it asks of other documents.
-    async fn without_transaction(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
-        let made = self.linked_within(scope, send, self.most()).await?;
+    async fn without_transaction(&self, scope: &Scope<'_>) -> Result<Outcome> {
+        let made = self.linked_within(scope, self.most()).await?;
         made.end(scope).await
     }
 
     /// In the caller's transaction.
-    async fn linked(&self, scope: &Scope<'_>, send: Sender<'a, '_>) -> Result<Outcome> {
-        let Some(session) = scope.session else {
-            return send(None).await;
-        };
-        let within = self.linked_within(scope, send, None).await?;
-        let Within { done, recheck, left } = within;
+    async fn linked(&self, scope: &Scope<'_>, session: &Shared) -> Result<Outcome> {
+        let Within { done, recheck, left } = self.linked_within(scope, None).await?;
         if let Some(recheck) = recheck {
             session.at_the_end(recheck);
         }
@@ -492,12 +535,7 @@ impl<'a> Obligations<'a> {
         self.parts.then_some(MAX_DOCS_PER_TX)
     }
 
-    async fn linked_within(
-        &self,
-        scope: &Scope<'_>,
-        send: Sender<'a, '_>,
-        most: Option<usize>,
-    ) -> Result<Within> {
+    async fn linked_within(&self, scope: &Scope<'_>, most: Option<usize>) -> Result<Within> {
         let derived = self.affected.atomic && scope.session.is_some() || self.moves_children();
         let Some((before, images)) = self.look(scope, derived, most).await? else {
             return Ok(Within::nothing(Outcome::too_many()));
@@ -506,7 +544,7 @@ impl<'a> Obligations<'a> {
         if scope.session.is_none() {
             self.linking().foresee(scope, &before).await?;
         }
-        let mut done = send(scope.session.cloned()).await?;
+        let mut done = self.send(scope).await?;
         if done.is_nothing() {
             return Ok(Within::nothing(done));
         }
@@ -533,7 +571,7 @@ impl<'a> Obligations<'a> {
     }
 
     /// An error behind a write: out of a transaction that is made, whatever came after it.
-    fn made(&self, scope: &Scope<'_>, error: crate::Error) -> crate::Error {
+    fn made(&self, scope: &Scope<'_>, error: Error) -> Error {
         match (scope.session, self.writes.first()) {
             (None, Some(write)) => error.after_a_part(write.meta.collection),
             _ => error,
@@ -545,24 +583,22 @@ impl<'a> Obligations<'a> {
         &self,
         scope: &Scope<'_>,
         before: &Images,
-        images: Option<images::Before>,
+        images: Option<propagate::Before>,
         done: &mut Outcome,
     ) -> Result<DeferredWork> {
         let mut effects = Effects::new(scope);
-        let mut beside = propagate::Beside::default();
+        let mut links = Vec::new();
         if self.is_linked() {
             // It may be on the other side of its own links.
             done.after = None;
-            let links = self.linking().effects(scope, before, done).await?;
-            let own = images.as_ref().map(|before| propagate::Own {
-                before,
-                writes: self.writes,
-                done,
-            });
-            beside = effects.link(scope, own, &links).await?;
+            links = self.linking().effects(scope, before, done).await?;
         }
-        let own = images.map(|images| (self.writes, images, &*done));
-        effects.written(scope, own, beside).await?;
+        let own = images.map(|before| propagate::Own {
+            before,
+            writes: self.writes,
+            done,
+        });
+        effects.written(scope, own, &links).await?;
         let (copies, left) = effects.end(scope).await?;
         done.copies += copies;
         Ok(left)

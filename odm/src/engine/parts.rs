@@ -1,20 +1,19 @@
 //! Operations that may be executed in parts, since one transaction can't hold their documents, or since a refusal of one write must not
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
-use super::attempts::{self, ATTEMPTS};
 use super::execution::Execution;
-use super::with_rules::once;
-use super::{Outcome, UpdateMany, What, Write, prepare};
+use super::unmatched::ATTEMPTS;
+use super::{Outcome, UpdateMany, What, Write, write};
 use crate::engine::documents::Parts;
-use crate::engine::obligations;
-use crate::engine::obligations::{MAX_DOCS_PER_TX, Obligations};
+use crate::engine::obligations::{self, MAX_DOCS_PER_TX, Obligations, once};
 use crate::model::document::DocumentMeta;
-use crate::plan::write::refers_to_its_kind;
+use crate::plan::operation::refers_to_its_kind;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::{Error, Result, bounds, graph};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::RawDocumentBuf;
+use std::collections::HashSet;
 
 /// Inserts documents, with what their references and copies ask for.
 pub(super) async fn inserts(
@@ -23,7 +22,7 @@ pub(super) async fn inserts(
     documents: Packed,
     give_back: bool,
 ) -> Result<Outcome> {
-    let changed = prepare::concerns(execution, meta);
+    let changed = execution.odm.graph().is_depended_on(meta);
     let mut all = Outcome {
         changed,
         ..execution.refused(Vec::new())
@@ -97,7 +96,7 @@ async fn most_at_once(execution: Execution<'_>, meta: &'static DocumentMeta, all
     {
         return Ok(usize::MAX);
     }
-    Ok(match Obligations::of(odm, all, None)? {
+    Ok(match Obligations::of(execution, all, None)? {
         Some(obligations) if obligations.is_one().await? => MAX_DOCS_PER_TX,
         _ => usize::MAX,
     })
@@ -111,11 +110,14 @@ async fn insert_part(
     mut writes: Vec<Write>,
     give_back: bool,
 ) -> Result<Outcome> {
-    let mut pending = None;
-    let refused = prepare::complete(execution, &mut writes, &mut pending).await?;
-    let together = || refers_to_its_kind(execution.odm.graph(), meta);
-    if !refused.is_empty() && (execution.ordered || writes.is_empty() || together()) {
-        return Ok(execution.refused(refused));
+    let (refused, pending) = write::complete(execution, &mut writes).await?;
+    if !refused.is_empty() {
+        let positions: HashSet<usize> = refused.iter().map(|(at, _)| *at).collect();
+        writes.retain(|write| !positions.contains(&write.at));
+        let together = || refers_to_its_kind(execution.odm.graph(), meta);
+        if execution.ordered || writes.is_empty() || together() {
+            return Ok(execution.refused(refused));
+        }
     }
     match once(execution, &mut writes, pending, false)
         .await
@@ -160,7 +162,7 @@ pub(super) async fn update(
         meta,
         what: What::UpdateMany(update),
     };
-    let run = |update, in_parts| run(execution, one(update), in_parts).boxed();
+    let run = |update, in_parts| write::one(execution, one(update), in_parts).boxed();
     update_by(execution, meta, update, &run).await
 }
 
@@ -214,17 +216,10 @@ pub(super) async fn update_by(
     })
 }
 
-async fn run(execution: Execution<'_>, mut write: Write, in_parts: bool) -> Result<Outcome> {
-    let mut pending = None;
-    prepare::complete_one(execution, &mut write, &mut pending).await?;
-    attempts::run(execution, &mut write, pending, in_parts).await
-}
-
 /// Executes a bulk at once; on a standalone server one that changes links write by write.
 pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
     let Execution { odm, session, .. } = execution;
-    let mut pending = None;
-    let mut refused = prepare::complete(execution, &mut writes, &mut pending).await?;
+    let (mut refused, pending) = write::complete(execution, &mut writes).await?;
     if !refused.is_empty() {
         refused.sort_by_key(|(at, _)| *at);
         return Err(Error::Bulk {
@@ -233,7 +228,7 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
         });
     }
     let is_linked = || -> Result<bool> {
-        let obligations = Obligations::of(odm, &writes, pending)?;
+        let obligations = Obligations::of(execution, &writes, pending)?;
         Ok(obligations.is_some_and(|obligations| obligations.is_linked()))
     };
     if session.is_some() || odm.has_transactions().await? || !is_linked()? {

@@ -6,11 +6,10 @@ use std::fmt;
 pub(super) struct Unknown<'a>(pub(super) &'a bool);
 impl fmt::Display for Unknown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            true => f.write_str(
-                "; the outcome of the operation is unknown: read what is stored before repeating it",
-            ),
-            false => Ok(()),
+        if *self.0 {
+            f.write_str("; the outcome of the operation is unknown: read what is stored before repeating it")
+        } else {
+            Ok(())
         }
     }
 }

@@ -2,19 +2,13 @@
 //!
 //! Invariant: nothing here is asynchronous, and nothing asks a server.
 
-pub(crate) mod affected;
 pub(crate) mod condition;
-pub(crate) mod fields;
-pub(crate) mod image;
 pub(crate) mod keep;
 pub(crate) mod links;
 pub(crate) mod operation;
 pub(crate) mod operators;
 pub(crate) mod outcome;
-pub(crate) mod parents;
-pub(crate) mod prepare;
 pub(crate) mod put_back;
 pub(crate) mod repeated;
 pub(crate) mod touches;
 pub(crate) mod upsert;
-pub(crate) mod write;

@@ -281,13 +281,13 @@ fn merge<T: Eq + Hash>(
     let mut outcome = Vec::with_capacity(present.len());
     let mut last = None;
     for (at, item) in previous.iter().enumerate() {
-        match there.contains(item) {
-            true => last = Some(item),
-            false if !removed(item) => {}
-            false => match last {
+        if there.contains(item) {
+            last = Some(item);
+        } else if removed(item) {
+            match last {
                 Some(last) => behind.entry(last).or_default().push(at),
                 None => outcome.push(Origin::Previous(at)),
-            },
+            }
         }
     }
     for at in kept {

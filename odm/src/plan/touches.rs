@@ -1,16 +1,19 @@
-//! The fields, references and derived values that an update touches: read from its operators once, after the front ends have stated
-//! them and before the library adds its own.
+//! The fields, references and derived values that a write touches: read from the operators of an update once, after the front ends have
+//! stated them and before the library adds its own. Operators that would change what the library writes itself are refused.
 
 use crate::graph::Graph;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Derived, Edge};
+use crate::graph::sync::{is_atomic, kept_in_sync};
+use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::names::{meet, plain_name};
-use crate::plan::affected::Affected;
+use crate::model::reference::OnDelete;
+use crate::own_fields::ALL;
 use crate::plan::condition::demanded;
-use crate::plan::fields::{ChangedFields, names};
-use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
+use crate::plan::operators::{Built, Raw};
+use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 
 /// The fields, references and derived values that an update touches.
@@ -451,6 +454,304 @@ fn replaced_item(name: &str, built: &Built) -> Option<Bson> {
 
 fn same(a: &Bson, b: &Bson) -> bool {
     Key::of_bson(a) == Key::of_bson(b)
+}
+
+/// Whether a write affects derived values, by the time at which they are updated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Affected {
+    /// Some in the write's transaction, where the deployment has transactions.
+    pub(crate) atomic: bool,
+    /// Some after the write.
+    pub(crate) eventual: bool,
+}
+
+impl Affected {
+    fn add(&mut self, sync: SyncMode) {
+        if is_atomic(sync, true) {
+            self.atomic = true
+        } else {
+            self.eventual = true
+        }
+    }
+
+    fn add_copies(&mut self, edge: &Edge) {
+        self.add(edge.sync().unwrap_or(SyncMode::Auto));
+    }
+
+    pub(crate) fn or(self, other: Affected) -> Affected {
+        Affected {
+            atomic: self.atomic || other.atomic,
+            eventual: self.eventual || other.eventual,
+        }
+    }
+
+    pub(crate) fn is_any(self) -> bool {
+        self.atomic || self.eventual
+    }
+
+    /// Whether work is pending after the write.
+    pub(crate) fn leaves_work(self, transactions: bool) -> bool {
+        self.eventual || self.atomic && !transactions
+    }
+
+    /// By a new document.
+    pub(crate) fn by_insert(graph: &Graph, meta: &DocumentMeta) -> Affected {
+        let mut affected = Affected::default();
+        graph.copying(meta).for_each(|edge| affected.add_copies(edge));
+        graph
+            .derived_from(meta)
+            .for_each(|derived| affected.add(derived.sync));
+        // Something may have copied from a document with this id that was there before.
+        let keeps = |edge: &&Edge| edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
+        graph
+            .copied(meta)
+            .filter(keeps)
+            .for_each(|edge| affected.add_copies(edge));
+        affected.eventual |= graph.is_for_others(meta);
+        affected
+    }
+
+    /// By any change of a document.
+    pub(crate) fn by_replacement(graph: &Graph, meta: &DocumentMeta) -> Affected {
+        let mut affected = Affected::by_insert(graph, meta);
+        graph.copied(meta).for_each(|edge| affected.add_copies(edge));
+        affected
+    }
+
+    /// By the deletion of a document.
+    pub(crate) fn by_delete(graph: &Graph, meta: &DocumentMeta) -> Affected {
+        let mut affected = Affected::default();
+        graph
+            .derived_from(meta)
+            .for_each(|derived| affected.add(derived.sync));
+        affected.eventual |= graph.is_child_of_others(meta);
+        affected
+    }
+
+    /// By a change of these fields of a document.
+    fn by_change(graph: &Graph, meta: &DocumentMeta, names: &[&str]) -> Affected {
+        let mut affected = Affected::default();
+        if !graph.takes_part(meta) {
+            return affected;
+        }
+        let changes = |field: &str| names.iter().any(|name| meet(name, field));
+        let own = graph.copying(meta).filter(|edge| changes(&edge.path));
+        own.for_each(|edge| affected.add_copies(edge));
+        let elsewhere = graph
+            .copied(meta)
+            .filter(|edge| kept_in_sync(edge).any(|copy| changes(copy.source)));
+        elsewhere.for_each(|edge| affected.add_copies(edge));
+        let derived = graph
+            .derived_from(meta)
+            .filter(|derived| derived.reads(graph).iter().any(|name| changes(name)));
+        derived.for_each(|derived| affected.add(derived.sync));
+        if graph.others().is_some() {
+            let mut left = graph.outgoing(meta).filter(|edge| graph.is_left(edge));
+            affected.eventual |= left.any(|edge| changes(&edge.path))
+                || names.iter().any(|name| graph.is_read_by_others(meta, name, None));
+        }
+        affected
+    }
+
+    /// Whether a change of these fields changes what others copy.
+    fn changes_source(graph: &Graph, meta: &DocumentMeta, names: &[&str]) -> bool {
+        let mut copies = graph.copied(meta).flat_map(kept_in_sync);
+        copies.any(|copy| names.iter().any(|name| meet(name, copy.source)))
+            || names.iter().any(|name| graph.is_read_by_others(meta, name, None))
+    }
+}
+
+/// The changed fields of a document from which something is derived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ChangedFields {
+    All,
+    /// These fields.
+    Of(Vec<String>),
+}
+
+impl ChangedFields {
+    pub(crate) fn and(self, other: Option<&ChangedFields>) -> ChangedFields {
+        match (self, other) {
+            (fields, None) => fields,
+            (ChangedFields::Of(mut names), Some(ChangedFields::Of(others))) => {
+                names.extend(others.iter().cloned());
+                ChangedFields::Of(names)
+            }
+            _ => ChangedFields::All,
+        }
+    }
+
+    /// The names of the fields; for all fields, the entry that means all.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let (all, names) = match self {
+            ChangedFields::All => (Some(ALL), [].as_slice()),
+            ChangedFields::Of(names) => (None, names.as_slice()),
+        };
+        all.into_iter().chain(names.iter().map(String::as_str))
+    }
+
+    pub(crate) fn is_of(&self, field: &str) -> bool {
+        match self {
+            ChangedFields::All => true,
+            ChangedFields::Of(names) => names.iter().any(|name| meet(name, field)),
+        }
+    }
+
+    /// Whether one of them is copied by this reference.
+    pub(crate) fn is_copied(&self, edge: &Edge) -> bool {
+        kept_in_sync(edge).any(|copy| self.is_of(copy.source))
+    }
+
+    /// Whether this field is derived from one of them.
+    pub(crate) fn is_derived(&self, graph: &Graph, derived: &Derived) -> bool {
+        *self == ChangedFields::All || derived.reads(graph).iter().any(|name| self.is_of(name))
+    }
+}
+
+/// The names of the fields that an operator changes, with its operands: of a renamed field the new name, too.
+fn names<'u>(operator: &str, operands: &'u Document) -> impl Iterator<Item = (&'u str, &'u Bson)> {
+    let renames = operator == "$rename";
+    operands.iter().flat_map(move |(name, value)| {
+        let new = value.as_str().filter(|_| renames).map(|new| (new, value));
+        [Some((name.as_str(), value)), new].into_iter().flatten()
+    })
+}
+
+/// The fields that an update changes, without positions in arrays.
+pub(crate) fn changed(update: &Document) -> Vec<String> {
+    let operators = update
+        .iter()
+        .filter_map(|(operator, operands)| Some((operator, operands.as_document()?)));
+    let names = operators.flat_map(|(operator, operands)| names(operator, operands));
+    names.map(|(name, _)| plain_name(name)).collect()
+}
+
+/// A document before and after a write.
+#[derive(Clone, Debug)]
+pub(crate) struct Image {
+    /// `None` where it was not there, or was not read.
+    pub(crate) before: Option<RawDocumentBuf>,
+    /// `None` where it is gone.
+    pub(crate) after: Option<RawDocumentBuf>,
+    /// Whether it is new.
+    pub(crate) inserted: bool,
+    /// The fields that the writes may have changed, used where there is no before-image.
+    pub(crate) written: ChangedFields,
+}
+
+/// A changed document, and the fields that may be new to what is derived of it.
+pub(crate) type Changed = (RawDocumentBuf, ChangedFields);
+
+/// The documents of a write before it and after it.
+pub(crate) fn before_and_after(
+    images: &[Image],
+) -> impl Iterator<Item = (&RawDocumentBuf, Option<&RawDocumentBuf>)> + Clone {
+    let there = images.iter();
+    there.filter_map(|image| Some((image.before.as_ref()?, image.after.as_ref())))
+}
+
+/// Prepares the changes of a document.
+///
+/// # Errors
+/// [`Error::Query`] where an update in MongoDB's own words changes what the library writes itself.
+pub(crate) fn prepare(graph: &Graph, meta: &'static DocumentMeta, built: &mut Built) -> Result<()> {
+    refuse(graph, meta, &built.raw)?;
+    as_sets(graph.outgoing(meta), built);
+    built.guard_items(meta, graph.is_depended_on(meta));
+    Ok(())
+}
+
+/// Makes every push onto an array of a two-way reference an `$addToSet`: the array is a set, since a link is there or is
+/// not.
+fn as_sets<'g>(edges: impl Iterator<Item = &'g Edge>, built: &mut Built) {
+    for edge in edges.filter(|edge| edge.list && edge.is_two_way()) {
+        let Some(Bson::Document(pushes)) = built.update.get_mut("$push") else {
+            return;
+        };
+        let Some(values) = pushes.get(&edge.path).and_then(pushed) else {
+            continue;
+        };
+        pushes.remove(&edge.path);
+        if pushes.is_empty() {
+            built.update.remove("$push");
+        }
+        let entry = built.update.entry("$addToSet".to_owned());
+        if let Bson::Document(sets) = entry.or_insert_with(|| Document::new().into()) {
+            sets.insert(&edge.path, doc! { "$each": values.clone() });
+        }
+        for guard in &mut built.guards {
+            if let Guard::Room {
+                name, unless_there, ..
+            } = guard
+                && *name == edge.path
+            {
+                unless_there.get_or_insert_with(|| values.clone());
+            }
+        }
+    }
+}
+
+/// The values of a `$push` that only appends.
+fn pushed(value: &Bson) -> Option<Vec<Bson>> {
+    match value {
+        Bson::Document(push) if push.keys().any(|key| key.starts_with('$')) => {
+            let each = push.get_array("$each").ok()?;
+            (push.len() == 1).then(|| each.clone())
+        }
+        one => Some(vec![one.clone()]),
+    }
+}
+
+/// Refuses an update that changes a copy which follows its source, what is derived of children, or what a bucket says of its
+/// items.
+///
+/// # Errors
+/// [`Error::Query`].
+fn refuse(graph: &Graph, meta: &DocumentMeta, raw: &[Raw]) -> Result<()> {
+    let why = raw.iter().find_map(|raw| why_not(graph, meta, raw));
+    match why {
+        None => Ok(()),
+        Some(why) => Err(Error::Query {
+            collection: meta.collection,
+            message: why,
+        }),
+    }
+}
+
+/// Whether a name is that of a field, or leads into it. One that leads to it sets the reference too, with its copies.
+fn is_within(name: &str, field: &str) -> bool {
+    meet(name, field) && name.len() >= field.len()
+}
+
+fn why_not(graph: &Graph, meta: &DocumentMeta, raw: &Raw) -> Option<String> {
+    let name = plain_name(&raw.name);
+    // The changes of an item go through what counts and sums them.
+    let of_bucket = meta.bucket.filter(|_| !raw.of_item);
+    if of_bucket.is_some_and(|bucket| bucket.is_kept(meta, &name)) {
+        return Some(format!(
+            "`{}` is written by the library, and a raw update of it would leave the bucket with a number, a sum or a time that is \
+             not that of its items: change them by `push`, `edit` and `delete` of `odm.buckets`",
+            raw.name
+        ));
+    }
+    for edge in graph.outgoing(meta) {
+        let copy = kept_in_sync(edge).find(|copy| is_within(&name, &edge.copy_path(copy)));
+        if let Some(copy) = copy {
+            let source = edge.targets.first().map_or("", |target| target.collection);
+            return Some(format!(
+                "`{}` is written by the library, which copies it from `{source}.{}` through `{}`: change it there, and leave it \
+                 out of the raw update",
+                raw.name, copy.source, edge.path
+            ));
+        }
+    }
+    let derived = graph
+        .derived_in(meta)
+        .find(|derived| is_within(&name, derived.field.name))?;
+    Some(format!(
+        "`{}` is written by the library, which derives it from `{}`: leave it out of the raw update",
+        raw.name, derived.child.collection
+    ))
 }
 
 #[cfg(test)]

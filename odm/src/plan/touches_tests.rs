@@ -424,3 +424,42 @@ fn the_id_of_an_upsert_adds_only_references_that_are_in_it() {
     assert!(touches.references.is_empty(), "the id is no reference");
     assert!(!touches.moves_children);
 }
+
+#[test]
+fn a_push_onto_a_two_way_array_adds_to_a_set() {
+    let graph = all();
+    let room = |unless_there| Guard::Room {
+        name: "authors".to_owned(),
+        more: 2,
+        max: 20,
+        unless_there,
+        field: None,
+        numbered: false,
+    };
+    let mut update = built(doc! { "$push": { "authors": { "$each": [1, 2] } } });
+    update.guards.push(room(None));
+    as_sets(graph.outgoing(&BOOK), &mut update);
+    assert_eq!(
+        update.update,
+        doc! { "$addToSet": { "authors": { "$each": [1, 2] } } }
+    );
+    assert_eq!(
+        update.guards[0].condition(),
+        room(Some(vec![1.into(), 2.into()])).condition()
+    );
+    // Any other `$push` stays as it is, and so does one with more than that.
+    let mut update = built(doc! { "$push": { "authors": 3, "tags": "x" }, "$addToSet": { "other": 1 } });
+    as_sets(graph.outgoing(&BOOK), &mut update);
+    let set = doc! { "$addToSet": { "other": 1, "authors": { "$each": [3] } } };
+    assert_eq!(update.update.get("$addToSet"), set.get("$addToSet"));
+    assert_eq!(update.update.get("$push"), Some(&doc! { "tags": "x" }.into()));
+    let sorted = doc! { "$push": { "authors": { "$each": [1], "$sort": 1 } } };
+    let mut update = built(sorted.clone());
+    as_sets(graph.outgoing(&BOOK), &mut update);
+    assert_eq!(update.update, sorted);
+    // Of a reference that goes one way, nothing changes.
+    let push = doc! { "$push": { "parts": { "$each": [1, 1] } } };
+    let mut update = built(push.clone());
+    as_sets(graph.outgoing(&ORDER), &mut update);
+    assert_eq!(update.update, push);
+}

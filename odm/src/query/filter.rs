@@ -859,15 +859,15 @@ fn hidden(doc: Document, of_given: &dyn Fn(&str) -> bool) -> Document {
             value => drop(all.insert(name, value)),
         }
     }
-    match denied.is_empty() {
-        true => all,
-        // Not beside another `$nor` of this condition.
-        false if all.contains_key("$nor") => doc! { "$and": [all, { "$nor": denied }] },
-        false => {
-            all.insert("$nor", denied);
-            all
-        }
+    if denied.is_empty() {
+        return all;
     }
+    // Not beside another `$nor` of this condition.
+    if all.contains_key("$nor") {
+        return doc! { "$and": [all, { "$nor": denied }] };
+    }
+    all.insert("$nor", denied);
+    all
 }
 
 /// Whether a condition holds a schema, by which the entries of a map are counted: the server takes none on the items of an array.

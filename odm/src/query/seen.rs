@@ -175,13 +175,15 @@ impl Asked<'_> {
                 ignores_case,
             } => any(&|value| {
                 let Bson::String(value) = value else { return false };
-                let (value, text) = match ignores_case {
-                    true => (value.to_lowercase(), text.to_lowercase()),
-                    false => (value.clone(), (*text).to_owned()),
+                let (value, text) = if *ignores_case {
+                    (value.to_lowercase(), text.to_lowercase())
+                } else {
+                    (value.clone(), (*text).to_owned())
                 };
-                match at_start {
-                    true => value.starts_with(&text),
-                    false => value.contains(&text),
+                if *at_start {
+                    value.starts_with(&text)
+                } else {
+                    value.contains(&text)
                 }
             }),
             Asked::Operator(operator, asked) => match *operator {

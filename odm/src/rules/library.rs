@@ -9,11 +9,10 @@ use crate::graph::edge::Edge;
 use crate::graph::sync::is_atomic;
 use crate::model::document::DocumentMeta;
 use crate::own_fields::VERSION;
-use crate::plan::fields::changed;
-use crate::plan::touches::Touches;
-use crate::rules::effects::Effects;
+use crate::plan::touches::{Touches, changed};
 use crate::rules::link::count;
 use crate::rules::pending::{record, record_for};
+use crate::rules::rule::Effects;
 use crate::store::fields::put;
 use mongodb::bson::Document;
 

@@ -6,7 +6,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::names::{escaped, unescaped_name};
 use crate::own_fields::{ALL, DELETE, FIELDS, OPERATION, PENDING, Token, VERSION, name_of};
-use crate::plan::fields::ChangedFields;
+use crate::plan::touches::ChangedFields;
 use crate::store::batch::id;
 use crate::store::fields::{at, put};
 use crate::store::scope::{Scope, Statement};

@@ -217,7 +217,7 @@ impl Index {
         if !edge.reference.index || edge.reference.one || edge.path == "_id" {
             return None;
         }
-        let order = crate::plan::parents::order(subset).map(|(path, direction)| {
+        let order = crate::rules::children::parents::order(subset).map(|(path, direction)| {
             let kind = match direction {
                 1 => IndexKind::Ascending,
                 _ => IndexKind::Descending,

@@ -51,11 +51,11 @@ impl Scopes {
             condition.insert(tag, doc! { "$eq": name });
         }
         for (name, value) in self.of(meta) {
-            match condition.contains_key(name) {
+            if !condition.contains_key(name) {
+                condition.insert(name, doc! { "$eq": value });
+            } else if demands(&condition, name) != Some(value) {
                 // Of one scope within another the documents have both values.
-                true if demands(&condition, name) == Some(value) => {}
-                true => condition = within(condition, &doc! { name: { "$eq": value } }),
-                false => drop(condition.insert(name, doc! { "$eq": value })),
+                condition = within(condition, &doc! { name: { "$eq": value } });
             }
         }
         if let Some(name) = meta.soft_delete.filter(|_| !with_deleted) {

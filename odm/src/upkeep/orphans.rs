@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::model::key::Key;
 use crate::rules::children::orphans::PARENTS;
-use crate::rules::effects::DeferredWork;
+use crate::rules::rule::DeferredWork;
 use crate::store::scope::Scope;
 use crate::upkeep::stored::Known;
 use std::collections::HashSet;

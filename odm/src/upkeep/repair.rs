@@ -11,8 +11,8 @@ use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::own_fields::Token;
 use crate::rules::derived::DerivedValue;
-use crate::rules::effects::Effects;
 use crate::rules::library::Rewrite;
+use crate::rules::rule::Effects;
 use crate::store::batch::{Change, all, document_id, value};
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::scope::{Scope, Statement};
@@ -577,11 +577,12 @@ impl Repaired {
                 Belief::These(links) => links.contains(&(edge.at, holder, other)),
                 Belief::Side | Belief::SideAnyway => edge.is_authority(&holder, &other),
             };
-            match believed {
-                true => gains.push(fault),
-                false if is_open => stuck.push(fault),
-                false if edge.list || edge.reference.optional => losses.push(fault),
-                false => stuck.push(fault),
+            if believed {
+                gains.push(fault);
+            } else if !is_open && (edge.list || edge.reference.optional) {
+                losses.push(fault);
+            } else {
+                stuck.push(fault);
             }
         }
         let mut statements: Vec<Statement> = losses.iter().filter_map(loss).collect();

@@ -160,17 +160,19 @@ impl Odm {
         let mut empty: HashMap<&str, bool> = HashMap::new();
         for edge in rules::declarations(self.graph()) {
             let is_known = known.has(&edge);
-            let filled = match is_known {
-                true => !edge.fills || known.is_filled(&edge.id),
+            let filled = if !edge.fills {
+                true
+            } else if is_known {
+                known.is_filled(&edge.id)
+            } else {
                 // Where there are no documents yet, there is nothing to be filled.
-                false if edge.fills => match empty.get(edge.through()) {
+                match empty.get(edge.through()) {
                     Some(empty) => *empty,
                     None => {
                         let is_empty = self.is_empty(edge.through()).await?;
                         *empty.entry(edge.through()).or_insert(is_empty)
                     }
-                },
-                false => true,
+                }
             };
             all.push(Declared {
                 edge,

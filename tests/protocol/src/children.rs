@@ -257,11 +257,14 @@ impl Children {
                 },
             ) => {
                 let late = self.lacks(Safeguard::PendingWorkWithTheChange);
-                match update(&mut next, child, value, (!late).then_some(first)) {
-                    false => At::Done,
-                    true if late => At::Marks,
-                    true if matches!(work, Work::UpdateTwice { .. }) => At::Again,
-                    true => At::Drains,
+                if !update(&mut next, child, value, (!late).then_some(first)) {
+                    At::Done
+                } else if late {
+                    At::Marks
+                } else if matches!(work, Work::UpdateTwice { .. }) {
+                    At::Again
+                } else {
+                    At::Drains
                 }
             }
             (

@@ -355,10 +355,10 @@ impl Commits {
                 _ => self.keeps,
             };
             let all = self.holders_of(state, source, edge);
-            match is_changed {
-                true if all.count_ones() > self.most => open.leaves_work = true,
-                true => open.holders |= all,
-                false => {}
+            if is_changed && all.count_ones() > self.most {
+                open.leaves_work = true;
+            } else if is_changed {
+                open.holders |= all;
             }
         }
         let is_behind = |at: usize| state.holders[at].is_some_and(|holder| holder.version < new.version);
@@ -423,10 +423,12 @@ impl Commits {
                 for holder in bits(open.holders) {
                     self.write(next, holder, source, &new);
                 }
-                match open.leaves_work {
-                    true if late => At::Marks,
-                    true => At::Drains,
-                    false => At::Done,
+                if !open.leaves_work {
+                    At::Done
+                } else if late {
+                    At::Marks
+                } else {
+                    At::Drains
                 }
             }
         }
@@ -443,12 +445,13 @@ impl Commits {
             Some(((noted, position), version))
                 if noted == version || self.lacks(Safeguard::VersionInNote) =>
             {
-                match self.lacks(Safeguard::BeginningInNote) {
-                    true => Position {
+                if self.lacks(Safeguard::BeginningInNote) {
+                    Position {
                         from: None,
                         ..position
-                    },
-                    false => position,
+                    }
+                } else {
+                    position
                 }
             }
             // These have an older version: it goes on behind them, and comes to them in the end.
@@ -620,9 +623,10 @@ impl Commits {
                     return None;
                 }
                 next.sources[source as usize] = None;
-                match self.lacks(Safeguard::LookBehindDeletion) {
-                    true => At::Done,
-                    false => At::Looks,
+                if self.lacks(Safeguard::LookBehindDeletion) {
+                    At::Done
+                } else {
+                    At::Looks
                 }
             }
             (At::Looks, Work::Delete { source }) => match state.sources[source as usize] {

@@ -252,10 +252,12 @@ impl Copies {
             (At::Start, Work::Update { source, field, value }) => {
                 let late = self.lacks(Safeguard::PendingWorkWithTheChange);
                 let pending = (!late).then_some(first);
-                match self.update_source(&mut next, source, field, value, pending) {
-                    false => At::Done,
-                    true if late => At::Marks,
-                    true => At::Drains,
+                if !self.update_source(&mut next, source, field, value, pending) {
+                    At::Done
+                } else if late {
+                    At::Marks
+                } else {
+                    At::Drains
                 }
             }
             (At::Marks, Work::Update { source, .. }) => {
@@ -271,10 +273,13 @@ impl Copies {
                     field,
                     values,
                 },
-            ) => match self.update_source(&mut next, source, field, values[0], Some(first)) {
-                true => At::Again,
-                false => At::Done,
-            },
+            ) => {
+                if self.update_source(&mut next, source, field, values[0], Some(first)) {
+                    At::Again
+                } else {
+                    At::Done
+                }
+            }
             (
                 At::Again,
                 Work::UpdateTwice {
@@ -366,9 +371,10 @@ impl Copies {
                     return None;
                 };
                 self.write(&mut next, at, to, &from, Some(&seen));
-                match self.lacks(Safeguard::FieldsTogether) {
-                    true => At::Half(marked, at, from, true),
-                    false => At::Delivers(marked, at + 1),
+                if self.lacks(Safeguard::FieldsTogether) {
+                    At::Half(marked, at, from, true)
+                } else {
+                    At::Delivers(marked, at + 1)
                 }
             }
             (At::Half(marked, at, from, _), _) => {

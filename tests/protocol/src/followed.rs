@@ -99,12 +99,8 @@ impl Followed {
                 let document = if own { side } else { 1 - side };
                 // Where its own document is as it is to be, nothing is asked of the other one; one that is right already is
                 // written all the same.
-                let is_written = match own {
-                    true => true,
-                    false => {
-                        view[side].0 != link && (view[document].0 != link || !self.lacks(Safeguard::WriteAll))
-                    }
-                };
+                let is_written = own
+                    || view[side].0 != link && (view[document].0 != link || !self.lacks(Safeguard::WriteAll));
                 match state.locks[document] {
                     _ if !is_written => At::Within(view, written + 1),
                     // Another transaction has written it, or somebody since the view: it begins again.
@@ -140,10 +136,13 @@ impl Followed {
                 At::Takes(state.changes)
             }
             (At::Takes(to), _) => At::Reads(to, state.documents[OWNER].0),
-            (At::Reads(to, owner), _) => match state.documents[OTHER].0 == owner {
-                true => At::Stores(to),
-                false => At::Repairs(to, owner),
-            },
+            (At::Reads(to, owner), _) => {
+                if state.documents[OTHER].0 == owner {
+                    At::Stores(to)
+                } else {
+                    At::Repairs(to, owner)
+                }
+            }
             (At::Repairs(to, link), _) => {
                 next.write(OTHER, link, !self.lacks(Safeguard::RepairIsAChange))?;
                 At::Stores(to)

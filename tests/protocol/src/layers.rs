@@ -434,9 +434,10 @@ impl Layers {
     }
 
     fn noted(&self, pending: &Pending) -> u8 {
-        match self.lacks(Safeguard::NotedBefore) {
-            true => 0,
-            false => pending.kinds(),
+        if self.lacks(Safeguard::NotedBefore) {
+            0
+        } else {
+            pending.kinds()
         }
     }
 
@@ -525,9 +526,10 @@ impl Layers {
             }
             let value = |holder: Option<Holder>| holder.map_or(0, |holder| holder.c);
             let stored = open.sees.parents[parent as usize].map_or(0, |parent| parent.sum);
-            let sum = match is_pending {
-                true => open.sees.sum(parent),
-                false => (stored + value(is)).saturating_sub(value(was)),
+            let sum = if is_pending {
+                open.sees.sum(parent)
+            } else {
+                (stored + value(is)).saturating_sub(value(was))
             };
             is_absent |= !self.derive(open, parent, sum) && is.is_some();
         }
@@ -574,9 +576,12 @@ impl Layers {
 
     /// `Effects::end`: the layers, the nearest first.
     fn end(&self, open: &mut Transaction, process: usize, outside: &Documents) {
-        let layer = |open: &Transaction| match self.lacks(Safeguard::ReadInTransaction) {
-            true => *outside,
-            false => open.sees,
+        let layer = |open: &Transaction| {
+            if self.lacks(Safeguard::ReadInTransaction) {
+                *outside
+            } else {
+                open.sees
+            }
         };
         // Holders.
         let sees = layer(open);
@@ -707,24 +712,22 @@ impl Layers {
                 let is_last = matches!(work, Work::InsertLast { .. });
                 let mut new = Last { to, copied, copy: c };
                 if !self.lacks(Safeguard::Lock) {
-                    let (name, version, value) = match is_last {
-                        true => {
-                            let from = open.sees.followers[to as usize]?;
-                            (Name::Follower(to), from.version, from.c)
-                        }
-                        false => {
-                            let from = open.sees.parents[to as usize]?;
-                            (Name::Parent(to), from.version, from.sum)
-                        }
+                    let (name, version, value) = if is_last {
+                        let from = open.sees.followers[to as usize]?;
+                        (Name::Follower(to), from.version, from.c)
+                    } else {
+                        let from = open.sees.parents[to as usize]?;
+                        (Name::Parent(to), from.version, from.sum)
                     };
                     open.write(name);
                     if version != copied && !self.lacks(Safeguard::VersionInLock) {
                         (new.copied, new.copy) = (version, value);
                     }
                 }
-                let (name, place) = match is_last {
-                    true => (Name::Last, &mut open.sees.last),
-                    false => (Name::Report, &mut open.sees.report),
+                let (name, place) = if is_last {
+                    (Name::Last, &mut open.sees.last)
+                } else {
+                    (Name::Report, &mut open.sees.report)
                 };
                 *place = Some(new);
                 open.write(name);
@@ -940,9 +943,11 @@ impl Layers {
             }
             (At::Commits(open), _) => {
                 commit(&mut next.documents, &open);
-                match open.passed_on.iter().any(|changed| *changed != 0) {
-                    true if self.lacks(Safeguard::OneTransaction) => At::Further(open.passed_on),
-                    _ => At::Drains,
+                if open.passed_on.iter().any(|changed| *changed != 0) && self.lacks(Safeguard::OneTransaction)
+                {
+                    At::Further(open.passed_on)
+                } else {
+                    At::Drains
                 }
             }
             (At::Drains, _) => match Self::next_pending(&state.documents, Some(Self::token(process))) {

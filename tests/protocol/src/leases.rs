@@ -117,19 +117,18 @@ impl Leases {
             (At::Start, Work::Worker) if self.is_free(&state.source) => At::Takes(state.source),
             (At::Start, Work::Worker) => At::Done,
             (At::Takes(read), _) => {
-                match self.is_free(&state.source) || self.lacks(Safeguard::FreeWhenTaken) {
-                    true => {
-                        if !self.lacks(Safeguard::Lease) {
-                            next.source.lease = own;
-                        }
-                        let others = state.at.iter().enumerate().filter(|(other, _)| *other != process);
-                        next.twice |= others.map(|(_, at)| at).any(|at| match at {
-                            At::Delivers(of, _) | At::Clears(of) => of.pending == state.source.pending,
-                            _ => false,
-                        });
-                        At::Delivers(read, 0)
+                if self.is_free(&state.source) || self.lacks(Safeguard::FreeWhenTaken) {
+                    if !self.lacks(Safeguard::Lease) {
+                        next.source.lease = own;
                     }
-                    false => At::Done,
+                    let others = state.at.iter().enumerate().filter(|(other, _)| *other != process);
+                    next.twice |= others.map(|(_, at)| at).any(|at| match at {
+                        At::Delivers(of, _) | At::Clears(of) => of.pending == state.source.pending,
+                        _ => false,
+                    });
+                    At::Delivers(read, 0)
+                } else {
+                    At::Done
                 }
             }
             (At::Delivers(read, holder), _) => match next.copies.get_mut(holder as usize) {

@@ -11,7 +11,7 @@
 //! state. The properties of the end are checked in every state too, after a recovery that runs there alone: a transaction that
 //! was open is rolled back then.
 //!
-//! The steps in the code: `images::Before::read` (the children before the write), the write itself, `children::update_parents` and
+//! The steps in the code: `propagate::read_before` (the children before the write), the write itself, `children::update_parents` and
 //! `children::write_parents` (the parents), `Effects::propagate` (parents that are not there), the commit,
 //! `DeferredWork::drain`.
 
@@ -435,9 +435,10 @@ impl Parents {
     }
 
     fn run_again(&self, open: &Transaction) -> At {
-        match self.lacks(Safeguard::ReadWhenRunAgain) {
-            true => At::Again(open.before),
-            false => At::Start,
+        if self.lacks(Safeguard::ReadWhenRunAgain) {
+            At::Again(open.before)
+        } else {
+            At::Start
         }
     }
 
@@ -483,9 +484,10 @@ impl Parents {
             At::Start if matches!(work, Work::Delete { .. }) => At::Found(state.documents.children),
             At::Start => At::Writes(self.begin(state, state.documents.children)),
             At::Found(images) => {
-                let before = match self.lacks(Safeguard::ReadOfTheDeleted) {
-                    true => images,
-                    false => state.documents.children,
+                let before = if self.lacks(Safeguard::ReadOfTheDeleted) {
+                    images
+                } else {
+                    state.documents.children
                 };
                 At::Writes(self.begin(state, before))
             }
@@ -656,9 +658,10 @@ impl Parents {
         let Some(parent) = &mut next.documents.parents[refresh.parent as usize] else {
             return Some(self.drained(pending, refresh.parent));
         };
-        let before = match self.lacks(Safeguard::RevisionBeforeChildren) {
-            true => CHILDREN as u8,
-            false => 0,
+        let before = if self.lacks(Safeguard::RevisionBeforeChildren) {
+            CHILDREN as u8
+        } else {
+            0
         };
         if refresh.revision.is_none() && refresh.read == before {
             refresh.revision = Some(parent.revision);
@@ -734,14 +737,16 @@ impl Parents {
                 None => {
                     // Taken of the clock: greater than all that there were.
                     let greatest = &mut next.revisions[parent as usize];
-                    let revision = match self.lacks(Safeguard::NewRevisions) {
-                        true => 0,
-                        false => *greatest + 1,
+                    let revision = if self.lacks(Safeguard::NewRevisions) {
+                        0
+                    } else {
+                        *greatest + 1
                     };
                     *greatest = revision.max(*greatest);
-                    let pending = match self.lacks(Safeguard::PendingParent) {
-                        true => NONE,
-                        false => token,
+                    let pending = if self.lacks(Safeguard::PendingParent) {
+                        NONE
+                    } else {
+                        token
                     };
                     next.documents.parents[parent as usize] = Some(Parent {
                         revision,
@@ -766,9 +771,10 @@ impl Parents {
                     next.changes = [0, 0];
                     let children = bits(children).filter_map(|at| state.documents.children[at as usize]);
                     let parents = children.fold(left, |all, child| all | 1 << child.parent);
-                    match self.lacks(Safeguard::Reconciler) {
-                        true => At::Clears(Pending::Changes(0)),
-                        false => self.drain(Pending::Changes(parents)),
+                    if self.lacks(Safeguard::Reconciler) {
+                        At::Clears(Pending::Changes(0))
+                    } else {
+                        self.drain(Pending::Changes(parents))
                     }
                 }
             }

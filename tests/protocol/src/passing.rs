@@ -137,9 +137,10 @@ impl Passing {
         let by = self.name(state, process);
         let read = state.documents[at as usize];
         let marked = Marked { at, read, by };
-        match read.pending[ALL] != 0 && !self.lacks(Safeguard::PullOfTheWritten) {
-            true => At::Pulls(marked),
-            false => At::Delivers(marked, 0),
+        if read.pending[ALL] != 0 && !self.lacks(Safeguard::PullOfTheWritten) {
+            At::Pulls(marked)
+        } else {
+            At::Delivers(marked, 0)
         }
     }
 
@@ -206,9 +207,10 @@ impl Passing {
                 let (at, read) = (usize::from(marked.at), marked.read);
                 let there = state.documents[at];
                 let is_same = (read.b, read.c) == (from.a, from.b);
-                let is_matched = match is_same {
-                    true => there.copied == read.copied,
-                    false => there.copied < from.version,
+                let is_matched = if is_same {
+                    there.copied == read.copied
+                } else {
+                    there.copied < from.version
                 };
                 let is_matched = there.to == read.to && is_matched;
                 match (read.copied < from.version, is_same) {
@@ -222,9 +224,10 @@ impl Passing {
                         self.write(&mut next, process, marked.at, source, true, marked.by);
                     }
                 }
-                match read.copied < from.version && !is_matched && !self.lacks(Safeguard::SecondLook) {
-                    true => At::Again(marked),
-                    false => At::Delivers(marked, 0),
+                if read.copied < from.version && !is_matched && !self.lacks(Safeguard::SecondLook) {
+                    At::Again(marked)
+                } else {
+                    At::Delivers(marked, 0)
                 }
             }
             (At::Again(marked), _) => {
@@ -236,24 +239,24 @@ impl Passing {
                     (true, false) => At::Delivers(marked, 0),
                 }
             }
-            (At::Delivers(marked, to), _) => match usize::from(to) < DOCUMENTS {
-                true => {
+            (At::Delivers(marked, to), _) => {
+                if usize::from(to) < DOCUMENTS {
                     let all = marked.read.pending[ALL] != 0;
                     let source = (marked.at, &marked.read);
                     self.write(&mut next, process, to, source, all, marked.by);
                     At::Delivers(marked, to + 1)
+                } else {
+                    At::Clears(marked)
                 }
-                false => At::Clears(marked),
-            },
+            }
             (At::Clears(marked), _) => {
                 let there = &mut next.documents[marked.at as usize];
-                match (there.operation, there.pending) == (marked.read.operation, marked.read.pending) {
-                    true => {
-                        (there.operation, there.pending) = (0, [0; 2]);
-                        next.open[process].push((marked.by, 0));
-                        At::Drains
-                    }
-                    false => At::Parts(marked, 0),
+                if (there.operation, there.pending) == (marked.read.operation, marked.read.pending) {
+                    (there.operation, there.pending) = (0, [0; 2]);
+                    next.open[process].push((marked.by, 0));
+                    At::Drains
+                } else {
+                    At::Parts(marked, 0)
                 }
             }
             (At::Parts(marked, kind), _) => {

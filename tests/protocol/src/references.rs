@@ -127,11 +127,14 @@ impl References {
             (At::Done, _) => return None,
 
             (At::Start, Work::Write { .. }) => there.map_or(At::Done, At::Looks),
-            (At::Looks(before), Work::Write { to, .. }) => match state.is_there(to) {
-                true => At::Writes(before),
-                // The reference is refused.
-                false => At::Done,
-            },
+            (At::Looks(before), Work::Write { to, .. }) => {
+                if state.is_there(to) {
+                    At::Writes(before)
+                } else {
+                    // The reference is refused.
+                    At::Done
+                }
+            }
             (At::Writes(before), Work::Write { to, .. }) => match there {
                 Some(_) => {
                     *own = Some(Some(to));
@@ -140,9 +143,10 @@ impl References {
                 None => At::Done,
             },
             (At::LooksAgain(before), Work::Write { to, .. }) => {
-                match state.is_there(to) || self.lacks(Safeguard::SecondLookOfWrite) {
-                    true => At::Done,
-                    false => At::Restores(before),
+                if state.is_there(to) || self.lacks(Safeguard::SecondLookOfWrite) {
+                    At::Done
+                } else {
+                    At::Restores(before)
                 }
             }
             (At::Restores(before), Work::Write { to, .. }) => {
@@ -173,10 +177,13 @@ impl References {
                 *own = there.or(Some(None));
                 At::Done
             }
-            (At::Start, Work::Insert { to: Some(to), .. }) => match state.is_there(to) {
-                true => At::Writes(None),
-                false => At::Done,
-            },
+            (At::Start, Work::Insert { to: Some(to), .. }) => {
+                if state.is_there(to) {
+                    At::Writes(None)
+                } else {
+                    At::Done
+                }
+            }
             (At::Writes(_), Work::Insert { to, .. }) => match there {
                 Some(_) => At::Done,
                 None => {
@@ -184,15 +191,19 @@ impl References {
                     At::LooksAgain(None)
                 }
             },
-            (At::LooksAgain(_), Work::Insert { to, .. }) => match to.is_some_and(|to| state.is_there(to)) {
-                true => At::Done,
-                false => At::Removes,
-            },
+            (At::LooksAgain(_), Work::Insert { to, .. }) => {
+                if to.is_some_and(|to| state.is_there(to)) {
+                    At::Done
+                } else {
+                    At::Removes
+                }
+            }
             (At::Removes, _) => {
                 *own = None;
-                match self.rule == Rule::Nullify && !self.lacks(Safeguard::LookBehindRemoved) {
-                    true => At::LooksBehind(None),
-                    false => At::Done,
+                if self.rule == Rule::Nullify && !self.lacks(Safeguard::LookBehindRemoved) {
+                    At::LooksBehind(None)
+                } else {
+                    At::Done
                 }
             }
 
@@ -207,9 +218,10 @@ impl References {
             (At::Deletes, _) => match there {
                 Some(before) => {
                     *own = None;
-                    match self.lacks(Safeguard::SecondLookOfDeletion) {
-                        true => At::Done,
-                        false => At::LooksBehind(before),
+                    if self.lacks(Safeguard::SecondLookOfDeletion) {
+                        At::Done
+                    } else {
+                        At::LooksBehind(before)
                     }
                 }
                 // Another process was faster.

@@ -124,55 +124,52 @@ impl Transactions {
             }
             (At::Copies(from), Work::Insert { holder, to } | Work::Point { holder, to }) => {
                 let mut open = state.begin();
-                match state.write(process, &mut open, SOURCES + holder as usize) {
-                    true => {
-                        let new = Holder {
-                            to,
-                            version: from.version,
-                            copy: from.value,
-                        };
-                        open.sees.holders[holder as usize] = Some(new);
-                        if self.lacks(Safeguard::Lock) {
-                            At::Commits(open)
-                        } else {
-                            At::Locks(open)
-                        }
+                if state.write(process, &mut open, SOURCES + holder as usize) {
+                    let new = Holder {
+                        to,
+                        version: from.version,
+                        copy: from.value,
+                    };
+                    open.sees.holders[holder as usize] = Some(new);
+                    if self.lacks(Safeguard::Lock) {
+                        At::Commits(open)
+                    } else {
+                        At::Locks(open)
                     }
-                    false => At::Start,
+                } else {
+                    At::Start
                 }
             }
             (At::Locks(mut open), Work::Insert { holder, to } | Work::Point { holder, to }) => {
-                match state.write(process, &mut open, to as usize) {
-                    true => {
-                        let from = open.sees.sources[to as usize];
-                        if let Some(there) = &mut open.sees.holders[holder as usize]
-                            && there.version < from.version
-                            && !self.lacks(Safeguard::VersionInLock)
-                        {
-                            (there.version, there.copy) = (from.version, from.value);
-                        }
-                        At::Commits(open)
+                if state.write(process, &mut open, to as usize) {
+                    let from = open.sees.sources[to as usize];
+                    if let Some(there) = &mut open.sees.holders[holder as usize]
+                        && there.version < from.version
+                        && !self.lacks(Safeguard::VersionInLock)
+                    {
+                        (there.version, there.copy) = (from.version, from.value);
                     }
-                    false => At::Start,
+                    At::Commits(open)
+                } else {
+                    At::Start
                 }
             }
             (At::Start, Work::Update { source, value }) => {
                 let mut open = state.begin();
-                match state.write(process, &mut open, source as usize) {
-                    true => {
-                        let there = &mut open.sees.sources[source as usize];
-                        (there.version, there.value) = (there.version + 1, value);
-                        if self.lacks(Safeguard::OneTransaction) {
-                            commit(&mut next.documents, &open);
-                            open = next.begin();
-                        }
-                        if self.lacks(Safeguard::Delivery) {
-                            At::Commits(open)
-                        } else {
-                            At::Delivers(open, 0)
-                        }
+                if state.write(process, &mut open, source as usize) {
+                    let there = &mut open.sees.sources[source as usize];
+                    (there.version, there.value) = (there.version + 1, value);
+                    if self.lacks(Safeguard::OneTransaction) {
+                        commit(&mut next.documents, &open);
+                        open = next.begin();
                     }
-                    false => At::Start,
+                    if self.lacks(Safeguard::Delivery) {
+                        At::Commits(open)
+                    } else {
+                        At::Delivers(open, 0)
+                    }
+                } else {
+                    At::Start
                 }
             }
             (At::Delivers(mut open, holder), Work::Update { source, .. }) => {
@@ -181,8 +178,8 @@ impl Transactions {
                 match open.sees.holders.get(holder as usize) {
                     None => At::Commits(open),
                     Some(there) if !there.as_ref().is_some_and(is_behind) => At::Delivers(open, holder + 1),
-                    Some(_) => match state.write(process, &mut open, SOURCES + holder as usize) {
-                        true => {
+                    Some(_) => {
+                        if state.write(process, &mut open, SOURCES + holder as usize) {
                             let new = Holder {
                                 to: source,
                                 version: from.version,
@@ -190,9 +187,10 @@ impl Transactions {
                             };
                             open.sees.holders[holder as usize] = Some(new);
                             At::Delivers(open, holder + 1)
+                        } else {
+                            At::Start
                         }
-                        false => At::Start,
-                    },
+                    }
                 }
             }
             (At::Commits(open), _) => {

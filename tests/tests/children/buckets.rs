@@ -593,9 +593,10 @@ fn a_transaction_pushes_all_or_nothing() {
                 lines.delete(post, |l| l.n.eq(3)).await?;
                 lines.edit(post, |l| l.n.eq(4), |l| l.set(|l| l.n, 40)).await?;
                 assert_eq!(lines.count(post).await?, 11);
-                match fail {
-                    true => Err(Error::application("no")),
-                    false => Ok(()),
+                if fail {
+                    Err(Error::application("no"))
+                } else {
+                    Ok(())
                 }
             })
             .await

@@ -131,9 +131,10 @@ fn a_holder_inserted_during_a_deletion_is_in_sync_with_a_target_that_was_reinser
         for alone in [false, true] {
             let process = Process::new_in(alone, &t).await;
             let first = handle(process.db.clone());
-            let other = match alone {
-                true => t.standalone_of(&other).await,
-                false => other.clone(),
+            let other = if alone {
+                t.standalone_of(&other).await
+            } else {
+                other.clone()
             };
             first.server().await.unwrap();
             for kind in ["a message", "a job", "a lease"] {

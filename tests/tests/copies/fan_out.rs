@@ -122,9 +122,10 @@ fn every_holder_is_reached_whatever_the_size_of_the_batches() {
                 // no work is pending.
                 let count =
                     |names: &[&str]| sent.iter().filter(|sent| names.contains(&sent.as_str())).count() as u64;
-                let (before, looks, replies) = match transactions {
-                    true => (1, 2, replies.0),
-                    false => (1, 1, replies.1),
+                let (before, looks, replies) = if transactions {
+                    (1, 2, replies.0)
+                } else {
+                    (1, 1, replies.1)
                 };
                 let more = count(&["find", "getMore"]).checked_sub(looks + replies);
                 let is_full = u64::from(holders % size as u64 == 0);

@@ -864,9 +864,10 @@ fn a_bulk_deletes_by_the_same_rules() {
 async fn people(t: &TestDb, transactions: bool) -> Odm {
     let odm = Odm::new(t.db.clone(), models![Person, Task, Desk]).unwrap();
     odm.sync().await.unwrap();
-    let odm = match transactions {
-        true => odm,
-        false => t.standalone_of(&odm).await,
+    let odm = if transactions {
+        odm
+    } else {
+        t.standalone_of(&odm).await
     };
     odm.server().await.unwrap();
     for (name, documents) in [
@@ -910,10 +911,11 @@ fn a_deletion_removes_both_sides_of_two_way_references() {
             let done = tasks.delete(10).await.unwrap();
             assert_eq!((done.deleted, done.pulled), (1, 1));
             let sent = t.commands.take();
-            match transactions && odm.server().await.unwrap().has_transactions() {
-                true => assert_eq!(sent, ["find", "delete", "update", "commitTransaction"]),
+            if transactions && odm.server().await.unwrap().has_transactions() {
+                assert_eq!(sent, ["find", "delete", "update", "commitTransaction"])
+            } else {
                 // It is taken out of the other side, is deleted, and is looked for once more.
-                false => assert_eq!(sent, ["find", "find", "update", "delete", "find"]),
+                assert_eq!(sent, ["find", "find", "update", "delete", "find"])
             }
             assert_eq!(everybody.get(1).await.unwrap().unwrap().tasks, [Ref::new(11)]);
 

@@ -256,9 +256,10 @@ fn children_of_more_bytes_of_parents_than_a_query_holds() {
             assert_eq!(seen.await.unwrap(), expected);
             assert_eq!(t.commands.most_together(), 1, "one after the other in a session");
             // Before MongoDB 5.0 a limit for each parent is a query for each.
-            let of_each = match odm.server().await.unwrap().has_lookup_with_pipeline() {
-                true => 0,
-                false => PLACES,
+            let of_each = if odm.server().await.unwrap().has_lookup_with_pipeline() {
+                0
+            } else {
+                PLACES
             };
             assert_eq!(finds(&t.commands.take()), 1 + 2 + 2 + of_each);
         }

@@ -139,9 +139,10 @@ fn ids(parts: &[Part]) -> Vec<i32> {
 
 /// A `$lookup` of children or of nested joins gives the same, but on a server that has none with a pipeline.
 async fn same_by_lookup<X: PartialEq + Debug>(odm: &Odm, by_lookup: Result<X, Error>, expected: &X) {
-    match odm.server().await.unwrap().has_lookup_with_pipeline() {
-        true => assert_eq!(&by_lookup.unwrap(), expected),
-        false => assert!(matches!(by_lookup, Err(Error::Unsupported { .. }))),
+    if odm.server().await.unwrap().has_lookup_with_pipeline() {
+        assert_eq!(&by_lookup.unwrap(), expected)
+    } else {
+        assert!(matches!(by_lookup, Err(Error::Unsupported { .. })))
     }
 }
 
@@ -736,9 +737,10 @@ fn the_number_of_queries_does_not_depend_on_the_number_of_documents() {
                 .unwrap();
             let sent: Vec<String> = sent().into_iter().filter(|name| name != "hello").collect();
             // Else one query for each of the four parts.
-            let expected = match odm.server().await.unwrap().has_lookup_with_pipeline() {
-                true => vec!["find", "aggregate", "find"],
-                false => vec!["find"; 6],
+            let expected = if odm.server().await.unwrap().has_lookup_with_pipeline() {
+                vec!["find", "aggregate", "find"]
+            } else {
+                vec!["find"; 6]
             };
             assert_eq!(sent, expected, "the first few children, and a hop behind them");
         }

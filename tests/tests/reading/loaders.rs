@@ -493,9 +493,10 @@ fn strict<X: Clone>(
             id: found.id.clone(),
         })
         .collect();
-    match lost.is_empty() {
-        true => Ok(present(found)),
-        false => Err(lost),
+    if lost.is_empty() {
+        Ok(present(found))
+    } else {
+        Err(lost)
     }
 }
 
@@ -593,9 +594,10 @@ impl Data {
         let (maker_ids, part_ids) = (dice.some_of(MAKERS, 70), dice.some_of(PARTS, 70));
         let is_impossible = whole && (maker_ids.is_empty() || part_ids.is_empty());
         assert!(!is_impossible, "seed {seed} has nothing to refer to");
-        (dice.makers, dice.parts) = match whole {
-            true => (maker_ids.clone(), part_ids.clone()),
-            false => ((1..=MAKERS).collect(), (1..=PARTS).collect()),
+        (dice.makers, dice.parts) = if whole {
+            (maker_ids.clone(), part_ids.clone())
+        } else {
+            ((1..=MAKERS).collect(), (1..=PARTS).collect())
         };
         let d = &mut dice;
         let makers = maker_ids.iter().map(|id| Maker {
@@ -902,9 +904,10 @@ async fn embedded(odm: &Odm, naive: &Naive<'_>, products: &[Product]) {
             .flatten()
             .cloned()
             .collect();
-        let strict_also = match lost.is_empty() {
-            true => Ok(strict_also.into_iter().flatten().collect::<Vec<_>>()),
-            false => Err(lost),
+        let strict_also = if lost.is_empty() {
+            Ok(strict_also.into_iter().flatten().collect::<Vec<_>>())
+        } else {
+            Err(lost)
         };
         refused.push(both(strict(0, "products", "lines.part", &part), strict_also));
         chosen.push(Ok((

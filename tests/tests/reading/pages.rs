@@ -263,10 +263,7 @@ fn pages_keep_their_order_while_rows_are_inserted_on_both_sides_of_the_mark() {
             let mut expected: Vec<_> = rows.find_all().all().await.unwrap().iter().map(key).collect();
             let (mut found, mut token, mut late) = (Vec::new(), None, 0);
             loop {
-                let order = |r: RowFields| match descending {
-                    true => r.rank.desc(),
-                    false => r.rank.asc(),
-                };
+                let order = |r: RowFields| if descending { r.rank.desc() } else { r.rank.asc() };
                 let mut page = rows.find_all().sort(order).page(size);
                 if let Some(token) = token {
                     page = page.after(token);
@@ -286,9 +283,12 @@ fn pages_keep_their_order_while_rows_are_inserted_on_both_sides_of_the_mark() {
                 if late < 4 {
                     new.extend([Row::new(late, -1.0), Row::new(10_000 + late, 9.0)]);
                 }
-                let is_behind = |row: &&Row| match descending {
-                    true => key(row) < key(mark),
-                    false => key(row) > key(mark),
+                let is_behind = |row: &&Row| {
+                    if descending {
+                        key(row) < key(mark)
+                    } else {
+                        key(row) > key(mark)
+                    }
                 };
                 expected.extend(new.iter().filter(is_behind).map(key));
                 rows.insert_many(new).await.unwrap();
@@ -550,10 +550,7 @@ fn paging_by_a_value_that_cannot_be_compared_is_refused() {
             for descending in [false, true] {
                 let (mut found, mut token) = (0, None);
                 let error = loop {
-                    let order = |a: ArticleFields| match descending {
-                        true => a.extra.desc(),
-                        false => a.extra.asc(),
-                    };
+                    let order = |a: ArticleFields| if descending { a.extra.desc() } else { a.extra.asc() };
                     let articles = odm.collection::<Article>();
                     let mut page = articles.find_all().sort(order).page(1);
                     if let Some(token) = token.take() {

@@ -400,10 +400,7 @@ fn nothing_is_lost_where_the_new_side_is_the_one_that_is_believed() {
             all.current().get_i32("n").unwrap()
         };
         for alone in [false, true] {
-            let db = match alone {
-                true => t.standalone().await,
-                false => t.db.clone(),
-            };
+            let db = if alone { t.standalone().await } else { t.db.clone() };
             let odm = || Odm::new(db.clone(), models()).unwrap();
             assert_eq!(synced(&odm()).await, ["authors.books", "books.authors"]);
             // A process that has not learned of it by a `sync` looks, too.

@@ -332,9 +332,10 @@ async fn every_operation(tx: &Tx, steps: &mut Steps<'_>) -> odm::Result<()> {
         .delete_where::<Work>(|w| w.id.eq(22))
         .await?;
     assert_eq!((bulk.inserted, bulk.deleted), (2, 2));
-    let command = match tx.collection::<Writer>().odm().server().await?.has_bulk_write() {
-        true => "bulkWrite",
-        false => "insert",
+    let command = if tx.collection::<Writer>().odm().server().await?.has_bulk_write() {
+        "bulkWrite"
+    } else {
+        "insert"
     };
     steps.step("bulk", command);
     assert_eq!(works.find(|w| w.id.gte(20)).all().await?.len(), 2);

@@ -322,9 +322,10 @@ fn several_copies_that_are_declared_later_are_filled_under_their_validator() {
             let odm = Odm::new(t.db.clone(), models![later::Owner, later::Thing]).unwrap();
             let plan = odm.plan().await.unwrap();
             odm.apply(&plan.accept_violations()).await.unwrap();
-            match repair {
-                true => assert!(odm.repair_all().await.unwrap().repaired > 0),
-                false => assert!(odm.backfill().await.unwrap().documents > 0),
+            if repair {
+                assert!(odm.repair_all().await.unwrap().repaired > 0)
+            } else {
+                assert!(odm.backfill().await.unwrap().documents > 0)
             }
             assert_clean(&odm).await;
             let thing = odm.collection::<later::Thing>().get(4).await.unwrap().unwrap();

@@ -83,9 +83,10 @@ fn writes_of_links_meet() {
             firsts.iter().flat_map(with_each)
         });
         // All of them take minutes.
-        let step = match std::env::var("ODM_MEETINGS").is_ok_and(|meetings| meetings == "all") {
-            true => 1,
-            false => 13,
+        let step = if std::env::var("ODM_MEETINGS").is_ok_and(|meetings| meetings == "all") {
+            1
+        } else {
+            13
         };
         for (first, other) in pairs.step_by(step) {
             for at in 0.. {

@@ -640,9 +640,12 @@ fn a_bulk_write_keeps_both_sides_in_sync() {
             .await
             .unwrap();
         for by_runs in [false, true] {
-            let bulk = || match by_runs {
-                false => odm.bulk(),
-                true => odm.bulk().without_bulk_write_command(),
+            let bulk = || {
+                if by_runs {
+                    odm.bulk().without_bulk_write_command()
+                } else {
+                    odm.bulk()
+                }
             };
             let first = if by_runs { 20 } else { 10 };
             let done = bulk()
@@ -1401,9 +1404,12 @@ fn a_write_of_a_bulk_that_matches_nothing_links_nothing() {
         let stale = tasks.insert(task(10, 1)).await.unwrap();
         tasks.update(10).set(|t| t.description, "newer").await.unwrap();
         for by_runs in [false, true] {
-            let bulk = || match by_runs {
-                false => odm.bulk(),
-                true => odm.bulk().without_bulk_write_command(),
+            let bulk = || {
+                if by_runs {
+                    odm.bulk().without_bulk_write_command()
+                } else {
+                    odm.bulk()
+                }
             };
             for misses in [
                 bulk().update::<Book>(1, |b| b.push(|b| b.authors, Ref::new(4))),

@@ -426,9 +426,10 @@ fn date() -> impl Strategy<Value = DateTime> {
         ask.join().unwrap();
         taken.load(std::sync::atomic::Ordering::Relaxed)
     });
-    let (first, last) = match all {
-        true => (i64::MIN, i64::MAX),
-        false => (-62_135_596_800_000, 253_402_300_799_999), // the years 1 to 9999
+    let (first, last) = if all {
+        (i64::MIN, i64::MAX)
+    } else {
+        (-62_135_596_800_000, 253_402_300_799_999) // the years 1 to 9999
     };
     (first..=last).prop_map(DateTime::from_millis)
 }

@@ -514,13 +514,14 @@ fn strings_are_normalized_in_values_conditions_and_upserts() {
 }
 
 fn plausible(booking: &Booking) -> Result<(), String> {
-    match booking.guests.len() as i64 > booking.beds {
-        true => Err(format!(
+    if booking.guests.len() as i64 > booking.beds {
+        Err(format!(
             "has {} guests in {} beds",
             booking.guests.len(),
             booking.beds
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

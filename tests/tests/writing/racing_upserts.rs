@@ -209,13 +209,12 @@ fn a_transaction_that_lost_the_race_is_run_again() {
                             raw(other, id, new.id).await;
                         }
                     }
-                    match by_id {
-                        true => {
-                            let upsert = members.update(id).set_on_insert(|m| m.email, "another");
-                            let upsert = upsert.set_on_insert(|m| m.active, true);
-                            upsert.inc(|m| m.visits, 1).upsert().await
-                        }
-                        false => visit(&members, "false").await,
+                    if by_id {
+                        let upsert = members.update(id).set_on_insert(|m| m.email, "another");
+                        let upsert = upsert.set_on_insert(|m| m.active, true);
+                        upsert.inc(|m| m.visits, 1).upsert().await
+                    } else {
+                        visit(&members, "false").await
                     }
                 })
                 .await

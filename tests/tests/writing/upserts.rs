@@ -120,9 +120,10 @@ struct Contract {
 
 /// An upsert that gives its document: as it was, or as it is.
 async fn give<T: Document + DeserializeOwned>(upsert: odm::update::Update<T>, before: bool) -> Option<T> {
-    match before {
-        true => upsert.returning_before().await.unwrap(),
-        false => upsert.returning().await.unwrap(),
+    if before {
+        upsert.returning_before().await.unwrap()
+    } else {
+        upsert.returning().await.unwrap()
     }
 }
 

@@ -167,9 +167,10 @@ where
     pub async fn status(&mut self) -> Vec<State> {
         let mut states = Vec::new();
         for node in &mut self.nodes {
-            states.push(match node.runs() {
-                true => ask(node.port).await,
-                false => State::Down,
+            states.push(if node.runs() {
+                ask(node.port).await
+            } else {
+                State::Down
             });
         }
         states
@@ -342,9 +343,10 @@ fn free_ports(count: usize) -> Result<Vec<u16>> {
         .iter()
         .filter_map(|listener| Some(listener.local_addr().ok()?.port()))
         .collect();
-    match ports.len() == count {
-        true => Ok(ports),
-        false => bail!("no free port on 127.0.0.1"),
+    if ports.len() == count {
+        Ok(ports)
+    } else {
+        bail!("no free port on 127.0.0.1")
     }
 }
 

@@ -90,9 +90,10 @@ impl Line {
 
 /// Measures the rows that are asked for and prints them.
 pub async fn run(args: FiguresArgs) -> Result<u8> {
-    let mut rows = match args.only.is_empty() {
-        true => Row::USUAL.to_vec(),
-        false => args.only,
+    let mut rows = if args.only.is_empty() {
+        Row::USUAL.to_vec()
+    } else {
+        args.only
     };
     if args.tests && !rows.contains(&Row::Tests) {
         rows.push(Row::Tests);

@@ -222,9 +222,10 @@ pub fn rooms() -> Result<Vec<Line>> {
     let circles = ["odm", "odm-derive"].map(|package| {
         let all = rooms::circles(package)?;
         let sizes: Vec<String> = all.iter().map(|circle| circle.files.len().to_string()).collect();
-        Ok(match sizes.is_empty() {
-            true => format!("{package} none"),
-            false => format!("{package} {}", sizes.join(" + ")),
+        Ok(if sizes.is_empty() {
+            format!("{package} none")
+        } else {
+            format!("{package} {}", sizes.join(" + "))
         })
     });
     let circles: Result<Vec<String>> = circles.into_iter().collect();

@@ -50,10 +50,10 @@ fn targets() -> Result<Vec<Target>> {
             continue;
         };
         let name = name.to_owned();
-        match folder.is_file() {
-            true => found.push(Target { name, file: folder }),
-            false if is_file => found.push(Target { name, file: path }),
-            false => {}
+        if folder.is_file() {
+            found.push(Target { name, file: folder });
+        } else if is_file {
+            found.push(Target { name, file: path });
         }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));

@@ -206,8 +206,9 @@ pub fn plural(n: u64, one: &str) -> String {
 
 /// How many commands read this number of parents, each with a limited number of its children: before MongoDB 5.0 a query for each.
 pub async fn commands_of_limited(odm: &Odm, parents: usize) -> Result<usize> {
-    Ok(match odm.server().await?.has_lookup_with_pipeline() {
-        true => 2,
-        false => 1 + parents,
+    Ok(if odm.server().await?.has_lookup_with_pipeline() {
+        2
+    } else {
+        1 + parents
     })
 }

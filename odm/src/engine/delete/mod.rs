@@ -10,7 +10,7 @@ use super::{Execution, Outcome, Sent, What, Write};
 use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
 use crate::plan::condition;
-use crate::plan::write::refers_to_its_kind;
+use crate::plan::operation::refers_to_its_kind;
 use crate::store::scope;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};

@@ -3,10 +3,10 @@
 use crate::engine::delete::walk::{Level, Walk};
 use crate::engine::drain;
 use crate::model::key::Key;
-use crate::rules::effects::Effects;
 use crate::rules::library::Rewrite;
 use crate::rules::on_delete::{Rule, again};
 use crate::rules::pending::record_all;
+use crate::rules::rule::Effects;
 use crate::store::batch::document_id as id;
 use crate::store::each;
 use crate::{Result, own_fields};

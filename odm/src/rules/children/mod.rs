@@ -7,6 +7,7 @@
 
 pub(crate) mod newest;
 pub(crate) mod orphans;
+pub(crate) mod parents;
 pub(crate) mod rule;
 pub(crate) mod value;
 
@@ -20,10 +21,9 @@ use crate::model::names::meet;
 use crate::model::reference::OnDelete;
 use crate::model::shape::Shape;
 use crate::own_fields::{DELETE, REVISION};
-use crate::plan::image::Image;
-use crate::plan::parents;
-use crate::plan::parents::{Parents, integer, is_whole};
+use crate::plan::touches::Image;
 use crate::rules::children::newest::newest;
+use crate::rules::children::parents::{Parents, integer, is_whole};
 use crate::rules::pending::PendingWork;
 use crate::store::batch::all;
 use crate::store::each::{Written, but_for_the_deployment};

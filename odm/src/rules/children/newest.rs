@@ -8,7 +8,7 @@ use crate::model::copy::Subset;
 use crate::model::key::Key;
 use crate::model::names::read_too;
 use crate::plan::condition::matches;
-use crate::plan::parents::{element, order};
+use crate::rules::children::parents::{element, order};
 use crate::store::batch::all;
 use crate::store::scope::Scope;
 use crate::{Error, Result};

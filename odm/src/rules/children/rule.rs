@@ -8,20 +8,19 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::names::root;
 use crate::own_fields::{CHILDREN, REVISION, Token, name_of};
-use crate::plan::fields::ChangedFields;
-use crate::plan::image::{Changed, Image, before_and_after};
 use crate::plan::operation::Write;
-use crate::plan::parents::{parents_of, previous_parents};
+use crate::plan::touches::{Changed, ChangedFields, Image, before_and_after};
+use crate::rules::children::parents::{parents_of, previous_parents};
 use crate::rules::children::value::OfChildren;
 use crate::rules::children::{
     UpdatedParents, adopt, may_be_absent, missing, orphans, refresh, update_parents,
 };
 use crate::rules::derived::{DerivedValue, Rewritten};
-use crate::rules::effects::{DeferredWork, Draining, Effects};
-use crate::rules::filling::{NewDocuments, Replacing, Updating};
 use crate::rules::others::note_parents;
 use crate::rules::pending::{first_version, has_entry, is_gone, record_all};
-use crate::rules::rule::{Meta, Rule, Step};
+use crate::rules::rule::{
+    DeferredWork, Draining, Effects, Meta, NewDocuments, Replacing, Rule, Step, Updating,
+};
 use crate::store::batch::id;
 use crate::store::each::Written;
 use crate::store::fields::put;

@@ -6,11 +6,10 @@ use crate::graph::edge::{CopyField, Edge, Segment};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::own_fields::{COPIED, VERSION, name_of};
-use crate::plan::fields::ChangedFields;
-use crate::plan::touches::{Holds, Operand, Touches};
+use crate::plan::touches::{ChangedFields, Holds, Operand, Touches};
 use crate::rules::copy::deliver::{Source, sources_within, structs};
-use crate::rules::filling::{Inserts, NewDocuments, Replacing, Updating};
 use crate::rules::pending::first_version;
+use crate::rules::rule::{Inserts, NewDocuments, Replacing, Updating};
 use crate::store::batch::{by_ids, id};
 use crate::store::fields::{at, number, put};
 use crate::store::scope::Scope;
@@ -249,11 +248,11 @@ fn put_beside(
     let version = format!("{prefix}{COPIED}.{}", edge.name());
     let empty = |copy: &CopyField, update: &mut Document| {
         let name = format!("{prefix}{}", copy.name);
-        match copy.required {
-            true => put(update, set, &name, Bson::Null),
-            // A new document has none, and one that was there keeps its own.
-            false if operator == "$setOnInsert" => {}
-            false => put(update, "$unset", &name, "".into()),
+        if copy.required {
+            put(update, set, &name, Bson::Null);
+        } else if operator != "$setOnInsert" {
+            // Of an upsert a new document has none, and one that was there keeps its own.
+            put(update, "$unset", &name, "".into());
         }
     };
     match sources.get(edge, value).filter(|_| operator != "$unset") {
@@ -264,10 +263,10 @@ fn put_beside(
                     None => empty(copy, update),
                 }
             }
-            match sources.1.contains(&edge.at) {
-                false => put(update, set, &version, source.version.into()),
-                true if operator == "$setOnInsert" => {}
-                true => put(update, "$unset", &version, "".into()),
+            if !sources.1.contains(&edge.at) {
+                put(update, set, &version, source.version.into());
+            } else if operator != "$setOnInsert" {
+                put(update, "$unset", &version, "".into());
             }
         }
         None => {

@@ -9,19 +9,16 @@ use crate::model::key::{self, Key};
 use crate::model::names::root;
 use crate::model::reference::OnDelete;
 use crate::own_fields::{COPIED, OPERATION, OWN, REVISION, VERSION};
-use crate::plan::fields::ChangedFields;
-use crate::plan::image::{Changed, Image};
 use crate::plan::operation::Write;
+use crate::plan::touches::{Changed, ChangedFields, Image};
 use crate::rules::copy::deliver::{
     To, deliver, held, is_read_on, passed_on, pull, raise_counted, sources_within,
 };
 use crate::rules::copy::fill;
 use crate::rules::copy::value::Copies;
 use crate::rules::derived::DerivedValue;
-use crate::rules::effects::{Draining, Effects};
-use crate::rules::filling::{NewDocuments, Replacing, Updating};
 use crate::rules::pending::PendingWork;
-use crate::rules::rule::{Meta, Rule, Step};
+use crate::rules::rule::{Draining, Effects, Meta, NewDocuments, Replacing, Rule, Step, Updating};
 use crate::store::batch::{self, by_ids, id};
 use crate::store::each::Written;
 use crate::store::fields::{at, is_number};

@@ -142,10 +142,10 @@ impl OnDriver {
                     let transient = error
                         .downcast_ref::<Error>()
                         .is_some_and(|error| error.contains_label(TRANSIENT_TRANSACTION_ERROR));
-                    match transient {
-                        true => continue,
-                        false => return Err(error),
+                    if transient {
+                        continue;
                     }
+                    return Err(error);
                 }
             }
             loop {

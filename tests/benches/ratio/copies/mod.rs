@@ -182,9 +182,10 @@ impl Copies {
             let started = Instant::now();
             let done = devices.update(device).set(|d| d.name, name).await?;
             let took = started.elapsed();
-            match done.copies_updated == holders as u64 {
-                true => Ok(took),
-                false => Err(format!("{} of {holders} copies were changed", done.copies_updated).into()),
+            if done.copies_updated == holders as u64 {
+                Ok(took)
+            } else {
+                Err(format!("{} of {holders} copies were changed", done.copies_updated).into())
             }
         };
         // By a process that has not stored the events itself, whose allocator would have kept the room for them.
@@ -196,9 +197,10 @@ impl Copies {
             let started = Instant::now();
             let changed = self.driver.rename(device, &name).await?;
             let took = started.elapsed();
-            match changed == holders as u64 {
-                true => Ok(took),
-                false => Err(format!("{changed} of {holders} events were changed").into()),
+            if changed == holders as u64 {
+                Ok(took)
+            } else {
+                Err(format!("{changed} of {holders} events were changed").into())
             }
         };
         let (rounds, target) = match holders {

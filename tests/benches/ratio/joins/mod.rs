@@ -251,9 +251,10 @@ impl Joins {
 
     /// By one query, or by one for each host.
     async fn messages_of(&self, group: &str) -> Result<Vec<(Host, Vec<LogMsg>)>> {
-        match group == CHILDREN_EACH {
-            true => self.messages_by_queries().await,
-            false => self.messages().await,
+        if group == CHILDREN_EACH {
+            self.messages_by_queries().await
+        } else {
+            self.messages().await
         }
     }
 

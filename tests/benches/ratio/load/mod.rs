@@ -241,9 +241,10 @@ impl Load {
             let started = Instant::now();
             let done = channels.delete(channel).await?;
             let took = started.elapsed();
-            match done.cascaded > children {
-                true => Ok(took),
-                false => Err(format!("the cascade has deleted {done:?}").into()),
+            if done.cascaded > children {
+                Ok(took)
+            } else {
+                Err(format!("the cascade has deleted {done:?}").into())
             }
         };
         let theirs = async || {
@@ -260,9 +261,10 @@ impl Load {
                 .delete_one(doc! { "_id": channel })
                 .await?;
             let took = started.elapsed();
-            match deleted.deleted_count == children {
-                true => Ok(took),
-                false => Err(format!("{} of {children} were deleted", deleted.deleted_count).into()),
+            if deleted.deleted_count == children {
+                Ok(took)
+            } else {
+                Err(format!("{} of {children} were deleted", deleted.deleted_count).into())
             }
         };
         let pairs = alternate(Rounds::new(pairs), ours, theirs).await?;

@@ -63,9 +63,10 @@ impl Chapter {
             let statements = in_short(commands);
             let trips: String = printed[2].chars().take_while(char::is_ascii_digit).collect();
             let trips: usize = trips.parse().unwrap_or_default();
-            let right = match printed[2].contains("together") {
-                true => trips < commands.len() && trips > 0,
-                false => trips == commands.len(),
+            let right = if printed[2].contains("together") {
+                trips < commands.len() && trips > 0
+            } else {
+                trips == commands.len()
             };
             assert!(
                 printed[..2] == [*operation, statements.as_str()] && right,

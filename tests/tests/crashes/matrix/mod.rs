@@ -333,9 +333,10 @@ impl Place {
         if *before == after {
             return Err("it does nothing".to_owned());
         }
-        match pending.is_empty() && audit.is_clean() {
-            true => Ok(after),
-            false => Err(format!("{audit}; pending: {pending:?}; now: {after:?}")),
+        if pending.is_empty() && audit.is_clean() {
+            Ok(after)
+        } else {
+            Err(format!("{audit}; pending: {pending:?}; now: {after:?}"))
         }
     }
 
@@ -466,9 +467,10 @@ impl Place {
         changed.map_err(|error| error.to_string())?;
         let (_, pending) = self.state().await;
         let audit = odm.audit().await.map_err(|error| error.to_string())?;
-        match pending.is_empty() && audit.is_clean() {
-            true => Ok(()),
-            false => Err(format!("{audit}; pending: {pending:?}")),
+        if pending.is_empty() && audit.is_clean() {
+            Ok(())
+        } else {
+            Err(format!("{audit}; pending: {pending:?}"))
         }
     }
 }

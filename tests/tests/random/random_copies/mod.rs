@@ -135,9 +135,10 @@ struct Process {
 impl Task {
     async fn process(&self) -> Process {
         let server = server().await;
-        let proxy = match self.alone {
-            true => Proxy::standalone(&server, 0).await,
-            false => Proxy::start(&server, 0).await,
+        let proxy = if self.alone {
+            Proxy::standalone(&server, 0).await
+        } else {
+            Proxy::start(&server, 0).await
         };
         let odm = handle(through(&proxy, self.direct.name()).await);
         odm.server().await.unwrap();
@@ -230,9 +231,10 @@ impl Task {
                 "{name} of {key:?} is neither undone nor done:\n{was:?}\n{after:?}\n{now:?}"
             );
             if was != after.as_ref() {
-                match now == after {
-                    true => done.push(key),
-                    false => undone.push(key),
+                if now == after {
+                    done.push(key)
+                } else {
+                    undone.push(key)
                 }
             }
             self.note(key, now);
@@ -276,9 +278,10 @@ fn run(alone: bool) {
         let operations = of_environment("ODM_RANDOM_OPERATIONS").unwrap_or(240) as usize;
         let seed =
             of_environment("ODM_RANDOM_SEED").unwrap_or_else(|| Random(std::process::id().into()).next());
-        let odm = match alone {
-            true => handle(t.standalone().await),
-            false => handle(t.db.clone()),
+        let odm = if alone {
+            handle(t.standalone().await)
+        } else {
+            handle(t.db.clone())
         };
         if !alone && lacks_transactions(&odm).await {
             return;

@@ -931,12 +931,11 @@ impl Task {
                 let mut ids = linked(&after);
                 let other_side = n % 2 == 0;
                 let push = ids.len() < 4 && !ids.contains(&to);
-                let circus = match push {
-                    true => {
-                        ids.push(to);
-                        to
-                    }
-                    false => ids.remove(self.random.below(ids.len() as i32) as usize),
+                let circus = if push {
+                    ids.push(to);
+                    to
+                } else {
+                    ids.remove(self.random.below(ids.len() as i32) as usize)
                 };
                 after.insert("circuses", ids);
                 one("link or unlink", ("acrobats", id), Some(after), async move {

@@ -21,9 +21,10 @@ pub fn disguise(stored: Raw, random: &mut Random) -> Raw {
         if !is_default {
             continue;
         }
-        match random.one_in(2) {
-            true => person.remove(name),
-            false => person.insert(name, default(name).unwrap_or(Bson::Null)),
+        if random.one_in(2) {
+            person.remove(name)
+        } else {
+            person.insert(name, default(name).unwrap_or(Bson::Null))
         };
     }
     for set in ["owned", "labels"] {

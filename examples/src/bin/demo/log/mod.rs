@@ -221,10 +221,11 @@ async fn of_one(show: &mut Show, odm: &Odm, expected: &BTreeMap<&str, Vec<&Line>
         )
         .await?;
     show.got(describe_plan(&explain));
-    show.got(match explain.sorts_in_memory() {
-        false => "the index has them in this order",
-        // MongoDB reads them in the order of the index; another server may plan it in another way.
-        true => "this server sorts what the index has found",
+    // MongoDB reads them in the order of the index; another server may plan it in another way.
+    show.got(if explain.sorts_in_memory() {
+        "this server sorts what the index has found"
+    } else {
+        "the index has them in this order"
     });
     show.check("by the index", explain.is_collection_scan(), false)
 }

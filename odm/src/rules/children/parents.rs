@@ -9,7 +9,7 @@ use crate::model::document::{DocumentMeta, IndexKind};
 use crate::model::key::Key;
 use crate::model::shape::Shape;
 use crate::own_fields::OPERATION;
-use crate::plan::image::Image;
+use crate::plan::touches::Image;
 use crate::query::page::is_compared_alike;
 use crate::store::fields::{at, put};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};

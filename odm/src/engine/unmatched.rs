@@ -1,21 +1,18 @@
-//! One write, sent until it is made or what prevents it is known. A write that finds no document does not say why: the document is
-//! gone, it has another version, a guard of the changes holds it back, or another writer has changed it in between. Its fields are
+//! What follows a write that found no document, or that the server refused. A write that finds no document does not say why: the document
+//! is gone, it has another version, a guard of the changes holds it back, or another writer has changed it in between. Its fields are
 //! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
 use super::execution::Execution;
-use super::with_rules::{Failure, once};
-use super::{One, Outcome, Reply, Update, UpdateMany, What, Write, prepare};
+use super::{One, Outcome, Reply, Update, UpdateMany, What, Write};
 use crate::engine::send::count;
 use crate::model::document::DocumentMeta;
 use crate::model::names::read_too;
-use crate::plan::operation::Pending;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, Known, growth};
 use crate::query::find::Query;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::scope;
 use crate::{Error, Filter, Result, bounds};
-use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU64;
@@ -24,75 +21,10 @@ use std::sync::atomic::AtomicU64;
 pub(super) const ATTEMPTS: usize = 5;
 
 /// What follows an attempt: the end of the operation, or another attempt, of another write where there is one.
-type Next = ControlFlow<Outcome, Option<What>>;
+pub(super) type Next = ControlFlow<Outcome, Option<What>>;
 
-/// Completes one write, and executes it.
-pub(super) async fn complete(execution: Execution<'_>, mut write: Write) -> Result<Outcome> {
-    if let What::Update(update) = &write.what {
-        if let (true, Some(one)) = (update.is_empty(), &update.one) {
-            return unchanged(execution, &write, one, &update.reply).boxed().await;
-        }
-        execution.trace.values("filter", &update.filter);
-        execution.trace.values("update", &update.built.update);
-    }
-    let mut pending = None;
-    prepare::complete_one(execution, &mut write, &mut pending).await?;
-    let mut outcome = run(execution, &mut write, pending, false).await?;
-    if let What::Insert(document) = write.what {
-        outcome.changed = prepare::concerns(execution, write.meta);
-        outcome.stored.push(document);
-    }
-    Ok(outcome)
-}
-
-/// Sends a write until it is made, or what prevents it is known.
-pub(super) async fn run(
-    mut execution: Execution<'_>,
-    write: &mut Write,
-    mut pending: Pending,
-    in_parts: bool,
-) -> Result<Outcome> {
-    let mut attempt = 0;
-    loop {
-        let made = match once(execution, std::slice::from_mut(write), pending, in_parts).await {
-            Ok(outcome) if outcome.contended => {
-                execution.eventual = true;
-                prepare::record_all(write, &mut pending)?;
-                continue;
-            }
-            Ok(outcome) if !outcome.unmatched => return Ok(outcome),
-            Ok(outcome) => Ok(outcome),
-            Err(Failure {
-                error,
-                after_write: true,
-            }) => return Err(error),
-            Err(failure) => Err(failure.error),
-        };
-        match after(execution, write, made, attempt).boxed().await? {
-            Next::Break(outcome) => return Ok(outcome),
-            Next::Continue(None) => {}
-            Next::Continue(Some(what)) => {
-                write.what = what;
-                write.plan(execution.odm.graph());
-            }
-        }
-        attempt += 1;
-        let one = match &mut write.what {
-            What::Update(update) => {
-                update.find(write.meta);
-                update.one.as_ref()
-            }
-            What::Replace(replace) => Some(&replace.one),
-            _ => None,
-        };
-        if let Some(one) = one.filter(|_| attempt == ATTEMPTS) {
-            return Err(contended(write.meta, one));
-        }
-    }
-}
-
-/// After an attempt that found no document, or that the server refused.
-async fn after(
+/// What follows an attempt that found no document, or that the server refused.
+pub(super) async fn after(
     execution: Execution<'_>,
     write: &mut Write,
     made: Result<Outcome>,
@@ -128,7 +60,7 @@ async fn after(
 }
 
 /// After the last attempt: what held it back came and went all the time.
-fn contended(meta: &DocumentMeta, one: &One) -> Error {
+pub(super) fn contended(meta: &DocumentMeta, one: &One) -> Error {
     Error::Contention {
         collection: meta.collection,
         message: format!(
@@ -141,7 +73,12 @@ fn contended(meta: &DocumentMeta, one: &One) -> Error {
 
 /// An update without any change sends a read only: whether the document is there, and where counts are wanted, whether it has the
 /// version that was seen.
-async fn unchanged(execution: Execution<'_>, write: &Write, one: &One, reply: &Reply) -> Result<Outcome> {
+pub(super) async fn unchanged(
+    execution: Execution<'_>,
+    write: &Write,
+    one: &One,
+    reply: &Reply,
+) -> Result<Outcome> {
     let core = execution.collection(write.meta, execution.session.cloned());
     execution.trace.more(1);
     if let Reply::Document(_) = reply {
