@@ -143,13 +143,12 @@ impl Guard {
                 field,
                 numbered,
             } => {
-                let room = match numbered {
+                let room = if *numbered {
+                    at_most(name, "maxItems", max.saturating_sub(*more))
+                } else {
                     // Room for `more` means that position `max - more` is free: an index lookup within the document.
-                    false => {
-                        let position = max.saturating_sub(*more).to_string();
-                        doc! { [name, ".", &position].concat(): { "$exists": false } }
-                    }
-                    true => at_most(name, "maxItems", max.saturating_sub(*more)),
+                    let position = max.saturating_sub(*more).to_string();
+                    doc! { [name, ".", &position].concat(): { "$exists": false } }
                 };
                 match unless_there {
                     Some(values) => doc! { "$or": [room, has_all(*field, name, values.clone())] },
