@@ -195,7 +195,8 @@ mod tests;
 ///
 /// On a field the kind is one of `desc`, `text`, `text(weight = N)` (from 1 to 99999), `geo`, `hashed` and `wildcard`
 /// (every field below this one); ascending where nothing is said. In `fields(…)` it is `name`, `-name`, `text(name)`, `text(name, weight = N)`, `geo(name)`,
-/// `hashed(name)` or `wildcard(name)`; a field of an embedded struct is reached by a dot. `index(wildcard)` is on all fields of the
+/// `hashed(name)` or `wildcard(name)`; a field of an embedded struct is reached by a dot, and
+/// the tag of an enum of documents by its name. `index(wildcard)` is on all fields of the
 /// document, with `include(name, address)` on these alone, with `exclude(notes)` on all but these.
 ///
 /// | option | meaning |

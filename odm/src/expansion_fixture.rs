@@ -55,6 +55,7 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     cut: false,
     access: odm::Access::Open,
     json_text: false,
+    beside: false,
 };
 
 impl<R, P> Clone for AddressFields<R, P> {
@@ -92,6 +93,7 @@ impl odm::Fielded for Address {
             cut: false,
             access: odm::Access::Open,
             json_text: false,
+            beside: false,
         },
         odm::FieldMeta {
             rust: "city",
@@ -122,6 +124,7 @@ impl odm::Fielded for Address {
             cut: false,
             access: odm::Access::Open,
             json_text: false,
+            beside: false,
         },
     ];
 }
@@ -220,6 +223,7 @@ const _: () = {
             cut: false,
             access: odm::Access::Open,
             json_text: false,
+            beside: false,
         }
     }
 

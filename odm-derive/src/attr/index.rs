@@ -300,6 +300,15 @@ impl Parse for Key {
     }
 }
 
+/// A name, which may be a keyword: `type` is the field `r#type`.
+fn name(input: ParseStream) -> syn::Result<Ident> {
+    if input.peek(Token![type]) {
+        let keyword = input.parse::<Token![type]>()?;
+        return Ok(Ident::new_raw("type", keyword.span));
+    }
+    input.parse()
+}
+
 fn dotted(input: ParseStream) -> syn::Result<Vec<Ident>> {
     if input.peek(LitStr) {
         let text: LitStr = input.parse()?;
@@ -311,10 +320,10 @@ fn dotted(input: ParseStream) -> syn::Result<Vec<Ident>> {
             ),
         ));
     }
-    let mut path = vec![input.parse::<Ident>()?];
+    let mut path = vec![name(input)?];
     while input.peek(Token![.]) {
         input.parse::<Token![.]>()?;
-        path.push(input.parse()?);
+        path.push(name(input)?);
     }
     Ok(path)
 }

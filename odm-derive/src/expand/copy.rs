@@ -4,6 +4,7 @@ use super::{Target, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
 use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Operation, Source, Subset, Sync};
+use crate::attr::field::Access;
 use crate::attr::index::Key;
 use crate::attr::reference::{OnDelete, Reference};
 use crate::ty;
@@ -252,6 +253,11 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
             };
         }
     };
+    let shown = field
+        .field
+        .access
+        .as_ref()
+        .is_none_or(|access| access.value == Access::ReadOnly);
     // Never called: that it compiles is what is asked.
     let typed = |statements: TokenStream| quote!(const _: fn() = || { #statements };);
     let by = |of: &TokenStream, by: Option<&Ident>| match by {
@@ -296,7 +302,7 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
             let worth = constant(
                 copy.field.span(),
                 quote_spanned! {copy.field.span()=>
-                    #odm::check::copyable::<#document>(#name, #owner, #rust, #text, #within)
+                    #odm::check::copyable::<#document>(#name, #owner, #rust, #text, #within, #shown)
                 },
             );
             quote!(#typed #worth)
@@ -328,9 +334,13 @@ fn check(target: &Target, field: &Field, copy: &Copy) -> TokenStream {
             };
             let name = source.unraw().to_string();
             let within = super::reference::holds_volatile(target, field);
+            // A sum and an average tell no value of a child.
+            let shown = shown && !matches!(computed.operation, Operation::Sum | Operation::Avg);
             let worth = constant(
                 source.span(),
-                quote_spanned!(source.span()=> #odm::check::derivable::<#of>(#name, #owner, #rust, #text, #within)),
+                quote_spanned! {source.span()=>
+                    #odm::check::derivable::<#of>(#name, #owner, #rust, #text, #within, #shown)
+                },
             );
             let paths = paths(target, &of, source.span());
             let source = quote_spanned!(source.span()=> #paths.#source);

@@ -5,11 +5,16 @@ use crate::attr::document::Expire;
 use crate::attr::index::{Collation, Index, Key, Kind};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
 
 /// One index. Its fields are reached through the typed paths, so that a wrong one does not compile.
 pub fn meta(target: &Target, index: &Index) -> TokenStream {
     let odm = &target.odm;
     let keys = index.keys.iter().map(|key| {
+        // No path leads to it: the variants are asked for by `is_login()`.
+        if let Some(tag) = tag(target, key) {
+            return key_named(odm, quote!(#tag), key);
+        }
         let path = path(target, &key.path);
         // An attribute on a field has the assertion on the field's type.
         if index.expire_after.is_some() && !index.on_field {
@@ -21,7 +26,7 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
     });
     let some = quote!(::core::option::Option::Some);
     // The parameters of a request are checked by it.
-    let named = |key: &&Key| key.kind != Kind::Wildcard;
+    let named = |key: &&Key| key.kind != Kind::Wildcard && tag(target, key).is_none();
     let first = index.keys.first().filter(named).map(|key| {
         let (krate, this) = (&target.krate, &target.this);
         let path = path_from(quote!(p), &key.path);
@@ -73,6 +78,12 @@ pub fn meta(target: &Target, index: &Index) -> TokenStream {
             ..#odm::IndexMeta::on(&[#(#keys),*])
         }
     }
+}
+
+/// The field with the name of the variant, if the key names it.
+fn tag<'a>(target: &'a Target, key: &Key) -> Option<&'a str> {
+    let [name] = key.path.as_slice() else { return None };
+    target.tag.as_deref().filter(|tag| name.unraw() == *tag)
 }
 
 /// A path that ends at a date, or does not compile.
@@ -151,16 +162,8 @@ fn on_path(target: &Target, key: &Key, path: TokenStream, checked: bool) -> Toke
 
 /// A field of an index, or of an order, by the path to it.
 pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key, checked: bool) -> TokenStream {
-    let kind = match key.kind {
-        Kind::Ascending => quote!(Ascending),
-        Kind::Descending => quote!(Descending),
-        Kind::Text { weight } => quote!(Text { weight: #weight }),
-        Kind::Geo => quote!(Geo),
-        Kind::Hashed => quote!(Hashed),
-        Kind::Wildcard => quote!(Wildcard),
-    };
     if key.path.is_empty() {
-        return quote!(#odm::IndexKey { path: || "", kind: #odm::IndexKind::#kind });
+        return key_named(odm, quote!(""), key);
     }
     let span = key
         .path
@@ -170,6 +173,19 @@ pub fn key_of(odm: &TokenStream, path: &TokenStream, key: &Key, checked: bool) -
         quote_spanned!(span=> #path.indexed_name())
     } else {
         quote_spanned!(span=> #path.name())
+    };
+    key_named(odm, name, key)
+}
+
+/// The same by its name.
+fn key_named(odm: &TokenStream, name: TokenStream, key: &Key) -> TokenStream {
+    let kind = match key.kind {
+        Kind::Ascending => quote!(Ascending),
+        Kind::Descending => quote!(Descending),
+        Kind::Text { weight } => quote!(Text { weight: #weight }),
+        Kind::Geo => quote!(Geo),
+        Kind::Hashed => quote!(Hashed),
+        Kind::Wildcard => quote!(Wildcard),
     };
     quote!(#odm::IndexKey { path: || #name, kind: #odm::IndexKind::#kind })
 }

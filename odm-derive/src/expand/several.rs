@@ -94,6 +94,7 @@ fn tag(container: &Container) -> String {
 fn expand(container: &Container, common: &Container, declared: &Document) -> TokenStream {
     let mut target = Target::new(common, declared.krate.clone());
     target.unique = meta::unique(common, declared);
+    target.tag = Some(tag(container));
     let variants = each(container);
     let managed = |field: &crate::ast::Field| meta::managed(&common.roles, field);
     let paths = define_paths(&target, declared, &variants);

@@ -22,6 +22,8 @@ pub struct Target<'a> {
     pub unique: Vec<String>,
     /// The document is the one that `#[bucket(…)]` makes.
     pub is_bucket: bool,
+    /// Of an enum of documents: the field with the name of the variant.
+    pub tag: Option<String>,
 }
 
 impl<'a> Target<'a> {
@@ -42,6 +44,7 @@ impl<'a> Target<'a> {
                 .collect(),
             unique: Vec::new(),
             is_bucket: false,
+            tag: None,
         }
     }
 

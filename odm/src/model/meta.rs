@@ -214,6 +214,8 @@ pub struct FieldMeta {
     pub access: Access,
     /// Whether its integers are texts in JSON: `#[field(json = text)]`.
     pub json_text: bool,
+    /// Whether two values of its struct are equal that differ in it: the time zone beside a date.
+    pub beside: bool,
 }
 
 impl FieldMeta {
@@ -234,6 +236,11 @@ impl FieldMeta {
     #[cfg(feature = "json")]
     pub(crate) const fn is_by_library(&self) -> bool {
         self.copied.is_some() || !matches!(self.managed, Managed::No | Managed::Id)
+    }
+
+    /// Whether two values of its struct are equal only where it is equal.
+    pub(crate) const fn is_compared(&self) -> bool {
+        self.copied.is_none() && !self.beside
     }
 
     /// Whether it shows the fields that the struct does not declare: `#[field(extra)]`.

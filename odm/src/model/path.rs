@@ -633,6 +633,27 @@ impl<P: Step> Single for Kept<P> where Kept<P>: WrittenByTheApplication {}
 )]
 pub trait WrittenByTheApplication {}
 
+/// A path that leads into no variant of an enum, so that every document has what stands there.
+#[diagnostic::on_unimplemented(
+    message = "this path leads into a variant of an enum, and a document may have another variant: no documents are joined by it",
+    label = "a reference in a variant",
+    note = "load the document that a reference names: `reference.load(&odm)`, or those of many by `odm.collection::<T>().get_many(ids)`",
+    note = "find the documents that refer to one by a condition: `.find(|e| e.variant.reference.eq(id))`"
+)]
+pub trait OutsideVariants: Step {}
+#[diagnostic::do_not_recommend]
+impl OutsideVariants for Root {}
+#[diagnostic::do_not_recommend]
+impl<P: OutsideVariants, O: Fielded, const I: usize> OutsideVariants for At<P, O, I> {}
+#[diagnostic::do_not_recommend]
+impl<P: OutsideVariants> OutsideVariants for Each<P> {}
+#[diagnostic::do_not_recommend]
+impl<P: OutsideVariants> OutsideVariants for Maybe<P> {}
+#[diagnostic::do_not_recommend]
+impl<P: OutsideVariants, S: 'static> OutsideVariants for StoredAs<P, S> {}
+#[diagnostic::do_not_recommend]
+impl<P: OutsideVariants> OutsideVariants for Kept<P> {}
+
 /// A struct: its paths are those of its fields.
 pub struct OfFields(());
 

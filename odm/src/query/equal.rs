@@ -7,7 +7,8 @@
 //! and no other. A value of one part, such as a number, a text or a reference, is compared as it is stored, which is what an
 //! index finds.
 //!
-//! A copy is not compared: it follows its source, and only the reference beside it says which document is meant.
+//! A copy is not compared: it follows its source, and only the reference beside it says which document is meant. Nor is the time zone
+//! beside a date: two dates are equal where they are the same moment.
 
 use crate::model::key::Key;
 use crate::model::path::Step;
@@ -403,7 +404,7 @@ fn only_field(shape: Shape) -> Option<&'static FieldMeta> {
     let Shape::Struct(of) = unwrapped(shape).0 else {
         return None;
     };
-    let mut own = of.fields.iter().filter(|field| field.copied.is_none());
+    let mut own = of.fields.iter().filter(|field| field.is_compared());
     let only = own.next().filter(|_| own.next().is_none())?;
     let is_there = !only.flatten && only.required && is_plain(only, 0);
     (is_there && !matches!(of_field(only), Shape::Optional(_))).then_some(only)
@@ -571,7 +572,7 @@ impl Ask {
     /// The fields of a struct. Gives whether one of them has to be there.
     fn own(&mut self, of: &'static StructShape, at: &At, value: &Document) -> Result<bool, Unlike> {
         let mut there = false;
-        for field in of.fields.iter().filter(|field| field.copied.is_none()) {
+        for field in of.fields.iter().filter(|field| field.is_compared()) {
             if !field.flatten {
                 there |= self.field(field, at.field(field.name), read(field, value))?;
                 continue;
@@ -931,7 +932,7 @@ fn canonical(shape: Shape, set: bool, value: &Bson) -> Bson {
 }
 
 fn fields_of(of: &StructShape, value: &Document, all: &mut Document) {
-    for field in of.fields.iter().filter(|field| field.copied.is_none()) {
+    for field in of.fields.iter().filter(|field| field.is_compared()) {
         if field.flatten {
             if let Shape::Struct(inner) = unwrapped(of_field(field)).0 {
                 fields_of(inner, value, all);

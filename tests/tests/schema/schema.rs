@@ -19,6 +19,7 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         cut: false,
         access: meta::Access::Open,
         json_text: false,
+        beside: false,
         managed: meta::Managed::No,
         size: None,
         reference: None,

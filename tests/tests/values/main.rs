@@ -10,6 +10,7 @@ mod roundtrip;
 mod rules;
 mod stored;
 mod variants;
+mod zoned;
 
 use odm_tests::fixtures::models;
 

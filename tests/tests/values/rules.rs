@@ -737,3 +737,102 @@ fn new_rules_are_planned_in_words_and_looked_for_in_documents() {
         }
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "trips", check = |t| expr(t.ends).gt(expr(t.starts)))]
+pub struct Trip {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[index(unique)]
+    pub code: String,
+    pub starts: i64,
+    pub ends: i64,
+}
+
+/// Where a change has no condition of its own that keeps a comparison, the server's refusal names it.
+#[odm_tests::test]
+fn refusals_of_the_server_name_the_comparison() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Trip, Booking]).unwrap();
+        odm.sync().await.unwrap();
+        let trips = odm.collection::<Trip>();
+        let trip = |id: i32, starts, ends| NewTrip {
+            id,
+            code: format!("T{id}"),
+            starts,
+            ends,
+        };
+        trips.insert(trip(1, 1, 5)).await.unwrap();
+        let later = [(
+            String::new(),
+            Rule::Check("must satisfy `expr(t.ends).gt(expr(t.starts))`".to_owned()),
+        )];
+        // Upserts, which insert or update.
+        for (id, code) in [(2, "T2"), (1, "T1")] {
+            let refused = trips
+                .update(id)
+                .set(|t| t.starts, 9)
+                .set(|t| t.ends, 3)
+                .set_on_insert(|t| t.code, code)
+                .upsert();
+            assert_eq!(rules(refused.await.unwrap_err()), later, "{id}");
+            let refused = trips.update(id).inc(|t| t.starts, 9).upsert_with(trip(id, 8, 9));
+            assert_eq!(rules(refused.await.unwrap_err()), later, "{id}");
+            let refused = trips
+                .update_where(|t| t.code.eq(code))
+                .inc(|t| t.starts, 9)
+                .upsert_with(trip(id, 8, 9));
+            assert_eq!(rules(refused.await.unwrap_err()), later, "{id}");
+        }
+        // MongoDB's own words: what the library can evaluate is a condition of the update.
+        let set = doc! { "$set": { "starts": 9_i64 } };
+        let refused = trips.update(1).raw(set.clone()).await.unwrap_err();
+        assert_eq!(rules(refused), later);
+        let done = trips.update_where(|t| t.starts.gt(0)).raw(set).await.unwrap();
+        assert_eq!((done.matched, done.refused), (0, 1));
+        let eight_more = || doc! { "$bit": { "starts": { "or": 8_i64 } } };
+        let refused = trips.update(1).raw(eight_more()).await.unwrap_err();
+        assert_eq!(rules(refused), later);
+        let many = trips.update_where(|t| t.starts.gt(0)).raw(eight_more());
+        assert_eq!(rules(many.await.unwrap_err()), later);
+        // In a bulk, at its position.
+        let bulk = odm.bulk().insert(trip(3, 1, 2)).upsert::<Trip>(4, |u| {
+            u.set(|t| t.starts, 9).set(|t| t.ends, 3).set(|t| t.code, "T4")
+        });
+        match bulk.await.unwrap_err() {
+            Error::Bulk { errors, .. } => {
+                let [(1, Error::Invalid { .. })] = errors.as_slice() else {
+                    panic!("{errors:?}")
+                };
+                assert!(
+                    errors[0]
+                        .1
+                        .to_string()
+                        .contains("expr(t.ends).gt(expr(t.starts))")
+                );
+            }
+            other => panic!("{other}"),
+        }
+        assert_eq!(trips.get(1).await.unwrap().unwrap().starts, 1);
+
+        // Of several the server does not say which: a document satisfies all of them.
+        let bookings = odm.collection::<Booking>();
+        bookings.insert(booking(1, 1, 4)).await.unwrap();
+        let both = [(
+            String::new(),
+            Rule::Check(
+                "must satisfy `expr(b.stay.ends).gt(expr(b.stay.starts))` and `expr(b.deposit).lte(expr(b.price))`".to_owned(),
+            ),
+        )];
+        let refused = bookings
+            .update(1)
+            .inc(|b| b.deposit, 99)
+            .upsert_with(booking(1, 1, 2));
+        assert_eq!(rules(refused.await.unwrap_err()), both);
+        let refused = bookings
+            .update(2)
+            .inc(|b| b.deposit, 99)
+            .upsert_with(booking(2, 1, 2));
+        assert_eq!(rules(refused.await.unwrap_err()), both);
+    });
+}

@@ -17,7 +17,7 @@ struct User {
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "events", tag = "type", version)]
-#[document(common(at: DateTime, version: i64), index(fields(at)))]
+#[document(common(at: DateTime, version: i64), index(fields(at)), index(fields(type, -at)))]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
     Login(Login),
@@ -484,6 +484,7 @@ fn the_server_refuses_an_event_that_is_none_of_the_variants() {
         let names = all.list_index_names().await.unwrap();
         for name in [
             "at_1",
+            "type_1_at_-1",
             "user_1_at_-1_login",
             "receipt_1_purchase",
             "user_1",
@@ -494,6 +495,14 @@ fn the_server_refuses_an_event_that_is_none_of_the_variants() {
                 "{name} is not among {names:?}"
             );
         }
+        // The documents of one variant, in their order, by the index on its name.
+        let logins = odm.collection::<Login>();
+        let newest = logins.find_all().sort(|l| l.at.desc()).hint("type_1_at_-1");
+        let found = newest.all().await.unwrap();
+        assert_eq!(found.iter().map(|found| found.id).collect::<Vec<_>>(), [login.id]);
+        let explain = logins.find_all().explain().await.unwrap();
+        assert!(!explain.is_collection_scan(), "{:?}", explain.stages);
+
         // Unique among purchases alone.
         let refund = |id: i64| {
             doc! {

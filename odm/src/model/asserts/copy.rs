@@ -8,7 +8,7 @@ use crate::model::document::Document;
 use crate::model::meta::Kind;
 use crate::model::path::{Fielded, Needed, Path, Plain, ReadOnly, Step};
 use crate::model::reference::{ChildOf, ParentField, PointsTo, Reference};
-use crate::model::shape::{FieldMeta, Managed, same};
+use crate::model::shape::{Access, FieldMeta, Managed, same};
 use crate::model::size::Message;
 use crate::model::value::{Numeric, StoredLike};
 use std::marker::PhantomData;
@@ -102,26 +102,46 @@ const fn find(fields: &'static [FieldMeta], rust: &str) -> Option<&'static Field
     None
 }
 
-/// Rule five: what changes often is not computed with at every change.
+/// What JSON hides in one document, no field of another shows: the rest of the message. `shown` says that JSON shows the field.
+const fn reveals(source: &FieldMeta, shown: bool) -> Option<&'static str> {
+    match source.access {
+        Access::Private if shown => Some(
+            "`, which is `#[field(private)]`: JSON and requests would show here what they hide there. Add `#[field(private)]` to \
+             this field, or leave it out",
+        ),
+        Access::WriteOnly if shown => Some(
+            "`, which is `#[field(write_only)]`: JSON and requests would show here what they hide there. Add `#[field(private)]` \
+             to this field, or leave it out",
+        ),
+        _ => None,
+    }
+}
+
+/// Rule five: what changes often is not computed with at every change. `shown` says that JSON shows the value of one child.
 pub const fn derivable<T: Document>(
     source: &str,
     owner: &str,
     field: &str,
     ty: &str,
     holds_volatile: bool,
+    shown: bool,
 ) -> Option<Message> {
     let Some(found) = find(<T as Fielded>::FIELDS, source) else {
         return None;
     };
+    let computed = about(owner, field, ty)
+        .text(" is computed of `")
+        .text(T::META.name)
+        .text(".")
+        .text(source);
+    if let Some(reason) = reveals(found, shown) {
+        return Some(computed.text(reason));
+    }
     let changes = matches!(found.managed, Managed::Version | Managed::UpdatedAt);
     if !found.volatile && !holds_volatile && !changes {
         return None;
     }
-    let message = about(owner, field, ty)
-        .text(" is computed of `")
-        .text(T::META.name)
-        .text(".")
-        .text(source)
+    let message = computed
         .text(if found.volatile {
             "`, which is `#[volatile]`: every change of it would be a write of the parent. "
         } else if holds_volatile {
@@ -161,13 +181,14 @@ pub const fn orders<T: Document>(key: &str, owner: &str, field: &str, ty: &str) 
     }
 }
 
-/// Rule five: what changes often is not copied; and what needs no copy is none.
+/// Rule five: what changes often is not copied; and what needs no copy is none. `shown` says that JSON shows the copy.
 pub const fn copyable<T: Document>(
     source: &str,
     owner: &str,
     field: &str,
     ty: &str,
     holds_volatile: bool,
+    shown: bool,
 ) -> Option<Message> {
     let Some(found) = find(<T as Fielded>::FIELDS, source) else {
         return None;
@@ -186,13 +207,16 @@ pub const fn copyable<T: Document>(
                 ),
         );
     }
+    let copies = about(owner, field, ty)
+        .text(" copies `")
+        .text(target)
+        .text(".")
+        .text(source);
+    if let Some(reason) = reveals(found, shown) {
+        return Some(copies.text(reason));
+    }
     if found.volatile || matches!(found.managed, Managed::Version | Managed::UpdatedAt) {
-        let message = about(owner, field, ty)
-            .text(" copies `")
-            .text(target)
-            .text(".")
-            .text(source)
-            .text(if found.volatile {
+        let message = copies.text(if found.volatile {
                 "`, which is `#[volatile]`: every change of it would be written to every copy. Rule five: what changes often is \
                  not copied. Leave the copy out, and read it by a join, `.include(|x| x.reference)`"
             } else {
@@ -207,11 +231,7 @@ pub const fn copyable<T: Document>(
     }
     if holds_volatile {
         return Some(
-            about(owner, field, ty)
-                .text(" copies `")
-                .text(target)
-                .text(".")
-                .text(source)
+            copies
                 .text(
                     "`, in which a field is `#[volatile]`: every change of it would be written to every copy. Rule five: what \
                      changes often is not copied. Keep that field beside the others of the source, and not within what is \

@@ -1,10 +1,13 @@
 //! The types of `chrono`: dates and durations, cut to the millisecond.
 
-use super::{Moment, One, native};
-use crate::model::shape::Shape;
+use super::{Moment, OffsetFields, One, native, zoned};
+use crate::error::violation::Number;
+use crate::model::path::Path;
+use crate::model::shape::{Bounds, Shape};
 use crate::model::size::Size;
-use chrono::{DateTime, TimeDelta, Utc};
-use mongodb::bson;
+use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
+use mongodb::bson::{self, Bson, doc};
+use serde::{Deserialize, Serialize};
 
 impl One for DateTime<Utc> {
     type Stored = bson::DateTime;
@@ -47,4 +50,43 @@ impl Moment for DateTime<Utc> {
 native! {
     DateTime<Utc> as bson::DateTime: Size::fixed(8), Shape::Date, cut true;
     TimeDelta as i64: Size::fixed(8), Shape::Long { min: -i64::MAX, max: i64::MAX }, cut true;
+}
+
+/// A date with an offset, as it is stored.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct WithOffset {
+    at: bson::DateTime,
+    offset: i32,
+}
+
+impl From<WithOffset> for Bson {
+    fn from(WithOffset { at, offset }: WithOffset) -> Bson {
+        doc! { "at": at, "offset": offset }.into()
+    }
+}
+
+impl One for DateTime<FixedOffset> {
+    type Stored = WithOffset;
+
+    fn store(&self) -> Result<WithOffset, String> {
+        Ok(WithOffset {
+            at: self.to_utc().store()?,
+            offset: self.offset().local_minus_utc(),
+        })
+    }
+    fn load(WithOffset { at, offset }: WithOffset) -> Result<Self, String> {
+        let zone = FixedOffset::east_opt(offset)
+            .ok_or_else(|| format!("{offset} seconds are a day or more, and no offset of a time zone"))?;
+        DateTime::<Utc>::load(at).map(|at| at.with_timezone(&zone))
+    }
+}
+
+const LESS_THAN_A_DAY: Bounds = Bounds {
+    min: Some(Number::Int(-86_399)),
+    max: Some(Number::Int(86_399)),
+    ..Bounds::NONE
+};
+
+zoned! {
+    DateTime<FixedOffset>, OffsetFields: DateTime<Utc>, offset as i32, LESS_THAN_A_DAY;
 }

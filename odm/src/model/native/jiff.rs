@@ -1,10 +1,13 @@
 //! The types of `jiff`: dates and durations, cut to the millisecond.
 
-use super::{Moment, One, date, native, whole};
-use crate::model::shape::Shape;
+use super::{Moment, One, ZonedFields, date, native, whole, zoned};
+use crate::model::path::Path;
+use crate::model::shape::{Bounds, Shape};
 use crate::model::size::Size;
-use jiff::{SignedDuration, Timestamp};
-use mongodb::bson;
+use jiff::fmt::temporal::{DateTimeParser, DateTimePrinter};
+use jiff::{SignedDuration, Timestamp, ZonedDateTime};
+use mongodb::bson::{self, Bson, doc};
+use serde::{Deserialize, Serialize};
 
 const NANOS: i128 = 1_000_000;
 
@@ -41,4 +44,44 @@ impl Moment for Timestamp {
 native! {
     Timestamp as bson::DateTime: Size::fixed(8), Shape::Date, cut true;
     SignedDuration as i64: Size::fixed(8), Shape::Long { min: i64::MIN, max: i64::MAX }, cut true;
+}
+
+/// A date with a time zone, as it is stored.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct WithZone {
+    at: bson::DateTime,
+    zone: String,
+}
+
+impl From<WithZone> for Bson {
+    fn from(WithZone { at, zone }: WithZone) -> Bson {
+        doc! { "at": at, "zone": zone }.into()
+    }
+}
+
+impl One for ZonedDateTime {
+    type Stored = WithZone;
+
+    fn store(&self) -> Result<WithZone, String> {
+        let zone = DateTimePrinter::new().time_zone_to_string(self.time_zone());
+        Ok(WithZone {
+            at: self.timestamp().store()?,
+            zone: zone.map_err(|error| error.to_string())?,
+        })
+    }
+    fn load(WithZone { at, zone }: WithZone) -> Result<Self, String> {
+        let zone = DateTimeParser::new().parse_time_zone(&zone);
+        let zone = zone.map_err(|error| error.to_string())?;
+        Ok(ZonedDateTime::new(Timestamp::load(at)?, zone))
+    }
+}
+
+/// The longest name of a time zone has 32 characters; rules of a zone without a name are longer.
+const NAMED: Bounds = Bounds {
+    max_len: Some(64),
+    ..Bounds::NONE
+};
+
+zoned! {
+    ZonedDateTime, ZonedFields: Timestamp, zone as String, NAMED;
 }

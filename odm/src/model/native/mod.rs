@@ -29,10 +29,12 @@
 //! | --- | --- | --- |
 //! | `uuid` | `uuid::Uuid` | binary data of subtype 4 |
 //! | `chrono` | `chrono::DateTime<Utc>` | a date, cut to the millisecond |
+//! | | `chrono::DateTime<FixedOffset>` | `{ at, offset }`: a date, and the offset in seconds |
 //! | | `chrono::TimeDelta` | an integer of milliseconds |
 //! | `time` | `time::UtcDateTime`, `time::OffsetDateTime` | a date, cut to the millisecond; it is read in UTC |
 //! | | `time::Duration` | an integer of milliseconds |
 //! | `jiff` | `jiff::Timestamp` | a date, cut to the millisecond |
+//! | | `jiff::ZonedDateTime` | `{ at, zone }`: a date, and the name of the time zone |
 //! | | `jiff::SignedDuration` | an integer of milliseconds |
 //! | `rust_decimal` | `rust_decimal::Decimal` | a decimal of 128 bits |
 //! | `url` | `url::Url` | a text |
@@ -42,6 +44,9 @@
 //! The word stands for the whole field: the type alone, in an `Option`, a `Box`, an `Arc`, and as the items of an array, the members
 //! of a set or the values of a map. Without it the field does not compile. Filters, updates and references encode their operands
 //! in the same way. A text format such as JSON gets what serde makes of the value.
+//!
+//! A date with a zone or an offset is a document of two fields. Two of them are equal where they are the same moment, which is also
+//! how the types of the crates are compared. Documents are sorted, indexed and found in ranges by the moment: `o.starts.at`.
 
 #[cfg(feature = "chrono")]
 mod chrono;
@@ -58,7 +63,11 @@ mod url;
 mod uuid;
 
 use crate::model::asserts::CopiedPlainly;
-use crate::model::path::{Codec, Decoder, MayBeMissing, PlainItems, StoredByType, Writable};
+#[cfg(any(feature = "chrono", feature = "jiff"))]
+use crate::model::path::At;
+use crate::model::path::{
+    Codec, Decoder, Kept, MayBeMissing, Nested, Path, PlainItems, ReadOnly, StoredByType, Writable,
+};
 use crate::model::value::MapKey;
 use mongodb::bson::{self, Bson, error::Result as BsonResult};
 use serde::de::IntoDeserializer;
@@ -67,6 +76,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, de::Deserializ
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// A type that `#[serde(with = "odm::native")]` stores as a type of BSON. The [module](self) lists them.
@@ -160,9 +170,101 @@ fn date(millis: i64) -> bson::DateTime {
     bson::DateTime::from_millis(millis)
 }
 
-/// Implements the traits of values for such a type.
+/// Implements the traits of values for a type that is stored as one value.
 macro_rules! native {
     ($($ty:ty as $stored:ty: $size:expr, $shape:expr, cut $cut:literal;)*) => {$(
+        $crate::model::native::stored! { $ty: $size, $shape, cut $cut, compared ByValue }
+        #[diagnostic::do_not_recommend]
+        impl $crate::model::value::IdValue for $ty {}
+        impl $crate::model::value::StoredLike for $ty {
+            type Like = $stored;
+            type Key = ();
+        }
+    )*};
+}
+use native;
+
+/// Implements the traits of values for a type of dates that is stored as a date and what stands beside it: a zone, an offset.
+#[cfg(any(feature = "chrono", feature = "jiff"))]
+macro_rules! zoned {
+    ($ty:ty, $fields:ident: $at:ty, $beside:ident as $stored:ty, $bounds:expr;) => {
+        impl $crate::model::path::Fielded for $ty {
+            const FIELDS: &'static [$crate::model::shape::FieldMeta] = &[
+                $crate::model::shape::FieldMeta::value::<$at>("at", "at", stringify!($at), Bounds::NONE),
+                $crate::model::shape::FieldMeta {
+                    beside: true,
+                    ..$crate::model::shape::FieldMeta::value::<$stored>(
+                        stringify!($beside),
+                        stringify!($beside),
+                        stringify!($stored),
+                        $bounds,
+                    )
+                },
+            ];
+        }
+        $crate::model::native::stored! {
+            $ty:
+                Size::known($crate::model::size::document(<$ty as $crate::model::path::Fielded>::FIELDS)),
+                Shape::Struct(
+                    const {
+                        &$crate::model::shape::StructShape {
+                            name: stringify!($ty),
+                            fields: <$ty as $crate::model::path::Fielded>::FIELDS,
+                            deny_unknown: false,
+                        }
+                    },
+                ),
+                cut true, compared ByParts
+        }
+        impl $crate::model::path::Nested for $ty {
+            type Form = $crate::model::path::OfFields;
+            type Fields<R: 'static, P: 'static> = $fields<R, P>;
+            fn fields<R: 'static, P: 'static>() -> &'static $fields<R, P> {
+                const {
+                    &$fields {
+                        at: Path::NEW,
+                        $beside: Path::NEW,
+                    }
+                }
+            }
+        }
+        impl<R, P> Clone for $fields<R, P> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+        impl<R, P> Copy for $fields<R, P> {}
+    };
+}
+#[cfg(any(feature = "chrono", feature = "jiff"))]
+use zoned;
+
+/// The typed paths of a `chrono::DateTime<FixedOffset>`: `o.starts.at` is the moment, by which two of them are equal.
+#[cfg(feature = "chrono")]
+pub struct OffsetFields<R, P> {
+    /// The moment.
+    pub at: Path<
+        R,
+        ::chrono::DateTime<::chrono::Utc>,
+        At<P, ::chrono::DateTime<::chrono::FixedOffset>, 0>,
+        Stored<Present>,
+    >,
+    /// The seconds that the local time is ahead of UTC.
+    pub offset: Path<R, i32, At<P, ::chrono::DateTime<::chrono::FixedOffset>, 1>>,
+}
+
+/// The typed paths of a `jiff::ZonedDateTime`: `o.starts.at` is the moment, by which two of them are equal.
+#[cfg(feature = "jiff")]
+pub struct ZonedFields<R, P> {
+    /// The moment.
+    pub at: Path<R, ::jiff::Timestamp, At<P, ::jiff::ZonedDateTime, 0>, Stored<Present>>,
+    /// The name of the time zone, or the offset of one without a name: `Europe/Berlin`, `+02:00`. It is set with the whole date.
+    pub zone: Path<R, String, At<P, ::jiff::ZonedDateTime, 1>, ReadOnly>,
+}
+
+/// Implements what all of these types have.
+macro_rules! stored {
+    ($ty:ty: $size:expr, $shape:expr, cut $cut:literal, compared $compared:ident) => {
         #[diagnostic::do_not_recommend]
         impl $crate::model::native::Native for $ty {
             fn write<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -189,17 +291,11 @@ macro_rules! native {
         }
         #[diagnostic::do_not_recommend]
         impl $crate::model::value::Compared for $ty {
-            type As = $crate::model::value::ByValue;
+            type As = $crate::model::value::$compared;
         }
-        #[diagnostic::do_not_recommend]
-        impl $crate::model::value::IdValue for $ty {}
-        impl $crate::model::value::StoredLike for $ty {
-            type Like = $stored;
-            type Key = ();
-        }
-    )*};
+    };
 }
-use native;
+use stored;
 
 /// A date that the library can write into the fields of `timestamps`.
 #[diagnostic::on_unimplemented(
@@ -331,3 +427,17 @@ impl<M> StoredByType for Stored<M> {}
 impl<M> CopiedPlainly for Stored<M> {}
 #[diagnostic::do_not_recommend]
 impl MayBeMissing for Stored<Lacking> {}
+
+impl<R: 'static, T: Nested, P: 'static, M> Deref for Path<R, T, P, Stored<M>> {
+    type Target = T::Fields<R, P>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, P>()
+    }
+}
+
+impl<R: 'static, T: Nested, P: 'static, M> Deref for Path<R, T, P, ReadOnly<Stored<M>>> {
+    type Target = T::Fields<R, Kept<P>>;
+    fn deref(&self) -> &Self::Target {
+        T::fields::<R, Kept<P>>()
+    }
+}

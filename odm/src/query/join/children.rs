@@ -5,7 +5,7 @@ use super::include::{Beyond, To};
 use super::{Asked, Hop, Join, LookedUp, Slot, Source, Stages, Tree};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{Key, Places, chunks};
-use crate::model::path::{Path, Step};
+use crate::model::path::{OutsideVariants, Path};
 use crate::model::reference::{ChildOf, OnlyChildOf, Pointer, PointsTo, Ref, Reference, ReferenceMeta};
 use crate::query::filter::{IntoSort, has_near};
 use crate::query::scoped::joined;
@@ -79,14 +79,8 @@ pub trait Paths: Copy + 'static {
     where
         C: Document + Clone,
         V: Reference<Pointer: PointsTo<Self::Document>>,
-        P: Step,
+        P: OutsideVariants,
     {
-        const {
-            assert!(
-                !P::IN_VARIANT,
-                "children are not joined by a reference in a variant of an enum: find them by a condition on it"
-            );
-        }
         field(C::paths());
         // Where copies stand beside it, the reference is one level deeper.
         let path = match V::Pointer::WITHIN {

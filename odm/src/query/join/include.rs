@@ -3,7 +3,7 @@
 use super::pointer::Load;
 use super::{Asked, Hop, Join, LookedUp, Slot, Stages, Tree};
 use crate::model::key::Key;
-use crate::model::path::{Path, Step};
+use crate::model::path::{OutsideVariants, Path, Step};
 use crate::model::reference::{Pointer, Reference, ReferenceTo};
 use crate::model::shape::Shape;
 use crate::{Document, Error, Result};
@@ -445,13 +445,6 @@ fn has_references<R: Document, V: Reference<Pointer: Load>, P: Step, M: Missing>
 
 /// The name of the target's field whose value the reference at the end of a path holds.
 fn by<P: Step>() -> &'static str {
-    const {
-        assert!(
-            !P::IN_VARIANT,
-            "a reference in a variant of an enum is not joined: a document may have another variant. Load it with \
-             `reference.load(&odm)`, or find the documents by their ids"
-        );
-    }
     P::FIELD
         .and_then(|field| field.reference)
         .map_or("_id", |reference| (reference.by)())
@@ -494,7 +487,7 @@ impl<R, V, P, C> Join<R> for Path<R, V, P, C>
 where
     R: Document,
     V: Reference<Pointer: Load>,
-    P: Step,
+    P: OutsideVariants,
     C: 'static,
 {
     type Out = <Include<R, V, P> as Join<R>>::Out;
@@ -534,7 +527,7 @@ impl<R, V, P, C> LookedUp<R> for Path<R, V, P, C>
 where
     R: Document,
     V: Reference<Pointer: Load> + ReferenceTo,
-    P: Step,
+    P: OutsideVariants,
     C: 'static,
 {
     const ONE: bool = !V::MANY && !P::MULTI;
@@ -544,7 +537,7 @@ impl<R, V, P, M, J> Join<R> for Include<R, V, P, M, J>
 where
     R: Document,
     V: Reference<Pointer: Load>,
-    P: Step,
+    P: OutsideVariants,
     M: Missing,
     J: Beyond<V::Pointer>,
 {

@@ -2,7 +2,6 @@
 
 use crate::error::{Rule, Violation};
 use crate::model::document::DocumentMeta;
-use crate::model::meta::CheckRule;
 use crate::model::shape::{Bounds, Number, Shape};
 use crate::model::value_rules::Pattern;
 use mongodb::bson::{Bson, Document};
@@ -51,14 +50,14 @@ impl Reader<'_> {
         let value = rule.get("consideredValue");
         match operator {
             "$jsonSchema" => self.rules(list(rule, "schemaRulesNotSatisfied"), path),
-            // Which of several, the server does not say.
+            // Which of several, the server does not say: the document has to satisfy all of them.
             "$expr" => {
                 let checks = self.meta.map(|meta| meta.checks).unwrap_or_default();
-                let mut compared = checks
-                    .iter()
-                    .filter(|check| matches!(check.rule, CheckRule::Compare { .. }));
-                if let (Some(check), None) = (compared.next(), compared.next()) {
-                    self.add("", Rule::Check(check.message()), None);
+                let compared = checks.iter().filter(|check| check.expression().is_some());
+                let texts: Vec<String> = compared.map(|check| format!("`{}`", check.text)).collect();
+                if !texts.is_empty() {
+                    let rule = Rule::Check(format!("must satisfy {}", texts.join(" and ")));
+                    self.add("", rule, None);
                 }
             }
             "$and" | "$or" | "$nor" => {

@@ -1,0 +1,37 @@
+//! A document may have another variant than the one with the reference, so nothing is joined by it.
+use odm::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "drivers")]
+struct Driver {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone)]
+#[document(collection = "parcels")]
+struct Parcel {
+    #[serde(rename = "_id")]
+    id: i32,
+    status: Status,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone)]
+#[serde(tag = "kind")]
+enum Status {
+    Packed,
+    Shipped {
+        #[reference]
+        driver: Ref<Driver>,
+    },
+}
+
+fn joins(parcels: Collection<Parcel>, drivers: Collection<Driver>) {
+    let _ = parcels.find_all().include(|p| p.status.shipped.driver);
+    let _ = drivers
+        .find_all()
+        .include(|d| d.children_by(|p: odm::query::PathsOf<Parcel>| p.status.shipped.driver));
+}
+
+fn main() {}
