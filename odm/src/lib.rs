@@ -782,6 +782,9 @@ pub mod __private {
     pub mod numbered {
         pub use crate::model::numbered::*;
     }
+    pub mod search {
+        pub use crate::model::search::*;
+    }
     pub use crate::model::reference::{
         ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref, Reference,
         ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,

@@ -10,6 +10,7 @@ mod copy;
 mod count;
 mod message;
 mod reference;
+mod search;
 pub(crate) use crate::model::path::PlainlyStored;
 pub use copy::*;
 pub use count::*;
@@ -20,6 +21,7 @@ pub use reference::{
     no_nested_reference_items, no_reference, no_reference_items, no_unnamed_reference, nullified,
     relationship, two_way, unique_key,
 };
+pub use search::{SearchedAs, Vector, kind, search_indexes_are_enabled, searched_as, vector};
 
 /// `#[field(min = N, max = N)]`.
 pub const fn numeric<T: Numeric>() {}

@@ -8,6 +8,7 @@
 use crate::error::violation::Number;
 use crate::model::bucket::BucketMeta;
 use crate::model::kind::{CollectionKind, ViewMeta};
+use crate::model::search::SearchIndexMeta;
 use crate::model::options::{CollationMeta, Expiry, IndexKey, IndexMeta, Validation};
 use crate::model::value_rules::ValueRules;
 use futures::future::BoxFuture;
@@ -593,6 +594,8 @@ pub struct DocumentMeta {
     pub several: Several,
     /// The rules for a whole document: `#[document(check = |d| …)]`, `#[document(check_with = f)]`.
     pub checks: &'static [CheckMeta],
+    /// The declared search and vector indexes of Atlas.
+    pub search_indexes: &'static [SearchIndexMeta],
 }
 
 /// Whether a document has a collection for itself.
