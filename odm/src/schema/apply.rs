@@ -179,7 +179,7 @@ impl Odm {
                 tokio::time::sleep(Duration::from_millis(20 << attempt)).await;
             }
             let mut plan = self.compare().await?;
-            if let (0, Some(warning)) = (attempt, &plan.warning) {
+            if let (0, Some(warning)) = (attempt, plan.warning()) {
                 tracing::warn!(target: "odm", "{warning}");
             }
             // Atlas builds these after it has answered, and may list the new definition later, or with more than was sent.

@@ -14,8 +14,8 @@ pub const fn search_indexes_are_enabled() {}
 #[cfg(not(feature = "atlas"))]
 pub const fn search_indexes_are_enabled() {
     panic!(
-        "`search_index` and `vector_index` need the feature `atlas` of the package `mongodb-odm`: `odm = { package = \"mongodb-odm\", \
-         features = [\"atlas\"] }`"
+        "`search_index` and `vector_index` need the feature `atlas` of the package `mongodb-odm`: `odm = {{ package = \"mongodb-odm\", \
+         features = [\"atlas\"] }}`"
     )
 }
 
