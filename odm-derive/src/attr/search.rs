@@ -171,10 +171,7 @@ impl SearchIndex {
 }
 
 /// One of these words without quotes, in MongoDB's spelling.
-fn one_of(
-    meta: &ParseNestedMeta,
-    known: &[(&'static str, &'static str)],
-) -> syn::Result<&'static str> {
+fn one_of(meta: &ParseNestedMeta, known: &[(&'static str, &'static str)]) -> syn::Result<&'static str> {
     let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
     let advice = format!(
         "`{}` is one of `{}`, without quotes",
@@ -194,13 +191,19 @@ fn one_of(
 impl Parse for SearchField {
     fn parse(input: ParseStream) -> syn::Result<SearchField> {
         let words = FieldKind::ALL.map(|(word, _)| format!("`{word}(field)`"));
-        let advice = format!("a field of a search index is written with its kind: one of {}", words.join(", "));
+        let advice = format!(
+            "a field of a search index is written with its kind: one of {}",
+            words.join(", ")
+        );
         if !(input.peek(Ident) && input.peek2(token::Paren)) {
             return Err(input.error(advice));
         }
         let word: Ident = input.parse()?;
         let Some((_, kind)) = FieldKind::ALL.into_iter().find(|(known, _)| word == known) else {
-            return Err(syn::Error::new(word.span(), format!("`{word}` is no kind: {advice}")));
+            return Err(syn::Error::new(
+                word.span(),
+                format!("`{word}` is no kind: {advice}"),
+            ));
         };
         let content;
         parenthesized!(content in input);
@@ -208,12 +211,18 @@ impl Parse for SearchField {
         let mut analyzer = None;
         if content.parse::<Option<Token![,]>>()?.is_some() && !content.is_empty() {
             let advice = "a field of texts takes an analyzer: `string(title, analyzer = \"lucene.english\")`";
-            let name: Ident = content.parse().map_err(|error| syn::Error::new(error.span(), advice))?;
+            let name: Ident = content
+                .parse()
+                .map_err(|error| syn::Error::new(error.span(), advice))?;
             if name != "analyzer" || !matches!(kind, FieldKind::String | FieldKind::Autocomplete) {
                 return Err(syn::Error::new(name.span(), advice));
             }
             content.parse::<Token![=]>()?;
-            analyzer = Some(content.parse::<LitStr>().map_err(|error| syn::Error::new(error.span(), advice))?);
+            analyzer = Some(
+                content
+                    .parse::<LitStr>()
+                    .map_err(|error| syn::Error::new(error.span(), advice))?,
+            );
             content.parse::<Option<Token![,]>>()?;
         }
         Ok(SearchField { path, kind, analyzer })

@@ -35,7 +35,10 @@ pub fn all(cx: &Ctxt, container: &Container, document: &Document) {
             }
             SearchKind::Vector(vector) => {
                 is_stored(cx, container, &vector.path);
-                vector.filter.iter().for_each(|path| is_stored(cx, container, path));
+                vector
+                    .filter
+                    .iter()
+                    .for_each(|path| is_stored(cx, container, path));
                 self::vector(cx, container, vector);
             }
         }
@@ -44,7 +47,10 @@ pub fn all(cx: &Ctxt, container: &Container, document: &Document) {
 
 fn is_named(cx: &Ctxt, index: &SearchIndex) {
     if let Some(name) = index.name.as_ref().filter(|name| name.value().is_empty()) {
-        cx.error(name, "The name of an index is not empty. Write a name such as `name = \"default\"`");
+        cx.error(
+            name,
+            "The name of an index is not empty. Write a name such as `name = \"default\"`",
+        );
     }
 }
 
@@ -119,7 +125,9 @@ fn vector(cx: &Ctxt, container: &Container, vector: &Vector) {
         );
         return;
     }
-    let Some(field) = own(container, &vector.path) else { return };
+    let Some(field) = own(container, &vector.path) else {
+        return;
+    };
     let most = field.embed.max.as_ref().and_then(crate::attr::Count::known);
     if let Some(most) = most.filter(|most| *most < dimensions) {
         error(
@@ -134,6 +142,9 @@ fn vector(cx: &Ctxt, container: &Container, vector: &Vector) {
         );
     }
     if let (true, Some(name)) = (vector.filter.contains(&vector.path), vector.path.last()) {
-        cx.error(name, "A search is not filtered by the vectors themselves. Leave the field out of `filter`");
+        cx.error(
+            name,
+            "A search is not filtered by the vectors themselves. Leave the field out of `filter`",
+        );
     }
 }

@@ -87,7 +87,9 @@ fn option(value: Option<impl quote::ToTokens>) -> TokenStream {
 fn name(target: &Target, fields: &[Ident], check: Option<TokenStream>) -> TokenStream {
     let odm = &target.odm;
     let path = index::path(target, fields);
-    let span = fields.last().map_or_else(proc_macro2::Span::call_site, Ident::span);
+    let span = fields
+        .last()
+        .map_or_else(proc_macro2::Span::call_site, Ident::span);
     match check.filter(|_| !target.is_generic()) {
         Some(check) => quote_spanned!(span=> #odm::check::#check(#path).name()),
         None => quote_spanned!(span=> #path.name()),

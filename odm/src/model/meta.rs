@@ -8,8 +8,8 @@
 use crate::error::violation::Number;
 use crate::model::bucket::BucketMeta;
 use crate::model::kind::{CollectionKind, ViewMeta};
-use crate::model::search::SearchIndexMeta;
 use crate::model::options::{CollationMeta, Expiry, IndexKey, IndexMeta, Validation};
+use crate::model::search::SearchIndexMeta;
 use crate::model::value_rules::ValueRules;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, error::Result as BsonResult};

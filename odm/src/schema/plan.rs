@@ -197,8 +197,12 @@ impl Change {
     /// Whether both are about one search index.
     pub(super) fn is_same_index(&self, other: &Change) -> bool {
         let of = |change: &Change| match change {
-            Change::CreateSearchIndex { collection, index, .. }
-            | Change::UpdateSearchIndex { collection, index, .. } => Some((*collection, index.clone())),
+            Change::CreateSearchIndex {
+                collection, index, ..
+            }
+            | Change::UpdateSearchIndex {
+                collection, index, ..
+            } => Some((*collection, index.clone())),
             _ => None,
         };
         of(self).is_some() && of(self) == of(other)
@@ -287,14 +291,18 @@ impl Change {
                     _ => "search",
                 };
                 let definition = definition.map(ToString::to_string).unwrap_or_default();
-                vec![format!("`{collection}`: create the {kind} index `{index}`: {definition}")]
+                vec![format!(
+                    "`{collection}`: create the {kind} index `{index}`: {definition}"
+                )]
             }
             Change::UpdateSearchIndex {
                 collection,
                 index,
                 from,
                 to,
-            } => vec![format!("`{collection}`: change the search index `{index}` to {to} (was {from})")],
+            } => vec![format!(
+                "`{collection}`: change the search index `{index}` to {to} (was {from})"
+            )],
             Change::Conflict { collection, what } => vec![format!("`{collection}`: conflict: {what}")],
         };
         if let Some(violations) = self.violations() {

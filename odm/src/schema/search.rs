@@ -164,12 +164,21 @@ pub(super) fn declared(meta: &DocumentMeta) -> Result<Vec<SearchIndex>, String> 
 pub(super) async fn list(db: &Database, collection: &'static str) -> Result<Vec<Document>> {
     let stage = doc! { "$listSearchIndexes": {} };
     let command = doc! { "aggregate": collection, "pipeline": [stage], "cursor": {} };
-    let listed = async { db.run_cursor_command(command).await?.try_collect::<Vec<Document>>().await };
+    let listed = async {
+        db.run_cursor_command(command)
+            .await?
+            .try_collect::<Vec<Document>>()
+            .await
+    };
     match listed.await {
         Ok(listed) => Ok(listed),
         // The collection does not exist yet.
         Err(e) if super::existing::code(&e) == Some(26) => Ok(Vec::new()),
-        Err(e) => Err(Context { collection, meta: None }.driver(e)),
+        Err(e) => Err(Context {
+            collection,
+            meta: None,
+        }
+        .driver(e)),
     }
 }
 
@@ -311,7 +320,7 @@ fn vectors(meta: &VectorMeta) -> Document {
     let mut vector = doc! {
         "type": "vector",
         "path": (meta.path)(),
-        "numDimensions": i64::from(meta.dimensions),
+        "numDimensions": super::values::whole(i64::from(meta.dimensions)),
         "similarity": meta.similarity,
     };
     if let Some(quantization) = meta.quantization {
@@ -443,7 +452,7 @@ mod tests {
         let analyzed = search(SearchMeta {
             analyzer: Some("lucene.simple"),
             dynamic: false,
-            fields: &[field(|| "company", "string")],
+            fields: const { &[field(|| "company", "string")] },
         });
         assert_eq!(
             analyzed.definition,
@@ -455,7 +464,7 @@ mod tests {
         assert_eq!(
             vector(None).spec(),
             doc! { "name": "vector_index", "type": "vectorSearch", "definition": { "fields": [
-                { "type": "vector", "path": "plot_embedding", "numDimensions": 1536_i64, "similarity": "euclidean" },
+                { "type": "vector", "path": "plot_embedding", "numDimensions": 1536, "similarity": "euclidean" },
                 { "type": "filter", "path": "genre" },
             ] } }
         );
@@ -466,17 +475,19 @@ mod tests {
         let index = search(SearchMeta {
             analyzer: None,
             dynamic: false,
-            fields: &[
-                field(|| "title", "string"),
-                field(|| "address.city", "string"),
-                field(|| "title", "autocomplete"),
-                field(|| "address.place.zip", "token"),
-                SearchFieldMeta {
-                    path: || "address.city",
-                    kind: "autocomplete",
-                    analyzer: Some("lucene.german"),
-                },
-            ],
+            fields: const {
+                &[
+                    field(|| "title", "string"),
+                    field(|| "address.city", "string"),
+                    field(|| "title", "autocomplete"),
+                    field(|| "address.place.zip", "token"),
+                    SearchFieldMeta {
+                        path: || "address.city",
+                        kind: "autocomplete",
+                        analyzer: Some("lucene.german"),
+                    },
+                ]
+            },
         });
         assert_eq!(
             index.definition,
@@ -553,11 +564,13 @@ mod tests {
         let index = search(SearchMeta {
             analyzer: None,
             dynamic: false,
-            fields: &[
-                field(|| "title", "string"),
-                field(|| "title", "autocomplete"),
-                field(|| "address.zip", "token"),
-            ],
+            fields: const {
+                &[
+                    field(|| "title", "string"),
+                    field(|| "title", "autocomplete"),
+                    field(|| "address.zip", "token"),
+                ]
+            },
         });
         let listed = doc! {
             "analyzer": "lucene.standard",
@@ -612,7 +625,7 @@ mod tests {
             index.definition,
             doc! { "fields": [
                 {
-                    "type": "vector", "path": "plot_embedding", "numDimensions": 1536_i64, "similarity": "euclidean",
+                    "type": "vector", "path": "plot_embedding", "numDimensions": 1536, "similarity": "euclidean",
                     "quantization": "scalar", "hnswOptions": { "maxEdges": 32 },
                 },
                 { "type": "filter", "path": "genre" },

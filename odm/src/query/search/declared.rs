@@ -65,7 +65,11 @@ fn unknown(meta: &'static DocumentMeta, index: &str, what: &str) -> String {
 /// # Errors
 /// A sentence about a field that the search index does not hold, or an index that is not declared. A document without any declared
 /// index leaves them to others, so nothing is known.
-pub(super) fn search(meta: &'static DocumentMeta, index: &str, uses: &[(&'static str, Use)]) -> Result<(), String> {
+pub(super) fn search(
+    meta: &'static DocumentMeta,
+    index: &str,
+    uses: &[(&'static str, Use)],
+) -> Result<(), String> {
     if indexes(meta).next().is_none() {
         return Ok(());
     }
@@ -76,7 +80,8 @@ pub(super) fn search(meta: &'static DocumentMeta, index: &str, uses: &[(&'static
     let Some(found) = found else {
         return Err(unknown(meta, index, "search"));
     };
-    uses.iter().try_for_each(|(path, used)| holds(found, index, path, *used))
+    uses.iter()
+        .try_for_each(|(path, used)| holds(found, index, path, *used))
 }
 
 fn holds(search: &SearchMeta, index: &str, path: &str, used: Use) -> Result<(), String> {
@@ -194,7 +199,10 @@ mod tests {
             doc! { "$text": { "$search": "a" } },
         ] {
             let refused = filter(None, &wrong).unwrap_err();
-            assert!(refused.contains("takes comparisons with values"), "{wrong}: {refused}");
+            assert!(
+                refused.contains("takes comparisons with values"),
+                "{wrong}: {refused}"
+            );
         }
     }
 

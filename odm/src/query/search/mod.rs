@@ -9,6 +9,8 @@ mod declared;
 mod meta;
 mod operator;
 mod stage;
+#[cfg(test)]
+mod testing;
 mod vector;
 
 pub use meta::{Meta, highlights, score, total, vector_score};

@@ -113,7 +113,10 @@ impl Words {
 
 impl<T, K> std::fmt::Debug for Operator<T, K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct(self.name).field("body", &self.body).field("paths", &self.paths).finish()
+        f.debug_struct(self.name)
+            .field("body", &self.body)
+            .field("paths", &self.paths)
+            .finish()
     }
 }
 
@@ -164,7 +167,7 @@ impl<T, K> Operator<T, K> {
                 "`fuzzy` takes 1 or 2 differing letters in a word, and not {max_edits}: leave it out for words as they are"
             )));
         }
-        self.set("fuzzy", doc! { "maxEdits": i64::from(max_edits) });
+        self.set("fuzzy", doc! { "maxEdits": whole(max_edits) });
         self
     }
 
@@ -182,7 +185,9 @@ impl<T, K> Operator<T, K> {
     /// ```
     pub fn boost(mut self, factor: f64) -> Self {
         if !(factor.is_finite() && factor > 0.0) {
-            self.fail(Wrong::Said(format!("`boost` takes a number above 0, and not {factor}")));
+            self.fail(Wrong::Said(format!(
+                "`boost` takes a number above 0, and not {factor}"
+            )));
         }
         self.set("score", doc! { "boost": { "value": factor } });
         self
@@ -205,13 +210,15 @@ impl<T, K> Operator<T, K> {
         }
         if self.needs_limit {
             return Err(Wrong::Said(
-                "`range` has no limit: write `.gte(…)`, `.gt(…)`, `.lte(…)` or `.lt(…)`, or `exists(b.year)`".to_owned(),
+                "`range` has no limit: write `.gte(…)`, `.gt(…)`, `.lte(…)` or `.lt(…)`, or `exists(b.year)`"
+                    .to_owned(),
             ));
         }
         let has_clause = |clause: &&str| body.contains_key(clause);
         if self.name == "compound" && !["must", "mustNot", "should", "filter"].iter().any(has_clause) {
             return Err(Wrong::Said(
-                "`compound` has no operators: write `.must(…)`, `.must_not(…)`, `.should(…)` or `.filter(…)`".to_owned(),
+                "`compound` has no operators: write `.must(…)`, `.must_not(…)`, `.should(…)` or `.filter(…)`"
+                    .to_owned(),
             ));
         }
         let document = match self.name {
@@ -302,7 +309,7 @@ impl<T> Operator<T, Phrase> {
     /// # }
     /// ```
     pub fn slop(mut self, words: u32) -> Self {
-        self.set("slop", i64::from(words));
+        self.set("slop", whole(words));
         self
     }
 }
@@ -359,10 +366,7 @@ impl<T> Operator<T, Autocomplete> {
 /// let search = books.search("default", |b| odm::atlas::equals(b.genre, "novel"));
 /// # }
 /// ```
-pub fn equals<T, V, P: Step, C: Codec<V>>(
-    _: Path<T, V, P, C>,
-    value: impl Operand<V>,
-) -> Operator<T, Whole> {
+pub fn equals<T, V, P: Step, C: Codec<V>>(_: Path<T, V, P, C>, value: impl Operand<V>) -> Operator<T, Whole> {
     let mut operator = Operator::new("equals", Document::new()).on(P::PATH, Use::Value);
     operator.compare("value", encode_bson::<V, C>(P::PATH, value));
     operator
@@ -502,7 +506,7 @@ impl<T> Operator<T, Clauses> {
                 "`minimum_should_match({n})` asks for more than the {should} operators of `should`: give them first"
             )));
         }
-        self.set("minimumShouldMatch", i64::from(n));
+        self.set("minimumShouldMatch", whole(n));
         self
     }
 
@@ -538,6 +542,11 @@ pub fn raw<T>(operator: Document) -> Operator<T> {
     Operator::new("", operator)
 }
 
+/// As Atlas takes counts: an integer of 32 bits.
+pub(super) fn whole(n: u32) -> Bson {
+    i32::try_from(n).map_or_else(|_| Bson::Int64(i64::from(n)), Bson::Int32)
+}
+
 /// Whether `equals` and `range` take a value of this type.
 fn is_compared(value: &Bson, in_range: bool) -> bool {
     match value {
@@ -566,17 +575,128 @@ impl<T, K> Operator<T, K> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Movie, plot, released, title, year};
     use super::*;
-    use crate::expansion_fixture::Person;
+    use mongodb::bson::DateTime;
 
-    fn of<K>(operator: Operator<Person, K>) -> Document {
+    fn of<K>(operator: Operator<Movie, K>) -> Document {
         operator.into_parts().unwrap().0
     }
 
-    fn refused<K>(operator: Operator<Person, K>) -> String {
-        match operator.into_parts() {
-            Err(Wrong::Said(said)) => said,
-            other => panic!("{other:?}"),
+    /// The examples of the pages of the operators.
+    #[test]
+    fn operators_are_those_of_the_manual() {
+        assert_eq!(
+            of(text("surfer").path(title())),
+            doc! { "text": { "query": "surfer", "path": "title" } }
+        );
+        assert_eq!(
+            of(text("naw yark").path(title()).fuzzy(1)),
+            doc! { "text": { "query": "naw yark", "fuzzy": { "maxEdits": 1 }, "path": "title" } }
+        );
+        assert_eq!(
+            of(phrase(["the man", "the moon"]).path(title()).path(plot())),
+            doc! { "phrase": { "query": ["the man", "the moon"], "path": ["title", "plot"] } }
+        );
+        assert_eq!(
+            of(phrase("men women").path(title()).slop(5)),
+            doc! { "phrase": { "query": "men women", "slop": 5, "path": "title" } }
+        );
+        assert_eq!(
+            of(autocomplete("off", title())),
+            doc! { "autocomplete": { "query": "off", "path": "title" } }
+        );
+        assert_eq!(
+            of(autocomplete("men with", title()).in_order()),
+            doc! { "autocomplete": { "query": "men with", "tokenOrder": "sequential", "path": "title" } }
+        );
+        assert_eq!(
+            of(equals(title(), "jane")),
+            doc! { "equals": { "value": "jane", "path": "title" } }
+        );
+        assert_eq!(
+            of(range(year()).gte(2).lte(3)),
+            doc! { "range": { "gte": 2, "lte": 3, "path": "year" } }
+        );
+        let from = DateTime::from_millis(1_262_304_000_000);
+        assert_eq!(
+            of(range(released()).gt(from)),
+            doc! { "range": { "gt": from, "path": "released" } }
+        );
+        assert_eq!(of(exists(plot())), doc! { "exists": { "path": "plot" } });
+        assert_eq!(
+            of(text("x").any_path()),
+            doc! { "text": { "query": "x", "path": { "wildcard": "*" } } }
+        );
+    }
+
+    #[test]
+    fn a_compound_holds_its_clauses() {
+        let operator = compound()
+            .must(text("varieties").path(title()).boost(3.0))
+            .must_not(equals(year(), 1900))
+            .should(text("Fuji").path(title()))
+            .should(text("Golden Delicious").path(title()))
+            .filter(range(year()).lt(2000))
+            .minimum_should_match(1);
+        assert_eq!(
+            of(operator),
+            doc! { "compound": {
+                "must": [{ "text": { "query": "varieties", "score": { "boost": { "value": 3.0 } }, "path": "title" } }],
+                "mustNot": [{ "equals": { "value": 1900, "path": "year" } }],
+                "should": [
+                    { "text": { "query": "Fuji", "path": "title" } },
+                    { "text": { "query": "Golden Delicious", "path": "title" } },
+                ],
+                "filter": [{ "range": { "lt": 2000, "path": "year" } }],
+                "minimumShouldMatch": 1,
+            } }
+        );
+        let within = compound().filter(compound::<Movie>().must(exists(title())));
+        assert_eq!(
+            of(within),
+            doc! { "compound": { "filter": [{ "compound": { "must": [{ "exists": { "path": "title" } }] } }] } }
+        );
+    }
+
+    #[test]
+    fn words_and_values_are_never_operators() {
+        let words = r#"{ "compound": {} } $where * path:title"#;
+        assert_eq!(
+            of(text(words).path(title())),
+            doc! { "text": { "query": words, "path": "title" } }
+        );
+        assert_eq!(
+            of(equals(title(), "$$ROOT")),
+            doc! { "equals": { "value": "$$ROOT", "path": "title" } }
+        );
+        let raw = doc! { "wildcard": { "query": "a*", "path": "title" } };
+        assert_eq!(of(super::raw(raw.clone())), raw);
+    }
+
+    #[test]
+    fn what_atlas_would_refuse_is_not_sent() {
+        fn said<K>(operator: Operator<Movie, K>) -> String {
+            match operator.into_parts() {
+                Err(Wrong::Said(said)) => said,
+                other => panic!("{other:?}"),
+            }
+        }
+        for (said, expected) in [
+            (said(text("").path(title())), "has no words"),
+            (said(text(Vec::<String>::new()).path(title())), "has no words"),
+            (said(text("a")), "`text` names no field"),
+            (said(text("a").path(title()).fuzzy(3)), "1 or 2 differing letters"),
+            (said(text("a").path(title()).boost(-1.0)), "above 0"),
+            (said(range(year())), "has no limit"),
+            (said(compound()), "has no operators"),
+            (
+                said(compound().minimum_should_match(1)),
+                "more than the 0 operators",
+            ),
+            (said(compound().must(phrase("a"))), "`phrase` names no field"),
+        ] {
+            assert!(said.contains(expected), "{said}");
         }
     }
 }

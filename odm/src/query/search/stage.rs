@@ -24,36 +24,31 @@ use std::marker::PhantomData;
 #[must_use = "a search does nothing until its pipeline is awaited: `.aggregate().all()`"]
 pub struct SearchStage<T> {
     core: Core,
+    search: Search,
+    of: PhantomData<fn() -> T>,
+}
+
+/// A search without the type of its documents.
+#[derive(Debug)]
+struct Search {
     index: String,
     operator: Result<bson::Document, Wrong>,
     uses: Vec<(&'static str, Use)>,
     highlighted: Vec<&'static str>,
     counts: bool,
-    of: PhantomData<fn() -> T>,
 }
 
 impl<T> std::fmt::Debug for SearchStage<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SearchStage")
-            .field("index", &self.index)
-            .field("operator", &self.operator)
-            .finish_non_exhaustive()
+        self.search.fmt(f)
     }
 }
 
 impl<T: Document> SearchStage<T> {
     pub(crate) fn new<K>(core: Core, index: String, operator: Operator<T, K>) -> Self {
-        let (operator, uses) = match operator.into_parts() {
-            Ok((operator, uses)) => (Ok(operator), uses),
-            Err(wrong) => (Err(wrong), Vec::new()),
-        };
         SearchStage {
             core,
-            index,
-            operator,
-            uses,
-            highlighted: Vec::new(),
-            counts: false,
+            search: Search::new(index, operator),
             of: PhantomData,
         }
     }
@@ -72,8 +67,8 @@ impl<T: Document> SearchStage<T> {
         field: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
     ) -> Self {
         field(T::paths());
-        self.highlighted.push(P::PATH);
-        self.uses.push((P::PATH, Use::Words));
+        self.search.highlighted.push(P::PATH);
+        self.search.uses.push((P::PATH, Use::Words));
         self
     }
 
@@ -91,7 +86,7 @@ impl<T: Document> SearchStage<T> {
     /// # }
     /// ```
     pub fn count_total(mut self) -> Self {
-        self.counts = true;
+        self.search.counts = true;
         self
     }
 
@@ -105,12 +100,27 @@ impl<T: Document> SearchStage<T> {
     /// # Ok(()) }
     /// ```
     pub fn aggregate(self) -> Aggregate<T> {
-        let core = self.core.clone();
-        let counts_within_scope = self.counts && core.odm().scope_of(T::META).is_some();
-        Aggregate::beginning_with(core, self.stage(T::META, counts_within_scope))
+        let has_scope = self.core.odm().scope_of(T::META).is_some();
+        Aggregate::beginning_with(self.core, self.search.stage(T::META, has_scope))
+    }
+}
+
+impl Search {
+    fn new<T, K>(index: String, operator: Operator<T, K>) -> Self {
+        let (operator, uses) = match operator.into_parts() {
+            Ok((operator, uses)) => (Ok(operator), uses),
+            Err(wrong) => (Err(wrong), Vec::new()),
+        };
+        Search {
+            index,
+            operator,
+            uses,
+            highlighted: Vec::new(),
+            counts: false,
+        }
     }
 
-    fn stage(self, meta: &'static DocumentMeta, counts_within_scope: bool) -> Result<bson::Document> {
+    fn stage(self, meta: &'static DocumentMeta, has_scope: bool) -> Result<bson::Document> {
         let refuse = |message: String| Error::Query {
             collection: meta.collection,
             message,
@@ -120,7 +130,7 @@ impl<T: Document> SearchStage<T> {
             Wrong::Error(error) => *error,
         })?;
         declared::search(meta, &self.index, &self.uses).map_err(refuse)?;
-        if counts_within_scope {
+        if self.counts && has_scope {
             return Err(refuse(
                 "`count_total` counts documents that this handle does not read: its condition stands behind the search. Count the results: \
                  `.aggregate().group(|_| (), |g| g.count(\"found\"))`"
@@ -138,5 +148,62 @@ impl<T: Document> SearchStage<T> {
             search.insert("count", doc! { "type": "total" });
         }
         Ok(doc! { "$search": search })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{MOVIE, Movie, plot, title};
+    use super::super::text;
+    use super::*;
+
+    fn search(index: &str) -> Search {
+        Search::new(index.to_owned(), text::<Movie>("Hobbit").path(title()))
+    }
+
+    /// The examples of the pages of `$search`, of the count and of highlights.
+    #[test]
+    fn a_search_is_sent_as_the_manual_has_it() {
+        assert_eq!(
+            search("default").stage(&MOVIE, true).unwrap(),
+            doc! { "$search": { "index": "default", "text": { "query": "Hobbit", "path": "title" } } }
+        );
+        let mut counted = search("default");
+        counted.counts = true;
+        counted.highlighted = vec![title().name()];
+        assert_eq!(
+            counted.stage(&MOVIE, false).unwrap(),
+            doc! { "$search": {
+                "index": "default",
+                "text": { "query": "Hobbit", "path": "title" },
+                "highlight": { "path": "title" },
+                "count": { "type": "total" },
+            } }
+        );
+    }
+
+    #[test]
+    fn what_would_find_nothing_or_tell_too_much_is_refused() {
+        let mut counted = search("default");
+        counted.counts = true;
+        let undeclared = Search::new("default".to_owned(), text::<Movie>("Hobbit").path(plot()));
+        for (search, has_scope, said) in [
+            (counted, true, "documents that this handle does not read"),
+            (search("defualt"), false, "declares no search index `defualt`"),
+            (
+                search("by_meaning"),
+                false,
+                "declares no search index `by_meaning`",
+            ),
+            (undeclared, false, "declare `string(plot)`"),
+        ] {
+            match search.stage(&MOVIE, has_scope) {
+                Err(Error::Query {
+                    collection: "movies",
+                    message,
+                }) => assert!(message.contains(said), "{message}"),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The stage `$vectorSearch`.
 
 use super::declared;
+use super::operator::whole;
 use crate::model::document::DocumentMeta;
 use crate::query::aggregate::Aggregate;
 use crate::store::core::Core;
@@ -77,9 +78,21 @@ impl From<Binary> for QueryVector {
 /// }
 /// ```
 #[must_use = "a search does nothing until its pipeline is awaited: `.aggregate().all()`"]
-#[derive(Debug)]
 pub struct VectorStage<T> {
     core: Core,
+    near: Near,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> std::fmt::Debug for VectorStage<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.near.fmt(f)
+    }
+}
+
+/// A search for vectors without the type of its documents.
+#[derive(Debug)]
+struct Near {
     index: String,
     path: &'static str,
     vector: QueryVector,
@@ -87,20 +100,13 @@ pub struct VectorStage<T> {
     candidates: Option<u32>,
     exact: bool,
     filter: Result<bson::Document>,
-    of: PhantomData<fn() -> T>,
 }
 
 impl<T: Document> VectorStage<T> {
     pub(crate) fn new(core: Core, index: String, path: &'static str, vector: QueryVector) -> Self {
         VectorStage {
             core,
-            index,
-            path,
-            vector,
-            limit: LIMIT,
-            candidates: None,
-            exact: false,
-            filter: Ok(bson::Document::new()),
+            near: Near::new(index, path, vector),
             of: PhantomData,
         }
     }
@@ -115,7 +121,7 @@ impl<T: Document> VectorStage<T> {
     /// # }
     /// ```
     pub fn limit(mut self, n: u32) -> Self {
-        self.limit = n;
+        self.near.limit = n;
         self
     }
 
@@ -129,7 +135,7 @@ impl<T: Document> VectorStage<T> {
     /// # }
     /// ```
     pub fn num_candidates(mut self, n: u32) -> Self {
-        self.candidates = Some(n);
+        self.near.candidates = Some(n);
         self
     }
 
@@ -142,7 +148,7 @@ impl<T: Document> VectorStage<T> {
     /// # }
     /// ```
     pub fn exact(mut self) -> Self {
-        self.exact = true;
+        self.near.exact = true;
         self
     }
 
@@ -159,7 +165,7 @@ impl<T: Document> VectorStage<T> {
     /// ```
     pub fn filter(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self {
         let filter = filter(T::paths()).into_document();
-        self.filter = match (self.filter, filter) {
+        self.near.filter = match (self.near.filter, filter) {
             (Ok(one), Ok(other)) => Ok(within(one, &other)),
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
@@ -176,9 +182,22 @@ impl<T: Document> VectorStage<T> {
     /// # Ok(()) }
     /// ```
     pub fn aggregate(self) -> Aggregate<T> {
-        let core = self.core.clone();
-        let scope = core.odm().scope_of(T::META);
-        Aggregate::beginning_with(core, self.stage(T::META, scope))
+        let scope = self.core.odm().scope_of(T::META);
+        Aggregate::beginning_with(self.core, self.near.stage(T::META, scope))
+    }
+}
+
+impl Near {
+    fn new(index: String, path: &'static str, vector: QueryVector) -> Self {
+        Near {
+            index,
+            path,
+            vector,
+            limit: LIMIT,
+            candidates: None,
+            exact: false,
+            filter: Ok(bson::Document::new()),
+        }
     }
 
     fn stage(self, meta: &'static DocumentMeta, scope: Option<bson::Document>) -> Result<bson::Document> {
@@ -192,7 +211,8 @@ impl<T: Document> VectorStage<T> {
         let mut filter = self.filter?;
         declared::filter(declared, &filter).map_err(refuse)?;
         // The condition of the handle holds behind the search in any case. Before it, it takes no place from the documents that are read.
-        let is_declared = |name: &str| declared.is_some_and(|vector| vector.filter.iter().any(|field| field() == name));
+        let is_declared =
+            |name: &str| declared.is_some_and(|vector| vector.filter.iter().any(|field| field() == name));
         for (name, value) in scope.iter().flatten() {
             let is_value = value.as_document().is_some_and(|equal| equal.contains_key("$eq"));
             if is_value && is_declared(name) {
@@ -218,13 +238,15 @@ impl<T: Document> VectorStage<T> {
                         self.limit
                     )));
                 }
-                search.insert("numCandidates", i64::from(candidates));
+                search.insert("numCandidates", whole(candidates));
             }
         }
         if self.limit == 0 {
-            return Err(refuse("the limit of a search for vectors is at least 1".to_owned()));
+            return Err(refuse(
+                "the limit of a search for vectors is at least 1".to_owned(),
+            ));
         }
-        search.insert("limit", i64::from(self.limit));
+        search.insert("limit", whole(self.limit));
         if !filter.is_empty() {
             search.insert("filter", filter);
         }
@@ -253,5 +275,128 @@ fn as_bson(vector: QueryVector, dimensions: Option<u32>) -> Result<Bson, String>
             numbers.len()
         )),
         _ => Ok(numbers.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::MOVIE;
+    use super::*;
+
+    fn near() -> Near {
+        Near::new("by_meaning".to_owned(), "plot_embedding", [1.0_f32, -0.5].into())
+    }
+
+    /// The examples of the page of `$vectorSearch`, with a shorter vector.
+    #[test]
+    fn a_search_is_sent_as_the_manual_has_it() {
+        let mut filtered = near();
+        filtered.limit = 10;
+        filtered.candidates = Some(150);
+        filtered.filter = Ok(doc! { "$and": [{ "year": { "$gt": 1955 } }, { "year": { "$lt": 1975 } }] });
+        assert_eq!(
+            filtered.stage(&MOVIE, None).unwrap(),
+            doc! { "$vectorSearch": {
+                "index": "by_meaning",
+                "path": "plot_embedding",
+                "queryVector": [1.0, -0.5],
+                "numCandidates": 150,
+                "limit": 10,
+                "filter": { "$and": [{ "year": { "$gt": 1955 } }, { "year": { "$lt": 1975 } }] },
+            } }
+        );
+        let mut exact = near();
+        exact.exact = true;
+        assert_eq!(
+            exact.stage(&MOVIE, None).unwrap(),
+            doc! { "$vectorSearch": {
+                "index": "by_meaning", "path": "plot_embedding", "queryVector": [1.0, -0.5], "exact": true, "limit": 10,
+            } }
+        );
+    }
+
+    #[test]
+    fn what_is_not_said_is_what_the_manual_recommends() {
+        for (limit, candidates) in [(10, 200), (1, 20), (501, 10_000), (10_000, 10_000)] {
+            let stage = Near { limit, ..near() }.stage(&MOVIE, None).unwrap();
+            let search = stage.get_document("$vectorSearch").unwrap();
+            assert_eq!(search.get_i32("numCandidates").unwrap(), candidates, "{search}");
+        }
+    }
+
+    #[test]
+    fn a_declared_field_of_the_scope_restricts_the_search_itself() {
+        let scope = doc! { "genre": { "$eq": "a" }, "tenant": { "$eq": 1 }, "deleted_at": null };
+        let mut filtered = near();
+        filtered.filter = Ok(doc! { "genre": { "$ne": "b" } });
+        let stage = filtered.stage(&MOVIE, Some(scope)).unwrap();
+        let search = stage.get_document("$vectorSearch").unwrap();
+        assert_eq!(
+            *search.get_document("filter").unwrap(),
+            doc! { "genre": { "$ne": "b" }, "$and": [{ "genre": { "$eq": "a" } }] }
+        );
+    }
+
+    #[test]
+    fn a_search_that_atlas_would_refuse_is_not_sent() {
+        let exact = Near {
+            exact: true,
+            candidates: Some(10),
+            ..near()
+        };
+        let few = Near {
+            candidates: Some(9),
+            ..near()
+        };
+        let many = Near {
+            candidates: Some(10_001),
+            ..near()
+        };
+        let none = Near {
+            limit: 0,
+            candidates: Some(1),
+            ..near()
+        };
+        let filtered = Near {
+            filter: Ok(doc! { "genre": { "$regex": "a" } }),
+            ..near()
+        };
+        let undeclared = Near {
+            filter: Ok(doc! { "title": { "$eq": "a" } }),
+            ..near()
+        };
+        let vector = |vector: &[f64]| Near {
+            vector: vector.into(),
+            ..near()
+        };
+        let elsewhere = Near {
+            path: "title",
+            ..near()
+        };
+        let misnamed = Near {
+            index: "default".to_owned(),
+            ..near()
+        };
+        for (near, said) in [
+            (exact, "leave one of them out"),
+            (few, "9 candidates for a limit of 10"),
+            (many, "10001 candidates"),
+            (none, "at least 1"),
+            (filtered, "no `$regex`"),
+            (undeclared, "does not declare `title`"),
+            (vector(&[]), "has no numbers"),
+            (vector(&[1.0]), "has 1 numbers, and its index 2 dimensions"),
+            (vector(&[1.0, f64::NAN]), "NaN at position 1"),
+            (elsewhere, "is on `plot_embedding`"),
+            (misnamed, "declares no vector index `default`"),
+        ] {
+            match near.stage(&MOVIE, None) {
+                Err(Error::Query {
+                    collection: "movies",
+                    message,
+                }) => assert!(message.contains(said), "{message}"),
+                other => panic!("{said}: {other:?}"),
+            }
+        }
     }
 }

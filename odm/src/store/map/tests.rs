@@ -587,7 +587,10 @@ fn a_deployment_without_search_says_so() {
             31082,
             "Using $search and $vectorSearch aggregation stages requires additional configuration.",
         ),
-        (6_047_401, "$listSearchIndexes stage is only allowed on MongoDB Atlas"),
+        (
+            6_047_401,
+            "$listSearchIndexes stage is only allowed on MongoDB Atlas",
+        ),
         (115, "Search index commands are only supported with Atlas."),
         (59, "no such command: 'createSearchIndexes'"),
         (40324, "Unrecognized pipeline stage name: '$search'"),
@@ -596,7 +599,10 @@ fn a_deployment_without_search_says_so() {
         match map(NO_META, &doc! { "index": 0, "code": code, "errmsg": message }) {
             Some(error @ Error::Unsupported { .. }) => {
                 let text = error.to_string();
-                assert!(text.contains("needs MongoDB Atlas") && text.contains(message), "{text}");
+                assert!(
+                    text.contains("needs MongoDB Atlas") && text.contains(message),
+                    "{text}"
+                );
             }
             other => panic!("{message}: {other:?}"),
         }
@@ -606,7 +612,10 @@ fn a_deployment_without_search_says_so() {
         (40324, "Unrecognized pipeline stage name: '$serch'"),
     ] {
         let mapped = map(NO_META, &doc! { "index": 0, "code": code, "errmsg": message });
-        assert!(!matches!(mapped, Some(Error::Unsupported { .. })), "{message}: {mapped:?}");
+        assert!(
+            !matches!(mapped, Some(Error::Unsupported { .. })),
+            "{message}: {mapped:?}"
+        );
     }
 }
 
