@@ -199,6 +199,7 @@
 //! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |
 //! | see what a query costs | [`Find::explain`], [`Explain`] |
 //! | know the server | [`Odm::server`], [`Server`] |
+//! | search by an index of Atlas | `odm::atlas`, with the feature `atlas`; no test ran on Atlas |
 //! | use a feature of MongoDB that is missing here | [`Filter::raw`], [`Change::raw`], [`Aggregate::stage`], [`Collection::driver`], [`mongodb`] |
 //!
 //! # What an operation costs

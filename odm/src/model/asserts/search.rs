@@ -14,8 +14,7 @@ pub const fn search_indexes_are_enabled() {}
 #[cfg(not(feature = "atlas"))]
 pub const fn search_indexes_are_enabled() {
     panic!(
-        "`search_index` and `vector_index` need the feature `atlas` of the package `mongodb-odm`: `odm = {{ package = \"mongodb-odm\", \
-         features = [\"atlas\"] }}`"
+        "`search_index` and `vector_index` need the feature `atlas`: `mongodb-odm = {{ version = \"0.1\", features = [\"atlas\"] }}`"
     )
 }
 
@@ -99,7 +98,7 @@ pub fn vector<R, T: Vector, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
 #[cfg(all(test, not(feature = "atlas")))]
 mod tests {
     #[test]
-    #[should_panic(expected = "need the feature `atlas` of the package `mongodb-odm`")]
+    #[should_panic(expected = "need the feature `atlas`: `mongodb-odm = { version")]
     fn a_declaration_without_the_feature_names_it() {
         super::search_indexes_are_enabled();
     }
