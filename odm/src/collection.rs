@@ -644,9 +644,9 @@ impl<T: Document> Collection<T> {
     pub fn search<K>(
         &self,
         index: impl Into<String>,
-        operator: impl FnOnce(T::Paths) -> crate::atlas::Operator<T, K>,
-    ) -> crate::atlas::SearchStage<T> {
-        crate::atlas::SearchStage::new(self.core().clone(), index.into(), operator(T::paths()))
+        operator: impl FnOnce(T::Paths) -> crate::query::search::Operator<T, K>,
+    ) -> crate::query::search::SearchStage<T> {
+        crate::query::search::SearchStage::new(self.core().clone(), index.into(), operator(T::paths()))
     }
 
     /// A pipeline that begins with a search for the documents whose vectors are nearest to this one: `$vectorSearch`. The closure names
@@ -680,13 +680,13 @@ impl<T: Document> Collection<T> {
     /// ```
     #[cfg(feature = "atlas")]
     #[cfg_attr(docsrs, doc(cfg(feature = "atlas")))]
-    pub fn vector_search<V: crate::atlas::Vector, P: crate::model::path::Step, C>(
+    pub fn vector_search<V: crate::model::asserts::Vector, P: crate::model::path::Step, C>(
         &self,
         index: impl Into<String>,
         field: impl FnOnce(T::Paths) -> crate::query::Path<T, V, P, C>,
-        vector: impl Into<crate::atlas::QueryVector>,
-    ) -> crate::atlas::VectorStage<T> {
+        vector: impl Into<crate::query::search::QueryVector>,
+    ) -> crate::query::search::VectorStage<T> {
         field(T::paths());
-        crate::atlas::VectorStage::new(self.core().clone(), index.into(), P::PATH, vector.into())
+        crate::query::search::VectorStage::new(self.core().clone(), index.into(), P::PATH, vector.into())
     }
 }

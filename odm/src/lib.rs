@@ -667,7 +667,7 @@ pub mod patch {
 #[cfg(feature = "atlas")]
 #[cfg_attr(docsrs, doc(cfg(feature = "atlas")))]
 pub mod atlas {
-    pub use crate::model::asserts::{SearchedAs, Vector};
+    pub use crate::model::asserts::{SearchedText, Vector};
     pub use crate::query::search::*;
 }
 

@@ -43,17 +43,16 @@ pub fn meta(target: &Target, declared: &SearchIndex) -> TokenStream {
 
 fn field(target: &Target, declared: &SearchField) -> TokenStream {
     let odm = &target.odm;
-    let (kind, of_type) = match declared.kind {
-        FieldKind::String => ("string", Some(quote!(Words))),
-        FieldKind::Autocomplete => ("autocomplete", Some(quote!(Words))),
-        FieldKind::Token => ("token", Some(quote!(Words))),
-        FieldKind::Number => ("number", Some(quote!(Numbers))),
-        FieldKind::Date => ("date", Some(quote!(Dates))),
-        FieldKind::Boolean => ("boolean", Some(quote!(Booleans))),
+    let (kind, check) = match declared.kind {
+        FieldKind::String => ("string", Some("searched_text")),
+        FieldKind::Autocomplete => ("autocomplete", Some("searched_text")),
+        FieldKind::Token => ("token", Some("searched_text")),
+        FieldKind::Number => ("number", Some("searched_number")),
+        FieldKind::Date => ("date", Some("searched_date")),
+        FieldKind::Boolean => ("boolean", Some("searched_boolean")),
         FieldKind::ObjectId => ("objectId", None),
         FieldKind::Uuid => ("uuid", None),
     };
-    let check = of_type.map(|kind| quote!(searched_as::<#odm::check::kind::#kind, _, _, _, _>));
     let name = name(target, &declared.path, check);
     let analyzer = option(declared.analyzer.as_ref());
     quote!(#odm::search::SearchFieldMeta { path: || #name, kind: #kind, analyzer: #analyzer })
@@ -61,7 +60,7 @@ fn field(target: &Target, declared: &SearchField) -> TokenStream {
 
 fn vector(target: &Target, declared: &Vector) -> TokenStream {
     let odm = &target.odm;
-    let path = name(target, &declared.path, Some(quote!(vector)));
+    let path = name(target, &declared.path, Some("vector"));
     let dimensions = u32::try_from(declared.dimensions.value).unwrap_or(u32::MAX);
     let (similarity, quantization) = (declared.similarity, option(declared.quantization));
     let filter = declared.filter.iter().map(|path| name(target, path, None));
@@ -84,14 +83,17 @@ fn option(value: Option<impl quote::ToTokens>) -> TokenStream {
 }
 
 /// The dotted name of a field, whose type is checked where it is known.
-fn name(target: &Target, fields: &[Ident], check: Option<TokenStream>) -> TokenStream {
+fn name(target: &Target, fields: &[Ident], check: Option<&str>) -> TokenStream {
     let odm = &target.odm;
     let path = index::path(target, fields);
     let span = fields
         .last()
         .map_or_else(proc_macro2::Span::call_site, Ident::span);
     match check.filter(|_| !target.is_generic()) {
-        Some(check) => quote_spanned!(span=> #odm::check::#check(#path).name()),
+        Some(check) => {
+            let check = Ident::new(check, span);
+            quote_spanned!(span=> #odm::check::#check(#path).name())
+        }
         None => quote_spanned!(span=> #path.name()),
     }
 }

@@ -21,7 +21,10 @@ pub use reference::{
     no_nested_reference_items, no_reference, no_reference_items, no_unnamed_reference, nullified,
     relationship, two_way, unique_key,
 };
-pub use search::{SearchedAs, Vector, kind, search_indexes_are_enabled, searched_as, vector};
+pub use search::{
+    SearchedText, Vector, search_indexes_are_enabled, searched_boolean, searched_date, searched_number,
+    searched_text, vector,
+};
 
 /// `#[field(min = N, max = N)]`.
 pub const fn numeric<T: Numeric>() {}

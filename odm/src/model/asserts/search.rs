@@ -18,59 +18,86 @@ pub const fn search_indexes_are_enabled() {
     )
 }
 
-/// The kinds of fields of a search index that say which type the field has.
-pub mod kind {
-    /// `string(…)`, `autocomplete(…)` and `token(…)`.
-    pub struct Words(());
-    /// `number(…)`.
-    pub struct Numbers(());
-    /// `date(…)`.
-    pub struct Dates(());
-    /// `boolean(…)`.
-    pub struct Booleans(());
-}
-
-use kind::{Booleans, Dates, Numbers, Words};
-
-/// A field that a search index can hold as this kind, itself or the items of its array.
+/// A text, or an array of texts, in which a search finds words.
 #[diagnostic::on_unimplemented(
-    message = "a `{Self}` can't be indexed as `{K}`: Atlas would leave the field out of the index",
-    label = "a field of this kind has another type",
-    note = "`string`, `autocomplete` and `token` are for strings, `number` for numbers but `Decimal128`, `date` for a `DateTime`, `boolean` \
-            for a `bool`, and each for an `Option` or a `Vec` of these",
-    note = "an `ObjectId` is indexed as `object_id(field)`, a UUID as `uuid(field)`; of an embedded struct, name the fields: `string(address.city)`"
+    message = "`{Self}` is no text, so a search finds no words in it",
+    label = "not a string, nor a list of strings",
+    note = "in a search index, `string`, `autocomplete` and `token` are for texts: declare `number(field)`, `date(field)`, `boolean(field)`, \
+            `object_id(field)` or `uuid(field)`; of an embedded struct name a field, `string(address.city)`",
+    note = "in a search, other values are compared: `equals(b.year, 1851)`, `range(b.year).gte(1850)`"
 )]
-pub trait SearchedAs<K> {}
+pub trait SearchedText {}
+#[diagnostic::do_not_recommend]
+impl<T: Text> SearchedText for T {}
 
+/// A number, or an array of numbers, in a search index.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no number, so a search index can't hold it as `number`",
+    label = "not a number, nor a list of numbers",
+    note = "declare `string(field)`, `autocomplete(field)` or `token(field)` for texts, `date(field)`, `boolean(field)`, `object_id(field)` or \
+            `uuid(field)`; of an embedded struct name a field, `number(price.cents)`"
+)]
+pub trait SearchedNumber {}
 #[diagnostic::do_not_recommend]
-impl<T: Text> SearchedAs<Words> for T {}
+impl<T: Numeric> SearchedNumber for T {}
+
+/// A date, or an array of dates, in a search index.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no date, so a search index can't hold it as `date`",
+    label = "not a `bson::DateTime`",
+    note = "declare `string(field)`, `autocomplete(field)` or `token(field)` for texts, `number(field)`, `boolean(field)`, `object_id(field)` \
+            or `uuid(field)`"
+)]
+pub trait SearchedDate {}
+impl SearchedDate for mongodb::bson::DateTime {}
 #[diagnostic::do_not_recommend]
-impl<T: Numeric> SearchedAs<Numbers> for T {}
-impl SearchedAs<Dates> for mongodb::bson::DateTime {}
-#[diagnostic::do_not_recommend]
-impl<T: StoredLike<Like: SearchedAs<Dates>>> SearchedAs<Dates> for T {}
-impl<T: SearchedAs<Dates>> SearchedAs<Dates> for Option<T> {}
-impl<T: SearchedAs<Dates>> SearchedAs<Dates> for Vec<T> {}
-impl SearchedAs<Booleans> for bool {}
-impl SearchedAs<Booleans> for Option<bool> {}
-impl SearchedAs<Booleans> for Vec<bool> {}
+impl<T: StoredLike<Like: SearchedDate>> SearchedDate for T {}
+impl<T: SearchedDate> SearchedDate for Option<T> {}
+impl<T: SearchedDate> SearchedDate for Vec<T> {}
+
+/// A boolean, or an array of them, in a search index.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no boolean, so a search index can't hold it as `boolean`",
+    label = "not a `bool`",
+    note = "declare `string(field)`, `autocomplete(field)` or `token(field)` for texts, `number(field)`, `date(field)`, `object_id(field)` or \
+            `uuid(field)`"
+)]
+pub trait SearchedBoolean {}
+impl SearchedBoolean for bool {}
+impl<T: SearchedBoolean> SearchedBoolean for Option<T> {}
+impl<T: SearchedBoolean> SearchedBoolean for Vec<T> {}
 
 macro_rules! items {
     ($($kind:ident: $bound:ident),*) => {$(
         #[diagnostic::do_not_recommend]
-        impl<T: $bound> SearchedAs<$kind> for Vec<T> {}
+        impl<T: $bound> $kind for Vec<T> {}
         #[diagnostic::do_not_recommend]
-        impl<T: $bound> SearchedAs<$kind> for Option<Vec<T>> {}
+        impl<T: $bound> $kind for Option<Vec<T>> {}
         #[diagnostic::do_not_recommend]
-        impl<T: $bound, S> SearchedAs<$kind> for std::collections::HashSet<T, S> {}
+        impl<T: $bound, S> $kind for std::collections::HashSet<T, S> {}
         #[diagnostic::do_not_recommend]
-        impl<T: $bound> SearchedAs<$kind> for std::collections::BTreeSet<T> {}
+        impl<T: $bound> $kind for std::collections::BTreeSet<T> {}
     )*};
 }
-items!(Words: Text, Numbers: Numeric);
+items!(SearchedText: Text, SearchedNumber: Numeric);
 
-/// A field of a search index, by a path that does not compile where it has another type.
-pub fn searched_as<K, R, T: SearchedAs<K>, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
+/// `string(…)`, `autocomplete(…)` and `token(…)` of a search index, by a path that does not compile where it has another type.
+pub fn searched_text<R, T: SearchedText, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
+    path
+}
+
+/// The same of `number(…)`.
+pub fn searched_number<R, T: SearchedNumber, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
+    path
+}
+
+/// The same of `date(…)`.
+pub fn searched_date<R, T: SearchedDate, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
+    path
+}
+
+/// The same of `boolean(…)`.
+pub fn searched_boolean<R, T: SearchedBoolean, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
     path
 }
 

@@ -1,8 +1,7 @@
 //! What a search looks for: the operators of `$search`, made of typed paths. A word or a value is never an operator.
 
 use super::declared::Use;
-use crate::model::asserts::SearchedAs;
-use crate::model::asserts::kind;
+use crate::model::asserts::SearchedText;
 use crate::model::path::{Codec, Step};
 use crate::query::Path;
 use crate::query::operand::{Operand, encode_bson};
@@ -252,7 +251,7 @@ macro_rules! over_texts {
             /// let search = books.search("default", |b| odm::atlas::text("whale").path(b.title).path(b.tags));
             /// # }
             /// ```
-            pub fn path<V: SearchedAs<kind::Words>, P: Step, C>(self, _: Path<T, V, P, C>) -> Self {
+            pub fn path<V: SearchedText, P: Step, C>(self, _: Path<T, V, P, C>) -> Self {
                 self.on(P::PATH, Use::Words)
             }
 
@@ -323,7 +322,7 @@ impl<T> Operator<T, Phrase> {
 /// let search = books.search("default", |b| odm::atlas::autocomplete("mob", b.title));
 /// # }
 /// ```
-pub fn autocomplete<T, V: SearchedAs<kind::Words>, P: Step, C>(
+pub fn autocomplete<T, V: SearchedText, P: Step, C>(
     words: impl Into<Words>,
     _: Path<T, V, P, C>,
 ) -> Operator<T, Autocomplete> {

@@ -2,8 +2,7 @@
 
 use super::declared::{self, Use};
 use super::operator::{Operator, Wrong};
-use crate::model::asserts::SearchedAs;
-use crate::model::asserts::kind;
+use crate::model::asserts::SearchedText;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
 use crate::query::aggregate::Aggregate;
@@ -62,7 +61,7 @@ impl<T: Document> SearchStage<T> {
     /// let search = books.search("default", |b| odm::atlas::text("whale").path(b.title)).highlight(|b| b.title);
     /// # }
     /// ```
-    pub fn highlight<V: SearchedAs<kind::Words>, P: Step, C>(
+    pub fn highlight<V: SearchedText, P: Step, C>(
         mut self,
         field: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
     ) -> Self {
@@ -153,8 +152,8 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
+    use super::super::operator::text;
     use super::super::testing::{MOVIE, Movie, plot, title};
-    use super::super::text;
     use super::*;
 
     fn search(index: &str) -> Search {
