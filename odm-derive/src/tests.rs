@@ -970,7 +970,7 @@ fn with_attribute(attribute: TokenStream) -> String {
 #[test]
 fn parsers_take_every_listed_option_and_no_other_one() {
     type Written = fn(TokenStream) -> String;
-    let places: [(&keys::Attribute, Written); 23] = [
+    let places: [(&keys::Attribute, Written); 25] = [
         (&keys::DOCUMENT, |option| with_options(option)),
         (&keys::CAPPED, |option| with_options(quote!(capped(#option)))),
         (&keys::TIME_SERIES, |option| {
@@ -986,6 +986,12 @@ fn parsers_take_every_listed_option_and_no_other_one() {
         }),
         (&keys::DOCUMENT_INDEX, |option| {
             with_options(quote!(index(#option)))
+        }),
+        (&keys::SEARCH_INDEX, |option| {
+            with_options(quote!(search_index(#option)))
+        }),
+        (&keys::VECTOR_INDEX, |option| {
+            with_options(quote!(vector_index(#option)))
         }),
         (&keys::COLLATION, |option| {
             with_options(quote!(collation(#option)))
