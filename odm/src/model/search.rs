@@ -5,11 +5,11 @@
 pub struct SearchIndexMeta {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its content, and its options.
     pub kind: SearchIndexKind,
 }
 
-/// What a search index holds.
+/// The content of a search index.
 #[derive(Clone, Copy, Debug)]
 pub enum SearchIndexKind {
     /// Words and values, for `$search`: `search_index(…)`.

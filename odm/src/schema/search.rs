@@ -15,7 +15,7 @@ use mongodb::bson::{Bson, Document, doc};
 /// How a text is cut into words where nothing is said.
 const STANDARD: &str = "lucene.standard";
 
-/// What the kinds of fields have where nothing is said, as Atlas lists it.
+/// The options of a kind of field where nothing is said, as Atlas lists them.
 const DEFAULTS: [(&str, &[(&str, Default)]); 4] = [
     (
         "string",
@@ -182,7 +182,7 @@ pub(super) async fn list(db: &Database, collection: &'static str) -> Result<Vec<
     }
 }
 
-/// What is to be done, and said, about a collection with these indexes.
+/// The differences of a collection with these indexes.
 pub(super) fn differences(
     collection: &str,
     declared: Vec<SearchIndex>,
@@ -206,7 +206,7 @@ pub(super) fn differences(
             differences.push(Difference::Missing(index));
             continue;
         };
-        // What is listed without a type is a search index.
+        // An index that is listed without a type is a search index.
         let kind = there.get_str("type").unwrap_or("search");
         let status = there.get_str("status").unwrap_or_default();
         if status == "DELETING" {
@@ -313,7 +313,7 @@ fn kinds(value: Option<Bson>) -> Vec<Document> {
     documents.collect()
 }
 
-/// What a model can declare of a vector.
+/// The options that a model can declare of a vector.
 const VECTOR: [&str; 5] = ["type", "path", "numDimensions", "similarity", "quantization"];
 
 fn vectors(meta: &VectorMeta) -> Document {

@@ -236,7 +236,7 @@ fn a_search_is_the_first_stage_and_the_scope_of_the_handle_follows() {
         ];
         assert_eq!(pipelines, [&expected_search[..], &expected_near[..]]);
 
-        // What would tell of other tenants' documents is not sent, nor what no index serves.
+        // A count would tell of other tenants' documents, and an index of another name finds nothing: neither is sent.
         let counted = books
             .search("default", |b| text("whale").path(b.title))
             .count_total();

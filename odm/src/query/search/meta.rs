@@ -1,4 +1,4 @@
-//! What a search gives beside its documents, as expressions of the stages that follow.
+//! Values that a search gives beside its documents, as expressions of the stages that follow.
 
 use crate::query::aggregate::Expression;
 use crate::query::aggregate::expression::sealed::Sealed;

@@ -1,4 +1,4 @@
-//! What a search looks for: the operators of `$search`, made of typed paths. A word or a value is never an operator.
+//! The operators of `$search`, made of typed paths. A word or a value is never an operator.
 
 use super::declared::Use;
 use crate::model::asserts::SearchedText;
@@ -273,7 +273,7 @@ macro_rules! over_texts {
 over_texts!(Text Phrase);
 
 impl<T> Operator<T, Text> {
-    /// Also finds words that differ by so many letters, 1 or 2.
+    /// Also finds words that differ by 1 letter, or by 2.
     ///
     /// ```no_run
     /// # mod atlas { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/atlas.rs")); } use atlas::*;
@@ -330,7 +330,7 @@ pub fn autocomplete<T, V: SearchedText, P: Step, C>(
 }
 
 impl<T> Operator<T, Autocomplete> {
-    /// Also finds words that differ by so many letters, 1 or 2.
+    /// Also finds words that differ by 1 letter, or by 2.
     ///
     /// ```no_run
     /// # mod atlas { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/atlas.rs")); } use atlas::*;

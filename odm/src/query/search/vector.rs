@@ -111,7 +111,7 @@ impl<T: Document> VectorStage<T> {
         }
     }
 
-    /// At most so many documents, 10 where nothing is said. It holds before the stages that follow, and before the condition of the handle:
+    /// The maximum number of documents, 10 where nothing is said. It holds before the stages that follow, and before the condition of the handle:
     /// fewer may be left.
     ///
     /// ```no_run
