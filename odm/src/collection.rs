@@ -1,6 +1,13 @@
 //! The typed collection: where queries and writes begin.
 
+#[cfg(feature = "atlas")]
+use crate::model::{
+    asserts::Vector,
+    path::{Path, Step},
+};
 use crate::query::join::{Join, ReadFrom, Source, Via, Work};
+#[cfg(feature = "atlas")]
+use crate::query::search::{Operator, QueryVector, SearchStage, VectorStage};
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::options::Options;
@@ -614,7 +621,7 @@ impl<T: Document> Collection<T> {
         Aggregate::new(self.core().clone())
     }
 
-    /// A pipeline that begins with a search by a search index of Atlas: `$search`. The closure makes the
+    /// A pipeline that begins with a search by a search index of Atlas: `$search`, with the feature `atlas`. The closure makes the
     /// [operator](crate::atlas) from the paths of the document. The best documents come first.
     ///
     /// The condition of a handle (a tenant, documents that are not deleted) stands in a `$match` behind the search.
@@ -644,12 +651,13 @@ impl<T: Document> Collection<T> {
     pub fn search<K>(
         &self,
         index: impl Into<String>,
-        operator: impl FnOnce(T::Paths) -> crate::query::search::Operator<T, K>,
-    ) -> crate::query::search::SearchStage<T> {
-        crate::query::search::SearchStage::new(self.core().clone(), index.into(), operator(T::paths()))
+        operator: impl FnOnce(T::Paths) -> Operator<T, K>,
+    ) -> SearchStage<T> {
+        SearchStage::new(self.core().clone(), index.into(), operator(T::paths()))
     }
 
-    /// A pipeline that begins with a search for the documents whose vectors are nearest to this one: `$vectorSearch`. The closure names
+    /// A pipeline that begins with a search for the documents whose vectors are nearest to this one: `$vectorSearch`, with the feature
+    /// `atlas`. The closure names
     /// the field with the vectors. The nearest documents come first.
     ///
     /// The condition of a handle (a tenant, documents that are not deleted) stands in a `$match` behind the search, so fewer documents than
@@ -680,13 +688,13 @@ impl<T: Document> Collection<T> {
     /// ```
     #[cfg(feature = "atlas")]
     #[cfg_attr(docsrs, doc(cfg(feature = "atlas")))]
-    pub fn vector_search<V: crate::model::asserts::Vector, P: crate::model::path::Step, C>(
+    pub fn vector_search<V: Vector, P: Step, C>(
         &self,
         index: impl Into<String>,
-        field: impl FnOnce(T::Paths) -> crate::query::Path<T, V, P, C>,
-        vector: impl Into<crate::query::search::QueryVector>,
-    ) -> crate::query::search::VectorStage<T> {
+        field: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
+        vector: impl Into<QueryVector>,
+    ) -> VectorStage<T> {
         field(T::paths());
-        crate::query::search::VectorStage::new(self.core().clone(), index.into(), P::PATH, vector.into())
+        VectorStage::new(self.core().clone(), index.into(), P::PATH, vector.into())
     }
 }
