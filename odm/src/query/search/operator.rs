@@ -30,9 +30,12 @@ pub struct Operator<T, K = Whole> {
     /// The fields that it looks into, where they are named one by one.
     paths: Vec<&'static str>,
     /// How it and all within it read fields.
-    uses: Vec<(&'static str, Use)>,
+    uses: Uses,
     of: PhantomData<fn() -> (T, K)>,
 }
+
+/// How an operator reads fields, by their dotted names.
+pub(super) type Uses = Vec<(&'static str, Use)>;
 
 /// What makes a search one that is not sent.
 #[derive(Debug)]
@@ -193,7 +196,7 @@ impl<T, K> Operator<T, K> {
     }
 
     /// As Atlas takes it, and how it reads fields.
-    pub(super) fn into_parts(self) -> Result<(Document, Vec<(&'static str, Use)>), Wrong> {
+    pub(super) fn into_parts(self) -> Result<(Document, Uses), Wrong> {
         let mut body = self.body?;
         match self.paths.as_slice() {
             [] => {}

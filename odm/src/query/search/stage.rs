@@ -1,7 +1,7 @@
 //! The stage `$search`.
 
 use super::declared::{self, Use};
-use super::operator::{Operator, Wrong};
+use super::operator::{Operator, Uses, Wrong};
 use crate::model::asserts::SearchedText;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
@@ -32,7 +32,7 @@ pub struct SearchStage<T> {
 struct Search {
     index: String,
     operator: Result<bson::Document, Wrong>,
-    uses: Vec<(&'static str, Use)>,
+    uses: Uses,
     highlighted: Vec<&'static str>,
     counts: bool,
 }
