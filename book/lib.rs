@@ -97,6 +97,7 @@ pages! {
     bulk_and_transactions => "src/bulk-and-transactions.md";
     hooks => "src/hooks.md";
     aggregation => "src/aggregation.md";
+    search => "src/search.md";
     options => "src/options.md";
     scopes => "src/scopes.md";
     everyday => "src/everyday.md";

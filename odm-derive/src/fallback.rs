@@ -155,6 +155,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 bucket: ::core::option::Option::None,
                 extra: || false,
                 hooks: &[],
+                search_indexes: &[],
                 several: #odm::Several::No,
                 checks: &[],
             };

@@ -48,6 +48,8 @@ mod tests;
 /// | `sole_writer` | this program alone writes the collection: an `_id` that is a struct needs no validator that demands the order of its fields |
 /// | `pre_and_post_images` | the server keeps the document before and after each change, for `Watch::pre_images`: MongoDB 6.0 and later |
 /// | `index(fields(a, -b, c.d), …)` | an index of several fields, or of an embedded one; options below. May be repeated |
+/// | `search_index(dynamic)`, `search_index(name = "default", analyzer = "lucene.english", fields(string(title), token(genre), …))` | a search index of Atlas; see below. May be repeated |
+/// | `vector_index(name = "by_meaning", path = embedding, dimensions = 1536, similarity = cosine)` | a vector index of Atlas; see below. May be repeated |
 /// | `collation(locale = "en", strength = 2)` | how the collection compares strings; its finds, updates, deletions, counts and indexes inherit it |
 /// | `expire = field`, `expire(field = created_at, after = 3600)` | documents are deleted at the time in the field, or `after` seconds later, by `Odm::worker` and `Odm::delete_expired`, which apply the rules of all references to them. The field is a `DateTime` |
 /// | `before_write = f` | each write calls the function `f` in its transaction with the document before and after it, an `odm::hooks::InTransaction`; an error of `f` refuses the write |
@@ -210,6 +212,23 @@ mod tests;
 /// |  | A unique index compares as its collection does: `#[document(collation(…))]` |
 /// | `default_language = "german"` | of texts: the language of a text whose document names none; `english` where nothing is said |
 /// | `language_override = "lang"` | of texts: the field in which a document names the language of its texts. To be said where the struct has a field `language`, which MongoDB takes where nothing is said |
+///
+/// # Search indexes
+///
+/// They need the feature `atlas` of the package `mongodb-odm`, of which no test ran on Atlas; without it a declaration does not compile.
+/// A kind of `fields(…)` is `string(title)`, `autocomplete(title)`, `token(genre)`, `number(year)`, `date(at)`, `boolean(sold)`,
+/// `object_id(shop)` or `uuid(code)`, and the first two take `analyzer = "…"`. A field may stand there with several kinds.
+///
+/// | option | meaning |
+/// | --- | --- |
+/// | `name = "default"` | the name of a search index; `default` where nothing is said. A vector index always has one |
+/// | `dynamic` | Atlas also indexes all fields whose type it knows |
+/// | `analyzer = "lucene.english"` | how texts are cut into words; `lucene.standard` where nothing is said |
+/// | `path = embedding` | of a vector index: the field, a list of numbers or a `bson::Binary` |
+/// | `dimensions = N` | how many numbers each vector has, from 1 to 8192 |
+/// | `similarity = cosine`, `dot_product`, `euclidean` | how vectors are compared |
+/// | `quantization = scalar`, `binary` | how the index makes vectors smaller; it does not where nothing is said |
+/// | `filter(genre, year)` | the fields by which a search for vectors can be restricted |
 ///
 /// # Errors
 /// A declaration that can't be kept does not compile; the message says which one and what to write.

@@ -234,6 +234,41 @@ fn hooks_are_called_with_the_type_of_the_document() {
 }
 
 #[test]
+fn search_indexes_are_written_down_where_they_are_declared() {
+    let code = document(parse_quote! {
+        #[document(
+            collection = "things",
+            search_index(fields(token(kind, ), object_id(_id)), dynamic),
+            vector_index(name = "near", path = vector, dimensions = 3, similarity = dot_product, filter(kind))
+        )]
+        struct Thing {
+            _id: ObjectId,
+            kind: String,
+            #[embed(max = 3)]
+            vector: Vec<f32>,
+        }
+    });
+    for part in [
+        "const _: () = ::odm::__private::check::search_indexes_are_enabled();",
+        "::odm::__private::check::searched_text(<Thing as ::odm::Document>::paths().kind).name(), kind: \"token\"",
+        "<Thing as ::odm::Document>::paths()._id.name(), kind: \"objectId\"",
+        "dynamic: true",
+        "::odm::__private::check::vector(<Thing as ::odm::Document>::paths().vector).name(), dimensions: 3u32, similarity: \"dotProduct\"",
+        "filter: &[|| <Thing as ::odm::Document>::paths().kind.name()]",
+    ] {
+        assert!(has(&code, part), "{part}\n{code}");
+    }
+    let plain = document(parse_quote! {
+        #[document(collection = "things")]
+        struct Thing { _id: i32 }
+    });
+    assert!(
+        has(&plain, "search_indexes: &[]") && !has(&plain, "search_indexes_are_enabled"),
+        "{plain}"
+    );
+}
+
+#[test]
 fn references_are_written_down() {
     let code = document(parse_quote! {
         #[document(collection = "things", index(fields(code), unique), index(fields(a, code), unique))]
@@ -935,7 +970,7 @@ fn with_attribute(attribute: TokenStream) -> String {
 #[test]
 fn parsers_take_every_listed_option_and_no_other_one() {
     type Written = fn(TokenStream) -> String;
-    let places: [(&keys::Attribute, Written); 23] = [
+    let places: [(&keys::Attribute, Written); 25] = [
         (&keys::DOCUMENT, |option| with_options(option)),
         (&keys::CAPPED, |option| with_options(quote!(capped(#option)))),
         (&keys::TIME_SERIES, |option| {
@@ -951,6 +986,12 @@ fn parsers_take_every_listed_option_and_no_other_one() {
         }),
         (&keys::DOCUMENT_INDEX, |option| {
             with_options(quote!(index(#option)))
+        }),
+        (&keys::SEARCH_INDEX, |option| {
+            with_options(quote!(search_index(#option)))
+        }),
+        (&keys::VECTOR_INDEX, |option| {
+            with_options(quote!(vector_index(#option)))
         }),
         (&keys::COLLATION, |option| {
             with_options(quote!(collation(#option)))

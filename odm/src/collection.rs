@@ -1,6 +1,13 @@
 //! The typed collection: where queries and writes begin.
 
+#[cfg(feature = "atlas")]
+use crate::model::{
+    asserts::Vector,
+    path::{Path, Step},
+};
 use crate::query::join::{Join, ReadFrom, Source, Via, Work};
+#[cfg(feature = "atlas")]
+use crate::query::search::{Operator, QueryVector, SearchStage, VectorStage};
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::options::Options;
@@ -612,5 +619,82 @@ impl<T: Document> Collection<T> {
     /// ```
     pub fn aggregate(&self) -> Aggregate<T> {
         Aggregate::new(self.core().clone())
+    }
+
+    /// A pipeline that begins with a search by a search index of Atlas: `$search`, with the feature `atlas`. The closure makes the
+    /// [operator](crate::atlas) from the paths of the document. The best documents come first.
+    ///
+    /// The condition of a handle (a tenant, documents that are not deleted) stands in a `$match` behind the search.
+    ///
+    /// No test of this project ran on Atlas: unit tests compare the stage that is sent with MongoDB's documentation.
+    ///
+    /// # Errors
+    /// The pipeline is [`Error::Query`](crate::Error::Query) where the document declares search indexes, and none of this name, or none
+    /// that holds the fields as the operator needs them: Atlas would find nothing. It is
+    /// [`Error::Unsupported`](crate::Error::Unsupported) on a deployment without search.
+    ///
+    /// # Cost
+    /// That of the pipeline: one round trip, and one for every further batch.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod atlas { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/atlas.rs")); } use atlas::*;
+    /// # async fn example(books: Collection<Book>) -> odm::Result<()> {
+    /// use odm::atlas::text;
+    ///
+    /// let found: Vec<Book> =
+    ///     books.search("default", |b| text("whale").path(b.title).fuzzy(1)).aggregate().limit(10).all().await?;
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "atlas")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "atlas")))]
+    pub fn search<K>(
+        &self,
+        index: impl Into<String>,
+        operator: impl FnOnce(T::Paths) -> Operator<T, K>,
+    ) -> SearchStage<T> {
+        SearchStage::new(self.core().clone(), index.into(), operator(T::paths()))
+    }
+
+    /// A pipeline that begins with a search for the documents whose vectors are nearest to this one: `$vectorSearch`, with the feature
+    /// `atlas`. The closure names
+    /// the field with the vectors. The nearest documents come first.
+    ///
+    /// The condition of a handle (a tenant, documents that are not deleted) stands in a `$match` behind the search, so fewer documents than
+    /// the limit may come. Where the index declares the field of a tenant in `filter(…)`, the search itself is restricted to it.
+    ///
+    /// No test of this project ran on Atlas: unit tests compare the stage that is sent with MongoDB's documentation.
+    ///
+    /// # Errors
+    /// The pipeline is [`Error::Query`](crate::Error::Query) for a vector of no numbers, or of another length than the index declares; where
+    /// the document declares vector indexes, and none of this name on this field; for a filter that `$vectorSearch` does not take; and for
+    /// fewer candidates than the limit. It is [`Error::Unsupported`](crate::Error::Unsupported) on a deployment without search.
+    ///
+    /// # Cost
+    /// That of the pipeline: one round trip, and one for every further batch.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # mod atlas { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/atlas.rs")); } use atlas::*;
+    /// # async fn example(books: Collection<Book>, question: Vec<f32>) -> odm::Result<()> {
+    /// let near: Vec<Book> = books
+    ///     .vector_search("by_meaning", |b| b.embedding, question)
+    ///     .limit(5)
+    ///     .filter(|b| b.year.gte(1900))
+    ///     .aggregate()
+    ///     .all()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "atlas")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "atlas")))]
+    pub fn vector_search<V: Vector, P: Step, C>(
+        &self,
+        index: impl Into<String>,
+        field: impl FnOnce(T::Paths) -> Path<T, V, P, C>,
+        vector: impl Into<QueryVector>,
+    ) -> VectorStage<T> {
+        field(T::paths());
+        VectorStage::new(self.core().clone(), index.into(), P::PATH, vector.into())
     }
 }

@@ -346,6 +346,7 @@ impl crate::Document for Person {
         bucket: None,
         extra: || false,
         hooks: &[],
+        search_indexes: &[],
         several: odm::Several::No,
         checks: &[],
     };

@@ -199,6 +199,7 @@
 //! | see what went wrong | [`Error`], [`Violation`], [`Rule`] |
 //! | see what a query costs | [`Find::explain`], [`Explain`] |
 //! | know the server | [`Odm::server`], [`Server`] |
+//! | search by an index of Atlas | `odm::atlas`, with the feature `atlas`; no test ran on Atlas |
 //! | use a feature of MongoDB that is missing here | [`Filter::raw`], [`Change::raw`], [`Aggregate::stage`], [`Collection::driver`], [`mongodb`] |
 //!
 //! # What an operation costs
@@ -638,6 +639,38 @@ pub mod patch {
     pub use crate::plan::operators::patch::{Patch, PatchFields, Patched, Patches};
 }
 
+/// Search and vector search of MongoDB Atlas: the operators of [`Collection::search`], the vectors of
+/// [`Collection::vector_search`], and the values that a search gives beside its documents.
+///
+/// No test of this project ran on Atlas. Unit tests compare the index definitions, stages and commands that are sent with MongoDB's
+/// documentation.
+///
+/// ```no_run
+/// # mod atlas { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/atlas.rs")); } use atlas::*;
+/// # async fn example(books: Collection<Book>) -> odm::Result<()> {
+/// use odm::atlas::{compound, range, score, text};
+///
+/// #[derive(Deserialize)]
+/// struct Found {
+///     title: String,
+///     score: f64,
+/// }
+/// let found: Vec<Found> = books
+///     .search("default", |b| compound().must(text("whale").path(b.title)).filter(range(b.year).gte(1850)))
+///     .aggregate()
+///     .add_fields(|f| f.field("score", |_| score()))
+///     .limit(10)
+///     .all()
+///     .await?;
+/// # Ok(()) }
+/// ```
+#[cfg(feature = "atlas")]
+#[cfg_attr(docsrs, doc(cfg(feature = "atlas")))]
+pub mod atlas {
+    pub use crate::model::asserts::{SearchedText, Vector};
+    pub use crate::query::search::*;
+}
+
 /// References between documents: [`Ref`], and the traits that the derives implement for them.
 pub mod references {
     pub use crate::model::reference::{
@@ -781,6 +814,9 @@ pub mod __private {
     }
     pub mod numbered {
         pub use crate::model::numbered::*;
+    }
+    pub mod search {
+        pub use crate::model::search::*;
     }
     pub use crate::model::reference::{
         ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref, Reference,

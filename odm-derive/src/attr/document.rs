@@ -1,6 +1,7 @@
 //! `#[document(…)]` on a struct.
 
 use super::index::{Collation, Index};
+use super::search::SearchIndex;
 use super::{At, allowed, derives, keys, krate, number, once, read, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
@@ -24,6 +25,8 @@ pub struct Document {
     /// A deletion keeps the document, and stores its time in a field.
     pub soft_delete: Option<At<Option<Ident>>>,
     pub indexes: Vec<Index>,
+    /// Search and vector indexes of Atlas.
+    pub search_indexes: Vec<SearchIndex>,
     /// How the collection compares strings.
     pub collation: Option<Collation>,
     /// A collection of a fixed size.
@@ -167,6 +170,14 @@ impl Document {
                 "after_write" => document.hooks.after_write(meta),
                 "index" => {
                     document.indexes.push(Index::of_document(meta)?);
+                    Ok(())
+                }
+                "search_index" => {
+                    document.search_indexes.push(SearchIndex::search(meta)?);
+                    Ok(())
+                }
+                "vector_index" => {
+                    document.search_indexes.push(SearchIndex::vector(meta)?);
                     Ok(())
                 }
                 "new" => meta.parse_nested_meta(|meta| {

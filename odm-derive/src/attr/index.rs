@@ -205,7 +205,7 @@ impl Index {
 }
 
 /// `include(name, address.city)`
-fn paths(meta: &ParseNestedMeta) -> syn::Result<At<Vec<Vec<Ident>>>> {
+pub fn paths(meta: &ParseNestedMeta) -> syn::Result<At<Vec<Vec<Ident>>>> {
     let content;
     parenthesized!(content in meta.input);
     let paths = Punctuated::<_, Token![,]>::parse_terminated_with(&content, dotted)?;
@@ -219,7 +219,7 @@ const NAMES_FIELDS: &str = "An index names its fields. Write `index(fields(name,
                             the greatest to the least";
 
 /// Whether parentheses follow that are not empty.
-fn has_content(meta: &ParseNestedMeta) -> bool {
+pub fn has_content(meta: &ParseNestedMeta) -> bool {
     fn content(input: ParseStream) -> syn::Result<bool> {
         let content;
         parenthesized!(content in input);
@@ -309,7 +309,7 @@ fn name(input: ParseStream) -> syn::Result<Ident> {
     input.parse()
 }
 
-fn dotted(input: ParseStream) -> syn::Result<Vec<Ident>> {
+pub fn dotted(input: ParseStream) -> syn::Result<Vec<Ident>> {
     if input.peek(LitStr) {
         let text: LitStr = input.parse()?;
         return Err(syn::Error::new(

@@ -61,6 +61,8 @@ pub static DOCUMENT: Attribute = Attribute::new(
         noted("common", &["common(name: Type, …)"], " (of an enum)"),
         noted("variant_of", &["variant_of = Enum"], " (of its variants)"),
         key("index", &["index(fields(…))"]),
+        noted("search_index", &["search_index(…)"], " (of Atlas)"),
+        noted("vector_index", &["vector_index(path = field, …)"], " (of Atlas)"),
         key("collation", &["collation(locale = \"…\")"]),
         key("capped", &["capped(size = BYTES)"]),
         key("time_series", &["time_series(time = field)"]),
@@ -196,6 +198,30 @@ pub static DOCUMENT_INDEX: Attribute = Attribute::new(
         INDEX_COLLATION,
         DEFAULT_LANGUAGE,
         LANGUAGE_OVERRIDE,
+    ],
+);
+
+/// `search_index(…)` of a document.
+pub static SEARCH_INDEX: Attribute = Attribute::new(
+    "#[document(search_index(…))]",
+    &[
+        NAME,
+        key("dynamic", &["dynamic"]),
+        key("analyzer", &["analyzer = \"…\""]),
+        key("fields", &["fields(string(field), …)"]),
+    ],
+);
+
+/// `vector_index(…)` of a document.
+pub static VECTOR_INDEX: Attribute = Attribute::new(
+    "#[document(vector_index(…))]",
+    &[
+        NAME,
+        key("path", &["path = field"]),
+        key("dimensions", &["dimensions = N"]),
+        key("similarity", &["similarity = cosine | dot_product | euclidean"]),
+        key("quantization", &["quantization = scalar | binary"]),
+        key("filter", &["filter(field, …)"]),
     ],
 );
 
@@ -419,6 +445,8 @@ pub static ALL: &[&Attribute] = &[
     &VALIDATION,
     &TIMESTAMPS,
     &DOCUMENT_INDEX,
+    &SEARCH_INDEX,
+    &VECTOR_INDEX,
     &COLLATION,
     &INDEX,
     &EMBED,

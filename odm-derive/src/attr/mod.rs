@@ -19,6 +19,7 @@ pub mod projection;
 pub mod reference;
 pub mod request;
 pub mod rules;
+pub mod search;
 pub mod serde;
 
 /// A value with the place where it was written.

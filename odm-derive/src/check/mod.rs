@@ -13,6 +13,7 @@ mod place;
 mod reference;
 pub mod request;
 mod rules;
+mod search;
 mod several;
 mod union;
 mod value_rules;
@@ -83,6 +84,7 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
         document::scope_is_plain(cx, container, field);
     }
     index::all(cx, container, document);
+    search::all(cx, container, document);
     patch::of_document(cx, container, document);
     collection::all(cx, container, document);
 }

@@ -190,7 +190,8 @@ fn key_named(odm: &TokenStream, name: TokenStream, key: &Key) -> TokenStream {
     quote!(#odm::IndexKey { path: || #name, kind: #odm::IndexKind::#kind })
 }
 
-fn path(target: &Target, fields: &[syn::Ident]) -> TokenStream {
+/// The typed path to a field, by the Rust names that lead there.
+pub fn path(target: &Target, fields: &[syn::Ident]) -> TokenStream {
     let (krate, this) = (&target.krate, &target.this);
     let span = fields
         .first()

@@ -1,6 +1,6 @@
 //! The constants of a document, and what else a struct and an enum of documents have alike.
 
-use super::{Target, generics, index, reference};
+use super::{Target, generics, index, reference, search};
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};
 use crate::ty;
@@ -145,6 +145,10 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
     let indexes = on_fields
         .chain(&document.indexes)
         .map(|declared| index::meta(target, declared));
+    let search_indexes = document
+        .search_indexes
+        .iter()
+        .map(|declared| search::meta(target, declared));
     let append_only = document.append_only.is_some();
     let kind = kind(target, document);
     let soft_delete = match target
@@ -178,8 +182,10 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
         let (size, references) = (too_large(target), reference::asserts(target, &target.fields));
         quote!(#size #references)
     });
+    let enabled = search::enabled(target, document);
     quote! {{
         #asserts
+        #enabled
         &#odm::DocumentMeta {
             name: #name,
             collection: #collection,
@@ -203,6 +209,7 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
             hooks: &[#(#hooks),*],
             several: #several,
             checks: &[#(#checks),*],
+            search_indexes: &[#(#search_indexes),*],
         }
     }}
 }

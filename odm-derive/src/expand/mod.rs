@@ -22,6 +22,7 @@ pub mod projection;
 pub mod reference;
 pub mod request;
 pub mod rules;
+mod search;
 pub mod several;
 mod target;
 pub mod targets;

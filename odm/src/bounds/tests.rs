@@ -43,6 +43,7 @@ fn meta(shape: ShapeFn) -> DocumentMeta {
         bucket: None,
         extra: || false,
         hooks: &[],
+        search_indexes: &[],
         several: crate::model::meta::Several::No,
         checks: &[],
     }

@@ -54,6 +54,8 @@ fn change(change: &Change) -> Value {
         Change::SetValidator { .. } => ("set_validator", None),
         Change::CreateIndex { index, .. } => ("create_index", Some(index)),
         Change::ChangeTtl { index, .. } => ("change_ttl", Some(index)),
+        Change::CreateSearchIndex { index, .. } => ("create_search_index", Some(index)),
+        Change::UpdateSearchIndex { index, .. } => ("update_search_index", Some(index)),
         Change::Conflict { .. } => ("conflict", None),
     };
     let words = change.to_string();

@@ -99,6 +99,7 @@ macro_rules! document {
             bucket: None,
             extra: || false,
             hooks: &[],
+            search_indexes: &[],
             several: crate::model::meta::Several::No,
             checks: &[],
         };

@@ -93,6 +93,7 @@ pub(crate) const fn meta(name: &'static str, collection: &'static str, shape: Sh
         bucket: None,
         extra: || false,
         hooks: &[],
+        search_indexes: &[],
         several: crate::model::meta::Several::No,
         checks: &[],
     }

@@ -10,6 +10,7 @@ mod copy;
 mod count;
 mod message;
 mod reference;
+mod search;
 pub(crate) use crate::model::path::PlainlyStored;
 pub use copy::*;
 pub use count::*;
@@ -19,6 +20,10 @@ pub use reference::{
     RefersNot, Same, Several, Types, by_id, inverse, key, key_like_id, no_nested_reference,
     no_nested_reference_items, no_reference, no_reference_items, no_unnamed_reference, nullified,
     relationship, two_way, unique_key,
+};
+pub use search::{
+    SearchedText, Vector, search_indexes_are_enabled, searched_boolean, searched_date, searched_number,
+    searched_text, vector,
 };
 
 /// `#[field(min = N, max = N)]`.

@@ -9,6 +9,7 @@ use crate::error::violation::Number;
 use crate::model::bucket::BucketMeta;
 use crate::model::kind::{CollectionKind, ViewMeta};
 use crate::model::options::{CollationMeta, Expiry, IndexKey, IndexMeta, Validation};
+use crate::model::search::SearchIndexMeta;
 use crate::model::value_rules::ValueRules;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, error::Result as BsonResult};
@@ -600,6 +601,8 @@ pub struct DocumentMeta {
     pub several: Several,
     /// The rules for a whole document: `#[document(check = |d| …)]`, `#[document(check_with = f)]`.
     pub checks: &'static [CheckMeta],
+    /// The declared search and vector indexes of Atlas.
+    pub search_indexes: &'static [SearchIndexMeta],
 }
 
 /// Whether a document has a collection for itself.

@@ -27,6 +27,7 @@ pub(crate) mod numbered;
 pub(crate) mod options;
 pub(crate) mod path;
 pub(crate) mod reference;
+pub(crate) mod search;
 pub(crate) mod several;
 pub(crate) mod shape;
 pub(crate) mod size;

@@ -16,6 +16,8 @@ pub(crate) mod operand;
 pub(crate) mod page;
 pub(crate) mod request;
 pub(crate) mod scoped;
+#[cfg(feature = "atlas")]
+pub(crate) mod search;
 pub(crate) mod seen;
 pub(crate) mod text;
 pub(crate) mod untyped;

@@ -110,7 +110,8 @@ impl Odm {
     ///
     /// # Cost
     /// One round trip for a new collection, two for a validator, one for all new indexes of a collection (which lasts as long as
-    /// the server builds them), and one for each changed time to live, and for pre- and post-images. The declared copies cost one where all are known already;
+    /// the server builds them), and one for each changed time to live, for pre- and post-images, and for each search or vector index,
+    /// which Atlas builds afterwards. The declared copies cost one where all are known already;
     /// if there is anything to change, one more checks before that for copies that these models lack.
     pub fn apply(&self, plan: &Plan) -> action::Action<Applied> {
         let (odm, plan) = (self.clone(), plan.clone());
@@ -141,7 +142,8 @@ impl Odm {
     /// Makes the database as it is declared: [`plan`](Odm::plan) and [`apply`](Odm::apply), until nothing is left to
     /// change. Several processes may do so at once, at every start of a program.
     ///
-    /// It logs one warning where the server lacks what is declared, or is a standalone one: [`Plan::warning`].
+    /// It logs a warning where the server lacks what is declared, or is a standalone one: [`Plan::warning`]. Atlas builds search and vector
+    /// indexes after `sync` has returned; [`Plan::notes`] says of each whether it can be queried.
     ///
     /// # Errors
     /// As [`plan`](Odm::plan) and [`apply`](Odm::apply): a program that lacks copies is refused before it changes anything, since
@@ -176,7 +178,13 @@ impl Odm {
             if attempt > 1 {
                 tokio::time::sleep(Duration::from_millis(20 << attempt)).await;
             }
-            let plan = self.compare().await?;
+            let mut plan = self.compare().await?;
+            if let (0, Some(warning)) = (attempt, plan.warning()) {
+                tracing::warn!(target: "odm", "{warning}");
+            }
+            // Atlas builds these after it has answered, and may list the new definition later, or with more than was sent.
+            plan.changes
+                .retain(|change| !applied.changes.iter().any(|made| made.is_same_index(change)));
             if plan.is_empty() {
                 applied.backfills = self.remember_edges().await?;
                 return Ok(applied);
@@ -243,6 +251,7 @@ impl Odm {
         let db = self.database();
         let mut made = Vec::new();
         let mut specs = Vec::new();
+        let mut search = Vec::new();
         let mut indexes = Vec::new();
         for change in plan
             .changes()
@@ -280,6 +289,10 @@ impl Odm {
                     indexes.push(change.clone());
                     Ok(false)
                 }
+                Change::CreateSearchIndex { .. } | Change::UpdateSearchIndex { .. } => {
+                    search.push(change);
+                    Ok(false)
+                }
                 Change::Conflict { .. } => Ok(false),
             };
             match outcome {
@@ -288,13 +301,18 @@ impl Odm {
                 Err(failure) => return (made, Err(failure)),
             }
         }
-        if specs.is_empty() {
-            return (made, Ok(()));
+        if !specs.is_empty() {
+            match create_indexes(db, plan, collection, specs).await {
+                Ok(true) => made.extend(indexes),
+                Ok(false) => {}
+                Err(failure) => return (made, Err(failure)),
+            }
         }
-        match create_indexes(db, plan, collection, specs).await {
-            Ok(true) => made.extend(indexes),
-            Ok(false) => {}
-            Err(failure) => return (made, Err(failure)),
+        for change in search {
+            match change_search_index(db, collection, change).await {
+                Ok(()) => made.push(change.clone()),
+                Err(failure) => return (made, Err(failure)),
+            }
         }
         (made, Ok(()))
     }
@@ -498,9 +516,32 @@ async fn create_indexes(
     }
 }
 
-/// Runs a command, acknowledged by a majority, and tells what can be repeated from what can't.
+/// Creates a search or vector index, or changes its definition. Atlas takes no write concern with that.
+async fn change_search_index(
+    db: &Database,
+    collection: &'static str,
+    change: &Change,
+) -> Result<(), Failure> {
+    let command = match change {
+        Change::CreateSearchIndex { spec, .. } => {
+            doc! { "createSearchIndexes": collection, "indexes": [spec.clone()] }
+        }
+        Change::UpdateSearchIndex { index, to, .. } => {
+            doc! { "updateSearchIndex": collection, "name": index, "definition": to.clone() }
+        }
+        _ => return Ok(()),
+    };
+    send(db, collection, command).await.map(|_| ())
+}
+
+/// Runs a command, acknowledged by a majority.
 async fn run(db: &Database, collection: &'static str, mut command: Document) -> Result<Document, Failure> {
     command.insert("writeConcern", doc! { "w": "majority" });
+    send(db, collection, command).await
+}
+
+/// Runs a command, and tells what can be repeated from what can't.
+async fn send(db: &Database, collection: &'static str, command: Document) -> Result<Document, Failure> {
     let reply = match db.run_command(command).await {
         Ok(reply) => reply,
         Err(e) => {
@@ -510,9 +551,9 @@ async fn run(db: &Database, collection: &'static str, mut command: Document) -> 
                     collection,
                     what: crate::error::driver::DriverText(&e).to_string(),
                 },
-                // NamespaceNotFound, IndexNotFound, LockBusy, NamespaceExists, WriteConflict,
+                // NamespaceNotFound, IndexNotFound, LockBusy, NamespaceExists, IndexAlreadyExists (of a search index), WriteConflict,
                 // ConflictingOperationInProgress, IndexBuildAborted, BackgroundOperationInProgress…
-                Some(26 | 27 | 46 | 48 | 112 | 117 | 276 | 12586 | 12587) => Failure::Stale {
+                Some(26 | 27 | 46 | 48 | 68 | 112 | 117 | 276 | 12586 | 12587) => Failure::Stale {
                     collection,
                     what: crate::error::driver::DriverText(&e).to_string(),
                 },

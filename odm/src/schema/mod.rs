@@ -11,7 +11,7 @@
 
 // `json_schema` and `index` express the declarations in MongoDB's terms; `validator` combines them with the application's own
 // validator; `plan` finds the differences and `apply` removes them; `words` describes them. `declared` finds indexes that can't
-// work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes.
+// work on any server; `partial` knows the filters of partial indexes, `language` those of text indexes, `search` the indexes of Atlas.
 mod apply;
 mod checks;
 mod declared;
@@ -24,6 +24,7 @@ mod language;
 mod partial;
 mod plan;
 mod rust_names;
+mod search;
 mod uuids;
 mod validator;
 mod values;

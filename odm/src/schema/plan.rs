@@ -3,6 +3,7 @@
 use super::existing::{self, Violations};
 use super::index::{self, Fit, Index, key_in_words};
 use super::rust_names;
+use super::search::{self, Difference};
 use super::validator::{self, Current};
 use super::values::plural;
 use super::{kind, partial, words};
@@ -145,6 +146,28 @@ pub enum Change {
         /// After how many seconds then.
         to: i64,
     },
+    /// A search or vector index of Atlas is missing.
+    #[non_exhaustive]
+    CreateSearchIndex {
+        /// The collection.
+        collection: &'static str,
+        /// The index's name.
+        index: String,
+        /// As `createSearchIndexes` takes it: its name, its type and its definition.
+        spec: Document,
+    },
+    /// A search or vector index of Atlas has another definition. Atlas goes on with the previous one until the new one is built.
+    #[non_exhaustive]
+    UpdateSearchIndex {
+        /// The collection.
+        collection: &'static str,
+        /// The index's name.
+        index: String,
+        /// The definition now.
+        from: Document,
+        /// The definition then, with what models don't declare as it is now.
+        to: Document,
+    },
     /// A collection or index of that name exists that odm does not replace. A plan with a conflict is not applied.
     #[non_exhaustive]
     Conflict {
@@ -165,8 +188,24 @@ impl Change {
             | Change::SetValidator { collection, .. }
             | Change::CreateIndex { collection, .. }
             | Change::ChangeTtl { collection, .. }
+            | Change::CreateSearchIndex { collection, .. }
+            | Change::UpdateSearchIndex { collection, .. }
             | Change::Conflict { collection, .. } => collection,
         }
+    }
+
+    /// Whether both are about one search index.
+    pub(super) fn is_same_index(&self, other: &Change) -> bool {
+        let of = |change: &Change| match change {
+            Change::CreateSearchIndex {
+                collection, index, ..
+            }
+            | Change::UpdateSearchIndex {
+                collection, index, ..
+            } => Some((*collection, index.clone())),
+            _ => None,
+        };
+        of(self).is_some() && of(self) == of(other)
     }
 
     /// The existing documents that violate the change.
@@ -241,6 +280,29 @@ impl Change {
                     "`{collection}`: index `{index}` deletes documents after {to} s (was {was})"
                 )]
             }
+            Change::CreateSearchIndex {
+                collection,
+                index,
+                spec,
+            } => {
+                let (kind, definition) = (spec.get_str("type"), spec.get("definition"));
+                let kind = match kind {
+                    Ok("vectorSearch") => "vector",
+                    _ => "search",
+                };
+                let definition = definition.map(ToString::to_string).unwrap_or_default();
+                vec![format!(
+                    "`{collection}`: create the {kind} index `{index}`: {definition}"
+                )]
+            }
+            Change::UpdateSearchIndex {
+                collection,
+                index,
+                from,
+                to,
+            } => vec![format!(
+                "`{collection}`: change the search index `{index}` to {to} (was {from})"
+            )],
             Change::Conflict { collection, what } => vec![format!("`{collection}`: conflict: {what}")],
         };
         if let Some(violations) = self.violations() {
@@ -298,8 +360,8 @@ impl Plan {
     }
 
     /// On a standalone server, which has no transactions: the consequences, and the commands that make it a replica set. On one
-    /// before MongoDB 6.0: the collections that are declared with pre- and post-images, which it can't keep. [`Odm::sync`] logs
-    /// it.
+    /// before MongoDB 6.0: the collections that are declared with pre- and post-images, which it can't keep. On one without search: the
+    /// collections whose search and vector indexes are not created. [`Odm::sync`] logs it.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
@@ -357,7 +419,8 @@ impl Odm {
     /// time. A validator or unique index that would be new on an existing collection costs one more, in which the server reads
     /// the whole collection, to count the documents that violate it. One more reads the stored declarations of copies, and each
     /// collection with new ones costs one. Each field that has a default costs one, in which the server reads the collection, to
-    /// count the documents that lack it; [`sync`](Odm::sync) does not count them.
+    /// count the documents that lack it; [`sync`](Odm::sync) does not count them. Each collection with declared search or vector
+    /// indexes costs one.
     pub fn plan(&self) -> action::Action<Plan> {
         let odm = self.clone();
         action::Action::new("(all)", "plan", Box::new(async move { odm.planned().await }))
@@ -377,7 +440,9 @@ impl Odm {
                 });
                 plan.notes.extend(elsewhere);
                 plan.lacking = self.count_lacking(&plan).await?;
-                plan.warning = self.warning().await?;
+                let of_search = plan.warning.take();
+                let of_server = self.warning().await?;
+                plan.warning = of_server.into_iter().chain(of_search).reduce(|a, b| format!("{a}; {b}"));
                 Ok(plan)
             })
             .boxed()
@@ -447,7 +512,14 @@ impl Odm {
         }
         let looks: Vec<_> = declared
             .into_iter()
-            .map(|(meta, current)| self.look(db, meta, current).boxed())
+            .map(|(meta, current)| {
+                let look = async move {
+                    let mut look = self.look(db, meta, current).await?;
+                    look.compare_search_indexes(db, meta).await?;
+                    Ok::<_, crate::Error>(look)
+                };
+                look.boxed()
+            })
             .collect();
         let looked: Vec<Look> = stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
         let mut plan = Plan {
@@ -461,13 +533,19 @@ impl Odm {
             indexes: HashMap::new(),
             accept_violations: false,
         };
+        let mut without_search = Vec::new();
         for look in looked {
+            without_search.extend(look.lacks_search.map(|error| (look.collection, error)));
             plan.changes.extend(look.changes);
             plan.notes.extend(look.notes);
             plan.indexes.insert(look.collection, look.indexes);
             if let Some(current) = look.current {
                 plan.seen.insert(look.collection, current);
             }
+        }
+        if let Some((_, error)) = without_search.first() {
+            let collections: Vec<&str> = without_search.iter().map(|(name, _)| *name).collect();
+            plan.warning = Some(search::lacking(&collections, error));
         }
         let mut others: Vec<&String> = existing
             .keys()
@@ -502,6 +580,7 @@ impl Odm {
             notes: Vec::new(),
             indexes: Vec::new(),
             current,
+            lacks_search: None,
             fields_of_measurements: match &meta.kind {
                 CollectionKind::TimeSeries(series) => {
                     let meta = series.meta.map(|name| name());
@@ -806,6 +885,8 @@ struct Look {
     notes: Vec<String>,
     indexes: Vec<Index>,
     current: Option<Current>,
+    /// Why search indexes can't be compared: the deployment has no search.
+    lacks_search: Option<crate::Error>,
     /// Of a time series: the fields that every server indexes.
     fields_of_measurements: Option<Vec<&'static str>>,
 }
@@ -865,6 +946,45 @@ impl Look {
                  it a collection that is not capped, or {instead}"
             ));
         }
+    }
+
+    async fn compare_search_indexes(&mut self, db: &Database, meta: &'static DocumentMeta) -> Result<()> {
+        let declared = match search::declared(meta) {
+            Ok(declared) => declared,
+            Err(what) => {
+                self.conflict(what);
+                return Ok(());
+            }
+        };
+        if declared.is_empty() {
+            return Ok(());
+        }
+        let listed = match search::list(db, self.collection).await {
+            Ok(listed) => listed,
+            Err(error @ crate::Error::Unsupported { .. }) => {
+                self.lacks_search = Some(error);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        for difference in search::differences(self.collection, declared, &listed) {
+            match difference {
+                Difference::Missing(index) => self.changes.push(Change::CreateSearchIndex {
+                    collection: self.collection,
+                    index: index.name.to_owned(),
+                    spec: index.spec(),
+                }),
+                Difference::Changed { index, was } => self.changes.push(Change::UpdateSearchIndex {
+                    collection: self.collection,
+                    index: index.name.to_owned(),
+                    from: was,
+                    to: index.definition,
+                }),
+                Difference::Conflict(what) => self.conflict(what),
+                Difference::Note(note) => self.notes.push(note),
+            }
+        }
+        Ok(())
     }
 
     fn create(&mut self, index: Index, violations: Option<Violations>) {

@@ -201,6 +201,11 @@ impl Context {
             2 if refusal.message.contains("object to insert too large") => {
                 Some(self.too_large(message::size(refusal.message)))
             }
+            code if lacks_search(code, refusal.message) => Some(Error::Unsupported {
+                operation: "a search or vector index, and a search by it,",
+                needs: "MongoDB Atlas, or another deployment with its search",
+                is: format!("one without: {}", refusal.message),
+            }),
             code => self.by_rule(code, refusal),
         }
     }
@@ -419,6 +424,17 @@ fn alone(refusal: Refusal<'_>) -> mongodb::error::Error {
     match deserialize_from_document(write) {
         Ok(write) => ErrorKind::Write(WriteFailure::WriteError(write)).into(),
         Err(error) => ErrorKind::Bson(error).into(),
+    }
+}
+
+/// Whether a deployment refuses `$search`, `$vectorSearch` and the commands of their indexes, since it has no search.
+fn lacks_search(code: i32, message: &str) -> bool {
+    match code {
+        // SearchNotEnabled, from MongoDB 7.0 on; before it, of stages.
+        31082 | 6_047_400 | 6_047_401 => true,
+        // CommandNotFound, CommandNotSupported, and a stage that the server does not know.
+        59 | 115 | 40324 => ["Search", "$search"].iter().any(|word| message.contains(word)),
+        _ => false,
     }
 }
 

@@ -8,6 +8,7 @@ mod kinds;
 mod partial;
 mod refused;
 mod schema;
+mod search;
 mod shared_null;
 mod wildcards;
 

@@ -84,6 +84,7 @@ macro_rules! model {
                 append_only: false,
                 soft_delete: None,
                 hooks: &[],
+                search_indexes: &[],
                 several: meta::Several::No,
                 checks: &[],
                 pre_and_post_images: false,

@@ -206,6 +206,19 @@ impl<T: Document> Aggregate<T> {
     }
 }
 
+#[cfg(feature = "atlas")]
+impl<T: Document> Aggregate<T> {
+    /// With a stage that stands at the beginning of a pipeline alone. An error is that of the whole pipeline.
+    pub(crate) fn beginning_with(core: Core, stage: Result<bson::Document>) -> Self {
+        let mut aggregate = Aggregate::new(core);
+        match stage {
+            Ok(stage) => aggregate.pipeline.stages.push(stage),
+            Err(error) => aggregate.pipeline.fail(error),
+        }
+        aggregate
+    }
+}
+
 impl<T: Document, S> Aggregate<T, S> {
     fn shaped<N>(self) -> Aggregate<T, N> {
         Aggregate {

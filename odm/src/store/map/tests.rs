@@ -77,6 +77,7 @@ const META: &DocumentMeta = &DocumentMeta {
     bucket: None,
     extra: || false,
     hooks: &[],
+    search_indexes: &[],
     several: crate::model::meta::Several::No,
     checks: &[],
 };
@@ -576,6 +577,46 @@ fn features_that_older_sharded_clusters_lack() {
         }
     }
     assert!(map(NO_META, &doc! { "index": 0, "code": 28769, "errmsg": "else" }).is_none());
+}
+
+/// The messages of MongoDB from 4.4 to 8.0, and of a stand-in.
+#[test]
+fn a_deployment_without_search_says_so() {
+    for (code, message) in [
+        (
+            31082,
+            "Using $search and $vectorSearch aggregation stages requires additional configuration.",
+        ),
+        (
+            6_047_401,
+            "$listSearchIndexes stage is only allowed on MongoDB Atlas",
+        ),
+        (115, "Search index commands are only supported with Atlas."),
+        (59, "no such command: 'createSearchIndexes'"),
+        (40324, "Unrecognized pipeline stage name: '$search'"),
+        (40324, "Unrecognized pipeline stage name: '$listSearchIndexes'"),
+    ] {
+        match map(NO_META, &doc! { "index": 0, "code": code, "errmsg": message }) {
+            Some(error @ Error::Unsupported { .. }) => {
+                let text = error.to_string();
+                assert!(
+                    text.contains("needs MongoDB Atlas") && text.contains(message),
+                    "{text}"
+                );
+            }
+            other => panic!("{message}: {other:?}"),
+        }
+    }
+    for (code, message) in [
+        (59, "no such command: 'bulkWrite'"),
+        (40324, "Unrecognized pipeline stage name: '$serch'"),
+    ] {
+        let mapped = map(NO_META, &doc! { "index": 0, "code": code, "errmsg": message });
+        assert!(
+            !matches!(mapped, Some(Error::Unsupported { .. })),
+            "{message}: {mapped:?}"
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! A document with declared search indexes, for the tests of the searches.
+
+use crate::expansion_fixture::FIELD;
+use crate::model::document::{CollectionKind, DocumentMeta, Validation};
+use crate::model::meta::{FieldMeta, Several, Shape};
+use crate::model::path::{At, Fielded, Path, Root};
+use crate::model::search::{SearchFieldMeta, SearchIndexKind, SearchIndexMeta, SearchMeta, VectorMeta};
+use mongodb::bson::DateTime;
+
+pub(super) struct Movie;
+
+const fn named(name: &'static str) -> FieldMeta {
+    FieldMeta {
+        rust: name,
+        name,
+        ..FIELD
+    }
+}
+
+impl Fielded for Movie {
+    const FIELDS: &'static [FieldMeta] = &[named("title"), named("plot"), named("year"), named("released")];
+}
+
+pub(super) const fn title() -> Path<Movie, String, At<Root, Movie, 0>> {
+    Path::NEW
+}
+
+pub(super) const fn plot() -> Path<Movie, String, At<Root, Movie, 1>> {
+    Path::NEW
+}
+
+pub(super) const fn year() -> Path<Movie, i32, At<Root, Movie, 2>> {
+    Path::NEW
+}
+
+pub(super) const fn released() -> Path<Movie, DateTime, At<Root, Movie, 3>> {
+    Path::NEW
+}
+
+pub(super) static MOVIE: DocumentMeta = DocumentMeta {
+    name: "Movie",
+    collection: "movies",
+    shape: || Shape::Any,
+    indexes: &[],
+    validation: Validation::STRICT,
+    collation: None,
+    expiry: None,
+    kind: CollectionKind::Plain,
+    append_only: false,
+    soft_delete: None,
+    pre_and_post_images: false,
+    bucket: None,
+    extra: || false,
+    hooks: &[],
+    several: Several::No,
+    checks: &[],
+    search_indexes: &[
+        SearchIndexMeta {
+            name: "default",
+            kind: SearchIndexKind::Search(SearchMeta {
+                analyzer: None,
+                dynamic: false,
+                fields: &[SearchFieldMeta {
+                    path: || "title",
+                    kind: "string",
+                    analyzer: None,
+                }],
+            }),
+        },
+        SearchIndexMeta {
+            name: "by_meaning",
+            kind: SearchIndexKind::Vector(VectorMeta {
+                path: || "plot_embedding",
+                dimensions: 2,
+                similarity: "cosine",
+                quantization: None,
+                filter: &[|| "year", || "genre"],
+            }),
+        },
+    ],
+};
