@@ -122,7 +122,8 @@ pub fn vector<R, T: Vector, P, C>(path: Path<R, T, P, C>) -> Path<R, T, P, C> {
     path
 }
 
-#[cfg(all(test, not(feature = "atlas")))]
+#[cfg(test)]
+#[cfg(not(feature = "atlas"))]
 mod tests {
     #[test]
     #[should_panic(expected = "need the feature `atlas`: `mongodb-odm = { version")]
