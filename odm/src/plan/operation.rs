@@ -680,8 +680,10 @@ impl Write {
             What::Insert(document) => odm.put_scope(meta, document)?,
             What::Replace(replace) => {
                 odm.put_scope(meta, &mut replace.document)?;
-                replace.one.within = odm.replaceable_by(meta, &replace.document).map(Box::new);
-                replace.filter = replace.one.filter(meta);
+                if let Some(scope) = odm.replaceable_by(meta, &replace.document) {
+                    replace.one.within = Some(Box::new(scope));
+                    replace.filter = replace.one.filter(meta);
+                }
             }
             What::Update(update) => {
                 odm.keeps_scope(meta, &update.built.update)?;

@@ -580,7 +580,7 @@ mod tests {
         let values = read(&forged, "_id:1").unwrap();
         assert_eq!(
             behind(&[id()], &values),
-            doc! { "$or": [{ "$and": [{ "_id": { "$gt": { "$ne": 1 } } }] }] }
+            doc! { "$or": [{ "_id": { "$gt": { "$ne": 1 } } }] }
         );
     }
 

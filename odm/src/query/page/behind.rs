@@ -1,8 +1,9 @@
 //! What sorts behind a value. `$gt` and `$lt` compare values of one type only, while a sort puts one type behind the
 //! other.
 
-use crate::model::shape::{Shape, shape_at};
+use crate::model::shape::{Shape, inner, shape_at};
 use crate::model::types::{Type, Types, types};
+use crate::query::condition::both;
 use mongodb::bson::{Bson, doc};
 
 /// A field by which pages are sorted.
@@ -11,15 +12,19 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) descending: bool,
     types: Types,
+    /// Whether its numbers are integers, so that none of them is NaN.
+    is_integer: bool,
 }
 
 impl Key {
     /// The field of this name in a document of this shape. One that is not declared may hold anything.
     pub(super) fn of(shape: Shape, name: &'static str, descending: bool) -> Key {
+        let field = shape_at(shape, name);
         Key {
             name,
             descending,
-            types: shape_at(shape, name).map_or(Types::ALL, |field| types(field, 0)),
+            types: field.map_or(Types::ALL, |field| types(field, 0)),
+            is_integer: matches!(field.map(inner), Some(Shape::Int { .. } | Shape::Long { .. })),
         }
     }
 
@@ -69,9 +74,8 @@ pub(super) fn behind(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
             .take(at)
             .map(|(key, value)| doc! { key.name: { "$eq": value } });
         for further in further(key, value) {
-            let mut conditions: Vec<Bson> = equal.clone().map(Bson::Document).collect();
-            conditions.push(further.into());
-            alternatives.push(Bson::Document(doc! { "$and": conditions }));
+            let conditions = equal.clone().chain([further]);
+            alternatives.extend(conditions.reduce(both).map(Bson::Document));
         }
     }
     if alternatives.is_empty() {
@@ -101,7 +105,7 @@ fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
         (_, false) if is_nan => vec![doc! { name: { "$gte": f64::NEG_INFINITY } }],
         (_, false) => vec![doc! { name: { "$gt": value } }],
         (_, true) if is_nan => vec![],
-        (Type::Number, true) => vec![
+        (Type::Number, true) if !key.is_integer => vec![
             doc! { name: { "$lt": value } },
             doc! { name: { "$eq": f64::NAN } },
         ],
@@ -124,7 +128,9 @@ fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
     if !others.is_empty() {
         all.push(doc! { name: { "$type": others } });
     }
-    if is_behind(Type::Null) {
+    // Every document has an id.
+    let may_be_null = name != "_id" || key.types == Types::ALL;
+    if is_behind(Type::Null) && may_be_null {
         all.push(doc! { name: { "$eq": null } });
     }
     all
@@ -162,6 +168,11 @@ mod tests {
     const EXTERNAL: &EnumShape = &either(Tagging::External);
     const INTERNAL: &EnumShape = &either(Tagging::Internal("is"));
     const UNTAGGED: &EnumShape = &either(Tagging::Untagged);
+
+    const INT: Shape = Shape::Int {
+        min: i32::MIN,
+        max: i32::MAX,
+    };
 
     fn filter(shape: Shape, descending: bool, value: impl Into<Bson>) -> Vec<mongodb::bson::Document> {
         let key = Key {
@@ -244,6 +255,8 @@ mod tests {
         ];
         let found = filter(Shape::Double, true, 1.5);
         assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+        let null = doc! { "a": { "$eq": null } };
+        assert_eq!(filter(INT, true, 1), [doc! { "a": { "$lt": 1 } }, null]);
     }
 
     #[test]
@@ -339,10 +352,7 @@ mod tests {
     /// They are refused where they are met, so none is passed over.
     #[test]
     fn arrays_that_no_comparison_finds_are_met() {
-        let list = Shape::Array(|| Shape::Int {
-            min: i32::MIN,
-            max: i32::MAX,
-        });
+        let list = Shape::Array(|| INT);
         let arrays = doc! { "a": { "$type": ["array"] } };
         for shape in [Shape::Any, list] {
             // `[]` sorts before `null`, `[[1]]` behind objects and before binary data.
