@@ -28,6 +28,33 @@ pub struct AddressFields<R = Address, P = odm::Root> {
     pub city: odm::Path<R, String, odm::At<P, Address, 1>>,
 }
 
+/// A document with nothing declared but its fields, to begin with.
+pub(crate) const fn document(
+    name: &'static str,
+    collection: &'static str,
+    shape: odm::ShapeFn,
+) -> odm::DocumentMeta {
+    odm::DocumentMeta {
+        name,
+        collection,
+        shape,
+        indexes: &[],
+        validation: odm::Validation::STRICT,
+        collation: None,
+        expiry: None,
+        kind: odm::CollectionKind::Plain,
+        append_only: false,
+        soft_delete: None,
+        pre_and_post_images: false,
+        bucket: None,
+        extra: || false,
+        hooks: &[],
+        search_indexes: &[],
+        several: odm::Several::No,
+        checks: &[],
+    }
+}
+
 /// A field without any declaration, to begin with.
 pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     rust: "x",

@@ -1,6 +1,5 @@
 use super::shapes::get;
 use super::*;
-use crate::model::document::Validation;
 use crate::model::shape::{Body, Bounds, EnumShape, Number, ShapeFn, StructShape, Tagging, VariantMeta};
 use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, Regex, bson, doc, oid::ObjectId};
 
@@ -28,25 +27,7 @@ const fn structure(name: &'static str, fields: &'static [FieldMeta]) -> StructSh
 }
 
 fn meta(shape: ShapeFn) -> DocumentMeta {
-    DocumentMeta {
-        name: "Test",
-        collection: "tests",
-        shape,
-        indexes: &[],
-        validation: Validation::STRICT,
-        collation: None,
-        expiry: None,
-        kind: crate::model::document::CollectionKind::Plain,
-        append_only: false,
-        soft_delete: None,
-        pre_and_post_images: false,
-        bucket: None,
-        extra: || false,
-        hooks: &[],
-        search_indexes: &[],
-        several: crate::model::meta::Several::No,
-        checks: &[],
-    }
+    crate::expansion_fixture::document("Test", "tests", shape)
 }
 
 fn raw(doc: &Document) -> RawDocumentBuf {

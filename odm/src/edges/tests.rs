@@ -3,7 +3,7 @@ use crate::Model;
 use crate::graph::Graph;
 use crate::model::bucket::{BucketMeta, BucketPeriod, Per};
 use crate::model::copy::{Computed, Copied, CopiedField, FieldCopy, Operation, Subset, SyncMode};
-use crate::model::document::{DocumentMeta, IndexKey, IndexKind, Validation};
+use crate::model::document::{DocumentMeta, IndexKey, IndexKind};
 use crate::model::reference::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
 use crate::model::shape::{Bounds, FieldMeta, Managed, Shape, ShapeFn, StructShape};
 
@@ -75,10 +75,10 @@ fn ints() -> Shape {
 
 macro_rules! document {
     ($constant:ident, $name:literal, $collection:literal, [$($field:expr),* $(,)?]) => {
-        static $constant: DocumentMeta = DocumentMeta {
-            name: $name,
-            collection: $collection,
-            shape: || Shape::Struct(const {
+        static $constant: DocumentMeta = crate::expansion_fixture::document(
+            $name,
+            $collection,
+            || Shape::Struct(const {
                 &StructShape {
                     name: $name,
                     fields: &[
@@ -88,21 +88,7 @@ macro_rules! document {
                     deny_unknown: false,
                 }
             }),
-            indexes: &[],
-            validation: Validation::STRICT,
-            collation: None,
-            expiry: None,
-            kind: crate::model::document::CollectionKind::Plain,
-            append_only: false,
-            soft_delete: None,
-            pre_and_post_images: false,
-            bucket: None,
-            extra: || false,
-            hooks: &[],
-            search_indexes: &[],
-            several: crate::model::meta::Several::No,
-            checks: &[],
-        };
+        );
     };
 }
 

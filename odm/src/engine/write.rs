@@ -204,25 +204,14 @@ async fn fill_in(
         for write in writes.iter_mut().filter(of) {
             match &mut write.what {
                 What::Update(update) => {
-                    let updating = Updating {
-                        one: update.one.as_ref().map(|one| &one.id),
-                        upsert: update.upsert,
-                        update: &mut update.built.update,
-                        touches: &update.touches,
-                        beside: &inserted,
-                        pending: Document::new(),
-                    };
+                    let one = update.one.as_ref().map(|one| &one.id);
+                    let (changes, touches) = (&mut update.built.update, &update.touches);
+                    let updating = Updating::new(one, update.upsert, changes, touches, &inserted);
                     behind.update(updating, pending).await?;
                 }
                 What::UpdateMany(update) => {
-                    let updating = Updating {
-                        one: None,
-                        upsert: update.upsert,
-                        update: &mut update.built.update,
-                        touches: &update.touches,
-                        beside: &inserted,
-                        pending: Document::new(),
-                    };
+                    let (changes, touches) = (&mut update.built.update, &update.touches);
+                    let updating = Updating::new(None, update.upsert, changes, touches, &inserted);
                     behind.update(updating, pending).await?;
                 }
                 What::Replace(replace) => {

@@ -2,7 +2,7 @@
 
 use crate::Model;
 use crate::graph::Graph;
-use crate::model::document::{DocumentMeta, Validation};
+use crate::model::document::DocumentMeta;
 use crate::model::reference::{OnDelete, ReferenceKind, ReferenceMeta, TargetMeta};
 use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Managed, Shape, ShapeFn, StructShape, Tagging, VariantMeta,
@@ -77,27 +77,7 @@ pub(crate) const fn many(name: &'static str, max: u64, reference: &'static Refer
     }
 }
 
-pub(crate) const fn meta(name: &'static str, collection: &'static str, shape: ShapeFn) -> DocumentMeta {
-    DocumentMeta {
-        name,
-        collection,
-        shape,
-        indexes: &[],
-        validation: Validation::STRICT,
-        collation: None,
-        expiry: None,
-        kind: crate::model::document::CollectionKind::Plain,
-        append_only: false,
-        soft_delete: None,
-        pre_and_post_images: false,
-        bucket: None,
-        extra: || false,
-        hooks: &[],
-        search_indexes: &[],
-        several: crate::model::meta::Several::No,
-        checks: &[],
-    }
-}
+pub(crate) use crate::expansion_fixture::document as meta;
 
 /// `document!(NAME, "Name", "collection", [fields])`.
 macro_rules! document {

@@ -241,6 +241,25 @@ pub(crate) struct Updating<'u> {
     pub(crate) pending: Document,
 }
 
+impl<'u> Updating<'u> {
+    pub(crate) fn new(
+        one: Option<&'u Bson>,
+        upsert: bool,
+        update: &'u mut Document,
+        touches: &'u Touches,
+        beside: &'u [Inserts],
+    ) -> Updating<'u> {
+        Updating {
+            one,
+            upsert,
+            update,
+            touches,
+            beside,
+            pending: Document::new(),
+        }
+    }
+}
+
 /// A replacement before it is sent.
 pub(crate) struct Replacing<'r> {
     /// As the application gave it.

@@ -12,6 +12,8 @@ pub(super) enum Use {
     Prefix,
     Value,
     Range,
+    /// A whole text, which is compared.
+    Token,
     /// In whichever way it is indexed.
     Any,
 }
@@ -24,6 +26,7 @@ impl Use {
             Use::Prefix => &["autocomplete"],
             Use::Value => &["token", "number", "date", "boolean", "objectId", "uuid"],
             Use::Range => &["number", "date", "token", "objectId"],
+            Use::Token => &["token"],
             Use::Any => &[],
         }
     }
@@ -33,7 +36,7 @@ impl Use {
         let kinds = match self {
             Use::Words => "string",
             Use::Prefix => "autocomplete",
-            Use::Value => "token",
+            Use::Value | Use::Token => "token",
             Use::Range => "number",
             Use::Any => "string",
         };
@@ -85,8 +88,8 @@ pub(super) fn search(
 }
 
 fn holds(search: &SearchMeta, index: &str, path: &str, used: Use) -> Result<(), String> {
-    // Of a dynamic index only those fields are known that Atlas does not take by itself.
-    if search.dynamic && used != Use::Prefix {
+    // A dynamic index holds each field as Atlas takes it by itself: a text as words, and neither as a token nor by its beginnings.
+    if search.dynamic && !matches!(used, Use::Prefix | Use::Token) {
         return Ok(());
     }
     let kinds = used.kinds();
@@ -239,6 +242,7 @@ mod tests {
             (false, "title", Use::Value, "declare `token(title)`"),
             (false, "title", Use::Range, "declare `number(title)`"),
             (true, "title", Use::Prefix, "declare `autocomplete(title)`"),
+            (true, "title", Use::Token, "declare `token(title)`"),
         ] {
             let refused = holds(&of(dynamic), "default", path, used).unwrap_err();
             assert!(refused.contains(said), "{refused}");

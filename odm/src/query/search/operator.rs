@@ -564,9 +564,16 @@ impl<T, K> Operator<T, K> {
     fn compare(&mut self, name: &str, value: Result<Bson>) {
         let in_range = self.name == "range";
         match value {
-            Ok(value) if is_compared(&value, in_range) => self.set(name, value),
+            Ok(value) if is_compared(&value, in_range) => {
+                // A text is compared as a token, which no index holds that does not declare it.
+                if let (Bson::String(_), Some((_, used))) = (&value, self.uses.last_mut()) {
+                    *used = Use::Token;
+                }
+                self.set(name, value);
+            }
             Ok(value) => self.fail(Wrong::Said(format!(
-                "`{}` of Atlas compares no such value: {value}. It takes numbers but decimals, dates, texts and ObjectIds{}; filter behind the                  search: `.aggregate().filter(…)`",
+                "`{}` of Atlas compares no such value: {value}. It takes numbers but decimals, dates, texts and ObjectIds{}; filter behind the \
+                 search: `.aggregate().filter(…)`",
                 self.name,
                 if in_range { "" } else { ", booleans and UUIDs" }
             ))),
@@ -674,6 +681,15 @@ mod tests {
         );
         let raw = doc! { "wildcard": { "query": "a*", "path": "title" } };
         assert_eq!(of(super::raw(raw.clone())), raw);
+    }
+
+    #[test]
+    fn a_text_is_compared_as_a_token() {
+        let uses = |operator: Operator<Movie>| operator.into_parts().unwrap().1;
+        assert_eq!(uses(equals(title(), "Hobbit")), [("title", Use::Token)]);
+        assert_eq!(uses(equals(year(), 1937)), [("year", Use::Value)]);
+        let (_, of_range) = range(title()).gte("H").into_parts().unwrap();
+        assert_eq!(of_range, [("title", Use::Token)]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A document with declared search indexes, for the tests of the searches.
 
 use crate::expansion_fixture::FIELD;
-use crate::model::document::{CollectionKind, DocumentMeta, Validation};
-use crate::model::meta::{FieldMeta, Several, Shape};
+use crate::model::document::DocumentMeta;
+use crate::model::meta::{FieldMeta, Shape};
 use crate::model::path::{At, Fielded, Path, Root};
 use crate::model::search::{SearchFieldMeta, SearchIndexKind, SearchIndexMeta, SearchMeta, VectorMeta};
 use mongodb::bson::DateTime;
@@ -38,22 +38,6 @@ pub(super) const fn released() -> Path<Movie, DateTime, At<Root, Movie, 3>> {
 }
 
 pub(super) static MOVIE: DocumentMeta = DocumentMeta {
-    name: "Movie",
-    collection: "movies",
-    shape: || Shape::Any,
-    indexes: &[],
-    validation: Validation::STRICT,
-    collation: None,
-    expiry: None,
-    kind: CollectionKind::Plain,
-    append_only: false,
-    soft_delete: None,
-    pre_and_post_images: false,
-    bucket: None,
-    extra: || false,
-    hooks: &[],
-    several: Several::No,
-    checks: &[],
     search_indexes: &[
         SearchIndexMeta {
             name: "default",
@@ -78,4 +62,5 @@ pub(super) static MOVIE: DocumentMeta = DocumentMeta {
             }),
         },
     ],
+    ..crate::expansion_fixture::document("Movie", "movies", || Shape::Any)
 };

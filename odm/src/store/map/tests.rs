@@ -1,7 +1,7 @@
 //! The replies are those of a real `mongod`, shortened to the write error.
 
 use super::*;
-use crate::model::document::{IndexKey, IndexKind, IndexMeta, Validation};
+use crate::model::document::{IndexKey, IndexKind, IndexMeta};
 use crate::model::shape::{Bounds, FieldMeta, Number, Shape, StructShape};
 use mongodb::bson::{RawDocumentBuf, doc};
 use std::error::Error as _;
@@ -23,9 +23,21 @@ const fn field(name: &'static str, shape: fn() -> Shape, bounds: Bounds) -> Fiel
 }
 
 const META: &DocumentMeta = &DocumentMeta {
-    name: "Person",
-    collection: "people",
-    shape: || {
+    indexes: &[IndexMeta {
+        name: Some("one ssn only"),
+        unique: true,
+        ..IndexMeta::on(&[
+            IndexKey {
+                path: || "country",
+                kind: IndexKind::Ascending,
+            },
+            IndexKey {
+                path: || "ids.ssn",
+                kind: IndexKind::Ascending,
+            },
+        ])
+    }],
+    ..crate::expansion_fixture::document("Person", "people", || {
         Shape::Struct(
             const {
                 &StructShape {
@@ -52,34 +64,7 @@ const META: &DocumentMeta = &DocumentMeta {
                 }
             },
         )
-    },
-    indexes: &[IndexMeta {
-        name: Some("one ssn only"),
-        unique: true,
-        ..IndexMeta::on(&[
-            IndexKey {
-                path: || "country",
-                kind: IndexKind::Ascending,
-            },
-            IndexKey {
-                path: || "ids.ssn",
-                kind: IndexKind::Ascending,
-            },
-        ])
-    }],
-    validation: Validation::STRICT,
-    collation: None,
-    expiry: None,
-    kind: crate::model::document::CollectionKind::Plain,
-    append_only: false,
-    soft_delete: None,
-    pre_and_post_images: false,
-    bucket: None,
-    extra: || false,
-    hooks: &[],
-    search_indexes: &[],
-    several: crate::model::meta::Several::No,
-    checks: &[],
+    })
 };
 
 /// Maps a write error as it stands in a reply.
