@@ -4,10 +4,10 @@
 //! One write of a document that its id names goes straight to `write`. Other writes are taken in steps: deletions to which rules of
 //! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
 //! (`parts`). All are completed (`write`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
-//! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent alone and finds none is
-//! diagnosed (`unmatched`) and sent again in `write`, here and nowhere else; a bulk only counts it. Writes of documents with hooks are executed
-//! in a transaction, between two looks at these documents (`hooks`). Programs of several operations are in
-//! `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
+//! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent
+//! alone and finds none is diagnosed (`unmatched`) and sent again in `write`, here and nowhere else; a bulk only counts it. Writes of
+//! documents with hooks are executed in a transaction, between two looks at these documents (`hooks`). Programs of several operations
+//! are in `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
 //!
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 

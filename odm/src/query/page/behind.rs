@@ -1,7 +1,7 @@
 //! What sorts behind a value. `$gt` and `$lt` compare values of one type only, while a sort puts one type behind the
 //! other.
 
-use crate::model::shape::{Shape, inner, shape_at};
+use crate::model::shape::{Shape, inner, may_be_null, shape_at};
 use crate::model::types::{Type, Types, types};
 use crate::query::condition::both;
 use mongodb::bson::{Bson, doc};
@@ -14,6 +14,8 @@ pub(super) struct Key {
     types: Types,
     /// Whether its numbers are integers, so that none of them is NaN.
     is_integer: bool,
+    /// Whether a document may have `null` there, or nothing. Of an id only its type says so: the one of a group, read by a view, may be `null`.
+    may_be_null: bool,
 }
 
 impl Key {
@@ -24,6 +26,8 @@ impl Key {
             name,
             descending,
             types: field.map_or(Types::ALL, |field| types(field, 0)),
+            may_be_null: name != "_id"
+                || field.is_none_or(|field| may_be_null(field) || types(field, 0).are_several()),
             is_integer: matches!(field.map(inner), Some(Shape::Int { .. } | Shape::Long { .. })),
         }
     }
@@ -128,9 +132,7 @@ fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
     if !others.is_empty() {
         all.push(doc! { name: { "$type": others } });
     }
-    // Every document has an id.
-    let may_be_null = name != "_id" || key.types == Types::ALL;
-    if is_behind(Type::Null) && may_be_null {
+    if is_behind(Type::Null) && key.may_be_null {
         all.push(doc! { name: { "$eq": null } });
     }
     all
@@ -139,6 +141,7 @@ fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expansion_fixture::FIELD;
     use crate::model::shape::{Body, EnumShape, FieldMeta, Tagging};
     use crate::model::shape::{Bounds, StructShape, VariantMeta};
     use crate::model::types::holds_text;
@@ -372,5 +375,32 @@ mod tests {
             ..Key::of(Shape::Any, "", false)
         };
         assert_eq!(behind(&[id], &[Bson::MaxKey]), doc! { "$nor": [{}] });
+    }
+
+    /// The id of a group, which a view shows, may be `null`; that of a document has a value.
+    #[test]
+    fn an_id_is_null_where_its_type_says_so() {
+        const fn of_id(shape: crate::model::meta::ShapeFn) -> FieldMeta {
+            FieldMeta {
+                name: "_id",
+                shape,
+                ..FIELD
+            }
+        }
+        const fn document(fields: &'static [FieldMeta]) -> StructShape {
+            StructShape {
+                name: "Test",
+                fields,
+                deny_unknown: false,
+            }
+        }
+        const PLAIN: &StructShape = &document(&[of_id(|| INT)]);
+        const GROUP: &StructShape = &document(&[of_id(|| Shape::Optional(|| INT))]);
+        const ANY: &StructShape = &document(&[of_id(|| Shape::Any)]);
+        let before = |of| further(&Key::of(Shape::Struct(of), "_id", true), &1.into());
+        let null = doc! { "_id": { "$eq": null } };
+        assert_eq!(before(PLAIN), [doc! { "_id": { "$lt": 1 } }]);
+        assert_eq!(before(GROUP), [doc! { "_id": { "$lt": 1 } }, null.clone()]);
+        assert!(before(ANY).contains(&null));
     }
 }
