@@ -793,7 +793,7 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
     ),
     (
         "embedded documents in an array, without `large = \"reason\"`",
-        "odm/src/model/asserts.rs",
+        "odm/src/model/asserts/mod.rs",
         "EMBEDDED_DOCUMENTS",
         Unit::One,
     ),
@@ -883,13 +883,13 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
     ),
     (
         "values of several fields in `in_`, `not_in`, `all`, `contains_any`, `pull_all`",
-        "odm/src/query/equal.rs",
+        "odm/src/query/filter/equal.rs",
         "MOST_VALUES",
         Unit::One,
     ),
     (
         "entries of a map that is compared in the items of an array",
-        "odm/src/query/equal.rs",
+        "odm/src/query/filter/equal.rs",
         "MOST_ORDERED",
         Unit::One,
     ),
@@ -943,13 +943,13 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
     ),
     (
         "ids that an operation with a collation reads first",
-        "odm/src/engine/documents.rs",
+        "odm/src/engine/write/documents.rs",
         "MOST_FOUND",
         Unit::One,
     ),
     (
         "documents that one transaction of the library changes",
-        "odm/src/engine/obligations.rs",
+        "odm/src/engine/write/obligations.rs",
         "MAX_DOCS_PER_TX",
         Unit::One,
     ),
@@ -985,7 +985,7 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
     ),
     (
         "attempts of an update that matches nothing although nothing refuses it",
-        "odm/src/engine/unmatched.rs",
+        "odm/src/engine/write/unmatched.rs",
         "ATTEMPTS",
         Unit::One,
     ),
@@ -997,7 +997,7 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
     ),
     (
         "hooks that call each other by their writes",
-        "odm/src/rules/hook.rs",
+        "odm/src/engine/hooks/call.rs",
         "MAX_DEPTH",
         Unit::One,
     ),
@@ -1075,7 +1075,7 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
     ),
     (
         "items of a bucket that a stream has in memory",
-        "odm/src/bucket/mod.rs",
+        "odm/src/api/bucket/mod.rs",
         "STREAMED",
         Unit::One,
     ),

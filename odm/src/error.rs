@@ -36,7 +36,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// fields may be added, so a `match` ends with a branch for the others.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, new: NewPerson) -> odm::Result<()> {
 /// match people.insert(new).await {
 ///     Ok(person) => println!("{} is stored", person.id),
@@ -570,7 +570,7 @@ pub enum Error {
     },
 
     /// A hook of the document, declared with `before_write` or `after_write(in_transaction)`, returned an error. Nothing of its
-    /// transaction was written; one of the application can only be rolled back. See [`hooks`](crate::hooks).
+    /// transaction was written; one of the application can only be rolled back. See [`hooks`](crate::api::hooks).
     #[error("{collection}: the hook `{hook}` refused the write of the document with _id {id}: {source}")]
     Hook {
         /// The collection.
@@ -626,7 +626,7 @@ impl Error {
     /// transaction: [`Odm::transaction`](crate::Odm::transaction) does so by itself.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
     /// let withdrawn = async || accounts.update(&7).inc(|a| a.cents, -500).await;
     /// let withdrawn = match withdrawn().await {

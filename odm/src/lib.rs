@@ -44,7 +44,7 @@
 //! and the indexes; `odm server`, of the package `odm-cli`, is a server to try it on.
 //!
 //! ```no_run
-//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! # use samples::tour::*; use odm::prelude::*;
 //! async fn connect() -> odm::Result<Odm> {
 //!     let uri = "mongodb://127.0.0.1:27017/?replicaSet=rs0";
 //!     let client = odm::mongodb::Client::with_uri_str(uri).await?;
@@ -60,7 +60,7 @@
 //! reviews and the rating come from the other collections.
 //!
 //! ```no_run
-//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! # use samples::tour::*; use odm::prelude::*;
 //! async fn insert(odm: &Odm) -> odm::Result<Product> {
 //!     let bolt = odm.collection::<Part>().insert(NewPart { name: "bolt".into(), qty: 94 }).await?;
 //!     let product = NewProduct {
@@ -85,7 +85,7 @@
 //! query for each collection, however many documents there are.
 //!
 //! ```no_run
-//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! # use samples::tour::*; use odm::prelude::*;
 //! async fn read(odm: &Odm) -> odm::Result<()> {
 //!     let products = odm.collection::<Product>();
 //!     let cheap: Vec<Product> = products
@@ -111,7 +111,7 @@
 //! products, in one transaction; the second one is refused where the product has five pictures.
 //!
 //! ```no_run
-//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! # use samples::tour::*; use odm::prelude::*;
 //! async fn update(odm: &Odm, part: Ref<Part>, product: &Product) -> odm::Result<()> {
 //!     let renamed = odm.collection::<Part>().update(part).set(|p| p.name, "steel bolt").await?;
 //!     println!("{} copies updated", renamed.copies_updated);
@@ -132,7 +132,7 @@
 //! [`Odm::transaction`] makes all writes or none, and runs again after a conflict. [`Odm::bulk`] sends many writes at once.
 //!
 //! ```no_run
-//! # mod tour { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/tour.rs")); } use tour::*; use odm::prelude::*;
+//! # use samples::tour::*; use odm::prelude::*;
 //! async fn build(odm: &Odm, product: NewProduct) -> odm::Result<Product> {
 //!     odm.transaction(async |tx| {
 //!         for part in &product.parts {
@@ -234,62 +234,41 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod api;
 mod bounds;
-mod bucket;
-mod bulk;
-
-#[cfg(feature = "cli")]
-#[cfg_attr(docsrs, doc(cfg(feature = "cli")))]
-pub mod cli;
-mod collection;
-mod documents;
-pub mod edges;
-mod encoded;
 mod engine;
 pub mod error;
-mod first;
 mod graph;
-pub mod hooks;
-mod insert_many;
-
 #[cfg(feature = "json")]
 #[cfg_attr(docsrs, doc(cfg(feature = "json")))]
 pub mod json;
-mod merge;
 mod model;
-mod modify;
-mod odm;
-mod own_fields;
 mod plan;
 pub mod query;
 mod rules;
-mod save;
 pub mod schema;
-mod scoped;
 mod store;
-mod switches;
-#[cfg(feature = "testing")]
-#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
-pub mod testing;
-mod tx;
+mod tools;
 pub mod upkeep;
 
 /// Writes of whole documents, one or many: inserts, replacements, deletions, and writes to several collections in a bulk.
 pub mod write {
-    pub use crate::bulk::Bulk;
-    pub use crate::documents::{Delete, Insert, Replace};
+    pub use crate::api::bulk::Bulk;
+    pub use crate::api::documents::{Delete, Insert, Replace};
+    pub use crate::api::first::DeleteFirst;
+    pub use crate::api::insert_many::InsertMany;
+    pub use crate::api::merge::{Merge, WhenMatched, WhenNotMatched};
+    pub use crate::api::save::{InsertOrGet, KeyFields, Save, Saved};
+    pub use crate::api::scoped::{Restored, SoftDelete};
     pub use crate::error::results::{BulkDone, Deleted};
-    pub use crate::first::DeleteFirst;
-    pub use crate::insert_many::InsertMany;
-    pub use crate::merge::{Merge, WhenMatched, WhenNotMatched};
     pub use crate::model::document::{Deletable, Fresh, FromNew, Insertable, Replaceable, Target};
-    pub use crate::save::{InsertOrGet, KeyFields, Save, Saved};
-    pub use crate::scoped::{Restored, SoftDelete};
 }
 
 pub use crate::model::document::Model;
 pub use crate::store::handle::Odm;
-pub use collection::Collection;
+pub use api::collection::Collection;
+pub use api::hooks;
+pub use api::tx::{Handle, Tx};
 pub use error::{Error, Result};
 pub use model::average::Average;
 pub use model::document::{Document, Embed, Projection};
@@ -606,15 +585,21 @@ pub use query::expr;
 pub use query::filter::Filter;
 pub use query::request::RequestQuery;
 pub use store::{action, options, server};
-pub use tx::{Handle, Tx};
+#[cfg(feature = "cli")]
+#[cfg_attr(docsrs, doc(cfg(feature = "cli")))]
+pub use tools::cli;
+pub use tools::edges;
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub use tools::testing;
 
 /// Updates documents: the builders that send an update, and the operators.
 ///
 /// [`Collection::update`] changes one document by its id, and [`Collection::update_where`] those that match a condition. The
 /// operators are the methods of [`Change`].
 pub mod update {
-    pub use crate::first::{ReturningFirst, UpdateFirst};
-    pub use crate::modify::{Returning, Update, UpdateMany, Updated};
+    pub use crate::api::first::{ReturningFirst, UpdateFirst};
+    pub use crate::api::update::{Returning, Update, UpdateMany, Updated};
     pub use crate::plan::operators::change::Change;
     pub use crate::plan::operators::push::Placed;
     pub use crate::plan::operators::{Changes, Rooted};
@@ -668,7 +653,7 @@ pub mod patch {
 #[cfg_attr(docsrs, doc(cfg(feature = "atlas")))]
 pub mod atlas {
     pub use crate::model::asserts::{SearchedText, Vector};
-    pub use crate::query::search::*;
+    pub use crate::query::aggregate::search::*;
 }
 
 /// References between documents: [`Ref`], and the traits that the derives implement for them.
@@ -694,7 +679,7 @@ pub mod watch {
 
 /// Many small values in pages: the buckets of [`Odm::buckets`].
 pub mod buckets {
-    pub use crate::bucket::{Bucketed, Buckets, ByCount, ByTime, Timed};
+    pub use crate::api::bucket::{Bucketed, Buckets, ByCount, ByTime, Timed};
 }
 
 /// The types of fields and operands: the traits that decide what a field may hold and which conditions take it.
@@ -704,31 +689,32 @@ pub mod types {
     pub use crate::model::path::{Flattened, Root};
     pub use crate::model::shape::Number;
     pub use crate::model::value::{Array, Compared, Value};
-    pub use crate::query::operand::Operand;
+    pub use crate::query::filter::operand::Operand;
 }
 
 pub(crate) use model::encode::now;
 // Within the crate, and in the links of its documentation, these need no module.
 #[allow(unused_imports)]
 pub(crate) use {
-    bucket::{Bucketed, Buckets},
-    bulk::Bulk,
-    documents::{Delete, Insert, Replace},
+    api::bucket::{Bucketed, Buckets},
+    api::bulk::Bulk,
+    api::documents::{Delete, Insert, Replace},
+    api::insert_many::InsertMany,
+    api::update::{Returning, Update, UpdateMany, Updated},
     error::results::{BulkDone, Deleted},
     error::{Rule, Violation},
-    insert_many::InsertMany,
     model::copy::{CopyOf, SyncMode},
     model::document::{Deletable, Fresh, FromNew, Insertable, Replaceable, Target},
     model::path::{Flattened, Root},
     model::reference::{ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Reference},
     model::shape::Number,
     model::value::{Array, Compared, Value},
-    modify::{Returning, Update, UpdateMany, Updated},
     plan::operators::change::Change,
     plan::operators::{Changes, Rooted},
     query::aggregate::Aggregate,
     query::aggregate::{Group, GroupKey},
     query::explain::{Explain, JoinExplain},
+    query::filter::operand::Operand,
     query::filter::{Element, IntoSort, Order, Pattern},
     query::find::Find,
     query::find::{Lossy, LossyFind},
@@ -736,7 +722,6 @@ pub(crate) use {
         Children, Include, Join, LeaveOut, LoadRefs, Loading, Lookup, OnlyChild, OrNone, Paths, PathsOf,
         ReadFrom, Strict,
     },
-    query::operand::Operand,
     query::page::{Page, PageToken, Paged, ResumableFind},
     query::request::Requested,
     schema::{Applied, Plan, Violations},
@@ -779,15 +764,14 @@ pub mod __private {
     pub mod size {
         pub use crate::model::size::*;
     }
-    pub use crate::bucket::{Bucketed, ByCount, ByTime, PushInsteadOfInsert, Timed};
+    pub use crate::api::bucket::{Bucketed, ByCount, ByTime, PushInsteadOfInsert, Timed};
     pub use crate::error::{Error, Result};
     pub mod hooks {
-        pub use crate::hooks::{after_commit, in_transaction};
+        pub use crate::api::hooks::{after_commit, in_transaction};
         pub use crate::model::meta::{HookMeta, HookTime};
     }
     #[cfg(feature = "utoipa")]
     pub use crate::json::of_utoipa::{schema as utoipa_schema, schemas as utoipa_schemas};
-    pub use crate::model::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::copy::{
         Bare, Computed, Copied, CopiedField, CopyOf, Entry, EntryMeta, FieldCopy, Operation, Subset, SyncMode,
     };
@@ -799,6 +783,7 @@ pub mod __private {
         Replaceable, Target, TimeSeriesMeta, Validation, ViewMeta, WriteWhatTheViewShows, partial,
     };
     pub use crate::model::encode::{id, stored as to_bson, text_id};
+    pub use crate::model::meta::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::path::{
         At, Codec, Decoder, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, OfFields,
         OfVariants, Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable, written,
@@ -809,14 +794,14 @@ pub mod __private {
     pub mod values {
         pub use crate::bounds::verdict;
         pub use crate::model::checked::{native, plain, whole_document};
+        pub use crate::model::meta::value_rules::*;
         pub use crate::model::meta::{CheckMeta, CheckRule, KnownExpression};
-        pub use crate::model::value_rules::*;
     }
     pub mod numbered {
         pub use crate::model::numbered::*;
     }
     pub mod search {
-        pub use crate::model::search::*;
+        pub use crate::model::meta::search::*;
     }
     pub use crate::model::reference::{
         ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref, Reference,
@@ -850,21 +835,21 @@ pub mod __private {
             Patch, PatchFields, Patched, Patches, Within, deserialize, read, read_plain,
         };
     }
+    pub use crate::api::scoped::SoftDelete;
     pub use crate::query::join::Hop;
     pub use crate::query::join::Load;
     pub use crate::query::join::LoadById;
     pub use crate::query::join::Paths;
     pub use crate::query::join::Slot;
     pub use crate::query::join::Tree;
-    pub use crate::scoped::SoftDelete;
     pub mod request {
         pub use crate::query::request::{
             Conditions, Given, Parameter, Parameters, Parts, SortKey, Use, hidden, limit, name_of, several,
             sorted, unserved, variant_of,
         };
     }
+    pub use crate::api::switches::{SwitchBulk, SwitchOdm, in_database};
     pub use crate::rules::others::backfill_at_once;
-    pub use crate::switches::{SwitchBulk, SwitchOdm, in_database};
     pub use mongodb::bson::{
         Bson, DateTime, RawBsonRef, RawDocumentBuf, error::Result as BsonResult, oid::ObjectId,
     };

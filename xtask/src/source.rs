@@ -250,7 +250,7 @@ mod tests {
             source
                 .modules
                 .iter()
-                .any(|module| module.file == "insert_many.rs" && !module.is_public)
+                .any(|module| module.file == "api/insert_many.rs" && !module.is_public)
         );
         assert!(
             source

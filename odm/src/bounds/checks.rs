@@ -156,7 +156,7 @@ fn rank(value: Option<&Bson>) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::condition::expression;
+    use crate::model::meta::condition::expression;
     use mongodb::bson::{Document, RawDocumentBuf, doc};
 
     fn holds(condition: Document, document: Document) -> Option<bool> {

@@ -5,8 +5,8 @@
 
 use super::number;
 use super::shapes::{MAX_WRAPPERS, tightened};
+use crate::model::meta::value_rules::ValueRules;
 use crate::model::shape::{Body, Bounds, EnumShape, FieldMeta, Number, Shape, StructShape, Tagging};
-use crate::model::value_rules::ValueRules;
 use std::sync::OnceLock;
 
 /// How a value has to be. Whatever is not one of the simple kinds is [`Unknown`](Test::Unknown).

@@ -3,7 +3,7 @@
 use crate::Rule;
 use crate::model::compare;
 use crate::model::encode::owned;
-use crate::model::value_rules::{ValueRules, whole};
+use crate::model::meta::value_rules::{ValueRules, whole};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, RawArray, RawBsonRef};
 use std::collections::HashSet;

@@ -2,11 +2,11 @@
 
 use crate::engine::delete::kept::{self, Tree};
 use crate::engine::delete::walk::{self, Later};
-use crate::engine::recheck::Recheck;
-use crate::engine::{drain, recheck};
+use crate::engine::hooks::call::{self, Changed};
+use crate::engine::write::recheck::Recheck;
+use crate::engine::write::{drain, recheck};
 use crate::model::document::DocumentMeta;
-use crate::own_fields::Token;
-use crate::rules::hook::{self, Changed};
+use crate::model::own_fields::Token;
 use crate::rules::rule::DeferredWork;
 use crate::store::scope::Scope;
 use crate::store::session::{AfterCommit, Shared};
@@ -82,7 +82,7 @@ impl AfterCommit for Left {
             };
             drain::drained_or_logged(self.left.drain(&scope).await);
             match self.hand_over {
-                None => hook::call_after_commit(odm, self.changed).await,
+                None => call::call_after_commit(odm, self.changed).await,
                 Some(place) => place
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)

@@ -1,12 +1,14 @@
 //! Programs of several operations on buckets: a push that finds the newest bucket full, and changes of items in several buckets.
 
-use super::{One, Operation, Outcome, Reply, Sent, Update, What, Writes, execute};
-use crate::model::bucket;
-use crate::model::bucket::{BucketMeta, ROOM, VERSION};
+use crate::engine::execute;
+use crate::model::meta::bucket;
+use crate::model::meta::bucket::{BucketMeta, ROOM, VERSION};
+use crate::plan::operation::{One, Operation, Reply, Sent, Update, What, Writes};
 use crate::plan::operators::{Built, Changes};
+use crate::plan::outcome::Outcome;
 use crate::plan::touches::prepare;
 use crate::query::aggregate;
-use crate::query::condition::below;
+use crate::query::filter::condition::below;
 use crate::rules::bucket::{self as summary, count};
 use crate::store::core::{Core, act};
 use crate::store::packed::{Packed, Part};

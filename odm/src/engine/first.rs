@@ -3,12 +3,14 @@
 //! Where no rule and no guard concerns the write, it is one command. Otherwise the document is looked for, and written by its id if it
 //! still matches; another client may have changed it in between, and then the document that is the first by now takes its place.
 
-use super::obligations::touched;
-use super::send::selected;
-use super::{Delete, One, Operation, Outcome, Reply, Selection, Update, What, Write, execute};
-use crate::plan::condition::combines;
+use crate::engine::execute;
+use crate::engine::write::obligations::touched;
+use crate::engine::write::send::selected;
+use crate::plan::operation::{Delete, One, Operation, Reply, Selection, Update, What, Write};
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
+use crate::plan::operators::implied::combines;
+use crate::plan::outcome::Outcome;
 use crate::plan::touches::prepare;
 use crate::plan::upsert;
 use crate::rules::on_delete;
@@ -100,7 +102,7 @@ impl First {
 /// [`Error::Query`].
 pub(crate) fn demands_key(core: &Core, condition: &Document) -> Result<()> {
     let (odm, meta) = (core.odm(), core.meta());
-    let names_one = || crate::plan::condition::demanded(condition, "_id").is_some();
+    let names_one = || crate::plan::operators::implied::demanded(condition, "_id").is_some();
     if odm.scopes().with_deleted && meta.soft_delete.is_some() && !names_one() {
         return Err(Error::Query {
             collection: meta.collection,

@@ -3,34 +3,24 @@
 //! An [`Operation`] is plain data. Documents of one collection in one buffer are sent as they are, or in parts (`parts::inserts`).
 //! One write of a document that its id names goes straight to `write`. Other writes are taken in steps: deletions to which rules of
 //! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
-//! (`parts`). All are completed (`write`: copies, computed fields, the mark of pending work) and executed by `once`: alone, or with
-//! what they ask of other documents (`obligations`). `send` and `bulk` turn them into commands. A write of one document that is sent
-//! alone and finds none is diagnosed (`unmatched`) and sent again in `write`, here and nowhere else; a bulk only counts it. Writes of
-//! documents with hooks are executed in a transaction, between two looks at these documents (`hooks`). Programs of several operations
-//! are in `bucket`. The [`Outcome`] names refused writes by the positions that the application gave them.
+//! (`parts`). The module `write` executes what belongs together. Writes of documents with hooks are executed in a transaction, between
+//! two looks at these documents (`hooks`). Programs of several operations are in `bucket`. The [`Outcome`] names refused writes by the
+//! positions that the application gave them.
 //!
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 
 pub(crate) mod after_commit;
 pub(crate) mod bucket;
-mod bulk;
 pub(crate) mod delete;
-pub(crate) mod documents;
-pub(crate) mod drain;
-mod execution;
 pub(crate) mod first;
 pub(crate) mod hooks;
-pub(crate) mod obligations;
 mod parts;
-pub(crate) mod propagate;
-pub(crate) mod recheck;
 pub(crate) mod restore;
-mod send;
-mod unmatched;
-mod write;
+pub(crate) mod write;
 
-use crate::engine::execution::{Execution, Way};
-pub(crate) use crate::engine::unmatched::has_same_id;
+use crate::engine::write::execution::{Execution, Way};
+pub(crate) use crate::engine::write::unmatched::has_same_id;
+use crate::engine::write::{documents, obligations, send, unmatched};
 pub(crate) use crate::plan::operation::{
     Delete, One, Operation, Replace, Reply, Selection, Sent, Update, UpdateMany, What, Write, Writes,
 };

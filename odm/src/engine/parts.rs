@@ -1,13 +1,15 @@
 //! Operations that may be executed in parts, since one transaction can't hold their documents, or since a refusal of one write must not
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
-use super::execution::Execution;
-use super::unmatched::ATTEMPTS;
-use super::{Outcome, UpdateMany, What, Write, write};
-use crate::engine::documents::Parts;
-use crate::engine::obligations::{self, MAX_DOCS_PER_TX, Obligations, once};
+use crate::engine::write;
+use crate::engine::write::documents::Parts;
+use crate::engine::write::execution::Execution;
+use crate::engine::write::obligations::{self, MAX_DOCS_PER_TX, Obligations, once};
+use crate::engine::write::unmatched::ATTEMPTS;
 use crate::model::document::DocumentMeta;
 use crate::plan::operation::refers_to_its_kind;
+use crate::plan::operation::{UpdateMany, What, Write};
+use crate::plan::outcome::Outcome;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::{Error, Result, bounds, graph};

@@ -1,12 +1,15 @@
 //! Restores documents whose deletion has kept them.
 
-use super::delete::kept::{ChangeFn, behind, end_restoration, is_deleted, restore_deletion, token_at};
-use super::{Operation, UpdateMany, What, execute};
 use crate::Result;
+use crate::engine::delete::kept::{
+    ChangeFn, behind, end_restoration, is_deleted, restore_deletion, token_at,
+};
+use crate::engine::execute;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
+use crate::model::own_fields::{DELETION, RESTORING};
 use crate::model::reference::OnDelete;
-use crate::own_fields::{DELETION, RESTORING};
+use crate::plan::operation::{Operation, UpdateMany, What};
 use crate::rules::exists::{self, Asked};
 use crate::rules::on_delete::Rules;
 use crate::store::core::Core;
@@ -40,7 +43,7 @@ pub(crate) async fn restore(core: &Core, trace: &Trace, key: Bson) -> Result<(bo
     let held = |rule: OnDelete| matches!(rule, OnDelete::Cascade | OnDelete::Restrict);
     let edges = || graph.outgoing(meta).filter(|edge| held(edge.reference.on_delete));
     for root in exists::roots(edges()) {
-        crate::model::names::read_too(&mut fields, root);
+        crate::model::meta::names::read_too(&mut fields, root);
     }
     let found = scope.few(meta, place, fields, 1).await?.pop();
     let Some(document) = found else {

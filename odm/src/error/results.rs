@@ -3,7 +3,7 @@
 /// The result of a delete.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
 /// let done = people.delete(id).await?;
 /// if done.deleted == 0 {
@@ -30,7 +30,7 @@ pub struct Deleted {
 /// The result of a bulk.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// let done = odm.bulk().update::<Account>(&7, |a| a.inc(|a| a.cents, 500)).await?;
 /// if done.missed > 0 {

@@ -1,7 +1,7 @@
 //! A declared edge as it is stored: all that decides what its copies are.
 
 use crate::model::copy::SyncMode;
-use crate::model::names::escaped;
+use crate::model::meta::names::escaped;
 use crate::model::reference::OnDelete;
 use mongodb::bson::{Bson, Document};
 

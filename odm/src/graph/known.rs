@@ -5,7 +5,7 @@ use crate::graph::edge::{Derived, Edge};
 use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::meta::SyncMode;
-use crate::model::names::{meet, unescaped};
+use crate::model::meta::names::{meet, unescaped};
 use mongodb::bson::{Bson, Document};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;

@@ -6,7 +6,7 @@ use crate::graph::edge::{Derived, Edge};
 use crate::graph::known::reads;
 use crate::graph::known::{Others, Read, parents};
 use crate::model::document::DocumentMeta;
-use crate::model::names::meet;
+use crate::model::meta::names::meet;
 use mongodb::bson::Document;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};

@@ -4,9 +4,9 @@ use crate::graph::Graph;
 use crate::graph::edge::{CopyField, Derived, Edge};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
-use crate::model::names::meet;
+use crate::model::meta::names::meet;
+use crate::model::own_fields::COPIED;
 use crate::model::reference::OnDelete;
-use crate::own_fields::COPIED;
 use mongodb::bson::{Bson, Document, doc};
 
 impl Edge {

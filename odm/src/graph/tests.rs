@@ -1,8 +1,8 @@
 use crate::graph::testing::*;
 use crate::graph::*;
-use crate::model::bucket::BucketMeta;
 use crate::model::copy::EntryMeta;
 use crate::model::key::Key;
+use crate::model::meta::bucket::BucketMeta;
 use crate::model::reference::{ReferenceKind, ReferenceMeta};
 use crate::model::shape::{Body, Bounds, EnumShape, StructShape, Tagging, VariantMeta};
 use mongodb::bson::{RawDocumentBuf, doc};

@@ -8,10 +8,10 @@ use crate::bounds::{has_twice, named, rules, tightened};
 use crate::error::{BadValue, ValueProblem};
 use crate::model::described::{Description, Part};
 use crate::model::normalize;
+use crate::model::own_fields::is_own;
 use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Managed, Shape, StructShape, Tagging, VariantMeta, inner,
 };
-use crate::own_fields::is_own;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{Binary, Bson, DateTime, Decimal128, Document, RawBsonRef, Regex, Timestamp, Uuid};

@@ -9,7 +9,7 @@
 //! the library writes is read-only without a word.
 //!
 //! ```
-//! # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+//! # use samples::model::*;
 //! let id = ObjectId::parse_str("6745a3c2e4b0a1b2c3d4e5f6").unwrap();
 //! let user = User { id, name: "Kate".into() };
 //! assert_eq!(odm::json::to_string(&user)?, r#"{"id":"6745a3c2e4b0a1b2c3d4e5f6","name":"Kate"}"#);
@@ -40,7 +40,7 @@ use crate::error::{BadValue, ValueProblem};
 use crate::model::described::{Described, Description};
 use crate::model::encode::Stored;
 use crate::model::path::{Codec, Path, Step};
-use crate::query::operand::{Operand, encode_bson};
+use crate::query::filter::operand::{Operand, encode_bson};
 use crate::query::page::Page;
 use crate::store::decode;
 use crate::{Error, Result};
@@ -55,7 +55,7 @@ use std::marker::PhantomData;
 /// What goes out as JSON: a document, an embedded struct or enum, a projection, and a list, an option or a page of these.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// fn goes_out<T: odm::json::ToJson>() {}
 /// goes_out::<Person>();
 /// goes_out::<Vec<Address>>();
@@ -132,7 +132,7 @@ impl<T: ToJson> Serialize for Shown<'_, T> {
 /// of these.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// fn comes_in<T: odm::json::FromJson>() {}
 /// comes_in::<Address>();
 /// comes_in::<Vec<Person>>();
@@ -223,7 +223,7 @@ fn parsed(parsed: serde_json::Result<Value>) -> Result<Value> {
 /// The JSON of a value as a tree, to be changed or looked into.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let address = Address { street: "Main Street".into(), city: "New York".into() };
 /// assert_eq!(odm::json::to_value(&address)?["city"], "New York");
 /// # Ok::<(), odm::Error>(())
@@ -243,7 +243,7 @@ pub fn to_value<T: ToJson>(value: &T) -> Result<Value> {
 /// The JSON of a value as a text.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let addresses = vec![Address { street: "Main Street".into(), city: "New York".into() }];
 /// assert_eq!(odm::json::to_string(&addresses)?, r#"[{"street":"Main Street","city":"New York"}]"#);
 /// # Ok::<(), odm::Error>(())
@@ -261,7 +261,7 @@ pub fn to_string<T: ToJson>(value: &T) -> Result<String> {
 /// The same as bytes, for the body of an answer.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// assert_eq!(odm::json::to_vec(&None::<Person>)?, b"null");
 /// # Ok::<(), odm::Error>(())
 /// ```
@@ -285,7 +285,7 @@ fn not_written<T>(error: serde_json::Error) -> Error {
 /// Reads the body of a request.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let body = br#"{ "street": 5 }"#;
 /// let Err(Error::Json { values }) = odm::json::from_slice::<Address>(body) else { panic!() };
 /// assert_eq!(values[0].to_string(), "`/street` must be a text");
@@ -305,7 +305,7 @@ pub fn from_slice<T: FromJson>(json: &[u8]) -> Result<T> {
 /// Reads a text.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let address: Address = odm::json::from_str(r#"{ "street": "Main Street", "city": "New York" }"#)?;
 /// assert_eq!(address.city, "New York");
 /// # Ok::<(), odm::Error>(())
@@ -323,7 +323,7 @@ pub fn from_str<T: FromJson>(json: &str) -> Result<T> {
 /// Reads a tree.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let json = odm::json::to_value(&Address { street: "Main Street".into(), city: "New York".into() })?;
 /// assert_eq!(odm::json::from_value::<Address>(json)?.city, "New York");
 /// # Ok::<(), odm::Error>(())
@@ -341,7 +341,7 @@ pub fn from_value<T: FromJson>(json: Value) -> Result<T> {
 /// A value whose serde is its JSON: for the `Json` of a web framework, and for fields of a struct that is an answer.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::json::Json;
 ///
 /// /// An answer with more than a document.
@@ -379,7 +379,7 @@ impl<'de, T: FromJson> Deserialize<'de> for Json<T> {
 /// A field that is given can't be set by the text.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let body = br#"{ "name": "Kate" }"#;
 /// let id = ObjectId::new();
 /// let user = odm::json::reader::<User>().set(|u| u.id, id)?.from_slice(body)?;
@@ -409,7 +409,7 @@ impl<T: Described> Reader<T> {
     ///
     /// # Example
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let reader = odm::json::reader::<Address>().set(|a| a.city, "New York")?;
     /// assert_eq!(reader.from_slice(br#"{ "street": "Main Street" }"#)?.city, "New York");
     /// # Ok::<(), odm::Error>(())
@@ -442,7 +442,7 @@ impl<T: Described> Reader<T> {
     ///
     /// # Example
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let reader = odm::json::reader::<Address>().set(|a| a.city, "New York")?;
     /// let Err(Error::Json { values }) = reader.from_slice(br#"{ "street": "Main Street", "city": "Boston" }"#) else {
     ///     panic!()

@@ -20,7 +20,7 @@ const DEEPEST: u32 = 100;
 /// their names.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::json::JsonSchema;
 ///
 /// let schema = Person::json_schema();
@@ -78,7 +78,7 @@ fn alone(of: &Description, way: Way) -> Value {
 /// The schemas of several types, which refer to each other by their names: `components.schemas` of an OpenAPI document.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::json::Schemas;
 ///
 /// let mut schemas = Schemas::openapi();
@@ -99,7 +99,7 @@ impl Schemas {
     /// With references to each other that begin with a prefix, such as `#/$defs/`.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let reference = odm::json::Schemas::new("#/$defs/").add::<Address>();
     /// assert_eq!(reference["$ref"], "#/$defs/Address");
     /// ```
@@ -123,7 +123,7 @@ impl Schemas {
     /// Adds a type as it goes out; a `New…` struct as it comes in. Returns the reference to its schema.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let mut schemas = odm::json::Schemas::openapi();
     /// schemas.add::<Named>();
     /// assert!(schemas.into_map()["Named"]["properties"].get("age").is_none());
@@ -137,7 +137,7 @@ impl Schemas {
     /// [`Reader::set`](super::Reader::set). The schema has the given name.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let mut schemas = odm::json::Schemas::openapi();
     /// schemas.add_input::<Address>("Street", &["city"]);
     /// assert_eq!(schemas.into_map()["Street"]["required"], serde_json::json!(["street"]));
@@ -149,7 +149,7 @@ impl Schemas {
     /// The schemas by their names.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let mut schemas = odm::json::Schemas::openapi();
     /// schemas.add::<User>();
     /// assert!(schemas.into_map().contains_key("User"));

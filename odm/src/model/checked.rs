@@ -1,8 +1,8 @@
 //! The rules of a field's value by its type, and the functions of the application that check values and documents.
 
+use crate::model::meta::value_rules::ValueRules;
 use crate::model::shape::{self, FieldMeta, Shape};
 use crate::model::value::Value;
-use crate::model::value_rules::ValueRules;
 use mongodb::bson::{self, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use serde::de::DeserializeOwned;
 use std::fmt;

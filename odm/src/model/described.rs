@@ -7,7 +7,7 @@ use crate::model::shape::{Shape, ShapeFn};
 /// `New…` struct of a document where it derives `Deserialize`.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// fn has_json<T: odm::types::Described>() {}
 /// has_json::<Person>();
 /// has_json::<Address>();

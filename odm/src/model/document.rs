@@ -1,9 +1,9 @@
 //! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
-pub use crate::model::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
 pub use crate::model::meta::DocumentMeta;
 use crate::model::meta::Kind;
-pub use crate::model::options::{
+pub use crate::model::meta::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
+pub use crate::model::meta::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, Validation,
 };
 use crate::model::path::Fielded;
@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 /// A struct that is stored as a document of a collection. Derived: `#[derive(Document)]`.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// assert_eq!(Person::META.collection, "people");
 /// assert_eq!(Person::paths().addresses.city.name(), "addresses.city");
 /// assert_eq!(Person::MAX_BSON_SIZE, None); // `name` has no `max_len`
@@ -53,7 +53,7 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
     /// A reference to the document, which other documents store.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # fn example(account: Account) {
     /// assert_eq!(account.to_ref().key(), &account.id);
     /// # }
@@ -88,7 +88,7 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
 /// field in the attribute: `#[reference(by = account_id)] account: Ref<Account, i32>`.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::Ref;
 ///
 /// let owner: Ref<Account> = Ref::new(7);
@@ -105,7 +105,7 @@ impl<T: Document, K> Ref<T, K> {
     /// is one is checked where it is written.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let owner = odm::Ref::<Account>::new(7);
     /// ```
     pub const fn new(key: K) -> Ref<T, K> {
@@ -115,7 +115,7 @@ impl<T: Document, K> Ref<T, K> {
     /// The id, or the value of the field that the reference is by.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// assert_eq!(odm::Ref::<Account>::new(7).key(), &7);
     /// ```
     pub const fn key(&self) -> &K {
@@ -125,7 +125,7 @@ impl<T: Document, K> Ref<T, K> {
     /// The id itself.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// assert_eq!(odm::Ref::<Account>::new(7).into_key(), 7);
     /// ```
     pub fn into_key(self) -> K {
@@ -194,7 +194,7 @@ impl<'de, T: Document, K: Value + Deserialize<'de>> Deserialize<'de> for Ref<T, 
 /// A struct or enum that is stored inside a document. Derived: `#[derive(Embed)]`.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// fn is_embedded<T: odm::Embed>() {}
 /// is_embedded::<Address>();
 /// ```
@@ -203,7 +203,7 @@ pub trait Embed: crate::model::value::Value {}
 /// A type that a query may return instead of the whole document. Derived: `#[derive(Projection)]`.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// assert_eq!(<Named as Projection<Person>>::fields(), ["_id", "name"]);
 /// ```
 #[diagnostic::on_unimplemented(
@@ -222,7 +222,7 @@ pub trait Projection<T>: DeserializeOwned + Send {
 /// [`Replaceable`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example() -> odm::Result<()> {
 /// /// Takes a `NewPerson` or a whole `Person`.
 /// async fn store(people: &Collection<Person>, person: impl odm::write::Insertable<Person>) -> odm::Result<ObjectId> {
@@ -245,7 +245,7 @@ pub trait Insertable<T>: Send {
 /// A function over all documents that replaces says so in its bounds.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example() -> odm::Result<()> {
 /// async fn store<T: odm::write::Replaceable>(all: &Collection<T>, document: T) -> odm::Result<T> {
 ///     all.replace(document).await
@@ -262,7 +262,7 @@ pub trait Replaceable: Document {}
 /// A document that can be deleted. Derived for every document but those of a time series and of a view.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example() -> odm::Result<()> {
 /// async fn clear<T: odm::write::Deletable>(all: &Collection<T>) -> odm::Result<u64> {
 ///     Ok(all.delete_where(|_| Filter::all()).await?.deleted)
@@ -296,7 +296,7 @@ pub trait InsertMeasurements<T: ?Sized> {}
 /// `#[document(pre_and_post_images)]`.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::watch::{ChangeEvent, PreAndPostImages, Watch};
 ///
 /// fn changes<T: PreAndPostImages + 'static>(all: &Collection<T>) -> Watch<ChangeEvent<T>> {
@@ -312,7 +312,7 @@ pub trait PreAndPostImages: Document {}
 /// A document with a version. Derived for every document with `#[document(version)]`.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::patch::{IfMatch, Versioned};
 /// use odm::update::Update;
 ///
@@ -329,7 +329,7 @@ pub trait Versioned: Document {}
 /// A document that is to be inserted: whole, or without the copies that the library reads from other documents.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::write::{Fresh, Insertable};
 ///
 /// # fn example(account: Account) {
@@ -348,7 +348,7 @@ pub enum Fresh<T> {
 /// A document that holds nothing of others, so that it is whole with what the application supplies.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::write::FromNew;
 ///
 /// # fn example(new: NewAccount) {
@@ -391,7 +391,7 @@ pub fn partial<T: Document>(fields: &impl Serialize) -> Fresh<T> {
 /// What names one document of `T`: its id, or the document as it was read (which brings its version).
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
 /// people.update(kate.id).set(|p| p.age, 31).await?;
 /// people.update(&kate).set(|p| p.age, 31).await?;
@@ -426,7 +426,7 @@ impl<T: Document> Target<T> for &T {
 /// A document type, as `models![]` hands it to [`Odm::new`](crate::Odm::new).
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let models = [odm::Model::of::<Person>(), odm::Model::of::<Account>()];
 /// assert_eq!(models.len(), models![Person, Account].len());
 /// ```
@@ -439,7 +439,7 @@ impl Model {
     /// The model of a document type.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let model = odm::Model::of::<Person>();
     /// ```
     pub const fn of<T: Document>() -> Model {
@@ -450,7 +450,7 @@ impl Model {
 /// The list of document types that a database holds: `models![Person, Movie]`.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let models = models![Person, Account];
 /// assert_eq!(models.len(), 2);
 /// ```

@@ -517,7 +517,7 @@ impl<L: Located> Located for Option<L> {}
 /// made into one.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::geo::Geometry;
 ///
 /// let way = Geometry::line([Point::new(13.37, 52.51), Point::new(13.4, 52.52)])?;
@@ -634,7 +634,7 @@ impl From<RangeInclusive<f64>> for Meters {
 /// A part of the earth's surface: what [`Path::within`](crate::Path::within) takes.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let p = Person::paths();
 /// let around = Area::circle(Point::new(13.4, 52.52), 6_378.1);
 /// assert_eq!(
@@ -656,7 +656,7 @@ impl Area {
     /// earth.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let near_by = people.find(|p| p.place.within(Area::circle(Point::new(13.4, 52.52), 5_000.0))).all().await?;
     /// # Ok(()) }
@@ -671,7 +671,7 @@ impl Area {
     /// the two parts into which it divides the sphere.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let corners = [Point::new(13.0, 52.3), Point::new(13.8, 52.3), Point::new(13.4, 52.7)];
     /// let p = Person::paths();
     /// assert_eq!(

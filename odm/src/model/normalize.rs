@@ -1,9 +1,9 @@
 //! `#[field(normalize(trim, lowercase))]`: the strings of a value as they are stored and compared.
 
+use crate::model::meta::value_rules::Normalize;
 use crate::model::shape::{
     self, Body, Bounds, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging,
 };
-use crate::model::value_rules::Normalize;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, error::Result as BsonResult};
 
 /// How deep a type is looked into for such a field.

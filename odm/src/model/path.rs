@@ -353,7 +353,7 @@ impl Joined {
 /// `people.find(|p| p.addresses.city.eq("New York"))`.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// let p = Person::paths();
 /// assert_eq!(p.addresses.city.name(), "addresses.city");
 /// assert_eq!(format!("{:?}", p.id), "_id");
@@ -372,7 +372,7 @@ impl<R, T: ?Sized, P: Step, C> Path<R, T, P, C> {
     /// The dotted name, as MongoDB writes it.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// assert_eq!(Person::paths().place.name(), "place");
     /// ```
     pub const fn name(&self) -> &'static str {

@@ -380,7 +380,7 @@ impl<P: Document, C: ChildOf<P>> ParentOf<C> for P {
 /// reference to it by its id.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(comments: Collection<Comment>, one: Comment) -> odm::Result<()> {
 /// let beside = comments.of(&one.post).all().await?;
 /// # Ok(()) }

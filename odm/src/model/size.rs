@@ -4,7 +4,7 @@
 //! a final zero, and the value; a string is a length (4), its bytes and a zero (1); a document or array is a length (4),
 //! its elements and a zero (1).
 
-use crate::model::copy::Copied;
+use crate::model::meta::Copied;
 use crate::model::shape::{Body, EnumShape, FieldMeta, Tagging};
 
 /// MongoDB's limit for one document in bytes: 16 MiB, `maxBsonObjectSize` in the server's `hello`.

@@ -22,7 +22,7 @@ macro_rules! marker {
 /// Implemented by `#[derive(Embed)]`, for numbers, strings, the BSON types, options, boxes, tuples and fixed arrays.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::types::Value;
 ///
 /// assert_eq!(<i32 as Value>::SIZE.fixed, Some(4)); // bytes
@@ -108,7 +108,7 @@ pub(crate) fn read<'de, T: Value + Deserialize<'de>, D: Deserializer<'de>>(
 /// An array, set or map: stored in a field with `#[embed(max = N)]`, `N` being the greatest number of items.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::types::Array;
 ///
 /// assert!(!<Vec<String> as Array>::MAP);
@@ -249,7 +249,7 @@ pub trait OpaqueDeclared<T: ?Sized> {}
 /// what Rust's `==` does. `#[derive(Embed)]` implements it.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// fn is_compared<T: odm::types::Compared>() {}
 ///
 /// is_compared::<Address>(); // by its fields

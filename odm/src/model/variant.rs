@@ -3,8 +3,8 @@
 //! A variant is a step of a path, so the path itself says which variants have to hold. Two variants may have fields of one name:
 //! every condition on what is in a variant is on the tag too.
 
+use crate::model::meta::options::{InVariant, together};
 use crate::model::meta::{Body, Bounds, EnumShape, FieldMeta, Shape, Tagging, VariantMeta};
-use crate::model::options::{InVariant, together};
 use crate::model::path::{Fielded, Holds, Joined, Single, Step, VariantOf, Varied, Way};
 use crate::model::shape;
 use crate::model::tree::Tree;
@@ -504,7 +504,8 @@ mod tests {
 
     #[test]
     fn an_index_goes_by_what_documents_have() {
-        let filter = |variant: Option<crate::model::options::InVariant>| variant.map(|of| (of.condition)());
+        let filter =
+            |variant: Option<crate::model::meta::options::InVariant>| variant.map(|of| (of.condition)());
         let expected: Document = doc! { "status.kind": { "$eq": "Shipped" } };
         assert_eq!(filter(of_documents::<Tracking>()), Some(expected));
         assert!(of_documents::<OfStep>().is_none());

@@ -7,10 +7,10 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::level::{Level, names};
+use crate::model::own_fields::{COPIED, OWN, is_own};
 use crate::model::shape::{
     Body, EnumShape, FieldMeta, Managed, Shape, StructShape, Tagging, inner, of_field,
 };
-use crate::own_fields::{COPIED, OWN, is_own};
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::UpdateModifications;

@@ -2,7 +2,6 @@
 //!
 //! Invariant: nothing here is asynchronous, and nothing asks a server.
 
-pub(crate) mod condition;
 pub(crate) mod keep;
 pub(crate) mod links;
 pub(crate) mod operation;

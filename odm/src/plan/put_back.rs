@@ -118,7 +118,7 @@ fn spots<'e>(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&'e Edge]) 
     spots.sort_by_key(|spot| spot.path.len());
     let mut outer: Vec<Spot<'e>> = Vec::new();
     for spot in spots {
-        let within = |outer: &&mut Spot<'e>| crate::model::names::meet(&outer.path, &spot.path);
+        let within = |outer: &&mut Spot<'e>| crate::model::meta::names::meet(&outer.path, &spot.path);
         match outer.iter_mut().find(within) {
             Some(outer) => outer.edges.extend(spot.edges),
             None => outer.push(spot),

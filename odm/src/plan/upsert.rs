@@ -8,8 +8,8 @@ use crate::graph::Graph;
 use crate::graph::indexes;
 use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
 use crate::model::key::Key;
-use crate::model::names::meet;
-use crate::plan::condition;
+use crate::model::meta::names::meet;
+use crate::plan::operators::implied;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -32,7 +32,7 @@ impl UniqueKey {
         condition: &Document,
         update: &Document,
     ) -> Vec<UniqueKey> {
-        if !condition::combines(condition) {
+        if !implied::combines(condition) {
             return Vec::new();
         }
         let of = |paths: &[String], collated: bool| {
@@ -106,7 +106,9 @@ impl UniqueKey {
         }
         let fields = self.fields.iter();
         let mut all: Vec<Bson> = fields
-            .map(|(path, value)| crate::query::condition::condition(path, "$eq", value.clone()).into())
+            .map(|(path, value)| {
+                crate::query::filter::condition::condition(path, "$eq", value.clone()).into()
+            })
             .collect();
         all.push(doc! { "$nor": [condition.clone()] }.into());
         Some(doc! { "$and": all })
@@ -121,7 +123,7 @@ fn is_same<'p>(names: &[&str], mut paths: impl ExactSizeIterator<Item = &'p str>
 /// The fields with the values that the condition demands of them, where it does of all.
 fn demanded(condition: &Document, paths: &[impl AsRef<str>]) -> Option<Vec<(String, Bson)>> {
     let fields = paths.iter().map(AsRef::as_ref).map(|path: &str| {
-        let value = condition::demanded(condition, path)?;
+        let value = implied::demanded(condition, path)?;
         Some((path.to_owned(), value.clone()))
     });
     fields.collect()
@@ -163,7 +165,7 @@ fn is_whole(index: &IndexMeta, condition: &Document) -> bool {
     let is_plain = |kind: IndexKind| matches!(kind, IndexKind::Ascending | IndexKind::Descending);
     let demands = |partial: Document| {
         partial.iter().all(|(path, rule)| {
-            let demanded = condition::demanded(condition, path);
+            let demanded = implied::demanded(condition, path);
             let rule = rule.as_document().filter(|rule| rule.len() == 1);
             rule.and_then(|rule| rule.iter().next())
                 .is_some_and(|(operator, value)| match operator.as_str() {

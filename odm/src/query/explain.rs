@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 /// [`Aggregate::explain`](crate::query::Aggregate::explain).
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// let explain = people.find(|p| p.email.eq("kate@example.com")).explain().await?;
 /// assert_eq!(explain.indexes, ["email_1"]);
@@ -44,7 +44,7 @@ pub struct Explain {
 /// How the server would execute one query of a join.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
 /// let explain = posts.find_all().include(|p| (p.author, p.children::<Comment>())).explain().await?;
 /// for join in &explain.joins {
@@ -69,7 +69,7 @@ impl JoinExplain {
     /// Whether the whole collection would be read.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let explain = posts.find_all().include(|p| p.author).explain().await?;
     /// assert!(!explain.joins[0].is_collection_scan()); // by `_id`
@@ -84,7 +84,7 @@ impl Explain {
     /// Whether the whole collection was read.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let explain = people.find(|p| p.nickname.eq("Katie")).explain().await?;
     /// assert!(explain.is_collection_scan()); // no index on `nickname`
@@ -97,7 +97,7 @@ impl Explain {
     /// Whether documents were sorted in memory, since no index has the order.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let explain = people.find_all().sort(|p| p.age.desc()).explain().await?;
     /// assert!(explain.sorts_in_memory()); // no index on `age`
@@ -224,7 +224,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let explain = people.find(|p| p.email.starts_with("kate")).explain().await?;
     /// println!("{} index entries, {} documents", explain.keys_examined, explain.documents_examined);

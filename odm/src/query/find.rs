@@ -33,7 +33,7 @@ use std::marker::PhantomData;
 /// # Example
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// let oldest = people.find(|p| p.tags.contains("rust")).sort(|p| p.age.desc()).limit(3).all().await?;
 /// # Ok(()) }
@@ -71,7 +71,7 @@ impl<T: Document, J: Join<T>> Find<T, T, J> {
     /// Reads into `P` instead of `T`: only its fields cross the network.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let names: Vec<Named> = people.find(|p| p.age.gte(18)).select::<Named>().all().await?;
     /// # Ok(()) }
@@ -107,7 +107,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let mine: Vec<(Post, User)> = posts.find(|p| p.title.starts_with("Rust")).include(|p| p.author).all().await?;
     /// # Ok(()) }
@@ -125,7 +125,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// Only documents that also match this condition.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, city: Option<String>) -> odm::Result<()> {
     /// let mut query = people.find(|p| p.age.gte(18));
     /// if let Some(city) = city {
@@ -142,7 +142,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// Only those that also match this filter, which was made elsewhere: in a function of its own, or of a request.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// fn of_age() -> Filter<Person> {
     ///     Person::paths().age.gte(18)
     /// }
@@ -159,7 +159,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// In this order: `.sort(|p| p.name.asc())`, `.sort(|p| (p.year.desc(), p.name.asc()))`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let people = people.find_all().sort(|p| (p.age.desc(), p.name.asc())).all().await?;
     /// # Ok(()) }
@@ -175,7 +175,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// Without the first `n`. The server reads them nevertheless; [`page`](Find::page) costs the same for every page.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let second = people.find_all().sort(|p| p.age.desc()).skip(1).one().await?;
     /// # Ok(()) }
@@ -188,7 +188,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// At most `n`; 0 is none at all.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let ten = people.find_all().limit(10).all().await?;
     /// # Ok(()) }
@@ -202,7 +202,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// MiB](https://www.mongodb.com/docs/manual/tutorial/iterate-a-cursor/#cursor-batches).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let everybody = people.find_all().batch_size(1_000).stream().await?;
     /// # Ok(()) }
@@ -215,7 +215,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// Compares strings by the rules of a language. An index serves the condition only if it has the same collation.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// use odm::mongodb::options::{Collation, CollationStrength};
     ///
@@ -231,7 +231,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// Makes the server use the index of this name. The server refuses a name that it does not know.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let found = people.find(|p| p.email.starts_with("kate@")).hint("email_1").all().await?;
     /// # Ok(()) }
@@ -247,7 +247,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// An index that has the order needs no sort at all. MongoDB Atlas refuses the option on its smallest clusters.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let stream = people.find_all().sort(|p| p.name.asc()).allow_disk_use().stream().await?;
     /// # Ok(()) }
@@ -262,7 +262,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// decoded is an error of the whole query.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let found = people.find_all().lossy().all().await?;
     /// for error in &found.bad {
@@ -296,7 +296,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let adults = people.find(|p| p.age.gte(18)).all().await?;
     /// # Ok(()) }
@@ -328,7 +328,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let kate = people.find(|p| p.email.eq("kate@example.com")).one().await?;
     /// # Ok(()) }
@@ -367,7 +367,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// use futures::TryStreamExt;
     ///
@@ -392,7 +392,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let adults = people.find(|p| p.age.gte(18)).count().await?;
     /// # Ok(()) }
@@ -408,7 +408,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// if people.find(|p| p.email.eq("kate@example.com")).exists().await? {
     ///     println!("taken");
@@ -434,7 +434,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let names: Vec<String> = people.find(|p| p.age.gte(18)).distinct(|p| p.name).await?;
     /// let tags: Vec<String> = people.find_all().distinct(|p| p.tags.any()).await?;
@@ -464,7 +464,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
 /// A query that continues after documents that can't be decoded: [`Find::lossy`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// let found = people.find(|p| p.age.gte(18)).lossy().all().await?;
 /// println!("{} fit, {} don't", found.items.len(), found.bad.len());
@@ -484,7 +484,7 @@ impl<T: Document, Out, J> std::fmt::Debug for LossyFind<T, Out, J> {
 /// The documents that fitted, and what was wrong with the others.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(found: odm::query::Lossy<Person>) -> odm::Result<()> {
 /// for error in &found.bad {
 ///     if let Error::Decode { id, path, message, .. } = error {
@@ -513,7 +513,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let found: odm::query::Lossy<(Post, User)> = posts.find_all().include(|p| p.author).lossy().all().await?;
     /// # Ok(()) }
@@ -551,7 +551,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// use futures::TryStreamExt;
     ///

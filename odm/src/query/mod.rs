@@ -4,30 +4,21 @@
 //! a document ([`Path`]) make conditions ([`Filter`]) and orders ([`Order`]).
 
 pub(crate) mod aggregate;
-pub(crate) mod condition;
-pub(crate) mod equal;
 pub(crate) mod explain;
-pub mod expr;
 pub(crate) mod filter;
 pub(crate) mod find;
-mod flattened;
 pub(crate) mod join;
-pub(crate) mod operand;
 pub(crate) mod page;
 pub(crate) mod request;
 pub(crate) mod scoped;
-#[cfg(feature = "atlas")]
-pub(crate) mod search;
-pub(crate) mod seen;
 pub(crate) mod text;
 pub(crate) mod untyped;
 
 pub use crate::model::path::Path;
-pub use aggregate::{
-    AddFields, Aggregate, Date, DatePart, Expression, Gives, Group, GroupKey, Projected, Reshaped, Typed,
-    Unit, Untyped,
-};
+pub use aggregate::{AddFields, Aggregate, Gives, Group, GroupKey, Projected, Reshaped, Typed, Untyped};
 pub use explain::{Explain, JoinExplain};
+pub use filter::expr;
+pub use filter::expression::{Date, DatePart, Expression, Unit};
 pub use filter::{Comparand, Element, Filter, IntoSort, Order, Pattern};
 pub use find::{Find, Lossy, LossyFind};
 pub use join::{

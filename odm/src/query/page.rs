@@ -2,7 +2,7 @@
 
 mod behind;
 mod order;
-mod place;
+pub(super) mod place;
 mod resume;
 
 pub(crate) use crate::model::types::{holds_text, is_compared_alike};
@@ -16,7 +16,6 @@ use behind::{Key, behind};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use order::{keep_keys, refuse_several, total_order, twins};
-pub(crate) use place::Place;
 use place::{is_compared_with, value_at};
 pub use resume::ResumableFind;
 use serde::de::DeserializeOwned;
@@ -70,7 +69,7 @@ impl From<&str> for PageToken {
 /// A page of a query.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// let page = people.find_all().page(50).await?;
 /// for person in &page.items {
@@ -119,7 +118,7 @@ struct Position {
 ///
 /// # Example
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// let page = people.find(|p| p.age.gte(18)).sort(|p| p.name.asc()).page(50).await?;
 /// # Ok(()) }
@@ -155,7 +154,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// inserts and deletes between two pages neither repeat nor skip any other document.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, token: Option<String>) -> odm::Result<()> {
     /// let mut query = people.find_all().sort(|p| p.age.desc()).page(50);
     /// if let Some(token) = token {
@@ -178,7 +177,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, O
     /// The page that this token names, from [`Page::next`] of the same query.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let first = people.find_all().page(50).await?;
     /// if let Some(token) = first.next {
@@ -195,7 +194,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, O
     /// the query.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, token: String) -> odm::Result<()> {
     /// let page = people.find_all().page(50).after(token).await?;
     /// if let Some(token) = page.previous {
@@ -211,7 +210,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, O
     /// Counts the documents of all pages, in [`Page::total`]: one round trip more, in which the server looks at each of them.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let page = people.find_all().page(50).total().await?;
     /// println!("{} of {}", page.items.len(), page.total.unwrap_or_default());

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 /// The words of a text search, with its options: [`text`] takes it. A text alone has the options of the index.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// use odm::query::{Search, text};
 ///
@@ -30,7 +30,7 @@ impl Search {
     /// These words, in [MongoDB's search syntax](https://www.mongodb.com/docs/manual/reference/operator/query/text/).
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// use odm::query::{Search, text};
     ///
     /// let filter: Filter<Person> = text(Search::new("coffee").case_sensitive());
@@ -50,7 +50,7 @@ impl Search {
     /// are. The server refuses a language that it does not know.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// use odm::query::{Search, text};
     ///
     /// let filter: Filter<Person> = text(Search::new("Kaffee").language("de"));
@@ -65,7 +65,7 @@ impl Search {
     /// `Coffee` is not found by `coffee`.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let search = odm::query::Search::new("Coffee").case_sensitive();
     /// ```
     pub fn case_sensitive(mut self) -> Search {
@@ -76,7 +76,7 @@ impl Search {
     /// `café` is not found by `cafe`.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let search = odm::query::Search::new("café").diacritic_sensitive();
     /// ```
     pub fn diacritic_sensitive(mut self) -> Search {
@@ -125,7 +125,7 @@ impl From<&String> for Search {
 /// [`Find::with_score`] tells how well each document matches.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// let found = people.find(|p| odm::query::text("coffee -decaf") & p.age.gte(18)).all().await?;
 /// # Ok(()) }
@@ -148,7 +148,7 @@ const SCORE: &str = "__odm_score";
 /// A text search whose documents come with their scores: [`Find::with_score`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// let best = people.find(|_| odm::query::text("coffee")).limit(10).with_score().all().await?;
 /// for (score, person) in best {
@@ -171,7 +171,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// Reads the score of each document of a [text search](text) beside it. The best come first, unless the query has an order.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let best: Option<(f64, Person)> = people.find(|_| odm::query::text("coffee")).with_score().one().await?;
     /// # Ok(()) }
@@ -192,7 +192,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Scored<T, 
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let found: Vec<(f64, Person)> = people.find(|_| odm::query::text("coffee")).with_score().all().await?;
     /// # Ok(()) }
@@ -211,7 +211,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Scored<T, 
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let best: Option<(f64, Person)> = people.find(|_| odm::query::text("coffee")).with_score().one().await?;
     /// # Ok(()) }

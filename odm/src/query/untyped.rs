@@ -1,8 +1,8 @@
 //! A query without types: what is sent to the server, and how its reply is read.
 
 use crate::model::document::DocumentMeta;
-use crate::model::names::read_too;
-use crate::query::page::Place;
+use crate::model::meta::names::read_too;
+use crate::query::page::place::Place;
 use crate::store::action::Action;
 use crate::store::batches::{Batch, Take};
 use crate::store::core::{Core, act, batches};

@@ -2,16 +2,17 @@
 
 use crate::graph::Graph;
 use crate::graph::declaration::Declaration;
-use crate::model::bucket::{BucketMeta, ROOM, merge};
 use crate::model::document::DocumentMeta;
-use crate::own_fields::Token;
+use crate::model::meta::bucket::{BucketMeta, ROOM, merge};
+use crate::model::own_fields;
+use crate::model::own_fields::Token;
 use crate::rules::derived::{Compared, DerivedValue, Rewritten};
 use crate::rules::pending::recorded_in_pipeline;
 use crate::rules::rule::Rule;
 use crate::store::batch;
 use crate::store::each::Written;
 use crate::store::scope::Scope;
-use crate::{Error, Result, own_fields};
+use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::RawDocumentBuf;
 use mongodb::bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};

@@ -7,7 +7,7 @@ use crate::graph::Graph;
 use crate::graph::declaration::Declaration;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::own_fields::{COPIED, Token};
+use crate::model::own_fields::{COPIED, Token};
 use crate::store::each::Written;
 use crate::store::scope::Scope;
 use crate::{Error, Odm, Result};

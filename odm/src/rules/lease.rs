@@ -7,7 +7,7 @@
 
 use crate::Result;
 use crate::model::document::DocumentMeta;
-use crate::own_fields::{LEASE, OPERATION, Token};
+use crate::model::own_fields::{LEASE, OPERATION, Token};
 use crate::store::batch::all;
 use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each};

@@ -8,7 +8,7 @@ use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::graph::sync::is_atomic;
 use crate::model::document::DocumentMeta;
-use crate::own_fields::VERSION;
+use crate::model::own_fields::VERSION;
 use crate::plan::touches::{Touches, changed};
 use crate::rules::link::count;
 use crate::rules::pending::{record, record_for};

@@ -15,7 +15,7 @@
 //! - the fields that its parents derive from it are derived again.
 //!
 //! A child that leaves a parent does not refer to it any more, so the parent's fields are derived again in the transaction that
-//! takes the child away, or its own pending work says so: see `orphans`. On a standalone server, which has no transactions,
+//! takes the child away, or its own pending work says so: see `children::orphans`. On a standalone server, which has no transactions,
 //! that is a second statement after the write.
 //!
 //! Each of these can be done twice, by several processes at once and in any order, so any process that finds pending work may
@@ -28,7 +28,6 @@ pub(crate) mod children;
 pub(crate) mod copy;
 pub(crate) mod derived;
 pub(crate) mod exists;
-pub(crate) mod hook;
 pub(crate) mod lease;
 pub(crate) mod library;
 pub(crate) mod link;
@@ -40,7 +39,7 @@ pub(crate) mod rule;
 use crate::graph::declaration::Declaration;
 use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
-use crate::own_fields::OWN;
+use crate::model::own_fields::OWN;
 use crate::rules::derived::DerivedValue;
 use crate::rules::rule::Rule;
 use mongodb::bson::{Bson, Document, doc};

@@ -21,7 +21,7 @@
 use crate::graph::known::parents;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::own_fields::Token;
+use crate::model::own_fields::Token;
 use crate::rules::children::orphans;
 use crate::store::fields::at;
 use crate::store::scope::Scope;

@@ -6,7 +6,7 @@ use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::own_fields::{CHILDREN, OWN, PENDING, Token, name_of};
+use crate::model::own_fields::{CHILDREN, OWN, PENDING, Token, name_of};
 use crate::plan::operation::Write;
 use crate::plan::touches::{Changed, ChangedFields, Image, Touches};
 use crate::rules::children::orphans;

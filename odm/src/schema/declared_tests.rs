@@ -272,7 +272,7 @@ fn the_options_of_texts_are_sent_and_compared() {
             "default_language": language, "language_override": field, "textIndexVersion": 3,
         }
     };
-    use super::super::index::Fit;
+    use crate::schema::index::Fit;
     assert_eq!(german.compare(&listed("german", "lang"), None), Fit::Same);
     assert_eq!(german.compare(&listed("de", "lang"), None), Fit::Same);
     let Fit::Differs(how) = german.compare(&listed("english", "language"), None) else {

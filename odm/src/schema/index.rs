@@ -568,7 +568,10 @@ impl Index {
             words.push_str(&format!(", collation {collation}"));
         }
         if self.implied {
-            let what = if begins_with(self.key.keys().map(String::as_str), crate::own_fields::OPERATION) {
+            let what = if begins_with(
+                self.key.keys().map(String::as_str),
+                crate::model::own_fields::OPERATION,
+            ) {
                 "pending work"
             } else {
                 "the reference"

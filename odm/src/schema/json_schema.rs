@@ -6,10 +6,10 @@
 
 use super::values::{count, whole};
 use crate::model::document::DocumentMeta;
+use crate::model::meta::value_rules;
 use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Number, Shape, StructShape, Tagging, VariantMeta,
 };
-use crate::model::value_rules;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashMap;
 

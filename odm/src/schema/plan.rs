@@ -48,7 +48,7 @@ pub struct Plan {
 /// Documents that lack a declared field and are read with its default: [`Plan::lacking`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// for lacking in odm.plan().await?.lacking() {
 ///     println!("{} of `{}` lack `{}`", lacking.documents, lacking.collection, lacking.field);
@@ -1065,9 +1065,11 @@ impl Look {
             }
         }
         let copies = graph.outgoing(meta).filter(|edge| !edge.reference.one);
-        let operation = graph.takes_part(meta).then_some(crate::own_fields::OPERATION);
+        let operation = graph
+            .takes_part(meta)
+            .then_some(crate::model::own_fields::OPERATION);
         let pending = operation.map(Index::of_pending_work);
-        let deletion = meta.soft_delete.map(|_| crate::own_fields::DELETION);
+        let deletion = meta.soft_delete.map(|_| crate::model::own_fields::DELETION);
         let deletion = deletion.map(Index::of_pending_work);
         for index in copies.filter_map(Index::of_copies).chain(pending).chain(deletion) {
             if !declared.iter().any(|other| other.is_on_the_fields_of(&index)) {

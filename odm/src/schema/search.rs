@@ -5,7 +5,7 @@
 
 use super::values::same_document;
 use crate::model::document::DocumentMeta;
-use crate::model::search::{SearchFieldMeta, SearchIndexKind, SearchIndexMeta, SearchMeta, VectorMeta};
+use crate::model::meta::search::{SearchFieldMeta, SearchIndexKind, SearchIndexMeta, SearchMeta, VectorMeta};
 use crate::store::map::Context;
 use crate::{Error, Result};
 use futures::TryStreamExt;

@@ -3,7 +3,7 @@
 use super::json_schema::MARK;
 use super::values::{plural, same};
 use crate::error::violation::described;
-use crate::model::value_rules::Pattern;
+use crate::model::meta::value_rules::Pattern;
 use mongodb::bson::{Bson, Document};
 
 /// How many fields a schema declares.

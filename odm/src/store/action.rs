@@ -22,7 +22,7 @@ use mongodb::bson::{Bson, Document, doc};
 ///
 /// # Example
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::action::Action;
 ///
 /// fn oldest(people: &Collection<Person>) -> Action<Option<Person>> {
@@ -88,7 +88,7 @@ impl<Out: 'static> Action<Option<Out>> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, id: ObjectId) -> odm::Result<()> {
     /// let kate: Person = people.get(id).required().await?;
     /// let oldest: Person = people.find_all().sort(|p| p.age.desc()).one().required().await?;

@@ -305,7 +305,7 @@ impl Scope<'_> {
     ) -> Result<u64> {
         let mut update = change.update;
         if let Some(bucket) = meta.bucket {
-            crate::model::bucket::renew(bucket, &mut update);
+            crate::model::meta::bucket::renew(bucket, &mut update);
         }
         let update = UpdateModifications::Document(update);
         let collection = self.collection::<RawDocumentBuf>(meta);

@@ -4,9 +4,9 @@ mod path;
 
 use crate::model::document::DocumentMeta;
 use crate::model::level::Level;
+use crate::model::own_fields::{COPIED, is_own};
 use crate::model::path::Decoder;
 use crate::model::shape::Shape;
-use crate::own_fields::{COPIED, is_own};
 use crate::{Error, Result, model::visit};
 use mongodb::bson::error::Error as BsonError;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, deserialize_from_slice, doc};

@@ -28,7 +28,7 @@ use tokio::sync::OnceCell;
 /// [`bulk`](Odm::bulk) writes to several collections, and [`transaction`](Odm::transaction) does so as one.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example() -> odm::Result<()> {
 /// let client = odm::mongodb::Client::with_uri_str("mongodb://127.0.0.1:27017/?replicaSet=rs0").await?;
 /// let odm = Odm::new(client.database("app"), models![Person, Account])?;
@@ -201,7 +201,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm, id: ObjectId) -> odm::Result<()> {
     /// let tenant = odm.with_database("tenant_7");
     /// tenant.sync().await?; // once, when the tenant is new or the models have changed
@@ -260,7 +260,7 @@ impl Odm {
     /// The driver's database.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let names = odm.database().list_collection_names().await?;
     /// # Ok(()) }
@@ -277,7 +277,7 @@ impl Odm {
     /// Delivers copies to many documents in this way from now on.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # fn example(odm: Odm) -> Odm {
     /// odm.with_fan_out(odm::copies::FanOut::new().batch(1_000).pause(std::time::Duration::from_millis(20)))
     /// # }
@@ -293,7 +293,7 @@ impl Odm {
     /// that are deleted dangle, until a [`repair`](Odm::repair) of such a program.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # fn example(odm: Odm) -> Odm {
     /// odm.allow_unknown_copies()
     /// # }
@@ -307,7 +307,7 @@ impl Odm {
     /// Gives all operations of this handle these options. Those that are not among them stay as they are.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # fn example(odm: Odm) -> Odm {
     /// odm.with_options(odm::options::Options::new().comment("nightly report"))
     /// # }
@@ -325,7 +325,7 @@ impl Odm {
     /// server, which has no other to read from, it changes nothing. See [the manual](https://www.mongodb.com/docs/manual/core/causal-consistency-read-write-concerns/).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm, kate: Person) -> odm::Result<()> {
     /// use odm::mongodb::options::ReadPreference;
     ///
@@ -519,7 +519,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let server = odm.server().await?;
     /// println!("{server}"); // a replica set of wire version 25

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// read from the primary and written to a majority, which the correctness of copies and references depends on.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// use odm::mongodb::options::ReadPreference;
 /// use odm::options::Options;
@@ -172,7 +172,7 @@ pub trait Configured: Sized {
 /// all.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// use odm::mongodb::options::{ReadConcern, ReadPreference};
 /// use std::time::Duration;
@@ -220,7 +220,7 @@ pub trait ReadOptions: Configured {
 /// In a transaction, a write concern is an [`Error::Query`](crate::Error::Query): the transaction has one for all.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
 /// use odm::mongodb::options::WriteConcern;
 ///

@@ -2,7 +2,7 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::model::names::read_too;
+use crate::model::meta::names::read_too;
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
 use crate::store::queue::QueueKey;
 use crate::store::transaction::Shared;
@@ -23,7 +23,7 @@ pub(crate) struct Scope<'a> {
     /// rule of it; otherwise no field of theirs could be repaired, and no source of their copies changed.
     pub(crate) unvalidated: bool,
     /// A worker's, whose leases last for as long as it is at work.
-    pub(crate) lease: Option<crate::own_fields::Token>,
+    pub(crate) lease: Option<crate::model::own_fields::Token>,
 }
 
 /// One statement of an `update` command, for all documents that fit.
@@ -93,7 +93,7 @@ impl Scope<'_> {
     }
 
     /// The same for what is leased by this token.
-    pub(crate) fn leased(&self, lease: crate::own_fields::Token) -> Self {
+    pub(crate) fn leased(&self, lease: crate::model::own_fields::Token) -> Self {
         Scope {
             lease: Some(lease),
             ..*self
@@ -300,7 +300,7 @@ fn encode(meta: &DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> 
     let one = names_one(&statement.filter);
     let mut update = statement.update.clone();
     if let Some(bucket) = meta.bucket {
-        crate::model::bucket::renew(bucket, &mut update);
+        crate::model::meta::bucket::renew(bucket, &mut update);
     }
     let mut command = doc! { "q": statement.filter.clone(), "u": update, "multi": !one };
     if !statement.array_filters.is_empty() {

@@ -3,7 +3,7 @@
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::Managed;
-use crate::model::names::meet;
+use crate::model::meta::names::meet;
 use crate::store::scopes::within;
 use crate::{Error, Odm, Result, bounds};
 use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocumentBuf, doc};

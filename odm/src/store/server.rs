@@ -8,7 +8,7 @@ use mongodb::error::ErrorKind;
 /// The kind of a deployment.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// match odm.server().await?.topology() {
 ///     odm::server::Topology::Standalone => println!("no transactions"),
@@ -32,7 +32,7 @@ pub enum Topology {
 /// Displayed in words: `a replica set of wire version 25`.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// let server = odm.server().await?;
 /// println!("{server}: transactions {}, bulkWrite {}", server.has_transactions(), server.has_bulk_write());
@@ -101,7 +101,7 @@ impl Server {
     /// The kind of the deployment.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// assert_eq!(odm.server().await?.topology(), odm::server::Topology::ReplicaSet);
     /// # Ok(()) }
@@ -113,7 +113,7 @@ impl Server {
     /// Whether several writes can be one transaction.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// if !odm.server().await?.has_transactions() {
     ///     println!("start the server as a replica set");
@@ -128,7 +128,7 @@ impl Server {
     /// (wire version 13), and on a sharded cluster with 5.1.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// if !odm.server().await?.has_lookup_with_pipeline() {
     ///     println!("the first few children are asked for parent by parent");
@@ -158,7 +158,7 @@ impl Server {
     /// Whether it has the `bulkWrite` command, which came with MongoDB 8.0 (wire version 25).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let one_round_trip = odm.server().await?.has_bulk_write();
     /// # Ok(()) }
@@ -171,7 +171,7 @@ impl Server {
     /// from MongoDB 6.0 on (wire version 17).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// if !odm.server().await?.has_pre_and_post_images() {
     ///     println!("a deletion says no more than the id");
@@ -185,7 +185,7 @@ impl Server {
     /// The greatest size of one message in bytes.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// println!("{} bytes", odm.server().await?.max_message_bytes()); // 48000000 bytes
     /// # Ok(()) }
@@ -197,7 +197,7 @@ impl Server {
     /// The greatest number of writes in one command.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// println!("{} writes", odm.server().await?.max_write_batch()); // 100000 writes
     /// # Ok(()) }
@@ -209,7 +209,7 @@ impl Server {
     /// The version of the wire protocol: 9 is MongoDB 4.4, 25 is 8.0.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// assert!(odm.server().await?.max_wire_version() >= 9);
     /// # Ok(()) }

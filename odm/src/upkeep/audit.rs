@@ -51,7 +51,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let audit = odm.audit().await?;
     /// if !audit.is_clean() {
@@ -70,7 +70,7 @@ impl Odm {
 /// An audit, executed by `.await`: [`Odm::audit`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// let audit = odm.audit().sample(10_000).await?;
 /// println!("{} of {} references looked at are right", audit.right(), audit.checked());
@@ -88,7 +88,7 @@ impl Auditing {
     /// in memory together. Parents with several children are not reported, since finding them takes all documents.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let audit = odm.audit().sample(1_000).await?;
     /// # Ok(()) }
@@ -101,7 +101,7 @@ impl Auditing {
     /// Inspects the references that documents of type `T` hold. Call it several times for several types.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let audit = odm.audit().collection::<Account>().await?;
     /// # Ok(()) }
@@ -114,7 +114,7 @@ impl Auditing {
     /// Inspects this reference. Call it several times for several references.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let audit = odm.audit().edge::<Account, _>(|a| a.owner).await?;
     /// # Ok(()) }
@@ -142,7 +142,7 @@ impl Auditing {
 /// A field of a document of type `T`: a path of it.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::upkeep::FieldOf;
 ///
 /// assert_eq!(Person::paths().addresses.city.stored_name(), "addresses.city");
@@ -427,7 +427,7 @@ impl Source {
 /// The result of [`Odm::audit`]: the faults in references and copies. Displayed as text, with a line for each finding.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// let audit = odm.audit().await?;
 /// for reference in audit.references.iter().filter(|r| r.dangling.count > 0) {
@@ -532,7 +532,7 @@ impl AuditedCopies {
 /// The findings for one reference field.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # fn example(reference: odm::upkeep::AuditedReference) {
 /// if reference.is_clean() {
 ///     println!("`{}` of `{}` is right", reference.field, reference.collection);
@@ -759,7 +759,7 @@ impl Audit {
     /// Whether nothing is wrong.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let audit = odm.audit().await?;
     /// assert!(audit.is_clean(), "{audit}");

@@ -55,7 +55,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// odm.sync().await?;
     /// let filled = odm.backfill().await?;
@@ -90,7 +90,7 @@ impl Backfilling {
     /// by a [`repair`](Odm::repair).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// odm.backfill().all().await?;
     /// # Ok(()) }
@@ -108,7 +108,7 @@ impl Backfilling {
     /// documents cost nothing the next time, though the server scans the collection.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let filled = odm.backfill().snapshots().await?;
     /// println!("{:?}", filled.edges); // ["orders.lines.price"]
@@ -124,7 +124,7 @@ impl Backfilling {
     /// read them.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// odm.sync().await?;
     /// odm.backfill().at_once().await?; // no other process runs yet

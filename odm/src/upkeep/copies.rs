@@ -1,8 +1,8 @@
 //! Compares derived values with what they are derived of, and writes those that differ again.
 
 use crate::Result;
-use crate::engine::drain::drain;
-use crate::own_fields::Token;
+use crate::engine::write::drain::drain;
+use crate::model::own_fields::Token;
 use crate::rules::derived::{Compared, DerivedValue};
 use crate::store::each::Written;
 use crate::store::scope::Scope;

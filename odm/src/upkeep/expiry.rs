@@ -3,9 +3,9 @@
 //! An index with a time to live would have the server do it, which knows no reference, no link, no count and no copy.
 
 use crate::engine::delete::walk::walk;
+use crate::engine::hooks::call::is_reached;
 use crate::engine::{Delete, Operation, What, execute};
 use crate::model::document::{DocumentMeta, Expiry};
-use crate::rules::hook::is_reached;
 use crate::rules::on_delete::has_rules;
 use crate::store::action::Action;
 use crate::store::batch::{all, behind, document_id, ids};
@@ -27,7 +27,7 @@ impl Odm {
     /// A document expires at the time in the field, or `after` seconds later; one whose field is missing or `null` does not
     /// expire. It is deleted by the next call, or the next round of a worker, and found by every query until then. The time is
     /// that of the process that deletes. Any number of processes may do it at once. A document whose deletion `on_delete =
-    /// restrict` or a [hook](crate::hooks) prevents is left, and tried again by the next call.
+    /// restrict` or a [hook](crate::api::hooks) prevents is left, and tried again by the next call.
     ///
     /// # Errors
     /// As [`delete_where`](crate::Collection::delete_where), but for
@@ -40,7 +40,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let done = odm.delete_expired().await?;
     /// println!("{} deleted, and {} that referred to them", done.deleted, done.cascaded);

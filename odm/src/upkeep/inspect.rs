@@ -10,7 +10,7 @@ use crate::graph::sync::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::key;
 use crate::model::key::Key;
-use crate::own_fields::DELETE;
+use crate::model::own_fields::DELETE;
 use crate::rules::pending;
 use crate::store::batch::{document_id, ids};
 use crate::store::scope::Scope;

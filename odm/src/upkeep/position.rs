@@ -3,7 +3,7 @@
 
 use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::own_fields::Token;
+use crate::model::own_fields::Token;
 use crate::store::each::is_one_of;
 use crate::{Odm, Result, rules};
 use mongodb::bson::{DateTime, Document, Timestamp, doc};

@@ -1,15 +1,15 @@
 //! Follows out-of-band writes, and repairs the copies that they leave stale, the links that they leave on one side, and the
 //! summaries of buckets.
 
-use crate::engine::drain::drain;
+use crate::engine::write::drain::drain;
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
-use crate::model::bucket::BucketMeta;
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::model::names::{meet, plain_name};
-use crate::own_fields::{LINKS, Token, VERSION, is_own_path};
+use crate::model::meta::bucket::BucketMeta;
+use crate::model::meta::names::{meet, plain_name};
+use crate::model::own_fields::{LINKS, Token, VERSION, is_own_path};
 use crate::rules::bucket::Summaries;
 use crate::rules::children::parents::parents_of;
 use crate::rules::children::value::OfChildren;
@@ -62,7 +62,7 @@ impl Odm {
     /// reconcilers may run at once. Writes of the library itself need no reconciler.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let reconciler = odm.reconciler().start().await?;
     /// // … another program writes out of band …
@@ -97,7 +97,7 @@ impl Reconciling {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let reconciler = odm.reconciler().start().await?;
     /// # Ok(()) }
@@ -664,7 +664,7 @@ fn is_linked_alone(
 fn is_told_alone(bucket: &BucketMeta, event: &Event, touches: impl Fn(&str) -> bool) -> bool {
     match &event.operation_type {
         OperationType::Update => {
-            !touches(crate::model::bucket::VERSION) && bucket.told().chain([bucket.items]).any(touches)
+            !touches(crate::model::meta::bucket::VERSION) && bucket.told().chain([bucket.items]).any(touches)
         }
         OperationType::Insert | OperationType::Replace => true,
         _ => false,

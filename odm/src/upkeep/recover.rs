@@ -1,9 +1,9 @@
 //! Applies the pending work that ended processes left.
 
-use crate::engine::drain::apply_each;
+use crate::engine::write::drain::apply_each;
 use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::own_fields::{OPERATION, Token};
+use crate::model::own_fields::{OPERATION, Token};
 use crate::rules::pending::has_pending_work;
 use crate::rules::{lease, needed};
 use crate::store::batch;
@@ -55,7 +55,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let recovered = odm.recover().await?;
     /// println!("{} documents had pending work", recovered.documents);
@@ -84,7 +84,7 @@ impl Odm {
     /// work the lease: one round trip, two if another worker has some of them.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let worker = odm.worker(std::time::Duration::from_secs(30));
     /// // … serve …

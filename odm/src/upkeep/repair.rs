@@ -8,8 +8,8 @@ use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
+use crate::model::own_fields::Token;
 use crate::model::reference::OnDelete;
-use crate::own_fields::Token;
 use crate::rules::derived::DerivedValue;
 use crate::rules::library::Rewrite;
 use crate::rules::rule::Effects;
@@ -68,7 +68,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let audit = odm.audit().await?;
     /// let repaired = odm.repair(&audit).await?;
@@ -91,7 +91,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let repaired = odm.repair_all().await?;
     /// # Ok(()) }
@@ -106,7 +106,7 @@ impl Odm {
 /// A repair, executed by `.await`: [`Odm::repair`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm) -> odm::Result<()> {
 /// let repaired = odm.repair_all().collection::<Account>().await?;
 /// # Ok(()) }
@@ -121,7 +121,7 @@ impl Repairing {
     /// Repairs the references that documents of type `T` hold. Call it several times for several types.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let repaired = odm.repair_all().collection::<Account>().await?;
     /// # Ok(()) }
@@ -134,7 +134,7 @@ impl Repairing {
     /// Repairs this reference. Call it several times for several references.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let repaired = odm.repair_all().edge::<Account, _>(|a| a.owner).await?;
     /// # Ok(()) }

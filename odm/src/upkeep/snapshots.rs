@@ -6,12 +6,12 @@
 //! missing: another writer may set the reference meanwhile, and two processes may take the same snapshot.
 
 use crate::Result;
-use crate::engine::drain::drain;
+use crate::engine::write::drain::drain;
 use crate::graph::Graph;
 use crate::graph::edge::{CopyField, Edge};
 use crate::graph::sync::snapshots;
 use crate::model::key::Key;
-use crate::own_fields::Token;
+use crate::model::own_fields::Token;
 use crate::rules::copy::deliver::{Place, named, sources, structs};
 use crate::store::each::Written;
 use crate::store::scope::{Scope, Statement};

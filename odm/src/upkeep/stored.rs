@@ -12,9 +12,9 @@ use crate::graph::declaration::{
 use crate::graph::known::{Others, Unknown, is_refused, may_be_left};
 use crate::graph::{Graph, declaration, declared};
 use crate::model::document::DocumentMeta;
-use crate::model::names::meet;
+use crate::model::meta::names::meet;
+use crate::model::own_fields::EDGES;
 use crate::model::reference::OnDelete;
-use crate::own_fields::EDGES;
 use crate::rules::children::orphans::DERIVED;
 use crate::store::action::Action;
 use crate::store::fields::put;
@@ -327,7 +327,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(db: odm::mongodb::Database) -> odm::Result<()> {
     /// let odm = Odm::new(db, models![Person, Account])?;
     /// odm.check_models().await?; // a newer program may have called `sync` already
@@ -509,7 +509,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// for name in odm.undeclared_copies().await? {
     ///     println!("{name}"); // orders.name from customers.name
@@ -566,7 +566,7 @@ impl Odm {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// let forgotten = odm.forget_copies().await?;
     /// # Ok(()) }

@@ -143,14 +143,18 @@ fn in_order(a: &Bson, b: &Bson) -> Ordering {
 /// Values that differ as they are stored, in their order.
 fn generated<T: odm::types::Value>(values: impl Strategy<Value = T>) -> Vec<T> {
     let mut runner = proptest::test_runner::TestRunner::default();
-    let mut values: Vec<T> = (0..14)
-        .map(|_| values.new_tree(&mut runner).unwrap().current())
-        .collect();
     let order = |a: &T, b: &T| in_order(&stored_form(a), &stored_form(b));
-    values.sort_by(order);
-    values.dedup_by(|a, b| order(a, b) == Ordering::Equal);
-    assert!(values.len() > 6, "too few values differ");
-    values
+    let mut different: Vec<T> = Vec::new();
+    for _ in 0..1000 {
+        let value = values.new_tree(&mut runner).unwrap().current();
+        if let Err(place) = different.binary_search_by(|other| order(other, &value)) {
+            different.insert(place, value);
+        }
+        if different.len() == 14 {
+            return different;
+        }
+    }
+    panic!("only {} values differ", different.len())
 }
 
 /// [`Shown::found`], with a range or without.

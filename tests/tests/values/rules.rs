@@ -804,11 +804,12 @@ fn refusals_of_the_server_name_the_comparison() {
                 let [(1, Error::Invalid { .. })] = errors.as_slice() else {
                     panic!("{errors:?}")
                 };
+                // SecantusDB in Python, which `may_stand_still` knows, gives no details of a refusal within a `bulkWrite`.
+                let text = errors[0].1.to_string();
                 assert!(
-                    errors[0]
-                        .1
-                        .to_string()
-                        .contains("expr(t.ends).gt(expr(t.starts))")
+                    text.contains("expr(t.ends).gt(expr(t.starts))")
+                        || odm_tests::may_stand_still(&t.db).await,
+                    "{text}"
                 );
             }
             other => panic!("{other}"),

@@ -7,7 +7,7 @@ use crate::graph::{Graph, is};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::own_fields::CHILDREN;
+use crate::model::own_fields::CHILDREN;
 use crate::plan::touches::changed;
 use crate::rules::library::Rewrite;
 use crate::rules::on_delete::Rule;

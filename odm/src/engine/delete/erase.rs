@@ -2,7 +2,7 @@
 
 use crate::engine::delete::detach::{Detachment, Parents};
 use crate::engine::delete::walk::{BATCH, Level, OnTheWay, Walk};
-use crate::engine::drain;
+use crate::engine::write::drain;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::rules::on_delete::Rule;

@@ -19,13 +19,17 @@
 //! the model of it.
 
 use crate::engine::delete::walk::BATCH;
-use crate::engine::{Execution, Outcome, Sent, UpdateMany, What, Write, documents, parts};
+use crate::engine::parts;
+use crate::engine::write::documents;
+use crate::engine::write::execution::Execution;
 use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
+use crate::model::own_fields::{DELETION, RESTORING, Token};
 use crate::model::reference::OnDelete;
-use crate::own_fields::{DELETION, RESTORING, Token};
-use crate::plan::condition::combines;
+use crate::plan::operation::{Sent, UpdateMany, What, Write};
+use crate::plan::operators::implied::combines;
+use crate::plan::outcome::Outcome;
 use crate::rules::on_delete::{Rule, Rules};
 use crate::store::batch::document_id as id;
 use crate::store::batch::ids;

@@ -6,11 +6,13 @@ pub(crate) mod kept;
 mod restore;
 pub(crate) mod walk;
 
-use super::{Execution, Outcome, Sent, What, Write};
+use crate::engine::write::execution::Execution;
 use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
-use crate::plan::condition;
 use crate::plan::operation::refers_to_its_kind;
+use crate::plan::operation::{Sent, What, Write};
+use crate::plan::operators::implied;
+use crate::plan::outcome::Outcome;
 use crate::store::scope;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
@@ -112,7 +114,7 @@ fn condition(deletes: &[Write], most: usize) -> Result<Document, (&[Write], &[Wr
     if let [_] = deletes {
         return Ok(filters().next().cloned().unwrap_or_default());
     }
-    if let Some(alone) = filters().position(|filter| !condition::combines(filter)) {
+    if let Some(alone) = filters().position(|filter| !implied::combines(filter)) {
         return Err(deletes.split_at(alone.max(1)));
     }
     // An id alone is looked for with all others.

@@ -1,15 +1,16 @@
 //! Restores documents that were deleted although another client has come to refer to them meanwhile.
 
+use crate::Result;
 use crate::engine::delete::walk::{Level, Walk};
-use crate::engine::drain;
+use crate::engine::write::drain;
 use crate::model::key::Key;
+use crate::model::own_fields;
 use crate::rules::library::Rewrite;
 use crate::rules::on_delete::{Rule, again};
 use crate::rules::pending::record_all;
 use crate::rules::rule::Effects;
 use crate::store::batch::document_id as id;
 use crate::store::each;
-use crate::{Result, own_fields};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::collections::HashSet;
 

@@ -25,11 +25,12 @@
 //! On top of this come those of the values that are derived of the deleted documents and of the holders, and 1 for the commit of the
 //! transaction in which holders are updated with these values.
 
-use crate::engine::documents::found;
+use crate::engine::write::documents::found;
 use crate::error::results::Deleted;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::model::names::read_too;
+use crate::model::meta::names::read_too;
+use crate::model::own_fields;
 use crate::model::reference::OnDelete;
 use crate::plan::repeated::{empties_itself, is_asked_once, rest};
 use crate::rules::on_delete::restrict::Restricting;
@@ -39,7 +40,7 @@ use crate::store::batch::document_id as id;
 use crate::store::batch::{Batch, all, behind};
 use crate::store::scope::Scope;
 use crate::store::transaction::Turn;
-use crate::{Error, Result, own_fields, rules};
+use crate::{Error, Result, rules};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};

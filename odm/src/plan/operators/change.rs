@@ -8,10 +8,10 @@ use crate::model::value::{Array, List, Numeric, Removable};
 use crate::plan::operators::patch::Patches;
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
-use crate::query::equal::Place;
-use crate::query::expr::{Date, Expr, Expressed, Takes};
+use crate::query::filter::equal::Place;
+use crate::query::filter::expr::{Date, Expr, Expressed, Takes};
+use crate::query::filter::operand::{Operand, encode, encode_bson};
 use crate::query::filter::{Element, Filter, of_item, on_items};
-use crate::query::operand::{Operand, encode, encode_bson};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The methods of everything that collects changes: [`Changes`], and the updates of a collection.
@@ -33,7 +33,7 @@ use mongodb::bson::{Bson, Document, doc};
 /// [`Updated::refused`](crate::Updated::refused).
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
 /// let done = people
 ///     .update(&kate)
@@ -48,7 +48,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Where the changes are collected.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// use odm::update::{Rooted, Change};
     ///
@@ -68,7 +68,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Sets the field to this value: `$set`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).set(|p| p.name, "Kate Monster").set(|p| p.place, Point::new(-74.0, 40.7)).await?;
     /// # Ok(()) }
@@ -122,7 +122,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Sets the field where the update inserts a document: `$setOnInsert`, with [`upsert`](crate::Update::upsert).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(accounts: Collection<Account>, owner: ObjectId) -> odm::Result<()> {
     /// accounts.update(&7).set_on_insert(|a| a.owner, owner).set(|a| a.cents, 500).upsert().await?;
     /// # Ok(()) }
@@ -166,7 +166,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Removes the field, which reads as `None` from then on: `$unset`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).unset(|p| p.nickname).await?;
     /// # Ok(()) }
@@ -194,7 +194,7 @@ pub trait Change<R: Rooted>: Sized {
     /// MongoDB's own words can't stand beside it ([`Error::Query`](crate::Error::Query)).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
     /// use odm::expr::expr;
     ///
@@ -226,7 +226,7 @@ pub trait Change<R: Rooted>: Sized {
     /// more than `i32::MAX`, an `i64` or a `u64` more than `i64::MAX`, which is all that BSON has.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
     /// match accounts.update(account.id).inc(|a| a.cents, -500).await {
     ///     Ok(_) => println!("done"),
@@ -256,7 +256,7 @@ pub trait Change<R: Rooted>: Sized {
     /// can't hold the negative of it.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
     /// match accounts.update(account.id).dec(|a| a.cents, 500).await {
     ///     Ok(_) => println!("done"),
@@ -283,7 +283,7 @@ pub trait Change<R: Rooted>: Sized {
     /// `Decimal128`, which the server's validator checks.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(accounts: Collection<Account>, account: Account) -> odm::Result<()> {
     /// accounts.update_where(|a| a.cents.gt(0)).mul(|a| a.cents, 2).await?;
     /// # Ok(()) }
@@ -306,7 +306,7 @@ pub trait Change<R: Rooted>: Sized {
     /// that is stored as `null` is refused ([`Error::IsNull`](crate::Error::IsNull)).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).min(|p| p.age, 30).await?; // at most 30 from now on
     /// # Ok(()) }
@@ -326,7 +326,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Sets the field if the value is greater than what it has: `$max`. Any value is greater than `null`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).max(|p| p.age, 18).await?; // at least 18 from now on
     /// # Ok(()) }
@@ -347,7 +347,7 @@ pub trait Change<R: Rooted>: Sized {
     /// a full array, also with concurrent pushes ([`Error::ArrayFull`](crate::Error::ArrayFull)).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// match people.update(&kate).push(|p| p.tags, "rust").await {
     ///     Ok(_) => {}
@@ -367,7 +367,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Appends several items, all or none: `$push` with `$each`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).push_all(|p| p.tags, ["rust", "mongodb"]).await?;
     /// # Ok(()) }
@@ -398,7 +398,7 @@ pub trait Change<R: Rooted>: Sized {
     /// another side, and where it keeps more items than the bound allows.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).push_into(|p| p.tags, ["rust", "mongodb"], |tags| tags.keep_last(10)).await?;
     /// # Ok(()) }
@@ -432,7 +432,7 @@ pub trait Change<R: Rooted>: Sized {
     /// change: otherwise [`Error::Query`](crate::Error::Query).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).add_to_set(|p| p.tags, "rust").await?;
     /// # Ok(()) }
@@ -453,7 +453,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Removes every item that equals this one: `$pullAll`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).pull(|p| p.tags, "rust").await?;
     /// # Ok(()) }
@@ -470,7 +470,7 @@ pub trait Change<R: Rooted>: Sized {
     /// parts: `$pull`. One update removes up to 100 of them.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).pull_all(|p| p.tags, ["rust", "mongodb"]).await?;
     /// # Ok(()) }
@@ -520,7 +520,7 @@ pub trait Change<R: Rooted>: Sized {
     /// takes no `|` and no `!` between conditions on one.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).pull_where(|p| p.addresses, |a| a.city.eq("Bonn")).await?;
     /// people.update(&kate).pull_where(|p| p.tags, |tag| tag.starts_with("old-")).await?;
@@ -555,7 +555,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Removes the first item: `$pop`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).pop_first(|p| p.tags).await?;
     /// # Ok(()) }
@@ -575,7 +575,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Removes the last item: `$pop`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).pop(|p| p.tags).await?;
     /// # Ok(()) }
@@ -599,7 +599,7 @@ pub trait Change<R: Rooted>: Sized {
     /// [`Error::IsNull`](crate::Error::IsNull).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people
     ///     .update(&kate)
@@ -633,7 +633,7 @@ pub trait Change<R: Rooted>: Sized {
     /// that is [`Error::IsNull`](crate::Error::IsNull), since it would be lost.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).each(|p| p.addresses, |address| address.set(|a| a.city, "Bonn")).await?;
     /// # Ok(()) }
@@ -656,7 +656,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Puts `new` in the place of every item that equals `old`, by `arrayFilters`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).replace_item(|p| p.tags, "mongo", "mongodb").await?;
     /// # Ok(()) }
@@ -701,7 +701,7 @@ pub trait Change<R: Rooted>: Sized {
     /// ([`Error::IsNull`](crate::Error::IsNull)). An upsert sets at most four entries of a map with a bound.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).set_key(|p| p.settings, "theme", "dark").await?;
     /// # Ok(()) }
@@ -732,7 +732,7 @@ pub trait Change<R: Rooted>: Sized {
     /// Removes the entry of a map: `$unset`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).unset_key(|p| p.settings, "theme").await?;
     /// # Ok(()) }
@@ -765,7 +765,7 @@ pub trait Change<R: Rooted>: Sized {
     /// but fields of its items that it neither sums nor is found by. A snapshot may be corrected.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).raw(doc! { "$rename": { "fullname": "name" } }).await?;
     /// # Ok(()) }

@@ -2,10 +2,10 @@
 
 use crate::model::checked;
 use crate::model::compare::{approximate, bson, order_of};
-use crate::model::condition;
 use crate::model::meta::CheckMeta;
+use crate::model::meta::condition;
+use crate::model::meta::value_rules::ValueRules;
 use crate::model::shape::{self, FieldMeta, MOST_WRAPPERS, Number, Shape};
-use crate::model::value_rules::ValueRules;
 use crate::plan::operators::range::Range;
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};

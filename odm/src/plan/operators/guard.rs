@@ -6,8 +6,8 @@ use crate::plan::operators::around::Around;
 use crate::plan::operators::computed::Computed;
 use crate::plan::operators::names::{joined, joined_names};
 use crate::plan::operators::range::Limit;
-use crate::query::condition::{at_most, both, condition, in_array};
-use crate::query::equal::Place;
+use crate::query::filter::condition::{at_most, both, condition, in_array};
+use crate::query::filter::equal::Place;
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -293,9 +293,11 @@ impl Guard {
         condition: &Document,
     ) -> Option<Error> {
         match self {
-            Guard::Sum { name, .. } | Guard::Base { name, .. } => {
-                self.refusal(collection, id, crate::plan::condition::demanded(condition, name))
-            }
+            Guard::Sum { name, .. } | Guard::Base { name, .. } => self.refusal(
+                collection,
+                id,
+                crate::plan::operators::implied::demanded(condition, name),
+            ),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! The items that an update of items needs: without them neither the version nor `updated_at` of the document may change.
 
-use crate::model::names::{meet, plain_name};
-use crate::query::condition::{both, in_array, is_carried_out};
+use crate::model::meta::names::{meet, plain_name};
+use crate::query::filter::condition::{both, in_array, is_carried_out};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The conditions of which one holds at least where such an update changes something; `None` for an update of anything else.

@@ -4,19 +4,19 @@
 use crate::model::checked;
 use crate::model::document::DocumentMeta;
 use crate::model::encode::Stored;
+use crate::model::meta::value_rules::ValueRules;
 use crate::model::path::{Codec, Item, Path, Root, Step, Way};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::{Array, Value};
-use crate::model::value_rules::ValueRules;
 use crate::model::{default, normalize, shape, variant};
 use crate::plan::operators::computed::{COMPUTE, Computed};
 use crate::plan::operators::guard::Added;
 use crate::plan::operators::names::{joined, joined_names};
 use crate::plan::operators::range::{Limits, Range};
-use crate::query::condition::{self, both};
-use crate::query::equal::Place;
 use crate::query::filter::Element;
-use crate::query::operand::{Operand, encode};
+use crate::query::filter::condition::{self, both};
+use crate::query::filter::equal::Place;
+use crate::query::filter::operand::{Operand, encode};
 use crate::{Error, Result, Rule, Violation, bounds};
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::UpdateModifications;
@@ -28,6 +28,7 @@ pub(crate) mod computed;
 pub(crate) mod fill;
 pub(crate) mod growth;
 pub(crate) mod guard;
+pub(crate) mod implied;
 pub(crate) mod items;
 mod names;
 pub(crate) mod patch;
@@ -39,7 +40,7 @@ pub(crate) use crate::plan::operators::guard::Guard;
 /// A type whose paths closures receive: a document, or the items of an array.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::update::Rooted;
 ///
 /// assert_eq!(Person::rooted().addresses.city.name(), "addresses.city");
@@ -69,7 +70,7 @@ impl<I> Rooted for Element<I> {
 /// A list of changes to a document of type `R`, or to an item of an array. [`Change`](change::Change) has the methods.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm, kate: Person) -> odm::Result<()> {
 /// use odm::update::Changes;
 ///
@@ -256,7 +257,7 @@ impl Built {
                 .values()
                 .filter_map(Bson::as_document)
                 .flat_map(Document::keys);
-            if changed.any(|changed| crate::model::names::meet(changed, name)) {
+            if changed.any(|changed| crate::model::meta::names::meet(changed, name)) {
                 return Err(Error::Query {
                     collection,
                     message: format!(
@@ -299,8 +300,8 @@ impl Built {
     /// For a new document that begins with what this condition demands.
     pub(crate) fn begin_with(&mut self, filter: &Document, given: &[(&'static str, Bson)]) {
         let demanded = |name: &str| {
-            let is_given = |(given, _): &(&str, Bson)| crate::model::names::meet(given, name);
-            crate::plan::condition::demanded(filter, name).is_some() || given.iter().any(is_given)
+            let is_given = |(given, _): &(&str, Bson)| crate::model::meta::names::meet(given, name);
+            crate::plan::operators::implied::demanded(filter, name).is_some() || given.iter().any(is_given)
         };
         let Some(defaults) = &mut self.defaults else {
             return;
@@ -460,7 +461,7 @@ impl<R> Changes<R> {
     /// No change yet.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// let changes = odm::update::Changes::<Person>::new().set(|p| p.age, 30);
     /// assert!(!changes.is_empty());
     /// ```
@@ -486,7 +487,7 @@ impl<R> Changes<R> {
     /// Whether nothing would change: then nothing is written.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// assert!(odm::update::Changes::<Person>::new().is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
@@ -1077,7 +1078,7 @@ impl<R> Changes<R> {
     fn only_array(&self) -> Option<&str> {
         let only = self.guards.iter().find_map(Guard::array_that_is_there)?;
         written(&self.operators)
-            .all(|changed| crate::model::names::meet(changed, only))
+            .all(|changed| crate::model::meta::names::meet(changed, only))
             .then_some(only)
     }
 
@@ -1397,7 +1398,7 @@ impl Changes<()> {
                 _ => true,
             };
             let is_managed = declared.is_some_and(|field| is_made(field.managed));
-            let is_written = |other: &String| crate::model::names::meet(other, name);
+            let is_written = |other: &String| crate::model::meta::names::meet(other, name);
             if is_managed || written.iter().any(is_written) {
                 continue;
             }
@@ -1460,7 +1461,8 @@ impl Changes<()> {
         }
         for guard in &mut self.guards {
             if let Guard::There { name, alone } = guard {
-                *alone = written(&self.operators).all(|changed| crate::model::names::meet(changed, name));
+                *alone =
+                    written(&self.operators).all(|changed| crate::model::meta::names::meet(changed, name));
             }
         }
         if upsert && let Some(name) = self.guards.iter().find_map(Guard::too_many_entries) {
@@ -1555,7 +1557,7 @@ impl Changes<()> {
                 let Some(value) = default::of(field) else { continue };
                 if written
                     .iter()
-                    .any(|name| crate::model::names::meet(name, field.name))
+                    .any(|name| crate::model::meta::names::meet(name, field.name))
                 {
                     continue;
                 }

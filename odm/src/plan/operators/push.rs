@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 /// [`push_into`](crate::update::Change::push_into).
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>, kate: Person, home: Address) -> odm::Result<()> {
 /// // The newest ten tags.
 /// people.update(&kate).push_into(|p| p.tags, ["rust"], |tags| tags.keep_last(10)).await?;
@@ -42,7 +42,7 @@ impl<I> Placed<I> {
     /// Inserts the items before the one with this number, counted from 0; a negative number counts from the end: `$position`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).push_into(|p| p.tags, ["first"], |tags| tags.position(0)).await?;
     /// # Ok(()) }
@@ -55,7 +55,7 @@ impl<I> Placed<I> {
     /// Sorts the whole array, with the pushed items: `$sort`. An item itself is sorted by `|item| item.asc()`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).push_into(|p| p.tags, ["a"], |tags| tags.sort(|tag| tag.asc())).await?;
     /// # Ok(()) }
@@ -72,7 +72,7 @@ impl<I> Placed<I> {
     /// Keeps the first `n` items of the array: `$slice`. Where `n` is within the bound of the array, a full array refuses no push.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).push_into(|p| p.tags, ["a"], |tags| tags.position(0).keep_first(10)).await?;
     /// # Ok(()) }
@@ -86,7 +86,7 @@ impl<I> Placed<I> {
     /// array refuses no push.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, kate: Person) -> odm::Result<()> {
     /// people.update(&kate).push_into(|p| p.tags, ["a"], |tags| tags.keep_last(10)).await?;
     /// # Ok(()) }

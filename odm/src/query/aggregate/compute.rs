@@ -1,17 +1,17 @@
 //! The values that a stage computes under names of the application's: of each group, and of each document.
 
-use super::expression::{DatePart, Expression};
 use crate::Document;
 use crate::model::default::stored_of;
 use crate::model::path::{Holds, Path, Step};
 use crate::model::value::Grouped;
+use crate::query::filter::expression::{DatePart, Expression};
 use mongodb::bson::{self, Bson, doc};
 use std::marker::PhantomData;
 
 /// The values that are computed for each group.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// let totals: Option<odm::bson::Document> = people
 ///     .aggregate()
@@ -52,7 +52,7 @@ impl<T: Document> Group<T> {
     /// How many documents, in a field of this name of the result.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let totals: Option<odm::bson::Document> =
     ///     people.aggregate().group(|_| (), |g| g.count("people")).one().await?;
@@ -67,7 +67,7 @@ impl<T: Document> Group<T> {
         /// The sum of a field, in a field of this name of the result.
         ///
         /// ```no_run
-        /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+        /// # use samples::model::*;
         /// # async fn example(accounts: Collection<Account>) -> odm::Result<()> {
         /// let totals: Option<odm::bson::Document> =
         ///     accounts.aggregate().group(|_| (), |g| g.sum("cents", |a| a.cents)).one().await?;
@@ -104,7 +104,7 @@ impl<T: Document> Group<T> {
 /// `addresses_city`, and `at_year` for `|c| c.at.year()`.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// #[derive(Deserialize)]
 /// struct Key {
@@ -190,7 +190,7 @@ group_keys!((A B)(A B C)(A B C D));
 /// The fields that [`add_fields`](super::Aggregate::add_fields) computes of each document.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(comments: Collection<Comment>) -> odm::Result<()> {
 /// let dated: Vec<odm::bson::Document> =
 ///     comments.aggregate().add_fields(|f| f.field("year", |c| c.at.year())).all().await?;
@@ -213,7 +213,7 @@ impl<T: Document> AddFields<T> {
     /// A field of this name, which the documents of the collection don't have: typed paths go on to name their own.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let cities: Vec<odm::bson::Document> =
     ///     people.aggregate().unwind(|p| p.addresses).add_fields(|f| f.field("city", |p| p.addresses.city)).all().await?;

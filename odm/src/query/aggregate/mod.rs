@@ -4,13 +4,13 @@
 //! still have the fields that it names.
 
 mod compute;
-pub(crate) mod expression;
 mod pipeline;
+#[cfg(feature = "atlas")]
+pub(crate) mod search;
 mod shape;
 mod view;
 
 pub use compute::{AddFields, Group, GroupKey};
-pub use expression::{Date, DatePart, Expression, Unit};
 pub use pipeline::Aggregate;
 pub(crate) use pipeline::{Pipeline, documents, send};
 pub use shape::{Gives, Projected, Reshaped, Typed, Untyped};

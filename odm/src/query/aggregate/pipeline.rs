@@ -1,7 +1,6 @@
 //! Pipelines: typed stages at the start, any stages after them, any type at the end.
 
 use super::compute::{AddFields, Group, GroupKey, reference};
-use super::expression::{for_older, truncates};
 use super::shape::{Gives, Projected, Reshaped, Typed, Untyped};
 use crate::model::default::named;
 use crate::model::document::DocumentMeta;
@@ -9,6 +8,7 @@ use crate::model::path::{Path, Step};
 use crate::model::variant;
 use crate::query::explain::{Explain, explain_pipeline};
 use crate::query::filter::IntoSort;
+use crate::query::filter::expression::{for_older, truncates};
 use crate::query::join::{LookedUp, Stages, warn_of_scan};
 use crate::query::scoped::restricted;
 use crate::query::untyped::projection;
@@ -37,7 +37,7 @@ use std::task::{Context, Poll, ready};
 /// `{}` displays the pipeline as MongoDB's shell takes it, and [`stages`](Aggregate::stages) gives its documents.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// #[derive(Deserialize)]
 /// struct Ages {
@@ -87,7 +87,7 @@ impl Pipeline {
     fn name(&mut self, name: &str) {
         let why = if name.is_empty() || name.starts_with('$') || name.contains(['.', '\0']) {
             "is no name of a field: it is empty, begins with `$`, or holds a `.` or a zero byte"
-        } else if crate::own_fields::is_own(name) {
+        } else if crate::model::own_fields::is_own(name) {
             "is a field of the library's own"
         } else if named((self.meta().shape)(), name).is_some() {
             "is a field of the documents, which typed paths go on to name: choose another name, or write a raw `stage`"
@@ -231,7 +231,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// value that can't be stored, say) is not among them. Before MongoDB 5.0, `$dateTrunc` is sent as `$dateFromParts`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let pipeline = people.aggregate().filter(|p| p.age.gte(18)).sort(|p| p.name.asc());
     /// assert_eq!(
@@ -249,7 +249,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// that starts with `$` is a field's name otherwise.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let sample: Vec<Person> = people.aggregate().stage(doc! { "$sample": { "size": 10 } }).all().await?;
     /// # Ok(()) }
@@ -263,7 +263,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// them as they are, such as `$sample`, `$geoNear` or `$search`. Nothing is checked.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let sample: Vec<Person> = people
     ///     .aggregate()
@@ -281,7 +281,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// Only documents that match: `$match`. At the start of a pipeline it can use indexes.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let adults: Vec<Person> = people.aggregate().filter(|p| p.age.gte(18)).all().await?;
     /// # Ok(()) }
@@ -300,7 +300,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// In this order: `$sort`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let oldest: Option<Person> = people.aggregate().sort(|p| (p.age.desc(), p.name.asc())).one().await?;
     /// # Ok(()) }
@@ -326,7 +326,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// Without the first `n`: `$skip`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let others: Vec<Person> = people.aggregate().sort(|p| p.age.desc()).skip(3).all().await?;
     /// # Ok(()) }
@@ -340,7 +340,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// At most `n`: `$limit`. MongoDB refuses 0.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let three: Vec<Person> = people.aggregate().sort(|p| p.age.desc()).limit(3).all().await?;
     /// # Ok(()) }
@@ -354,7 +354,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// One document for each item of an array: `$unwind`. A document whose array is empty or missing gives none.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let tags: Vec<odm::bson::Document> =
     ///     people.aggregate().unwind(|p| p.tags).group(|p| p.tags, |g| g.count("people")).all().await?;
@@ -385,7 +385,7 @@ impl<T: Document, S> Aggregate<T, S> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let adults = people.aggregate().filter(|p| p.age.gte(18)).project::<Named>().all().await?;
     /// let names: Vec<String> = adults.into_iter().map(|named: Named| named.name).collect();
@@ -407,7 +407,7 @@ impl<T: Document, S> Aggregate<T, S> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(comments: Collection<Comment>) -> odm::Result<()> {
     /// #[derive(Deserialize)]
     /// struct Dated {
@@ -441,7 +441,7 @@ impl<T: Document, S> Aggregate<T, S> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// #[derive(Deserialize)]
     /// struct Row {
@@ -481,7 +481,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// The result has the key in `_id`, and the fields that the second closure names. Only raw stages follow.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let by_city: Vec<odm::bson::Document> = people
     ///     .aggregate()
@@ -507,7 +507,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// The number of documents in one batch from the server, as [`Find::batch_size`](crate::query::Find::batch_size).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let stream = people.aggregate().filter(|p| p.age.gte(18)).batch_size(1_000).stream::<Named>().await?;
     /// # Ok(()) }
@@ -520,7 +520,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// Makes the server use the index of this name for the first stage. The server refuses a name that it does not know.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let kates: Vec<Named> =
     ///     people.aggregate().filter(|p| p.email.starts_with("kate@")).hint("email_1").all().await?;
@@ -536,7 +536,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// an option before.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let sorted: Vec<Person> = people.aggregate().sort(|p| p.name.asc()).allow_disk_use().all().await?;
     /// # Ok(()) }
@@ -550,7 +550,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// [collation](crate::Document#document) of the collection. An index serves a condition only if it has the same collation.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// use odm::mongodb::options::Collation;
     ///
@@ -573,7 +573,7 @@ impl<T: Document, S> Aggregate<T, S> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let names: Vec<Named> = people.aggregate().filter(|p| p.age.gte(18)).all().await?;
     /// # Ok(()) }
@@ -596,7 +596,7 @@ impl<T: Document, S> Aggregate<T, S> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let oldest: Option<Named> = people.aggregate().sort(|p| p.age.desc()).one().await?;
     /// # Ok(()) }
@@ -621,7 +621,7 @@ impl<T: Document, S> Aggregate<T, S> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// use futures::TryStreamExt;
     ///
@@ -651,7 +651,7 @@ impl<T: Document, S> Aggregate<T, S> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let pipeline = people.aggregate().filter(|p| p.email.starts_with("kate"));
     /// let explain = pipeline.group(|p| p.age, |g| g.count("people")).explain().await?;

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 /// items, and other fields stand beside.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::query::{Aggregate, Reshaped};
 ///
 /// fn one_by_address(people: &Collection<Person>) -> Aggregate<Person, Reshaped<Person>> {
@@ -22,7 +22,7 @@ pub struct Reshaped<T>(PhantomData<fn() -> T>);
 /// stage follows.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::query::{Aggregate, Projected};
 ///
 /// fn named(people: &Collection<Person>) -> Aggregate<Person, Projected<Named>> {
@@ -35,7 +35,7 @@ pub struct Projected<Out>(PhantomData<fn() -> Out>);
 /// them, and any type is read of them.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::query::{Aggregate, Untyped};
 ///
 /// fn by_age(people: &Collection<Person>) -> Aggregate<Person, Untyped> {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// The paths of a document, from which its inverse joins begin: `h.children::<LogMsg>()`.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
 /// // The posts with the newest three comments of each, in two queries.
 /// let all: Vec<(Post, Vec<Comment>)> =
@@ -41,7 +41,7 @@ pub trait Paths: Copy + 'static {
     /// The documents of type `C` that name each of these as their parent by `#[parent_ref]`, in the order that it declares.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let all: Vec<(Post, Vec<Comment>)> = posts.find_all().include(|p| p.children::<Comment>()).all().await?;
     /// # Ok(()) }
@@ -54,7 +54,7 @@ pub trait Paths: Copy + 'static {
     /// The one document of type `C` that names each of these as its parent by `#[parent_ref(one)]`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(users: Collection<User>) -> odm::Result<()> {
     /// let all: Vec<(User, Option<Profile>)> = users.find_all().include(|u| u.child::<Profile>()).all().await?;
     /// # Ok(()) }
@@ -66,7 +66,7 @@ pub trait Paths: Copy + 'static {
     /// The documents of type `C` that refer to each of these by this field, whatever kind of reference it is.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(tags: Collection<Tag>) -> odm::Result<()> {
     /// let all: Vec<(Tag, Vec<Post>)> =
     ///     tags.find_all().include(|t| t.children_by(|p: odm::query::PathsOf<Post>| p.tags).limit(10)).all().await?;
@@ -97,7 +97,7 @@ pub trait Paths: Copy + 'static {
 /// The struct of typed paths of `T`, to name the type of a closure's parameter.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// fn author(p: odm::query::PathsOf<Post>) -> &'static str {
 ///     p.author.name()
 /// }
@@ -219,7 +219,7 @@ impl Via {
 /// [`Paths::children`] and [`Paths::children_by`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
 /// let all: Vec<(Post, Vec<(Comment, User)>)> = posts
 ///     .find_all()
@@ -270,7 +270,7 @@ impl<R: Document, C: Document + Clone> Children<R, C> {
     /// Joins further documents to each child.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let all: Vec<(Post, Vec<(Comment, User)>)> =
     ///     posts.find_all().include(|p| p.children::<Comment>().include(|c| c.author)).all().await?;
@@ -297,7 +297,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
     /// At most this number for each parent: the first ones in the order. The server reads no more of them.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let newest: Vec<(Post, Vec<Comment>)> =
     ///     posts.find_all().include(|p| p.children::<Comment>().limit(10)).all().await?;
@@ -310,7 +310,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
     /// In this order, instead of the declared one.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let oldest: Vec<(Post, Vec<Comment>)> =
     ///     posts.find_all().include(|p| p.children::<Comment>().sort(|c| c.at.asc()).limit(1)).all().await?;
@@ -332,7 +332,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
     /// the result, nor where there is no limit.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let newest: Vec<(Post, Vec<Comment>)> =
     ///     posts.find_all().include(|p| p.children::<Comment>().limit(10).by_queries()).all().await?;
@@ -345,7 +345,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
     /// Only those that match this condition.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let long: Vec<(Post, Vec<Comment>)> =
     ///     posts.find_all().include(|p| p.children::<Comment>().filter(|c| c.stars.gte(4))).all().await?;
@@ -934,7 +934,7 @@ fn wanted<C: Document + Clone>(hop: &mut Hop, list: Slot) -> Option<&mut Wanted<
 /// [`Paths::child`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(users: Collection<User>) -> odm::Result<()> {
 /// let all: Vec<(User, Option<Profile>)> = users.find_all().include(|u| u.child::<Profile>()).all().await?;
 /// # Ok(()) }
@@ -951,7 +951,7 @@ impl<R: Document, C: Document + Clone> OnlyChild<R, C> {
     /// Joins further documents to the child.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(users: Collection<User>) -> odm::Result<()> {
     /// let all: Vec<(User, Option<(Profile, User)>)> =
     ///     users.find_all().include(|u| u.child::<Profile>().include(|p| p.user)).all().await?;

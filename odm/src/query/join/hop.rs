@@ -44,7 +44,7 @@ impl Source {
 /// The source of a join: an [`Odm`], or a [`Tx`](crate::Tx) for the snapshot of its transaction.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// /// Within a transaction or not.
 /// async fn owner(from: &impl odm::query::ReadFrom, post: &Post) -> odm::Result<User> {
 ///     post.author.load(from).await

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 /// missing. A path to a reference is one by itself; the methods of [`Path`] say more.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
 /// let tagged: Vec<(Post, Vec<Tag>)> = posts.find_all().include(|p| p.tags.leave_out_missing()).all().await?;
 /// # Ok(()) }
@@ -36,7 +36,7 @@ impl<R: Document, V: Reference, P: Step, C> Path<R, V, P, C> {
     /// Joins further documents to the target: `p.parts.include(|q| q.supplier)`. The target comes as a tuple with them.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(comments: Collection<Comment>) -> odm::Result<()> {
     /// // Three queries, however many comments there are: comments, posts, users.
     /// let all: Vec<(Comment, (Post, User))> =
@@ -60,7 +60,7 @@ impl<R: Document, V: Reference, P: Step, C> Path<R, V, P, C> {
     /// [`MissingReference`](Error::MissingReference).
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let all: Vec<(Post, Vec<Option<Tag>>)> = posts.find_all().include(|p| p.tags.or_none()).all().await?;
     /// # Ok(()) }
@@ -75,7 +75,7 @@ impl<R: Document, V: Reference, P: Step, C> Path<R, V, P, C> {
     /// Leaves out a target that does not exist: an array is shorter then, and a single reference gives `None`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let all: Vec<(Post, Vec<Tag>)> = posts.find_all().include(|p| p.tags.leave_out_missing()).all().await?;
     /// # Ok(()) }
@@ -92,7 +92,7 @@ impl<R, V, P, J> Include<R, V, P, Strict, J> {
     /// As [`Path::or_none`].
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(comments: Collection<Comment>) -> odm::Result<()> {
     /// let all: Vec<(Comment, Option<(Post, User)>)> =
     ///     comments.find_all().include(|c| c.post.include(|p| p.author).or_none()).all().await?;
@@ -108,7 +108,7 @@ impl<R, V, P, J> Include<R, V, P, Strict, J> {
     /// As [`Path::leave_out_missing`].
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(comments: Collection<Comment>) -> odm::Result<()> {
     /// let all: Vec<(Comment, Option<(Post, User)>)> =
     ///     comments.find_all().include(|c| c.post.include(|p| p.author).leave_out_missing()).all().await?;

@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 /// A reference by another field than `_id` does not say by which: [`Collection::load`](crate::Collection::load) joins it.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
 /// let author: User = post.author.load(&odm).await?;
 /// let tags: Vec<Tag> = post.tags.load(&odm).await?;
@@ -36,7 +36,7 @@ pub trait LoadRefs: Reference<Pointer: LoadById> + Serialize + Sized {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
     /// let tags: Vec<Tag> = post.tags.load(&odm).await?;
     /// # Ok(()) }
@@ -62,7 +62,7 @@ impl<V: Reference<Pointer: LoadById> + Serialize> LoadRefs for V {}
 /// The documents that references lead to, until `.await` asks for them.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(odm: Odm, comment: Comment) -> odm::Result<()> {
 /// let (post, author): (Post, User) = comment.post.load(&odm).include(|p| p.author).await?;
 /// # Ok(()) }
@@ -88,7 +88,7 @@ impl<V: Reference> Loading<V> {
     /// Joins further documents to those that are loaded.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm, comment: Comment) -> odm::Result<()> {
     /// let (post, tags): (Post, Vec<Tag>) = comment.post.load(&odm).include(|p| p.tags).await?;
     /// # Ok(()) }
@@ -113,7 +113,7 @@ impl<V, J> Loading<V, Strict, J> {
     /// Gives `None` in the place of a target that does not exist, instead of an error.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
     /// let tags: Vec<Option<Tag>> = post.tags.load(&odm).or_none().await?;
     /// # Ok(()) }
@@ -130,7 +130,7 @@ impl<V, J> Loading<V, Strict, J> {
     /// Leaves out targets that do not exist, instead of an error.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm, post: Post) -> odm::Result<()> {
     /// let tags: Vec<Tag> = post.tags.load(&odm).leave_out_missing().await?;
     /// # Ok(()) }

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 /// A query whose joins the server executes, by `$lookup`: [`Find::lookup`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
 /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
 /// # Ok(()) }
@@ -39,7 +39,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// that several documents refer to several times. The chapter on joins of the guide has measurements.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
     /// # Ok(()) }
@@ -62,7 +62,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, 
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let all: Vec<(Post, User)> = posts.find_all().include(|p| p.author).lookup().all().await?;
     /// # Ok(()) }
@@ -99,7 +99,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, 
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
     /// let first: Option<(Post, User)> = posts.find_all().include(|p| p.author).lookup().one().await?;
     /// # Ok(()) }

@@ -8,7 +8,7 @@ use mongodb::bson::RawDocument;
 /// (`h.children::<LogMsg>()`), or several of these as a tuple. [`Find::include`](crate::Find::include) takes it.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
 /// let all: Vec<(Post, (User, Vec<Tag>))> = posts.find_all().include(|p| (p.author, p.tags)).all().await?;
 /// # Ok(()) }

@@ -3,7 +3,7 @@
 
 use crate::model::shape::{Shape, inner, may_be_null, shape_at};
 use crate::model::types::{Type, Types, types};
-use crate::query::condition::both;
+use crate::query::filter::condition::both;
 use mongodb::bson::{Bson, doc};
 
 /// A field by which pages are sorted.

@@ -27,7 +27,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// A query whose stream resumes automatically where the server closes its cursor or the connection breaks: [`Find::resumable`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// use futures::TryStreamExt;
 ///
@@ -56,7 +56,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// that position meanwhile. An index with this order saves the server from sorting.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let stream = people.find(|p| p.age.gte(18)).resumable().stream().await?;
     /// # Ok(()) }
@@ -80,7 +80,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ResumableF
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// use futures::TryStreamExt;
     ///

@@ -6,7 +6,7 @@ use super::value::{RequestValue, typed};
 use crate::Filter;
 use crate::model::path::{Codec, Holds, Path, Step};
 use crate::model::value::{Ordered, Text as Texts, Value, Whole};
-use crate::query::operand::{Operand, encode_bson};
+use crate::query::filter::operand::{Operand, encode_bson};
 use crate::query::page::PageToken;
 use mongodb::bson::Bson;
 use serde::de::DeserializeOwned;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 /// A condition that a request has: an operator, and its value; of `in` one or several.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+/// # use samples::request::*;
 /// use odm::request::Operator;
 ///
 /// let query = PeopleQuery::parse("age[gte]=18")?;
@@ -139,7 +139,7 @@ conditions! {
     /// A condition by one value: `?city=Bonn`.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// let query = PeopleQuery::parse("email=kate@example.com")?;
     /// assert_eq!(query.into_filter().into_document()?, doc! { "email": { "$eq": "kate@example.com" } });
     /// # Ok::<(), odm::Error>(())
@@ -150,7 +150,7 @@ conditions! {
     /// in it can't stand in a list.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// let query = PeopleQuery::parse("tag[in]=rust,mongodb")?;
     /// assert_eq!(query.into_filter().into_document()?, doc! { "tags": { "$in": ["rust", "mongodb"] } });
     /// # Ok::<(), odm::Error>(())
@@ -160,7 +160,7 @@ conditions! {
     /// A condition by a value or its neighbours: `?age=30`, `?age[gte]=18&age[lt]=65`; `gt` and `lte` too.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// let query = PeopleQuery::parse("age[gte]=18&age[lt]=65")?;
     /// assert_eq!(
     ///     query.into_filter().into_document()?,
@@ -174,7 +174,7 @@ conditions! {
     /// literally: no regular expression reaches the server.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// let query = PeopleQuery::parse("name[starts_with]=K.*")?;
     /// assert_eq!(query.into_filter().into_document()?, doc! { "name": { "$regex": r"^K\.\*" } });
     /// # Ok::<(), odm::Error>(())
@@ -281,7 +281,7 @@ impl Text {
 /// The order that a request asks for: `?sort=-name,age`, by the fields of `#[request(sort(name, age))]`.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+/// # use samples::request::*;
 /// let query = PeopleQuery::parse("sort=-name")?;
 /// assert_eq!(query.sort.keys().collect::<Vec<_>>(), [("name", true)]);
 /// # Ok::<(), odm::Error>(())
@@ -308,7 +308,7 @@ impl PartialEq for Sort {
 /// The page that a request asks for: `?limit=20`, `?after=TOKEN`, `?before=TOKEN`.
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+/// # use samples::request::*;
 /// let query = PeopleQuery::parse("limit=20")?;
 /// assert_eq!(query.page.limit(), Some(20));
 /// # Ok::<(), odm::Error>(())

@@ -21,7 +21,7 @@ pub use value::{OneValue, RequestValue};
 /// The parameters that an endpoint takes, as a struct. Derived: [`#[derive(RequestQuery)]`](derive@crate::RequestQuery).
 ///
 /// ```
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+/// # use samples::request::*;
 /// let query = PeopleQuery::parse("age[gte]=18&sort=-name&limit=20")?;
 /// assert_eq!(query.into_filter().into_document()?, doc! { "age": { "$gte": 18 } });
 /// # Ok::<(), odm::Error>(())
@@ -49,7 +49,7 @@ pub trait RequestQuery: Sized {
     /// Of the part of a URL behind the question mark, percent-encoded as browsers send it.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// let query = PeopleQuery::parse("name%5Bstarts_with%5D=Ka&page=2");
     /// let Err(Error::Request { parameters }) = query else { panic!() };
     /// assert_eq!(
@@ -71,7 +71,7 @@ pub trait RequestQuery: Sized {
     /// Of parameters and their values, as a web framework has parsed them. Leave out those that are meant for something else.
     ///
     /// ```
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// let pairs = [("age[gte]", "18"), ("utm_source", "mail")];
     /// let query = PeopleQuery::from_pairs(pairs.into_iter().filter(|(name, _)| !name.starts_with("utm_")))?;
     /// assert_eq!(query.into_filter().into_document()?, doc! { "age": { "$gte": 18 } });
@@ -96,7 +96,7 @@ pub trait RequestQuery: Sized {
     /// The conditions alone, for another operation than a find: an aggregation, an update of all that match.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let query = PeopleQuery::parse("age[gte]=18")?;
     /// let aged = people.update_where(|_| query.into_filter()).inc(|p| p.age, 1).await?;
@@ -132,7 +132,7 @@ pub struct Parts<T> {
 /// # Example
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+/// # use samples::request::*;
 /// # async fn example(people: Collection<Person>, query: PeopleQuery) -> odm::Result<()> {
 /// let page = people.find(|p| p.age.gte(18)).sort(|p| p.name.asc()).request(query).page(20).await?;
 /// # Ok(()) }
@@ -159,7 +159,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     /// one, else that of the query.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// # async fn example(people: Collection<Person>, of_url: &str) -> odm::Result<()> {
     /// let query = PeopleQuery::parse(of_url)?;
     /// let page = people.find(|p| p.age.gte(18)).sort(|p| p.name.asc()).request(query).page(20).await?;
@@ -191,7 +191,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Requested<
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// # async fn example(people: Collection<Person>, query: PeopleQuery) -> odm::Result<()> {
     /// let page = people.find_all().request(query).page(20).total().await?;
     /// println!("{} of {:?}", page.items.len(), page.total);
@@ -210,7 +210,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Requested<
     /// The query with the conditions and the order of the request, without its page: to count, explain or stream it.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/request.rs")); } use model::*;
+    /// # use samples::request::*;
     /// # async fn example(people: Collection<Person>, query: PeopleQuery) -> odm::Result<()> {
     /// let how_many = people.find_all().request(query).without_page().count().await?;
     /// # Ok(()) }

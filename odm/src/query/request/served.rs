@@ -3,8 +3,8 @@
 use super::given::SortKey;
 use super::value::OneValue;
 use crate::Document;
+use crate::model::meta::options::{CollationMeta, InVariant, IndexKind, IndexMeta};
 use crate::model::meta::{Access, FieldMeta, ReferenceMeta};
-use crate::model::options::{CollationMeta, InVariant, IndexKind, IndexMeta};
 use crate::model::path::{Flattened, Holds, Path, Step, Way};
 use crate::model::shape::same;
 use crate::model::size::Message;

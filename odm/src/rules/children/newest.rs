@@ -6,8 +6,8 @@
 use crate::graph::edge::{Derived, Edge};
 use crate::model::copy::Subset;
 use crate::model::key::Key;
-use crate::model::names::read_too;
-use crate::plan::condition::matches;
+use crate::model::meta::names::read_too;
+use crate::plan::operators::implied::matches;
 use crate::rules::children::parents::{element, order};
 use crate::store::batch::all;
 use crate::store::scope::Scope;

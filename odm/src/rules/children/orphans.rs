@@ -8,7 +8,7 @@
 use crate::Result;
 use crate::graph::Graph;
 use crate::model::key::Key;
-use crate::own_fields::{EDGES, Token};
+use crate::model::own_fields::{EDGES, Token};
 use crate::plan::touches::Image;
 use crate::store::scope::Scope;
 use mongodb::bson::{Bson, Document, doc};

@@ -8,7 +8,7 @@ use crate::model::copy::Operation;
 use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::own_fields::{OWN, Token};
+use crate::model::own_fields::{OWN, Token};
 use crate::rules::children::{derive, is_whole, refresh};
 use crate::rules::derived::{Compared, DerivedValue, Like, Rewritten, is_same};
 use crate::store::batch;

@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::graph::edge::{CopyField, Edge, Segment};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::own_fields::{COPIED, VERSION, name_of};
+use crate::model::own_fields::{COPIED, VERSION, name_of};
 use crate::plan::touches::{ChangedFields, Holds, Operand, Touches};
 use crate::rules::copy::deliver::{Source, sources_within, structs};
 use crate::rules::pending::first_version;

@@ -6,9 +6,9 @@ use crate::graph::edge::{CopyField, Edge};
 use crate::graph::sync::{is_atomic, kept_in_sync, missing};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
-use crate::model::names::root;
+use crate::model::meta::names::root;
+use crate::model::own_fields::{COPIED, OPERATION, OWN, REVISION, VERSION};
 use crate::model::reference::OnDelete;
-use crate::own_fields::{COPIED, OPERATION, OWN, REVISION, VERSION};
 use crate::plan::operation::Write;
 use crate::plan::touches::{Changed, ChangedFields, Image};
 use crate::rules::copy::deliver::{

@@ -9,7 +9,7 @@ use crate::model::copy::SyncMode;
 use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::own_fields::{COPIED, OWN, Token};
+use crate::model::own_fields::{COPIED, OWN, Token};
 use crate::plan::touches::ChangedFields;
 use crate::rules::copy::deliver::{To, empty_copies, held, named, passed_on, pull, raise, sources, structs};
 use crate::rules::derived::{Compared, DerivedValue, Like, Rewritten, is_same};

@@ -2,7 +2,7 @@
 
 use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
-use crate::own_fields::{LINKS, name_of};
+use crate::model::own_fields::{LINKS, name_of};
 use crate::rules::derived::DerivedValue;
 use crate::rules::rule::{Meta, NewDocuments, Replacing, Rule, Step, Updating};
 use crate::store::fields;

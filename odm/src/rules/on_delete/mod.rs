@@ -6,9 +6,9 @@ use crate::graph::Graph;
 use crate::graph::edge::{Edge, Segment, dotted};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::model::names::read_too;
+use crate::model::meta::names::read_too;
+use crate::model::own_fields::{CHILDREN, OWN, PENDING, REVISION, Token, VERSION, name_of};
 use crate::model::reference::OnDelete;
-use crate::own_fields::{CHILDREN, OWN, PENDING, REVISION, Token, VERSION, name_of};
 use crate::rules::children::rule::without_children;
 use crate::rules::pending::{all_fields, first_version, mark};
 use crate::rules::rule::{decoded, encoded};
@@ -214,7 +214,7 @@ impl Edge {
 
     /// The update that empties the reference, and the copies beside it first.
     fn emptied(&self, prefix: &str, name: &str) -> Document {
-        use crate::own_fields::COPIED;
+        use crate::model::own_fields::COPIED;
         use crate::store::fields::put;
         let (null, gone) = (("$set", Bson::Null), ("$unset", Bson::from("")));
         let how = |required: bool| if required { null.clone() } else { gone.clone() };

@@ -2,8 +2,8 @@
 
 use crate::error::{Rule, Violation};
 use crate::model::document::DocumentMeta;
+use crate::model::meta::value_rules::Pattern;
 use crate::model::shape::{Bounds, Number, Shape};
-use crate::model::value_rules::Pattern;
 use mongodb::bson::{Bson, Document};
 
 /// How many violations are read.

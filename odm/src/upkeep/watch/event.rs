@@ -1,10 +1,10 @@
 //! A change event as an application sees it: its documents in their type, and nothing of the library's own fields.
 
 use crate::model::document::DocumentMeta;
-use crate::model::names::{meet, plain_name};
+use crate::model::meta::names::{meet, plain_name};
+use crate::model::own_fields::is_own_path;
 use crate::model::path::{Item, Path, Step};
 use crate::model::value::Value;
-use crate::own_fields::is_own_path;
 use crate::store::decode;
 use crate::upkeep::watch::source::Event;
 use crate::{Document, Error, Result};
@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 /// it, and `None` only where the server has no image of it.
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// use odm::watch::ChangeEvent;
 ///
 /// fn show(event: ChangeEvent<Person>) {
@@ -107,7 +107,7 @@ impl<T: Document> ChangedFields<T> {
     /// The stored names, with the positions of items of arrays: `items.3.qty`.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # fn example(fields: odm::watch::ChangedFields<Person>) {
     /// println!("changed: {}", fields.names().join(", "));
     /// # }
@@ -119,7 +119,7 @@ impl<T: Document> ChangedFields<T> {
     /// Whether this field was changed, something within it, or a field that it is within.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # fn example(fields: odm::watch::ChangedFields<Person>) {
     /// if fields.contains(|p| p.addresses) {
     ///     println!("this person has moved");
@@ -181,7 +181,7 @@ impl AnyChange {
     /// The name of the collection; `None` of the event that ends the stream, since the database was dropped.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # fn example(change: odm::watch::AnyChange) {
     /// println!("a change of {}", change.collection().unwrap_or("the database"));
     /// # }
@@ -193,7 +193,7 @@ impl AnyChange {
     /// The id of the document that was inserted, changed or deleted, as it is stored.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # fn example(change: odm::watch::AnyChange) {
     /// println!("{:?}", change.id());
     /// # }
@@ -211,7 +211,7 @@ impl AnyChange {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # fn example(change: odm::watch::AnyChange) -> odm::Result<()> {
     /// if let Some(change) = change.of::<Person>()? {
     ///     println!("a person: {change:?}");

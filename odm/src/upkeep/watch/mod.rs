@@ -25,7 +25,7 @@ impl Odm {
     /// [`start`](Watch::start) opens the stream; [`AnyChange::of`] decodes a change as one of a collection.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// use futures::TryStreamExt;
     ///
@@ -83,7 +83,7 @@ impl HasImages for AnyChange {}
 /// A change stream that is not open yet: [`Collection::watch`](crate::Collection::watch), [`Odm::watch`].
 ///
 /// ```no_run
-/// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+/// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
 /// let mut changes = people.watch(|p| p.age.gte(18)).resume_as("mailer").start().await?;
 /// # Ok(()) }
@@ -132,7 +132,7 @@ impl<E: Watched + 'static> Watch<E> {
     /// `#[document(pre_and_post_images)]`. The filter then also decides which deletions are shown.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # use odm::watch::PreAndPostImages;
     /// # async fn example<T: PreAndPostImages + std::fmt::Debug + 'static>(jobs: Collection<T>) -> odm::Result<()> {
     /// use futures::TryStreamExt;
@@ -162,7 +162,7 @@ impl<E: Watched + 'static> Watch<E> {
     /// time of the position are shown once more.
     ///
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// use futures::TryStreamExt;
     ///
@@ -192,7 +192,7 @@ impl<E: Watched + 'static> Watch<E> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// use futures::TryStreamExt;
     ///
@@ -217,7 +217,7 @@ impl<E: Watched + 'static> Watch<E> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// let watch = || people.watch_all().resume_as("index");
     /// let changes = match watch().start().await {
@@ -314,7 +314,7 @@ impl<E: Watched> ChangeStream<E> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
     /// use futures::TryStreamExt;
     ///
@@ -340,7 +340,7 @@ impl<E: Watched> ChangeStream<E> {
     ///
     /// # Example
     /// ```no_run
-    /// # mod model { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/model.rs")); } use model::*;
+    /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>, ends: impl Future<Output = ()> + Unpin) -> odm::Result<()> {
     /// use futures::StreamExt;
     ///

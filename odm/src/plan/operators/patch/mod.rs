@@ -4,7 +4,7 @@ use crate::model::path::{Codec, Decoder, Plain};
 use crate::model::shape::{FieldMeta, Shape};
 use crate::plan::operators::names::joined_names;
 use crate::plan::operators::{Changes, never};
-use crate::query::operand::Operand;
+use crate::query::filter::operand::Operand;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
 use std::fmt;

@@ -1,0 +1,461 @@
+//! Writes and reads of one document that a condition finds: the first in an order, or the one that has a unique key.
+
+#[cfg(doc)]
+use crate::Error;
+use crate::engine::first::{self, First, demands_key};
+use crate::engine::{Reply, Selection};
+use crate::plan::operators::Changes;
+use crate::plan::operators::change::Change;
+use crate::query::filter::IntoSort;
+use crate::store::action::{Action, Sought};
+use crate::store::core::Core;
+use crate::store::decode;
+use crate::store::options::configured;
+use crate::{Collection, Deletable, Delete, Document, Filter, Order, Result, Update, Updated};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{self, Bson, RawDocumentBuf};
+use mongodb::options::{Collation, ReturnDocument};
+use std::future::IntoFuture;
+
+impl<T: Document> Collection<T> {
+    /// Changes one document of those that match: the first in the order of [`sort`](UpdateFirst::sort), or any.
+    ///
+    /// Of several clients that do this at the same time, each changes a document as the one before has left it: a job that one
+    /// has claimed does not match for the next.
+    ///
+    /// Where the document has to be looked for (see below) and another client changes it first, one of the next documents is taken at
+    /// random, so that many clients don't wait for each other.
+    ///
+    /// A document that a declared bound holds back is not passed over for the next one: its error is returned. One that the range
+    /// of an integer type holds back is passed over.
+    ///
+    /// # Errors
+    /// Those of [`update`](Collection::update), but that no document is no error.
+    ///
+    /// # Cost
+    /// One round trip (`findAndModify`, which the driver repeats after a network error and the server executes once). Where a
+    /// bound of the document can refuse the change, or rules of references and copies apply to it: one to find the document,
+    /// and those of [`update`](Collection::update).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// // The youngest person without a nickname gets one.
+    /// let named: Option<Person> = people
+    ///     .update_first(|p| p.nickname.eq(None))
+    ///     .sort(|p| (p.age.asc(), p.id.asc()))
+    ///     .set(|p| p.nickname, "Junior")
+    ///     .returning()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn update_first(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> UpdateFirst<T> {
+        UpdateFirst {
+            core: self.core().clone(),
+            filter: filter(T::paths()),
+            by: Selection::default(),
+            changes: Changes::new(),
+        }
+    }
+
+    /// Deletes one document of those that match: the first in the order of [`sort`](DeleteFirst::sort), or any. Gives it as it
+    /// was.
+    ///
+    /// # Errors
+    /// Those of [`delete`](Collection::delete).
+    ///
+    /// # Cost
+    /// One round trip (`findAndModify`). Where others may refer to the document, or copy from it: one to read it, and those of
+    /// [`delete`](Collection::delete); the document is given as it was read.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let oldest: Option<Person> = people.delete_first(|p| p.tags.contains("expired")).sort(|p| p.age.desc()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn delete_first(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> DeleteFirst<T>
+    where
+        T: Deletable,
+    {
+        DeleteFirst {
+            core: self.core().clone(),
+            filter: filter(T::paths()),
+            by: Selection::default(),
+        }
+    }
+
+    /// The document with this unique key. The condition demands a value of each field of a declared unique index (or of `_id`,
+    /// or of a `#[parent_ref(one)]`), and may demand more.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a condition that several documents may match, [`Error::Decode`].
+    ///
+    /// # Cost
+    /// One round trip.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let kate: Option<Person> = people.get_by(|p| p.email.eq("kate@example.com")).await?;
+    /// let kate: Person = people.get_by(|p| p.email.eq("kate@example.com")).required().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn get_by(&self, key: impl FnOnce(T::Paths) -> Filter<T>) -> Action<Option<T>> {
+        let condition = unique(self.core(), key(T::paths()).untyped());
+        let sought = condition.as_ref().ok().cloned();
+        let sought = sought.map_or(Sought::Any, |key| Sought::Key(Box::new(key)));
+        let find = crate::Find::<T>::new(self.core().clone(), Filter::of(condition));
+        find.one().seeking(sought)
+    }
+
+    /// Changes the document with this unique key, as [`update`](Collection::update) does by its id.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a condition that several documents may match, [`Error::NotFound`] where there is none, and those of
+    /// [`update`](Collection::update).
+    ///
+    /// # Cost
+    /// One round trip. Where a bound of the document can refuse the change, or rules of references and copies apply to it: one
+    /// to find the document, and those of [`update`](Collection::update).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.update_by(|p| p.email.eq("kate@example.com")).set(|p| p.name, "Kate Monster").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn update_by(&self, key: impl FnOnce(T::Paths) -> Filter<T>) -> Update<T> {
+        Update::by_key(self.core().clone(), key(T::paths()))
+    }
+
+    /// Deletes the document with this unique key, as [`delete`](Collection::delete) does by its id.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a condition that several documents may match, and those of [`delete`](Collection::delete).
+    ///
+    /// # Cost
+    /// That of [`delete_where`](Collection::delete_where).
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let gone = people.delete_by(|p| p.email.eq("kate@example.com")).await?;
+    /// assert!(gone.deleted <= 1);
+    /// # Ok(()) }
+    /// ```
+    pub fn delete_by(&self, key: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T>
+    where
+        T: Deletable,
+    {
+        let condition = unique(self.core(), key(T::paths()).untyped());
+        Delete::many(self.core().clone(), Filter::of(condition))
+    }
+}
+
+/// A condition that one document at most matches, since it demands a unique key.
+///
+/// # Errors
+/// [`Error::Query`] where it does not.
+fn unique(core: &Core, filter: Filter<()>) -> Result<bson::Document> {
+    let condition = filter.into_document()?;
+    demands_key(core, &condition)?;
+    Ok(condition)
+}
+
+fn first_of<T>(filter: Filter<T>, by: Selection) -> Result<First> {
+    Ok(First {
+        condition: filter.untyped().into_document()?,
+        by,
+        is_key: false,
+    })
+}
+
+fn sort_of<T>(order: Vec<Order<T>>) -> bson::Document {
+    let order = order.into_iter().map(Order::untyped);
+    order
+        .map(|order| (order.name.to_owned(), Bson::Int32(order.direction())))
+        .collect()
+}
+
+/// An update of the first document that matches: [`Collection::update_first`]. `.await` executes it and counts.
+///
+/// # Errors
+/// Those of [`Update`], but that no document is no error.
+///
+/// # Cost
+/// One round trip. Where a declared bound can refuse the change, or rules of references and copies apply to it: one to find the
+/// document, and those of [`Update`]. Both again for each document that another client changes in between.
+///
+/// # Example
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let done = people.update_first(|p| p.age.lt(0)).set(|p| p.age, 0).await?;
+/// assert!(done.matched <= 1);
+/// # Ok(()) }
+/// ```
+#[must_use = "an update does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct UpdateFirst<T: Document> {
+    core: Core,
+    filter: Filter<T>,
+    by: Selection,
+    changes: Changes<T>,
+}
+
+configured!(WriteOptions for
+    core of [T: Document] UpdateFirst<T>;
+    update.core of [T: Document] ReturningFirst<T>;
+    core of [T: Document] DeleteFirst<T>;
+);
+
+impl<T: Document> Change<T> for UpdateFirst<T> {
+    fn changes(&mut self) -> &mut Changes<T> {
+        &mut self.changes
+    }
+}
+
+impl<T: Document> UpdateFirst<T> {
+    /// The order in which the first document is changed. Where documents are equal in it, the server takes one of them: end with
+    /// a unique field for a certain one.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.update_first(|p| p.age.gte(18)).sort(|p| (p.age.asc(), p.id.asc())).push(|p| p.tags, "next").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn sort<S: IntoSort<T>>(mut self, order: impl FnOnce(T::Paths) -> S) -> Self {
+        self.by.sort = sort_of(order(T::paths()).into_sort());
+        self
+    }
+
+    /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Where rules of references and copies or a declared bound apply to the write, it is refused with [`Error::Query`]: the document
+    /// is compared with the condition again when it is written by its id.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::Collation;
+    ///
+    /// let en = Collation::builder().locale("en").build();
+    /// let done = people.update_first(|p| p.name.eq("Kate")).collation(en).set(|p| p.age, 31).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.by.collation = Some(collation);
+        self
+    }
+
+    /// Makes the server use the index of this name for the condition. The server refuses a name that it does not know.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.update_first(|p| p.email.starts_with("kate@")).hint("email_1").set(|p| p.age, 31).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn hint(mut self, index: impl Into<String>) -> Self {
+        self.by.hint = Some(index.into());
+        self
+    }
+
+    /// Gives the document as it is after the change, `None` where none matches.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let changed = people.update_first(|p| p.age.lt(0)).set(|p| p.age, 0).returning().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn returning(self) -> ReturningFirst<T> {
+        ReturningFirst {
+            update: self,
+            which: ReturnDocument::After,
+        }
+    }
+
+    /// Gives the document as it was before the change, `None` where none matches.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// let before = people.update_first(|p| p.age.lt(0)).set(|p| p.age, 0).returning_before().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn returning_before(self) -> ReturningFirst<T> {
+        ReturningFirst {
+            update: self,
+            which: ReturnDocument::Before,
+        }
+    }
+
+    fn send(self, reply: Reply) -> BoxFuture<'static, Result<Option<UpdatedFirst>>> {
+        let first = first_of(self.filter, self.by);
+        update_first(self.core, first, self.changes.untyped(), reply)
+    }
+}
+
+/// What became of the first document that matched, and the document where it is wanted.
+type UpdatedFirst = (Updated, Option<RawDocumentBuf>);
+
+fn update_first(
+    core: Core,
+    first: Result<First>,
+    changes: Changes<()>,
+    reply: Reply,
+) -> BoxFuture<'static, Result<Option<UpdatedFirst>>> {
+    async move {
+        let first = first?;
+        let trace = core.trace("update_first");
+        trace.values("filter", &first.condition);
+        let built = changes.build_for(core.meta(), false, crate::now())?;
+        let update = first::update(&core, &trace, first, built, reply);
+        let mut made = trace.run(update).await?;
+        if made.unmatched {
+            return Ok(None);
+        }
+        let document = made.document.take();
+        // Where the server gives the document, it does not say whether it was changed.
+        let mut updated = Updated::from(made);
+        if document.is_some() {
+            (updated.matched, updated.modified) = (1, 1);
+        }
+        Ok(Some((updated, document)))
+    }
+    .boxed()
+}
+
+impl<T: Document> IntoFuture for UpdateFirst<T> {
+    type Output = Result<Updated>;
+    type IntoFuture = BoxFuture<'static, Result<Updated>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let sent = self.send(Reply::Counts);
+        Box::into_pin(Box::new(async move {
+            Ok(sent.await?.map(|(updated, _)| updated).unwrap_or_default())
+        }))
+    }
+}
+
+/// An update of the first document that matches, which gives that document: [`UpdateFirst::returning`].
+///
+/// # Cost
+/// As [`UpdateFirst`].
+#[must_use = "an update does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct ReturningFirst<T: Document> {
+    update: UpdateFirst<T>,
+    which: ReturnDocument,
+}
+
+impl<T: Document> Change<T> for ReturningFirst<T> {
+    fn changes(&mut self) -> &mut Changes<T> {
+        &mut self.update.changes
+    }
+}
+
+impl<T: Document> IntoFuture for ReturningFirst<T> {
+    type Output = Result<Option<T>>;
+    type IntoFuture = BoxFuture<'static, Result<Option<T>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let sent = self.update.send(Reply::Document(self.which));
+        Box::into_pin(Box::new(async move {
+            let found = sent.await?.and_then(|(_, document)| document);
+            found.map(|found| decode::decode(T::META, &found)).transpose()
+        }))
+    }
+}
+
+/// A deletion of the first document that matches: [`Collection::delete_first`]. `.await` executes it and gives the document.
+///
+/// # Cost
+/// One round trip. Where others may refer to the document, or something is derived from it: one to read it, and those of
+/// [`Delete`](crate::write::Delete).
+#[must_use = "a delete does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct DeleteFirst<T: Document> {
+    core: Core,
+    filter: Filter<T>,
+    by: Selection,
+}
+
+impl<T: Document> DeleteFirst<T> {
+    /// The order in which the first document is deleted.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.delete_first(|p| p.age.gte(100)).sort(|p| (p.age.desc(), p.id.asc())).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn sort<S: IntoSort<T>>(mut self, order: impl FnOnce(T::Paths) -> S) -> Self {
+        self.by.sort = sort_of(order(T::paths()).into_sort());
+        self
+    }
+
+    /// Compares strings by the rules of a language, instead of by the [collation](crate::Document#document) of the collection.
+    ///
+    /// Where rules of references and copies or a declared bound apply to the write, it is refused with [`Error::Query`]: the document
+    /// is compared with the condition again when it is written by its id.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// use odm::mongodb::options::Collation;
+    ///
+    /// let en = Collation::builder().locale("en").build();
+    /// let deleted = people.delete_first(|p| p.name.eq("Kate")).collation(en).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn collation(mut self, collation: Collation) -> Self {
+        self.by.collation = Some(collation);
+        self
+    }
+
+    /// Makes the server use the index of this name for the condition. The server refuses a name that it does not know.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+    /// people.delete_first(|p| p.email.starts_with("kate@")).hint("email_1").await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn hint(mut self, index: impl Into<String>) -> Self {
+        self.by.hint = Some(index.into());
+        self
+    }
+}
+
+fn delete_first(core: Core, first: Result<First>) -> BoxFuture<'static, Result<Option<RawDocumentBuf>>> {
+    async move {
+        let first = first?;
+        let trace = core.trace("delete_first");
+        trace.values("filter", &first.condition);
+        trace.run(first::delete(&core, &trace, first)).await
+    }
+    .boxed()
+}
+
+impl<T: Document> IntoFuture for DeleteFirst<T> {
+    type Output = Result<Option<T>>;
+    type IntoFuture = BoxFuture<'static, Result<Option<T>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let first = first_of(self.filter, self.by);
+        let deleted = delete_first(self.core, first);
+        Box::into_pin(Box::new(async move {
+            let found = deleted.await?;
+            found.map(|found| decode::decode(T::META, &found)).transpose()
+        }))
+    }
+}

@@ -1,0 +1,19 @@
+//! What applications hold: handles, and the builders of operations. Values are encoded and decoded here.
+//!
+//! Invariant: nothing here executes a statement; an operation goes to [`engine::execute`](crate::engine::execute).
+
+pub(crate) mod bucket;
+pub(crate) mod bulk;
+pub(crate) mod collection;
+pub(crate) mod documents;
+pub(crate) mod encoded;
+pub(crate) mod first;
+pub mod hooks;
+pub(crate) mod insert_many;
+pub(crate) mod merge;
+mod odm;
+pub(crate) mod save;
+pub(crate) mod scoped;
+pub(crate) mod switches;
+pub(crate) mod tx;
+pub(crate) mod update;

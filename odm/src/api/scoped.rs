@@ -1,0 +1,280 @@
+//! Handles that see a part of the documents, or the deleted ones too: `odm.scoped(…)`, `with_deleted()`, `restore`, `purge`.
+
+use crate::api::documents::Delete;
+use crate::engine::restore::restore;
+use crate::model::shape::{self, Shape};
+use crate::store::action::Action;
+use crate::{Collection, Document, Error, Filter, Odm, Result, Target};
+use mongodb::bson::{self, Bson, doc};
+
+/// A document that a deletion keeps, until it is restored or purged. Derived for every document with `#[document(soft_delete)]`.
+///
+/// ```no_run
+/// # use samples::model::*;
+/// use odm::write::{SoftDelete, Target};
+///
+/// async fn undo<T: SoftDelete>(all: &Collection<T>, id: impl Target<T>) -> odm::Result<()> {
+///     all.restore(id).await?;
+///     Ok(())
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a deletion of a `{Self}` removes the document, so that there is nothing to restore or to purge",
+    note = "to keep deleted documents, write `#[document(soft_delete)]` on `{Self}`, with a field `pub deleted_at: Option<DateTime>`"
+)]
+pub trait SoftDelete: Document {}
+
+/// The result of [`Collection::restore`].
+///
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example<T: odm::write::SoftDelete>(all: Collection<T>, id: T::Id) -> odm::Result<()>
+/// # where T::Id: odm::write::Target<T> {
+/// let done = all.restore(id).await?;
+/// println!("{} with {} others", if done.restored { "restored" } else { "nothing to restore" }, done.cascaded);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Restored {
+    /// Whether the document was deleted.
+    pub restored: bool,
+    /// How many documents were restored with it, which its deletion had deleted by `on_delete = cascade`.
+    pub cascaded: u64,
+}
+
+impl Odm {
+    /// A handle of the documents in which a field has a value: those of a tenant. The condition holds for every read and write of
+    /// all documents that have a field of this name, joined documents included, and new documents get the value.
+    ///
+    /// Reads, updates and deletions find nothing outside of the scope, as if it did not exist; a reference to such a document is
+    /// [`Error::MissingReference`]. A new document whose field has another value, and an update of the field, are refused with
+    /// [`Error::OutOfScope`]. A field with `#[field(scope)]` is no field of the `New…` struct: its value is that of the scope.
+    ///
+    /// Documents of types without the field are not restricted. Nor is what follows from a write by rules (an update of copies, a
+    /// cascade), [`driver`](Collection::driver), and what is for operators: `sync`, `audit`, `repair`, `recover`, `worker`.
+    /// Change streams are refused, since they show deletions without the document. Scopes combine: `scoped` of a handle with a
+    /// scope restricts it further.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the condition is not the equality of a field of the document itself, by `eq`, with a value that is not
+    /// `null`; [`Error::Models`] where another document has a field of this name with a value of another type.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm, owner: ObjectId) -> odm::Result<()> {
+    /// let of_owner = odm.scoped::<Account>(|a| a.owner.eq(owner))?;
+    /// let accounts = of_owner.collection::<Account>().find_all().all().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn scoped<T: Document>(&self, scope: impl FnOnce(T::Paths) -> Filter<T>) -> Result<Odm> {
+        let condition = scope(T::paths()).into_document()?;
+        let scope = values(T::META.collection, &condition)?;
+        for (name, _) in &scope {
+            self.have_one_type(T::META.shape, name)?;
+        }
+        Ok(self.clone().with_scopes(self.scopes().with(scope)))
+    }
+
+    /// A handle whose reads also find deleted documents, of types with `#[document(soft_delete)]`: joined ones too. Updates change
+    /// them; a replacement and a deletion find only documents that are not deleted.
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example<T: odm::write::SoftDelete>(odm: Odm) -> odm::Result<()> {
+    /// let all = odm.with_deleted().collection::<T>().find_all().count().await?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn with_deleted(&self) -> Odm {
+        self.clone().with_scopes(self.scopes().with_deleted())
+    }
+
+    /// Refuses a scope by a field that documents have with values of different types: those of another type would belong to none.
+    fn have_one_type(&self, shape: fn() -> Shape, name: &str) -> Result<()> {
+        let kind = |shape: fn() -> Shape| shape::within(shape(), name).map(|field| kind(field.shape));
+        let own = kind(shape);
+        let mut problems = Vec::new();
+        for model in self.models() {
+            let other = kind(model.meta.shape);
+            let mut variants = model.meta.variants();
+            if let Some(variant) = variants.find(|variant| other.is_none() && kind(variant.shape).is_some()) {
+                problems.push(format!(
+                    "the scope is by the field `{name}`, which `{}` has, and not every variant of `{}`: declare it in all of them, and in \
+                     `#[document(common(…))]` of the enum",
+                    variant.name, model.meta.name
+                ));
+            }
+            if other.is_some() && other != own {
+                problems.push(format!(
+                    "the scope is by the field `{name}`, and in `{}` the field of this name has values of another type: rename it there",
+                    model.meta.name
+                ));
+            }
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Models { problems })
+        }
+    }
+}
+
+/// The type of the values, of which two fields have to have the same.
+fn kind(shape: Shape) -> std::mem::Discriminant<Shape> {
+    std::mem::discriminant(&shape::inner(shape))
+}
+
+/// The fields with their values.
+///
+/// # Errors
+/// [`Error::Query`] where it is not made of equalities.
+fn values(collection: &'static str, condition: &bson::Document) -> Result<Vec<(String, Bson)>> {
+    let refused = |what: &str| Error::Query {
+        collection,
+        message: format!(
+            "a scope is the equality of a field of the document itself, `|o| o.tenant.eq(tenant)`, since new documents get its value: \
+             {what}"
+        ),
+    };
+    let mut all = Vec::new();
+    for (name, value) in condition {
+        if name == "$and" {
+            let parts = value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Bson::as_document);
+            for part in parts {
+                all.extend(values(collection, part)?);
+            }
+            continue;
+        }
+        if name.starts_with('$') || name.contains('.') {
+            return Err(refused(&format!("`{name}` is none")));
+        }
+        let value = match value {
+            Bson::Document(operators) if operators.len() == 1 => operators.get("$eq"),
+            Bson::Document(_) | Bson::RegularExpression(_) => None,
+            value => Some(value),
+        };
+        match value {
+            None => return Err(refused(&format!("that of `{name}` is another condition"))),
+            Some(Bson::Null) => return Err(refused(&format!("that of `{name}` is with `null`"))),
+            Some(value) => all.push((name.clone(), value.clone())),
+        }
+    }
+    if all.is_empty() {
+        return Err(refused("there is none"));
+    }
+    Ok(all)
+}
+
+impl<T: Document> Collection<T> {
+    /// The same collection with its deleted documents: see [`Odm::with_deleted`].
+    ///
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example<T: odm::write::SoftDelete>(posts: Collection<T>, id: T::Id) -> odm::Result<()>
+    /// # where T::Id: odm::write::Target<T> {
+    /// let also_deleted: Option<T> = posts.with_deleted().get(id).await?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn with_deleted(&self) -> Collection<T>
+    where
+        T: SoftDelete,
+    {
+        let session = self.core().session().cloned();
+        Collection::new(&self.odm().with_deleted(), session)
+    }
+
+    /// Restores the deleted document with this id, and exactly those that its deletion has deleted with it. If there is no such
+    /// document, or it is not deleted, [`Restored::restored`] is `false`.
+    ///
+    /// The document comes first, then those that refer to it. An interrupted restoration goes on when it is requested again; in a
+    /// transaction it is all or nothing.
+    ///
+    /// # Errors
+    /// [`Error::MissingReference`] where the document refers, with `on_delete = cascade` or `restrict`, to one that is deleted: restore
+    /// that first. [`Error::DuplicateKey`] where another document has its unique key by now.
+    ///
+    /// # Cost
+    /// One round trip to read the document, one for each collection that it refers to with `cascade` or `restrict`, and an update. For
+    /// each collection whose documents a deletion may delete too, an update and one round trip more, and two to end it.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example<T: odm::write::SoftDelete>(posts: Collection<T>, id: T::Id) -> odm::Result<()>
+    /// # where T::Id: odm::write::Target<T> {
+    /// posts.restore(id).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn restore(&self, target: impl Target<T>) -> Action<Restored>
+    where
+        T: SoftDelete,
+    {
+        let (core, id) = (self.core().clone(), target.target_id());
+        let restored = async move {
+            let trace = core.trace("restore");
+            let id = id?;
+            let restored = async {
+                let (restored, cascaded) = restore(&core, &trace, id).await?;
+                trace.done(0, u64::from(restored) + cascaded);
+                Ok(Restored { restored, cascaded })
+            };
+            trace.run(restored).await
+        };
+        Action::new(T::META.collection, "restore", Box::new(restored))
+    }
+
+    /// Removes the deleted document with this id for good, by the `on_delete` rules of references to it: `nullify` and `pull` are
+    /// applied now, and `cascade` removes the documents that its deletion has deleted. A document that is not deleted stays.
+    ///
+    /// # Errors
+    /// [`Error::StillReferenced`] where a reference with `on_delete = restrict` prevents it, of a deleted document too: purge that
+    /// first.
+    ///
+    /// # Cost
+    /// That of [`delete`](Collection::delete) of a type whose deletions remove documents.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example<T: odm::write::SoftDelete>(posts: Collection<T>, id: T::Id) -> odm::Result<()>
+    /// # where T::Id: odm::write::Target<T> {
+    /// posts.purge(id).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn purge(&self, target: impl Target<T>) -> Delete<T>
+    where
+        T: SoftDelete,
+    {
+        let filter = target.target_id().map(|id| doc! { "_id": { "$eq": id } });
+        Delete::purge(self.core().clone(), Filter::of(filter))
+    }
+
+    /// Removes the deleted documents that match the condition: those that were deleted some time ago, say.
+    ///
+    /// # Errors
+    /// As [`purge`](Collection::purge).
+    ///
+    /// # Cost
+    /// That of [`delete_where`](Collection::delete_where) of a type whose deletions remove documents.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example<T: odm::write::SoftDelete>(posts: Collection<T>) -> odm::Result<()> {
+    /// posts.purge_where(|_| odm::Filter::all()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn purge_where(&self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Delete<T>
+    where
+        T: SoftDelete,
+    {
+        Delete::purge(self.core().clone(), filter(T::paths()))
+    }
+}

@@ -1,0 +1,575 @@
+//! The commands of writes: one write, or inserts into one collection, as the driver's action, so that the driver retries what it can.
+//! Bulks are in `bulk`.
+
+use crate::engine::write::bulk;
+use crate::engine::write::execution::Execution;
+use crate::error::results::BulkDone;
+use crate::model::document::DocumentMeta;
+use crate::model::meta::names::read_too;
+use crate::model::own_fields::OWN;
+use crate::plan::operation::{Delete, Replace, Reply, Selection, Sent, Update, UpdateMany, What, Write};
+use crate::plan::operators::guard::Guard;
+use crate::plan::operators::{Built, growth};
+use crate::plan::outcome::Outcome;
+use crate::rules::needed;
+use crate::store::core::{Core, PRIMARY, act};
+use crate::store::map::Context;
+use crate::store::packed::Packed;
+use crate::store::server::Topology;
+use crate::store::transaction::Shared;
+use crate::{Error, Result, bounds};
+use futures::future::{BoxFuture, FutureExt};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::options::{Hint, ReturnDocument, UpdateModifications};
+use serde::Serialize;
+use std::borrow::Borrow;
+
+/// An action on the first document, in an order, by a collation and an index.
+macro_rules! selected {
+    ($action:expr, $by:expr) => {{
+        let (mut action, by) = ($action, $by);
+        if !by.sort.is_empty() {
+            action = action.sort(by.sort.clone());
+        }
+        if let Some(collation) = &by.collation {
+            action = action.collation(collation.clone());
+        }
+        if let Some(index) = &by.hint {
+            action = action.hint(mongodb::options::Hint::Name(index.clone()));
+        }
+        action
+    }};
+}
+pub(in crate::engine) use selected;
+
+/// The condition and the changes of an update.
+type Statement = (Document, UpdateModifications);
+
+/// Sends writes within a session, or out of one. An update or a replacement of one document that matches none is
+/// [`Outcome::unmatched`].
+///
+/// Each kind is a future of its own in a box, of no more than its size.
+///
+/// One update that is sent alone gives its condition away instead of copying it, and what no further attempt needs of the rest.
+pub(in crate::engine) fn once<'a>(
+    execution: Execution<'a>,
+    session: Option<Shared>,
+    writes: &'a mut [Write],
+) -> BoxFuture<'a, Result<Outcome>> {
+    let statement = match &mut *writes {
+        [
+            Write {
+                what: What::Update(of),
+                ..
+            },
+        ] if execution.sent == Sent::Alone && matches!(of.reply, Reply::Counts) => Some(of.take_statement()),
+        [
+            Write {
+                what: What::Replace(of),
+                ..
+            },
+        ] if execution.sent == Sent::Alone => of.take_statement(),
+        _ => None,
+    };
+    send_with(execution, session, writes, statement)
+}
+
+/// The same for writes that a transaction may send several times.
+pub(in crate::engine) fn send<'a>(
+    execution: Execution<'a>,
+    session: Option<Shared>,
+    writes: &'a [Write],
+) -> BoxFuture<'a, Result<Outcome>> {
+    send_with(execution, session, writes, None)
+}
+
+/// `statement` are the condition and the update that the one update has given away.
+fn send_with<'a>(
+    execution: Execution<'a>,
+    session: Option<Shared>,
+    writes: &'a [Write],
+    statement: Option<Statement>,
+) -> BoxFuture<'a, Result<Outcome>> {
+    let Some(first) = writes.first() else {
+        return std::future::ready(Ok(Outcome::default())).boxed();
+    };
+    if let Sent::Bulk { by_runs } = execution.sent {
+        return bulk::send(execution, session, writes, by_runs).boxed();
+    }
+    let core = execution.collection(first.meta, session);
+    match (execution.sent, &first.what) {
+        (Sent::Inserts | Sent::Bulk { .. }, _) => inserts(execution, core, writes).boxed(),
+        (Sent::Alone, What::Insert(document)) => insert(execution, core, document).boxed(),
+        (Sent::Alone, What::Update(of)) => match &of.reply {
+            Reply::Counts => {
+                let statement = statement.unwrap_or_else(|| (of.filter.clone(), of.built.modifications()));
+                update(execution, core, of, statement).boxed()
+            }
+            Reply::Field(field) => update_field(execution, core, of, field).boxed(),
+            Reply::Document(which) => update_document(execution, core, of, which).boxed(),
+        },
+        (Sent::Alone, What::UpdateMany(of)) => update_many(execution, core, of).boxed(),
+        (Sent::Alone, What::Replace(of)) => {
+            let statement = statement.or_else(|| of.statement());
+            replace(execution, core, of, statement).boxed()
+        }
+        (Sent::Alone, What::Delete(of)) => match of.one {
+            Some(_) => delete_one(execution, core, &of.filter).boxed(),
+            None => match &of.first {
+                Some(by) => delete_first(execution, core, &of.filter, by).boxed(),
+                None => delete_many(execution, core, of).boxed(),
+            },
+        },
+    }
+}
+
+async fn inserts(execution: Execution<'_>, core: Core, writes: &[Write]) -> Result<Outcome> {
+    let documents = writes.iter().filter_map(|write| match &write.what {
+        What::Insert(document) => Some(document),
+        _ => None,
+    });
+    let places = |at: usize| writes.get(at).map_or(at, |write| write.at);
+    insert_many::<RawDocumentBuf>(execution, &core, documents, writes.len(), &places).await
+}
+
+async fn delete_many(execution: Execution<'_>, core: Core, delete: &Delete) -> Result<Outcome> {
+    let mut action = core.raw().delete_many(delete.filter.clone());
+    if let Some(collation) = &delete.collation {
+        action = action.collation(collation.clone());
+    }
+    if let Some(index) = &delete.hint {
+        action = action.hint(Hint::Name(index.clone()));
+    }
+    execution.trace.more(1);
+    let result = act!(&core, write, action).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        deleted: result.deleted_count,
+        ..Outcome::default()
+    })
+}
+
+async fn insert(execution: Execution<'_>, core: Core, document: &RawDocumentBuf) -> Result<Outcome> {
+    execution.trace.more(1);
+    act!(&core, write, core.raw().insert_one(document)).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        inserted: 1,
+        ..Outcome::default()
+    })
+}
+
+async fn delete_one(execution: Execution<'_>, core: Core, filter: &Document) -> Result<Outcome> {
+    execution.trace.more(1);
+    let result =
+        act!(&core, write, core.raw().delete_one(filter.clone())).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        deleted: result.deleted_count,
+        ..Outcome::default()
+    })
+}
+
+async fn delete_first(
+    execution: Execution<'_>,
+    core: Core,
+    filter: &Document,
+    by: &Selection,
+) -> Result<Outcome> {
+    let action = selected!(core.raw().find_one_and_delete(filter.clone()), by);
+    execution.trace.more(1);
+    let document = act!(&core, modify, action).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        deleted: document.is_some().into(),
+        document,
+        ..Outcome::default()
+    })
+}
+
+/// Inserts documents that have nothing to do with others, from the buffer in which they were encoded.
+pub(in crate::engine) async fn packed(
+    execution: Execution<'_>,
+    meta: &'static DocumentMeta,
+    documents: Packed,
+) -> Result<Outcome> {
+    let places: Vec<usize> = documents.positions().collect();
+    if places.is_empty() {
+        return Ok(Outcome::default());
+    }
+    let core = Core::new(execution.odm, meta, execution.session.cloned());
+    let place = |at: usize| places.get(at).copied().unwrap_or(at);
+    // By value: the driver copies each, and what it has copied is freed.
+    insert_many(execution, &core, documents.into_documents(), places.len(), &place).await
+}
+
+/// Inserts documents. Those that the server refuses are [`Outcome::errors`]; in a transaction, which a refusal ends, an [`Error::Bulk`].
+/// `place` gives the position of a document that is sent among those that the application gave.
+async fn insert_many<D: Serialize + Send + Sync>(
+    execution: Execution<'_>,
+    core: &Core,
+    documents: impl IntoIterator<Item = impl Borrow<D>>,
+    sent: usize,
+    place: &(dyn Fn(usize) -> usize + Send + Sync),
+) -> Result<Outcome> {
+    let target = core.raw().clone_with_type::<D>();
+    let action = target.insert_many(documents).ordered(execution.ordered);
+    // The driver splits what is too much for one command; it does not say into how many.
+    execution.trace.more(1);
+    let Err(error) = act!(core, write, action) else {
+        return Ok(Outcome {
+            inserted: sent as u64,
+            ..execution.refused(Vec::new())
+        });
+    };
+    match Context::of(core.meta()).insert_many(error, sent, execution.ordered) {
+        Error::InsertMany { inserted, errors, .. } => {
+            // A position in a reply is not trusted: it may be that of no document.
+            let errors: Vec<(usize, Error)> =
+                errors.into_iter().map(|(at, error)| (place(at), error)).collect();
+            match core.session() {
+                None => Ok(Outcome {
+                    inserted: inserted as u64,
+                    ..execution.refused(errors)
+                }),
+                Some(_) => Err(Error::Bulk {
+                    errors,
+                    done: Box::new(BulkDone {
+                        inserted: inserted as u64,
+                        ..BulkDone::default()
+                    }),
+                }),
+            }
+        }
+        other => Err(other),
+    }
+}
+
+async fn update(
+    execution: Execution<'_>,
+    core: Core,
+    update: &Update,
+    (filter, modifications): Statement,
+) -> Result<Outcome> {
+    fill_one(execution, &core, update).await?;
+    if core.session().is_some()
+        && changes_source(update)
+        && let Some(done) = update_and_read(execution, &core, update, &filter).boxed().await?
+    {
+        return Ok(done);
+    }
+    execution.trace.more(1);
+    let action = || update_one(&core, update, filter, modifications);
+    let result = act!(&core, write, action()).map_err(|error| core.error(error))?;
+    Ok(if result.matched_count > 0 || result.upserted_id.is_some() {
+        Outcome {
+            matched: result.matched_count,
+            modified: result.modified_count,
+            upserted: result.upserted_id,
+            ..Outcome::default()
+        }
+    } else {
+        Outcome::unmatched()
+    })
+}
+
+/// Whether others copy what an update of one document changes.
+fn changes_source(update: &Update) -> bool {
+    update.touches.is_of_source && update.one.is_some() && !update.upsert
+}
+
+/// Updates a document that others copy from, in its transaction, and reads it: the rules ask for it right after the update. `None` for a
+/// sharded collection, which takes this command only with a shard key.
+async fn update_and_read(
+    execution: Execution<'_>,
+    core: &Core,
+    update: &Update,
+    filter: &Document,
+) -> Result<Option<Outcome>> {
+    if core.odm().server().await?.topology() == Topology::Sharded {
+        return Ok(None);
+    }
+    let mut fields = doc! { "_id": 1 };
+    let needed = needed(core.odm().graph(), core.meta());
+    needed.keys().for_each(|name| read_too(&mut fields, name));
+    let mut action = core
+        .raw()
+        .find_one_and_update(filter.clone(), update.built.modifications())
+        .return_document(ReturnDocument::After)
+        .projection(fields);
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    execution.trace.more(1);
+    let found = act!(core, modify, action).map_err(|error| core.error(error))?;
+    Ok(Some(match found {
+        Some(document) => Outcome {
+            matched: 1,
+            modified: 1,
+            after: Some(document),
+            ..Outcome::default()
+        },
+        None => Outcome::unmatched(),
+    }))
+}
+
+fn update_one<'a>(
+    core: &'a Core,
+    update: &Update,
+    filter: Document,
+    modifications: UpdateModifications,
+) -> mongodb::action::Update<'a> {
+    let mut action = core.raw().update_one(filter, modifications);
+    if update.upsert {
+        action = action.upsert(update.refused_insert(core.meta()).is_none());
+    }
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    action
+}
+
+/// Stores the defaults that an update begins with, where its statement can't.
+async fn fill_one(execution: Execution<'_>, core: &Core, update: &Update) -> Result<()> {
+    match update.one.as_ref().filter(|_| update.built.fills_first()) {
+        Some(one) => {
+            let filled = fill(execution, core, &update.built, one.filter(core.meta()));
+            filled.boxed().await
+        }
+        None => Ok(()),
+    }
+}
+
+async fn update_field(execution: Execution<'_>, core: Core, update: &Update, field: &str) -> Result<Outcome> {
+    let mut action = core
+        .raw()
+        .find_one_and_update(update.filter.clone(), update.built.modifications())
+        .projection(doc! { field: 1 });
+    if let Some(by) = &update.first {
+        action = selected!(action, by);
+    }
+    execution.trace.more(1);
+    let refused = |error| growth::told(core.error(error), &update.built.update);
+    let found = act!(&core, modify, action).map_err(refused)?;
+    Ok(match found {
+        Some(document) => Outcome {
+            document: Some(document),
+            ..Outcome::unchanged()
+        },
+        None => Outcome::unmatched(),
+    })
+}
+
+async fn update_document(
+    execution: Execution<'_>,
+    core: Core,
+    update: &Update,
+    which: &ReturnDocument,
+) -> Result<Outcome> {
+    fill_one(execution, &core, update).await?;
+    let core = &core;
+    let upsert = update.upsert && update.refused_insert(core.meta()).is_none();
+    // The server's answer with the document as it is afterwards does not say whether it was inserted. Where something
+    // follows from that, the insert is a command of its own.
+    let is_before = matches!(which, ReturnDocument::Before);
+    let apart = upsert && !is_before && core.odm().graph().is_related(core.meta());
+    let filter = update.filter.clone();
+    let mut found = find_and_update(execution, core, update, which, filter, upsert && !apart).await?;
+    let mut inserted = upsert && is_before;
+    if apart && found.is_none() {
+        // An existing document is not changed: the server refuses a second one with its id.
+        let mut filter = update.filter.clone();
+        filter.insert(OWN, doc! { "$type": "minKey" });
+        found = find_and_update(execution, core, update, which, filter, true).await?;
+        inserted = true;
+    }
+    let id = || update.one.as_ref().map(|one| one.id.clone());
+    Ok(match found {
+        Some(document) => Outcome {
+            modified: 1,
+            upserted: (inserted && !is_before).then(id).flatten(),
+            document: Some(document),
+            ..Outcome::default()
+        },
+        // Nothing was there before, and now it is.
+        None if inserted => Outcome {
+            upserted: id(),
+            modified: 1,
+            ..Outcome::default()
+        },
+        None => Outcome::unmatched(),
+    })
+}
+
+async fn find_and_update(
+    execution: Execution<'_>,
+    core: &Core,
+    update: &Update,
+    which: &ReturnDocument,
+    filter: Document,
+    upsert: bool,
+) -> Result<Option<RawDocumentBuf>> {
+    let mut action = core
+        .raw()
+        .find_one_and_update(filter, update.built.modifications())
+        .return_document(which.clone());
+    if let Some(by) = &update.first {
+        action = selected!(action, by);
+    }
+    if upsert {
+        action = action.upsert(true);
+    }
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    execution.trace.more(1);
+    act!(core, modify, action).map_err(|error| core.error(error))
+}
+
+async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) -> Result<Outcome> {
+    let core = &core;
+    if update.fills_first {
+        fill(execution, core, &update.built, update.condition.clone()).await?;
+    }
+    let mut refused = count(execution, core, update.held.as_ref(), update).await?;
+    // Which document it is that becomes too large, the server does not say.
+    let too_large = |error| growth::told(error, &update.built.update);
+    let idle = update
+        .built
+        .idle_among(update.condition.clone())
+        .filter(|_| !update.upsert);
+    if let Some(idle) = idle {
+        let updated = bulk::update_and_count(execution, core, update, &idle).await;
+        let (matched, modified) = updated.map_err(too_large)?;
+        return Ok(Outcome {
+            matched,
+            modified,
+            refused,
+            ..Outcome::default()
+        });
+    }
+    let had = count(execution, core, update.has.as_ref(), update).await?;
+    let modifications = update.built.modifications();
+    let filter = update.filter.clone();
+    let mut action = if update.keys.is_empty() {
+        core.raw().update_many(filter, modifications)
+    } else {
+        core.raw().update_one(filter, modifications)
+    };
+    let refused_insert = update.refused_insert(core.meta());
+    if update.upsert && refused + had == 0 && refused_insert.is_none() {
+        action = action.upsert(true);
+    }
+    if let Some(collation) = &update.collation {
+        action = action.collation(collation.clone());
+    }
+    if let Some(index) = &update.hint {
+        action = action.hint(Hint::Name(index.clone()));
+    }
+    if !update.built.array_filters.is_empty() {
+        action = action.array_filters(update.built.array_filters.clone());
+    }
+    execution.trace.more(1);
+    let result = act!(core, write, action).map_err(|error| too_large(core.error(error)))?;
+    if result.matched_count == 0 && result.upserted_id.is_none() {
+        refused += count(execution, core, update.held_uncounted.as_ref(), update).await?;
+    }
+    if let Some(error) = refused_insert
+        && result.matched_count + refused + had == 0
+    {
+        return Err(error);
+    }
+    Ok(Outcome {
+        matched: result.matched_count + had,
+        modified: result.modified_count,
+        upserted: result.upserted_id,
+        refused,
+        ..Outcome::default()
+    })
+}
+
+/// Stores the defaults that a change begins with, in the documents that match this condition and that nothing else keeps from
+/// being changed. A reader sees the same values before and after.
+async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: Document) -> Result<()> {
+    let of_filled = |guard: &&Guard| {
+        let path = guard.path();
+        built.fills().iter().any(|fill| fill.path() == path)
+    };
+    let guards = built.guards.iter().filter(|guard| !of_filled(guard));
+    let mut all = vec![Bson::Document(condition)];
+    all.extend(guards.map(|guard| Bson::Document(guard.condition())));
+    for fill in built.fills() {
+        let filling = fill.filling();
+        let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
+        let filter = doc! { "$and": one.collect::<Vec<_>>() };
+        let mut action = core.raw().update_many(filter, filling.update);
+        if !filling.array_filters.is_empty() {
+            action = action.array_filters(filling.array_filters);
+        }
+        execution.trace.more(1);
+        act!(core, write, action).map_err(|error| core.error(error))?;
+    }
+    Ok(())
+}
+
+/// Sends a replacement. The `created_at` of the given document is nearly always the stored one, so it is part of the filter: then the
+/// result is known without a read.
+async fn replace(
+    execution: Execution<'_>,
+    core: Core,
+    replace: &Replace,
+    statement: Option<Statement>,
+) -> Result<Outcome> {
+    let (Some(made), Some((mut filter, update))) = (&replace.made, statement) else {
+        return Ok(Outcome::unmatched());
+    };
+    let by_time = replace.created.is_none() && made.is_whole;
+    filter.extend(made.created.clone().filter(|_| by_time));
+    execution.trace.more(1);
+    let result = act!(&core, write, core.raw().update_one(filter, update)).map_err(|error| {
+        let mut error = core.error(error);
+        // With what it keeps of the stored document it is larger than it was when it was looked at.
+        if let Error::TooLarge { largest, .. } = &mut error {
+            *largest = bounds::largest(&made.document);
+        }
+        error
+    })?;
+    if result.matched_count != 1 {
+        return Ok(Outcome::unmatched());
+    }
+    let replaced = Outcome {
+        matched: 1,
+        modified: 1,
+        ..Outcome::default()
+    };
+    if made.is_whole {
+        let document = match &replace.created {
+            Some((name, Some(created))) => Some(made.with(name.clone(), created.clone())?),
+            _ => replace.changed.then(|| made.document.clone()),
+        };
+        return Ok(Outcome { document, ..replaced });
+    }
+    // Not by one command with the write: of a sharded collection it takes only what names a shard key.
+    let mut action = core.raw().find_one(doc! { "_id": &replace.one.id });
+    if core.session().is_none() {
+        action = action.selection_criteria(PRIMARY);
+    }
+    execution.trace.more(1);
+    let stored = act!(&core, own, action).map_err(|error| core.error(error))?;
+    Ok(Outcome {
+        document: stored.or_else(|| replace.changed.then(|| made.document.clone())),
+        ..replaced
+    })
+}
+
+/// The number of documents that match a condition of an update, beside its own.
+pub(in crate::engine) async fn count(
+    execution: Execution<'_>,
+    core: &Core,
+    condition: Option<&Document>,
+    update: &UpdateMany,
+) -> Result<u64> {
+    let Some(condition) = condition else { return Ok(0) };
+    let mut count = core.raw().count_documents(condition.clone());
+    if let Some(collation) = &update.collation {
+        count = count.collation(collation.clone());
+    }
+    execution.trace.more(1);
+    act!(core, own, count).map_err(|error| core.error(error))
+}

@@ -1,0 +1,533 @@
+//! What follows a write that found no document, or that the server refused. A write that finds no document does not say why: the document
+//! is gone, it has another version, a guard of the changes holds it back, or another writer has changed it in between. Its fields are
+//! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
+
+use crate::engine::write::execution::Execution;
+use crate::engine::write::send::count;
+use crate::model::document::DocumentMeta;
+use crate::model::meta::names::read_too;
+use crate::plan::operation::{One, Reply, Update, UpdateMany, What, Write};
+use crate::plan::operators::guard::Guard;
+use crate::plan::operators::{Built, Known, growth};
+use crate::plan::outcome::Outcome;
+use crate::query::find::Query;
+use crate::store::core::{Core, PRIMARY, act};
+use crate::store::scope;
+use crate::{Error, Filter, Result, bounds};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicU64;
+
+/// Maximum number of times that a write is sent which finds no document although nothing holds it back.
+pub(in crate::engine) const ATTEMPTS: usize = 5;
+
+/// What follows an attempt: the end of the operation, or another attempt, of another write where there is one.
+pub(in crate::engine) type Next = ControlFlow<Outcome, Option<What>>;
+
+/// What follows an attempt that found no document, or that the server refused.
+pub(in crate::engine) async fn after(
+    execution: Execution<'_>,
+    write: &mut Write,
+    made: Result<Outcome>,
+    attempt: usize,
+) -> Result<Next> {
+    let core = execution.collection(write.meta, execution.session.cloned());
+    match (&mut write.what, made) {
+        (What::Update(update), made) => after_update(execution, &core, update, made, attempt).await,
+        (What::UpdateMany(update), Err(error)) => {
+            after_refused_update(execution, &core, update, error, attempt).await
+        }
+        (What::Replace(replace), Ok(_)) => {
+            if replace.is_unconditional() {
+                return Err(not_found(write.meta, &replace.one));
+            }
+            execution.trace.more(1);
+            let created = replace.made.as_ref().and_then(|made| made.created.as_ref());
+            let created = created.filter(|_| replace.created.is_none());
+            let created = created.map(|(name, _)| name.clone());
+            let names = write.meta.version().into_iter().chain(created.as_deref());
+            let stored = peek(&core, &replace.one, names).await?;
+            if let Some(error) = missed(write.meta, &replace.one, stored.as_ref()) {
+                return Err(error);
+            }
+            if let Some(name) = created {
+                let value = stored.and_then(|mut stored| stored.remove(&name));
+                replace.created = Some((name, value));
+            }
+            Ok(Next::Continue(None))
+        }
+        (_, made) => made.map(Next::Break),
+    }
+}
+
+/// After the last attempt: what held it back came and went all the time.
+pub(in crate::engine) fn contended(meta: &DocumentMeta, one: &One) -> Error {
+    Error::Contention {
+        collection: meta.collection,
+        message: format!(
+            "the document with _id {} changed during each of {ATTEMPTS} attempts to update it: try again",
+            one.id
+        ),
+        source: None,
+    }
+}
+
+/// An update without any change sends a read only: whether the document is there, and where counts are wanted, whether it has the
+/// version that was seen.
+pub(in crate::engine) async fn unchanged(
+    execution: Execution<'_>,
+    write: &Write,
+    one: &One,
+    reply: &Reply,
+) -> Result<Outcome> {
+    let core = execution.collection(write.meta, execution.session.cloned());
+    execution.trace.more(1);
+    if let Reply::Document(_) = reply {
+        return match read(&core, one).await? {
+            Some(document) => Ok(Outcome {
+                document: Some(document),
+                ..Outcome::default()
+            }),
+            None => Err(not_found(write.meta, one)),
+        };
+    }
+    let stored = peek(&core, one, write.meta.version()).await?;
+    missed(write.meta, one, stored.as_ref()).map_or_else(|| Ok(Outcome::unchanged()), Err)
+}
+
+/// After a deletion that found nothing: an error if the document has another version than the one that was read.
+pub(in crate::engine) async fn after_nothing_deleted(
+    execution: Execution<'_>,
+    meta: &'static DocumentMeta,
+    one: &One,
+) -> Result<()> {
+    if one.seen.is_none() {
+        return Ok(());
+    }
+    let core = Core::new(execution.odm, meta, execution.session.cloned());
+    execution.trace.more(1);
+    let stored = peek(&core, one, meta.version()).await?;
+    match missed(meta, one, stored.as_ref()) {
+        Some(error @ Error::Conflict { .. }) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// After an update of one document that matched none, or that the server refused.
+async fn after_update(
+    execution: Execution<'_>,
+    core: &Core,
+    update: &Update,
+    made: Result<Outcome>,
+    attempt: usize,
+) -> Result<Next> {
+    let Some(one) = &update.one else {
+        return made.map(Next::Break);
+    };
+    let error = match made {
+        // It does not match any more.
+        Ok(_) if update.also.is_some() && update.built.is_plain() => {
+            return Ok(Next::Break(Outcome::unmatched()));
+        }
+        Ok(_) => None,
+        Err(error) if may_exist(update, core, &error) => Some(error),
+        Err(error) => {
+            let error = raced(execution, core, update, one, error).await;
+            return Err(explained(execution, core, update, one, error).await);
+        }
+    };
+    let verdict = match error {
+        // It was not there when the update came. By now it may be.
+        None if update.is_unconditional() => Verdict::Refused(not_found(core.meta(), one)),
+        None => verdict(execution, core, update, one).await?,
+        Some(error) => behind(execution, core, update, one, error, attempt).await?,
+    };
+    Ok(match verdict {
+        // It is another document that matches by now.
+        Verdict::Again | Verdict::Refused(Error::NotFound { .. }) if update.also.is_some() => {
+            Next::Break(Outcome::unmatched())
+        }
+        Verdict::Refused(error) => return Err(explained(execution, core, update, one, error).await),
+        Verdict::Nothing => Next::Break(match update.reply {
+            Reply::Document(_) => {
+                execution.trace.more(1);
+                Outcome {
+                    document: read(core, one).await?,
+                    ..Outcome::default()
+                }
+            }
+            Reply::Counts | Reply::Field(_) => Outcome::unchanged(),
+        }),
+        Verdict::Less(built) => {
+            Next::Continue(Some(What::Update(Box::new(update.with(core.meta(), *built)))))
+        }
+        Verdict::Again => Next::Continue(None),
+    })
+}
+
+/// Why an update matched no document.
+enum Verdict {
+    /// The change can't be made.
+    Refused(Error),
+    /// There is nothing to change: the array whose items were to change, or to go, is missing.
+    Nothing,
+    /// Items that were to be added are there: this is left to do.
+    Less(Box<Built>),
+    /// Nothing holds it back any more.
+    Again,
+}
+
+async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &One) -> Result<Verdict> {
+    let (meta, built) = (core.meta(), &update.built);
+    let names = built.guards.iter().map(Guard::name).chain(meta.version());
+    let met = built.guards.iter().find_map(Guard::met);
+    execution.trace.more(1);
+    let (stored, is_idle) = match met {
+        None => (peek(core, one, names).await?, false),
+        Some(any) => peek_items(core, one, names, any).await?,
+    };
+    if stored.is_none()
+        && let Some(error) = update.refused_insert(meta)
+    {
+        return Ok(Verdict::Refused(error));
+    }
+    if let Some(error) = missed(meta, one, stored.as_ref()) {
+        return Ok(Verdict::Refused(error));
+    }
+    let value = |name: &str| stored.as_ref().and_then(|stored| at(stored, name));
+    match built.without_known(&value) {
+        Some(Known::All) => return Ok(Verdict::Nothing),
+        Some(Known::Some(left)) => return Ok(Verdict::Less(left)),
+        None => {}
+    }
+    for guard in &built.guards {
+        let value = value(guard.name());
+        if let Some(error) = guard.refusal(meta.collection, &one.id, value) {
+            return Ok(Verdict::Refused(error));
+        }
+        if guard.has_nothing_to_do(value) {
+            return Ok(Verdict::Nothing);
+        }
+    }
+    if is_idle {
+        return Ok(Verdict::Nothing);
+    }
+    for computed in built.guards.iter().filter_map(Guard::computed) {
+        let result = result_of(core, &one.id, &computed.value).await?;
+        execution.trace.more(1);
+        if let Some(error) = computed.refusal(meta.collection, &one.id, result.as_ref()) {
+            return Ok(Verdict::Refused(error));
+        }
+    }
+    for guard in &built.guards {
+        let (Some(items), Some(error)) = (guard.offenders(), guard.offence(meta.collection, &one.id)) else {
+            continue;
+        };
+        let mut shown = doc! { "_id": 1 };
+        // The first of the items that hold it back: the server takes this of a field at the top alone.
+        if !guard.name().contains('.') {
+            shown.insert(guard.name(), doc! { "$elemMatch": items.clone() });
+        }
+        let filter = doc! { "_id": &one.id, guard.name(): { "$elemMatch": items } };
+        let mut action = core.raw().find_one(filter).projection(shown);
+        if core.session().is_none() {
+            action = action.selection_criteria(PRIMARY);
+        }
+        execution.trace.more(1);
+        let found = act!(core, own, action).map_err(|error| core.error(error))?;
+        if let Some(found) = found {
+            let found = Document::try_from(&*found).unwrap_or_default();
+            return Ok(Verdict::Refused(guard.with_item(error, &found)));
+        }
+    }
+    Ok(Verdict::Again)
+}
+
+/// The cause of an error that [may come](may_exist) from an insert of a document which is there.
+async fn behind(
+    execution: Execution<'_>,
+    core: &Core,
+    update: &Update,
+    one: &One,
+    error: Error,
+    attempt: usize,
+) -> Result<Verdict> {
+    match verdict(execution, core, update, one).await? {
+        Verdict::Refused(Error::NotFound { .. }) if has_same_id(&error) => Ok(Verdict::Again),
+        Verdict::Refused(Error::NotFound { .. }) => Ok(Verdict::Refused(error)),
+        Verdict::Again if attempt > 0 && !has_same_id(&error) => Ok(Verdict::Refused(error)),
+        verdict => Ok(verdict),
+    }
+}
+
+/// Whether an error may come from an upsert that tried to insert a document which is there already, since it lost a
+/// race or a guard held it back. The server may find any fault with such an insert before it finds the document with the same id.
+/// Within the caller's transaction the error has ended it, so nothing more can be found out.
+fn may_exist(update: &Update, core: &Core, error: &Error) -> bool {
+    let guarded =
+        !update.built.guards.is_empty() || update.one.as_ref().is_some_and(|one| one.seen.is_some());
+    // Where it is unknown whether the write was made, it may not be made once more.
+    let known = !error.outcome_unknown() && !matches!(error, Error::Unavailable { .. });
+    let refused = known && is_refused(error);
+    update.upsert && core.session().is_none() && (has_same_id(error) || guarded && refused)
+}
+
+/// The error of an upsert in the caller's transaction, which the refusal has ended. If the document was inserted by another
+/// client and matches, the transaction is run again.
+async fn raced(execution: Execution<'_>, core: &Core, update: &Update, one: &One, error: Error) -> Error {
+    let Some(session) = core.session().filter(|_| update.upsert && has_same_id(&error)) else {
+        return error;
+    };
+    match verdict(execution, &core.within(None), update, one).await {
+        Ok(
+            Verdict::Again | Verdict::Less(_) | Verdict::Nothing | Verdict::Refused(Error::NotFound { .. }),
+        ) => {
+            session.raced();
+            error
+        }
+        Ok(Verdict::Refused(refusal)) => refusal,
+        Err(_) => error,
+    }
+}
+
+/// Completes the server's error where the document would pass 16 MiB: its size, its largest fields, and the sizes of the
+/// added values.
+///
+/// The error has ended a transaction, and the document that is stored outside of it need not be the same.
+async fn explained(execution: Execution<'_>, core: &Core, update: &Update, one: &One, error: Error) -> Error {
+    let mut error = growth::told(error, &update.built.update);
+    let Error::TooLarge {
+        size,
+        largest,
+        source: Some(_),
+        ..
+    } = &mut error
+    else {
+        return error;
+    };
+    if core.session().is_some() {
+        return error;
+    }
+    execution.trace.more(1);
+    let stored = core
+        .raw()
+        .find_one(doc! { "_id": { "$eq": &one.id } })
+        .selection_criteria(PRIMARY);
+    // Where it can't be read, or has been deleted meanwhile, the refusal is what is to be told.
+    if let Ok(Some(stored)) = stored.await {
+        let all = growth::grown(&stored, &update.built.update);
+        *size = size.or((all > crate::model::size::MAX_DOCUMENT_SIZE).then_some(all));
+        *largest = bounds::largest(&stored);
+    }
+    error
+}
+
+/// After an error of an update by a condition. An upsert by a unique key may lose a race for the document.
+async fn after_refused_update(
+    execution: Execution<'_>,
+    core: &Core,
+    update: &UpdateMany,
+    error: Error,
+    attempt: usize,
+) -> Result<Next> {
+    let Execution { session, trace, .. } = execution;
+    let refused = |refused| {
+        Ok(Next::Break(Outcome {
+            refused,
+            ..Outcome::default()
+        }))
+    };
+    if !update.keys.iter().any(|key| key.is_taken(&error)) {
+        // The document with this key may be one that the range of a type held back. The server may find any fault with the new one
+        // before it finds that one.
+        if update.held_uncounted.is_some() && is_refused(&error) {
+            return match count(execution, core, update.held_uncounted.as_ref(), update).await? {
+                0 => Err(error),
+                held => refused(held),
+            };
+        }
+        return Err(error);
+    }
+    // Mostly the document that came in between matches, and is changed by the next attempt.
+    if session.is_some() || attempt > 0 {
+        // The document may be one that the range of a type holds back.
+        if session.is_none() && update.held_uncounted.is_some() {
+            let held = count(execution, core, update.held_uncounted.as_ref(), update).await?;
+            if held > 0 {
+                return refused(held);
+            }
+        }
+        trace.more(1);
+        let existing = taken_by(&core.within(None), update, &error).await?;
+        if existing.is_some() || attempt == crate::store::transaction::REPEATS {
+            return Err(naming(error, existing));
+        }
+    }
+    // The refusal has ended the transaction: all of it is run again.
+    match session {
+        Some(session) => {
+            session.raced();
+            Err(error)
+        }
+        None => Ok(Next::Continue(None)),
+    }
+}
+
+/// The id of the document because of which an upsert was refused, if it does not match the rest of the condition.
+async fn taken_by(core: &Core, update: &UpdateMany, error: &Error) -> Result<Option<Bson>> {
+    let key = update.keys.iter().find(|key| key.is_taken(error));
+    let Some(which) = key.and_then(|key| key.others(&update.condition)) else {
+        return Ok(None);
+    };
+    let which = core.odm().in_scope(core.meta(), which);
+    let found = core.raw().find_one(which).projection(doc! { "_id": 1 });
+    let found = found
+        .selection_criteria(PRIMARY)
+        .await
+        .map_err(|error| core.error(error))?;
+    Ok(found.and_then(|found| Bson::try_from(found.get("_id").ok()??).ok()))
+}
+
+/// The refusal of an upsert, with the document that has its unique key.
+fn naming(mut error: Error, id: Option<Bson>) -> Error {
+    if let Error::DuplicateKey { existing, .. } = &mut error {
+        *existing = id.map(Box::new);
+    }
+    error
+}
+
+/// Whether the server refused the write.
+fn is_refused(error: &Error) -> bool {
+    use mongodb::error::ErrorKind;
+    error
+        .driver_error()
+        .is_some_and(|error| matches!(&*error.kind, ErrorKind::Write(_) | ErrorKind::Command(_)))
+}
+
+/// Whether a document with this id is there already.
+pub(crate) fn has_same_id(error: &Error) -> bool {
+    matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
+}
+
+fn not_found(meta: &DocumentMeta, one: &One) -> Error {
+    let mut key = doc! { "_id": &one.id };
+    // There may be one of another variant.
+    let within = meta.tag().zip(one.within.as_ref());
+    let variant = within.and_then(|(tag, within)| Some((tag, within.get_document(tag).ok()?.get("$eq")?)));
+    key.extend(variant.map(|(tag, name)| (tag.to_owned(), name.clone())));
+    Error::NotFound {
+        collection: meta.collection,
+        key: Box::new(key),
+    }
+}
+
+/// Why a write of one document matched none: it does not exist, or it has another version. `None`: it exists with this version,
+/// so something else prevented the write.
+fn missed(meta: &DocumentMeta, one: &One, stored: Option<&Document>) -> Option<Error> {
+    let Some(stored) = stored else {
+        return Some(not_found(meta, one));
+    };
+    let (Some(seen), Some(name)) = (one.seen, meta.version()) else {
+        return None;
+    };
+    let found = match stored.get(name) {
+        Some(Bson::Int64(n)) => Some(*n),
+        Some(Bson::Int32(n)) => Some(i64::from(*n)),
+        Some(Bson::Double(n)) => crate::model::key::integer(*n),
+        _ => None,
+    };
+    // As the filter has it, none is 0.
+    (found.unwrap_or(0) != seen).then(|| Error::Conflict {
+        collection: meta.collection,
+        id: Box::new(one.id.clone()),
+        seen,
+        found,
+    })
+}
+
+/// The document with this id, as it is on the primary.
+async fn read(core: &Core, one: &One) -> Result<Option<RawDocumentBuf>> {
+    let mut query = Query::new(core.clone(), Filter::raw(one.place()));
+    if core.session().is_none() {
+        query.options.selection_criteria = Some(PRIMARY);
+    }
+    let mut found = None;
+    let mut take = |document: &RawDocument| {
+        found = Some(document.to_owned());
+        Ok(())
+    };
+    query.first(&mut take).await?;
+    Ok(found)
+}
+
+/// Reads some fields of one document, to explain why a write of it changed nothing.
+async fn peek(core: &Core, one: &One, names: impl IntoIterator<Item = &str>) -> Result<Option<Document>> {
+    let mut projection = doc! { "_id": 1 };
+    for name in names {
+        read_too(&mut projection, name);
+    }
+    let action = core.raw().clone_with_type::<Document>();
+    let mut action = action.find_one(one.place()).projection(projection);
+    if core.session().is_none() {
+        action = action.selection_criteria(PRIMARY);
+    }
+    act!(core, own, action).map_err(|error| core.error(error))
+}
+
+/// Reads some fields of one document as [`peek`] does, and whether none of these conditions holds for it.
+async fn peek_items(
+    core: &Core,
+    one: &One,
+    names: impl IntoIterator<Item = &str>,
+    any: &[Document],
+) -> Result<(Option<Document>, bool)> {
+    let mut fields = doc! { "_id": 1 };
+    for name in names {
+        read_too(&mut fields, name);
+    }
+    let pipeline = vec![
+        doc! { "$match": one.place() },
+        doc! { "$facet": {
+            "stored": [{ "$project": fields }],
+            "idle": [{ "$match": { "$nor": any } }, { "$project": { "_id": 1 } }],
+        } },
+    ];
+    let trips = AtomicU64::new(0);
+    let scope = scope::Scope::new(core.odm(), core.session(), &trips);
+    let mut found = scope
+        .aggregate(core.meta(), pipeline)
+        .await?
+        .pop()
+        .unwrap_or_default();
+    let mut first = |name: &str| match found.remove(name) {
+        Some(Bson::Array(list)) => list.into_iter().next(),
+        _ => None,
+    };
+    let stored = match first("stored") {
+        Some(Bson::Document(stored)) => Some(stored),
+        _ => None,
+    };
+    Ok((stored, first("idle").is_some()))
+}
+
+/// The result of an expression on one document.
+async fn result_of(core: &Core, id: &Bson, expression: &Bson) -> Result<Option<Bson>> {
+    let pipeline = vec![
+        doc! { "$match": { "_id": { "$eq": id } } },
+        doc! { "$project": { "_id": 0, "result": expression } },
+    ];
+    let trips = AtomicU64::new(0);
+    let scope = scope::Scope::new(core.odm(), core.session(), &trips);
+    let found = scope.aggregate(core.meta(), pipeline).await?.pop();
+    Ok(found.and_then(|mut found| found.remove("result")))
+}
+
+/// The value at a dotted name.
+fn at<'d>(document: &'d Document, name: &str) -> Option<&'d Bson> {
+    let mut parts = name.split('.');
+    let mut value = document.get(parts.next()?)?;
+    for part in parts {
+        value = value.as_document()?.get(part)?;
+    }
+    Some(value)
+}

@@ -1,0 +1,229 @@
+//! The arguments of the command line.
+
+use super::failure::Failure;
+use crate::tools::edges::CopyKind;
+use crate::{Odm, SyncMode};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+const CODES: &str = "\
+Exit codes:
+  0  done, and nothing is wrong
+  1  something is wrong with the data, or `plan --check` found something to change, to backfill, or unknown
+  2  the command failed: wrong arguments, no server, another error";
+
+/// Looks after the database of this application.
+#[derive(Debug, Parser)]
+#[command(after_help = CODES)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+    /// Write the result as one JSON document.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Show what differs between the models and the database.
+    Plan {
+        /// Exit with 1 if something is to be changed or backfilled, or the database holds copies that the models lack.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Make collections, validators and indexes as the models declare them; nothing is dropped.
+    Sync {
+        /// Set a validator although existing documents violate it: they stay as they are.
+        #[arg(long)]
+        accept_violations: bool,
+        /// Go on although the database holds copies that the models lack, and that writes of this program leave stale.
+        #[arg(long)]
+        allow_unknown: bool,
+    },
+    /// Find faults in references and copies.
+    Audit {
+        /// Inspect this number of documents of each collection, chosen at random.
+        #[arg(long, value_name = "DOCUMENTS")]
+        sample: Option<u64>,
+        #[command(flatten)]
+        chosen: Chosen,
+    },
+    /// Repair faults that have one right answer, and list the rest.
+    Repair {
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+        #[command(flatten)]
+        chosen: Chosen,
+    },
+    /// Apply the pending work of processes that ended: copies that they did not update any more.
+    Recover,
+    /// Fill in copies in documents that are older than their declaration.
+    Backfill {
+        /// Fill all copies, also those that were filled before.
+        #[arg(long)]
+        all: bool,
+        /// Also fill missing snapshots, from the current values of the sources.
+        #[arg(long)]
+        snapshots: bool,
+        /// Don't wait until every process has read the new declarations. Use it only if no other process writes.
+        #[arg(long)]
+        at_once: bool,
+    },
+    /// Remove the stored declarations of copies and references that the models do not declare any more.
+    Forget {
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Draw the documents, references and copies of the models; no server is asked.
+    Edges {
+        /// How they are drawn.
+        #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
+        format: Format,
+        /// Write to this file, and not to standard output.
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        output: Option<PathBuf>,
+    },
+}
+
+impl Command {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Command::Plan { .. } => "plan",
+            Command::Sync { .. } => "sync",
+            Command::Audit { .. } => "audit",
+            Command::Repair { .. } => "repair",
+            Command::Recover => "recover",
+            Command::Backfill { .. } => "backfill",
+            Command::Forget { .. } => "forget",
+            Command::Edges { .. } => "edges",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum Format {
+    /// Paragraphs and lines.
+    #[default]
+    Text,
+    /// A flow chart in the language of Mermaid.
+    Mermaid,
+    /// An image.
+    Svg,
+}
+
+/// Which references and copies are meant.
+#[derive(Debug, Args)]
+pub(super) struct Chosen {
+    /// Only the references and copies in this collection, or those at this field or within it; may be given several times.
+    #[arg(long, value_name = "COLLECTION[.FIELD]")]
+    only: Vec<String>,
+}
+
+impl Chosen {
+    /// As the audit takes them; empty for all.
+    pub(super) fn of(&self, odm: &Odm) -> Result<Vec<(&'static str, Option<String>)>, Failure> {
+        let edges = odm.edges();
+        let references = edges.references.iter().map(|edge| (edge.holder, &edge.field));
+        let copies = edges.copies.iter().filter(|edge| edge.sync != SyncMode::Snapshot);
+        let copies = copies.map(|edge| (edge.holder, &edge.field));
+        // The summaries of buckets are compared too.
+        let told: Vec<(&'static str, String)> = told(odm).collect();
+        let told = told.iter().map(|(holder, field)| (*holder, field));
+        let known: Vec<(&'static str, &String)> = references.chain(copies).chain(told).collect();
+        let mut chosen = Vec::new();
+        for name in &self.only {
+            if let Some((collection, _)) = known.iter().find(|(collection, _)| collection == name) {
+                chosen.push((*collection, None));
+                continue;
+            }
+            // `orders.customer` means `orders.customer.id` too.
+            let mut fits: Vec<(&'static str, Option<String>)> = Vec::new();
+            for (collection, field) in &known {
+                let whole = format!("{collection}.{field}");
+                let below = whole.strip_prefix(name.as_str());
+                let fit = (*collection, Some((*field).clone()));
+                // A reference with copies is known as both.
+                if below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
+                    && !fits.contains(&fit)
+                {
+                    fits.push(fit);
+                }
+            }
+            if fits.is_empty() {
+                let known: Vec<String> = known
+                    .iter()
+                    .map(|(collection, field)| format!("{collection}.{field}"))
+                    .collect();
+                return Err(Failure::new(if known.is_empty() {
+                    format!("`--only {name}`: the models have no references")
+                } else {
+                    format!(
+                        "`--only {name}` is neither a collection with references or copies, nor one of them: \
+                     there are {}",
+                        known.join(", ")
+                    )
+                }));
+            }
+            chosen.extend(fits);
+        }
+        Ok(chosen)
+    }
+}
+
+/// The fields of buckets that follow from their items.
+fn told(odm: &Odm) -> impl Iterator<Item = (&'static str, String)> + '_ {
+    odm.graph().models().flat_map(|meta| {
+        let names = meta.bucket.into_iter().flat_map(|bucket| bucket.told());
+        names.map(|name| (meta.collection, name.to_owned()))
+    })
+}
+
+/// About how many documents are to be read, for the progress bar: 0 where the server does not say. The holders of
+/// references are read once for all of these, and once more for each reference with copies and each derived field; so are
+/// buckets.
+pub(super) async fn documents(
+    odm: &Odm,
+    only: &[(&'static str, Option<String>)],
+    sample: Option<u64>,
+) -> u64 {
+    let edges = odm.edges();
+    let is_chosen = |holder: &str, field: &str| {
+        let mut only_these = only.iter();
+        only.is_empty()
+            || only_these
+                .any(|(collection, one)| *collection == holder && one.as_ref().is_none_or(|one| one == field))
+    };
+    let references = edges.references.iter();
+    let mut reads: Vec<(&str, &str)> = references
+        .filter(|edge| is_chosen(edge.holder, &edge.field))
+        .map(|edge| (edge.holder, ""))
+        .collect();
+    let copies = edges.copies.iter().filter(|edge| edge.sync != SyncMode::Snapshot);
+    let copies = copies.filter(|edge| is_chosen(edge.holder, &edge.field));
+    reads.extend(copies.map(|edge| match &edge.kind {
+        CopyKind::Field { through, .. } => (edge.holder, through.as_str()),
+        _ => (edge.holder, edge.field.as_str()),
+    }));
+    let buckets = told(odm).filter(|(holder, field)| is_chosen(holder, field));
+    reads.extend(buckets.map(|(holder, _)| (holder, "(told)")));
+    reads.sort_unstable();
+    reads.dedup();
+    let mut counts: HashMap<&str, u64> = HashMap::new();
+    let mut total = 0_u64;
+    for (name, _) in reads {
+        let count = match counts.get(name) {
+            Some(count) => *count,
+            None => {
+                let collection = odm.database().collection::<mongodb::bson::Document>(name);
+                let count = collection.estimated_document_count().await.unwrap_or(0);
+                counts.insert(name, count);
+                count
+            }
+        };
+        total = total.saturating_add(sample.map_or(count, |sample| count.min(sample)));
+    }
+    total
+}
