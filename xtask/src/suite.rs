@@ -235,7 +235,9 @@ async fn run_part(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::root;
     use serde_json::json;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_target_with_tests_is_run_once_and_the_longest_first() -> Result<()> {
@@ -255,6 +257,42 @@ mod tests {
         assert_eq!(
             selections,
             ["--doc", "--test crashes", "--lib", "--bins", "--test reading"]
+        );
+        Ok(())
+    }
+
+    /// What differs would be compiled twice: for this package, and for the tests that it starts.
+    #[test]
+    fn this_package_has_dependencies_with_the_features_of_the_workspace() -> Result<()> {
+        let tree = |selection: &[&str]| -> Result<BTreeSet<String>> {
+            let mut command = std::process::Command::new(env!("CARGO"));
+            let output = command
+                .current_dir(root())
+                .args([
+                    "tree",
+                    "--locked",
+                    "--prefix",
+                    "none",
+                    "--no-dedupe",
+                    "--format",
+                    "{p} {f}",
+                ])
+                .args(selection)
+                .output()?;
+            anyhow::ensure!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            let text = String::from_utf8(output.stdout)?;
+            Ok(text.lines().map(str::to_owned).collect())
+        };
+        let here = tree(&["--package", "xtask", "--edges", "normal,build"])?;
+        let everywhere = tree(&["--workspace", "--edges", "normal,build,dev"])?;
+        let twice: Vec<_> = here.difference(&everywhere).collect();
+        assert!(
+            twice.is_empty(),
+            "give these in xtask/Cargo.toml the features that the workspace needs: {twice:#?}"
         );
         Ok(())
     }

@@ -346,6 +346,7 @@ fn task_models() -> Vec<odm::Model> {
 
 #[odm_tests::test]
 fn an_other_side_that_is_declared_later_is_filled() {
+    odm_tests::takes_long();
     with_db(async |t| {
         owned_tasks(&t, 3_000).await;
         let odm = Odm::new(t.db.clone(), task_models()).unwrap();
@@ -378,6 +379,7 @@ fn an_other_side_that_is_declared_later_is_filled() {
 /// Earlier links are not removed because the side that is believed is the new one.
 #[odm_tests::test]
 fn nothing_is_lost_where_the_new_side_is_the_one_that_is_believed() {
+    odm_tests::takes_long();
     with_db(async |t| {
         {
             use books_before::{Author, Book};
