@@ -46,13 +46,15 @@ pub async fn run(db: Database) -> odm::Result<()> {
             ipaddr: "127.66.66.66".into(),
         })
         .await?;
-    for minute in 0..1200_i64 {
-        logs.insert(NewLogMsg {
-            time: DateTime::from_millis(minute * 60_000),
-            message: format!("cpu is on fire! ({minute})"),
-            host: goofy.to_ref(),
-        })
-        .await?;
+    // Those of a day at once, and the last ones as they come.
+    let message = |minute: i64| NewLogMsg {
+        time: DateTime::from_millis(minute * 60_000),
+        message: format!("cpu is on fire! ({minute})"),
+        host: goofy.to_ref(),
+    };
+    logs.insert_many((0..1195).map(message)).await?;
+    for minute in 1195..1200 {
+        logs.insert(message(minute)).await?;
     }
 
     // The newest thousand sit in the host; nothing was lost when the oldest two hundred aged out.
