@@ -621,6 +621,7 @@ async fn without_copies(t: &odm_tests::TestDb, many: i64) {
 /// Beanie #727, #501.
 #[odm_tests::test]
 fn a_backfill_goes_in_batches_meets_each_document_once_and_resumes() {
+    odm_tests::takes_long();
     with_db(async |t| {
         const MANY: u64 = 3_500;
         without_copies(&t, MANY as i64).await;
