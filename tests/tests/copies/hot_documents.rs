@@ -181,6 +181,10 @@ fn changes_of_the_children_of_one_parent_learn_where_they_meet() {
 #[odm_tests::test]
 fn writes_of_several_handles_at_one_document_all_succeed() {
     with_transactions(async |t| {
+        // The copies of one change are updated outside a transaction while another transaction writes one of their documents.
+        if odm_tests::may_stand_still(&t.db).await {
+            odm_tests::skip("needs a server that does not come to a standstill where transactions meet");
+        }
         let stocked = auto::stocked(&t).await;
         let handles: Vec<Odm> = (0..4).map(|_| auto::handle(t.db.clone())).collect();
         let all = handles.iter().enumerate().map(|(n, odm)| async move {
