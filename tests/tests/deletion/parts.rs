@@ -201,6 +201,7 @@ fn documents_that_may_refer_to_each_other_are_inserted_at_once() {
 
 #[odm_tests::test]
 fn updates_of_thousands_are_transactions_of_a_thousand() {
+    odm_tests::takes_long();
     with_transactions(async |t| {
         let odm = models(&t).await;
         let makers = odm.collection::<Maker>();
@@ -318,6 +319,7 @@ fn sources_by_the_thousand_reach_their_copies() {
 
 #[odm_tests::test]
 fn two_way_references_by_the_thousand() {
+    odm_tests::takes_long();
     with_db(async |t| {
         let odm = models(&t).await;
         for odm in [odm.clone(), t.standalone_of(&odm).await] {
