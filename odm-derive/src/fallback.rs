@@ -249,7 +249,7 @@ pub fn request(input: &DeriveInput, request: &Request, error: &syn::Error) -> To
     let ident = &input.ident;
     quote! {
         #error
-        impl #krate::RequestQuery for #ident {
+        impl #krate::request::RequestQuery for #ident {
             type Document = #of;
             const DECLARED: &'static #krate::__private::request::Parameters = &#krate::__private::request::Parameters {
                 max_limit: 0,

@@ -182,7 +182,7 @@ mod tests;
 /// | `by = field` | the child's reference to this document, where there are several |
 ///
 /// `#[computed(count = Review)]` is a number (`i32`, `i64`, `u32`, `u64`), `sum = Review.stars` one of the field's type, an `i64` for
-/// whole numbers or an `f64` for others, `avg = Review.stars` an `odm::Average`, `min = Review.stars` and `max = Review.stars` an
+/// whole numbers or an `f64` for others, `avg = Review.stars` an `odm::types::Average`, `min = Review.stars` and `max = Review.stars` an
 /// `Option` of the field's type. `first = Review.text, order(-time)` is the field `text` of the first child in this order: of the
 /// newest, since a minus sorts from the greatest to the least. `last` is that of the last child. Both are an `Option` of the
 /// field's type too: `None` without children, and where the child has no such value. Equal children are in the order of their ids,
@@ -364,7 +364,7 @@ pub fn projection(input: TokenStream) -> TokenStream {
 
 /// Makes a struct the declaration of the parameters that an endpoint takes in its URL: `?age[gte]=18&sort=-name&limit=20`.
 ///
-/// It implements `odm::RequestQuery`: `parse` reads the parameters, or says of each that it can't take what it accepts, and
+/// It implements `odm::request::RequestQuery`: `parse` reads the parameters, or says of each that it can't take what it accepts, and
 /// `Find::request` puts conditions, order and page into a query. A request reaches nothing that the struct does not declare.
 ///
 /// Each field is one of `odm::request`: a condition `Eq<T>`, `OneOf<T>`, `Range<T>` or `Text` on the document's field of the same

@@ -54,7 +54,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// No document has this id or unique key. An update or a replacement needs an existing document; `get` returns `None` and
-    /// `delete` a count instead. [`Action::required`](crate::action::Action::required) makes this of `None`.
+    /// `delete` a count instead. [`Action::required`](crate::query::Action::required) makes this of `None`.
     #[error("{collection}: no document {}", Sought(.key))]
     NotFound {
         /// The collection.
@@ -295,7 +295,7 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// A request has parameters that can't be taken: those of [`RequestQuery::parse`](crate::RequestQuery::parse). Nothing was
+    /// A request has parameters that can't be taken: those of [`RequestQuery::parse`](crate::request::RequestQuery::parse). Nothing was
     /// sent. Each of them can be serialized as it is, for an answer with the status 400.
     #[error("the request has parameters that can't be taken: {}", List(.parameters))]
     Request {

@@ -270,11 +270,9 @@ pub use api::collection::Collection;
 pub use api::hooks;
 pub use api::tx::{Handle, Tx};
 pub use error::{Error, Result};
-pub use model::average::Average;
 pub use model::document::{Document, Embed, Projection};
 pub use model::geo;
 pub use model::native;
-pub use model::path::Path;
 pub use model::reference::Ref;
 pub use mongodb;
 pub use mongodb::bson;
@@ -526,65 +524,9 @@ pub use odm_derive::Embed;
 /// assert_eq!(<Title as Projection<Movie>>::fields(), ["title"]);
 /// ```
 pub use odm_derive::Projection;
-/// ```
-/// use odm::prelude::*;
-/// use odm::request::{Eq, OneOf, Page, Range, Sort, Text};
-/// use serde::{Deserialize, Serialize};
-///
-/// #[derive(Document, Serialize, Deserialize)]
-/// #[document(collection = "users", index(fields(address.city)))]
-/// pub struct User {
-///     #[serde(rename = "_id")]
-///     pub id: ObjectId,
-///     #[index]
-///     pub name: String,
-///     #[index]
-///     pub age: i32,
-///     #[index]
-///     pub role: Role,
-///     pub address: Address,
-///     pub nickname: Option<String>,
-///     pub active: bool,
-/// }
-///
-/// #[derive(Embed, Serialize, Deserialize)]
-/// #[serde(rename_all = "lowercase")]
-/// pub enum Role {
-///     Admin,
-///     Editor,
-/// }
-///
-/// #[derive(Embed, Serialize, Deserialize)]
-/// pub struct Address {
-///     pub city: String,
-/// }
-///
-/// #[derive(RequestQuery)]
-/// #[request(of = User, max_limit = 100, max_conditions = 10)]
-/// pub struct UserQuery {
-///     age: Range<i32>,
-///     name: Text,
-///     role: OneOf<Role>,
-///     #[request(path = address.city)]
-///     city: Eq<String>,
-///     #[request(scan)] // no index serves it
-///     nickname: Eq<String>,
-///     #[request(sort(name, age))]
-///     sort: Sort,
-///     page: Page,
-/// }
-///
-/// async fn list(users: odm::Collection<User>, of_url: &str) -> odm::Result<Vec<User>> {
-///     let query = UserQuery::parse(of_url)?; // ?age[gte]=18&role[in]=admin,editor&sort=-name
-///     let page = users.find(|u| u.active.eq(true)).request(query).page(20).await?;
-///     Ok(page.items)
-/// }
-/// ```
-pub use odm_derive::RequestQuery;
 pub use query::expr;
 pub use query::filter::Filter;
-pub use query::request::RequestQuery;
-pub use store::{action, options, server};
+pub use store::{options, server};
 #[cfg(feature = "cli")]
 #[cfg_attr(docsrs, doc(cfg(feature = "cli")))]
 pub use tools::cli;
@@ -606,12 +548,67 @@ pub mod update {
 }
 
 /// Queries from the parameters of a request, `?age[gte]=18&sort=-name`: the types of the fields of a struct that derives
-/// [`RequestQuery`](derive@crate::RequestQuery).
+/// [`RequestQuery`](derive@crate::request::RequestQuery).
 pub mod request {
     pub use crate::query::request::{
         Condition, Conditions, Eq, OneOf, OneValue, Operator, Page, Range, RequestQuery, RequestValue,
         Requested, Sort, Text,
     };
+    /// ```
+    /// use odm::prelude::*;
+    /// use odm::request::{Eq, OneOf, Page, Range, Sort, Text};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Document, Serialize, Deserialize)]
+    /// #[document(collection = "users", index(fields(address.city)))]
+    /// pub struct User {
+    ///     #[serde(rename = "_id")]
+    ///     pub id: ObjectId,
+    ///     #[index]
+    ///     pub name: String,
+    ///     #[index]
+    ///     pub age: i32,
+    ///     #[index]
+    ///     pub role: Role,
+    ///     pub address: Address,
+    ///     pub nickname: Option<String>,
+    ///     pub active: bool,
+    /// }
+    ///
+    /// #[derive(Embed, Serialize, Deserialize)]
+    /// #[serde(rename_all = "lowercase")]
+    /// pub enum Role {
+    ///     Admin,
+    ///     Editor,
+    /// }
+    ///
+    /// #[derive(Embed, Serialize, Deserialize)]
+    /// pub struct Address {
+    ///     pub city: String,
+    /// }
+    ///
+    /// #[derive(RequestQuery)]
+    /// #[request(of = User, max_limit = 100, max_conditions = 10)]
+    /// pub struct UserQuery {
+    ///     age: Range<i32>,
+    ///     name: Text,
+    ///     role: OneOf<Role>,
+    ///     #[request(path = address.city)]
+    ///     city: Eq<String>,
+    ///     #[request(scan)] // no index serves it
+    ///     nickname: Eq<String>,
+    ///     #[request(sort(name, age))]
+    ///     sort: Sort,
+    ///     page: Page,
+    /// }
+    ///
+    /// async fn list(users: odm::Collection<User>, of_url: &str) -> odm::Result<Vec<User>> {
+    ///     let query = UserQuery::parse(of_url)?; // ?age[gte]=18&role[in]=admin,editor&sort=-name
+    ///     let page = users.find(|u| u.active.eq(true)).request(query).page(20).await?;
+    ///     Ok(page.items)
+    /// }
+    /// ```
+    pub use odm_derive::RequestQuery;
 }
 
 /// Patches of documents, as a web service takes them: some fields with the values that they get.
@@ -656,16 +653,13 @@ pub mod atlas {
     pub use crate::query::aggregate::search::*;
 }
 
-/// References between documents: [`Ref`], and the traits that the derives implement for them.
+/// References between documents: [`Ref`], and the traits that the derives implement for them. Copies of the fields of referenced
+/// documents: when they are updated, and how a change reaches many documents.
 pub mod references {
+    pub use crate::model::copy::{CopyOf, SyncMode};
     pub use crate::model::reference::{
         ChildOf, NamesParent, OnDelete, OnlyChildOf, ParentOf, Pointer, Ref, Reference,
     };
-}
-
-/// Copies of other documents' fields: when they are updated, and how a change reaches many documents.
-pub mod copies {
-    pub use crate::model::copy::{CopyOf, SyncMode};
     pub use crate::store::fan_out::{FanOut, Progress};
 }
 
@@ -743,13 +737,13 @@ pub(crate) use {
 /// ```
 pub mod prelude {
     pub use crate::bson::{DateTime, oid::ObjectId};
+    pub use crate::model::average::Average;
     pub use crate::model::document::FromNew as _;
     pub use crate::options::{ReadOptions as _, WriteOptions as _};
     pub use crate::plan::operators::change::Change;
     pub use crate::query::{LoadRefs as _, Paths as _, Pattern};
-    pub use crate::{
-        Average, Collection, Document, Embed, Filter, Odm, Projection, Ref, RequestQuery, models,
-    };
+    pub use crate::request::RequestQuery;
+    pub use crate::{Collection, Document, Embed, Filter, Odm, Projection, Ref, models};
 }
 
 /// For generated code only: changes without notice.

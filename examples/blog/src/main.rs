@@ -2,8 +2,8 @@
 #![allow(missing_docs)] // the program is read, not linked
 
 use anyhow::Context;
-use odm::copies::FanOut;
 use odm::prelude::*;
+use odm::references::FanOut;
 use odm_blog::api::{App, router};
 use odm_blog::config::Config;
 use odm_blog::metrics::Metrics;

@@ -119,7 +119,7 @@ fn expand(container: &Container, request: &Request, of: &Path, fields: &[Declare
     quote! {
         #asserts
         #[automatically_derived]
-        impl #krate::RequestQuery for #ident {
+        impl #krate::request::RequestQuery for #ident {
             type Document = #of;
             const DECLARED: &'static #odm::request::Parameters = &#odm::request::Parameters {
                 max_limit: #odm::request::limit(#max_limit),

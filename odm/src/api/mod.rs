@@ -1,6 +1,7 @@
 //! What applications hold: handles, and the builders of operations. Values are encoded and decoded here.
 //!
-//! Invariant: nothing here executes a statement; an operation goes to [`engine::execute`](crate::engine::execute).
+//! Invariant: nothing here executes a statement that writes; an operation goes to `engine`, most of them by
+//! [`engine::execute`](crate::engine::execute). `save` and `merge` send a `find_one` each.
 
 pub(crate) mod bucket;
 pub(crate) mod bulk;

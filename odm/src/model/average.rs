@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// the type of a field with `#[computed(avg = Review.stars)]`.
 ///
 /// ```
-/// use odm::Average;
+/// use odm::types::Average;
 ///
 /// assert_eq!(Average::default().value(), None);
 /// ```

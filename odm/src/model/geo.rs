@@ -513,7 +513,7 @@ impl Located for Point {}
 pub trait Located {}
 impl<L: Located> Located for Option<L> {}
 
-/// A geometry that conditions take: [`Path::intersects`](crate::Path::intersects). A [`Point`], a [`LineString`] and a [`Polygon`] are
+/// A geometry that conditions take: [`Path::intersects`](crate::query::Path::intersects). A [`Point`], a [`LineString`] and a [`Polygon`] are
 /// made into one.
 ///
 /// ```
@@ -603,7 +603,7 @@ impl<const N: usize, const HOLES: usize> From<&Polygon<N, HOLES>> for Geometry {
     }
 }
 
-/// A distance: at most a number of meters, or in a range of them. [`Path::near`](crate::Path::near) takes it.
+/// A distance: at most a number of meters, or in a range of them. [`Path::near`](crate::query::Path::near) takes it.
 ///
 /// ```
 /// use odm::geo::Meters;
@@ -631,7 +631,7 @@ impl From<RangeInclusive<f64>> for Meters {
     }
 }
 
-/// A part of the earth's surface: what [`Path::within`](crate::Path::within) takes.
+/// A part of the earth's surface: what [`Path::within`](crate::query::Path::within) takes.
 ///
 /// ```
 /// # use samples::model::*;

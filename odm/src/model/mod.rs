@@ -1,4 +1,4 @@
-//! The declarations of the derives, as constants: metadata, shapes, paths, sizes, values, references.
+//! What the derives declare, and what follows of it without a server: metadata as constants, shapes, paths, sizes, values, references.
 //!
 //! Invariant: nothing here asks a server, and nothing knows a handle.
 

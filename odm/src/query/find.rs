@@ -420,7 +420,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 
     /// The distinct values of a field in the documents that match, in no order; of an array's items with
-    /// [`any`](crate::Path::any). Documents without the field have none; sorts, limits and projections of the query don't count.
+    /// [`any`](crate::query::Path::any). Documents without the field have none; sorts, limits and projections of the query don't count.
     ///
     /// # Errors
     /// As [`all`](Find::all), and [`Error::Query`] with `skip` or `limit`. The server refuses more than 16 MiB of values.

@@ -1,4 +1,4 @@
-//! Reads documents: conditions, queries, pages, joins and aggregations.
+//! Reads documents: queries, pages, joins and requests, with conditions (`filter`) and pipelines (`aggregate`).
 //!
 //! [`Collection::find`](crate::Collection::find) begins a query, [`Find::include`] joins, [`Collection::aggregate`](crate::Collection::aggregate) computes on the server. The paths of
 //! a document ([`Path`]) make conditions ([`Filter`]) and orders ([`Order`]).
@@ -15,6 +15,7 @@ pub(crate) mod text;
 pub(crate) mod untyped;
 
 pub use crate::model::path::Path;
+pub use crate::store::action::Action;
 pub use aggregate::{AddFields, Aggregate, Gives, Group, GroupKey, Projected, Reshaped, Typed, Untyped};
 pub use explain::{Explain, JoinExplain};
 pub use filter::expr;

@@ -1,4 +1,4 @@
-//! What writes have to keep true, a folder a rule: references exist, deletions, two-way links, copies, values of children, buckets.
+//! What writes have to keep true, a folder or file a rule: references exist, deletions, two-way links, copies, values of children, buckets.
 //!
 //! The rules by which values in other documents are kept in sync implement [`Rule`](rule::Rule), and [`all`] lists them. The engine calls them in
 //! that order, and knows none of them by name. That references exist, the other side of links and the decisions of deletions are no
@@ -20,7 +20,8 @@
 //!
 //! Each of these can be done twice, by several processes at once and in any order, so any process that finds pending work may
 //! apply it: the writer, or [`recover`](crate::Odm::recover) after the writer has ended. Where the deployment has transactions
-//! and the copies are not declared eventual, the write and its updates commit together, and no mark is stored. The transaction
+//! and the copies are not declared eventual, the write and its updates commit together. A mark is stored only where a change
+//! has too many holders for one transaction, meets other writes again and again, or a child comes before its parent. The transaction
 //! modifies each source that it copies from and each parent that it changes, so a concurrent writer of one of them waits or is retried.
 
 pub(crate) mod bucket;

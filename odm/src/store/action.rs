@@ -23,7 +23,7 @@ use mongodb::bson::{Bson, Document, doc};
 /// # Example
 /// ```no_run
 /// # use samples::model::*;
-/// use odm::action::Action;
+/// use odm::query::Action;
 ///
 /// fn oldest(people: &Collection<Person>) -> Action<Option<Person>> {
 ///     people.find_all().sort(|p| p.age.desc()).one()

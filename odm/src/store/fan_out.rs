@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How a change of a source updates its copies in many documents: see [`Odm::with_fan_out`](crate::Odm::with_fan_out).
 ///
 /// ```
-/// use odm::copies::FanOut;
+/// use odm::references::FanOut;
 /// use std::time::Duration;
 ///
 /// let gentle = FanOut::new().batch(1_000).pause(Duration::from_millis(50)).progress(|progress| {

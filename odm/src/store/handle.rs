@@ -279,7 +279,7 @@ impl Odm {
     /// ```no_run
     /// # use samples::model::*;
     /// # fn example(odm: Odm) -> Odm {
-    /// odm.with_fan_out(odm::copies::FanOut::new().batch(1_000).pause(std::time::Duration::from_millis(20)))
+    /// odm.with_fan_out(odm::references::FanOut::new().batch(1_000).pause(std::time::Duration::from_millis(20)))
     /// # }
     /// ```
     #[must_use]

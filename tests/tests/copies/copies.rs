@@ -4,8 +4,8 @@ use super::copying::{assert_true, atomic, auto, eventual, mortal, mortal_in, raw
 use futures::TryStreamExt;
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc};
-use odm::copies::FanOut;
 use odm::prelude::*;
+use odm::references::FanOut;
 use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};

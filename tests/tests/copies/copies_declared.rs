@@ -306,8 +306,8 @@ mod forms {
 use forms::{Category, Comment, NewOrder, Order, Praise, Receiver, User, UserEntry};
 use mongodb::bson::{Document as Bson, doc};
 use odm::__private as meta;
-use odm::copies::{CopyOf, SyncMode};
 use odm::prelude::*;
+use odm::references::{CopyOf, SyncMode};
 use odm::update::Changes;
 use odm::write::{Fresh, Insertable};
 use odm_tests::with_db;

@@ -4,8 +4,8 @@
 use super::stopped::Process;
 use odm::Error;
 use odm::bson::{Document as Raw, doc};
-use odm::copies::FanOut;
 use odm::prelude::*;
+use odm::references::FanOut;
 use odm_tests::{TestDb, assert_clean_after, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::sync::Mutex;

@@ -3,8 +3,8 @@
 use futures::TryStreamExt;
 use odm::Error;
 use odm::bson::{Bson, Document as Doc, doc, oid::ObjectId};
-use odm::copies::FanOut;
 use odm::prelude::*;
+use odm::references::FanOut;
 use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,9 @@
 //! Holders that lose their reference when its target is deleted, and what others derive of them.
 
 use odm::bson::{Bson, Document as Doc, doc};
-use odm::copies::FanOut;
 use odm::mongodb::Database;
 use odm::prelude::*;
+use odm::references::FanOut;
 use odm_tests::fixtures::interleaved::interrupted;
 use odm_tests::{TestDb, assert_clean, require_transactions, with_transactions};
 use std::sync::{Arc, Mutex};

@@ -3,8 +3,8 @@
 use super::control::Nodes;
 use super::scenario::{Stop, while_primaries_die};
 use odm::bson::{DateTime, oid::ObjectId};
-use odm::copies::FanOut;
 use odm::prelude::*;
+use odm::references::FanOut;
 use odm_tests::{assert_clean, with_db};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;

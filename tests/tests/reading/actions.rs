@@ -2,8 +2,8 @@
 
 use futures::TryStreamExt;
 use odm::Error;
-use odm::action::Action;
 use odm::prelude::*;
+use odm::query::Action;
 use odm_tests::{TestDb, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
 

@@ -592,7 +592,7 @@ fn a_source_of_many_may_hold_a_copy_of_itself() {
         let odm = Odm::new(t.db.clone(), models![Node, Leaf]).unwrap();
         odm.sync().await.unwrap();
         let odm = t.standalone_of(&odm).await;
-        let odm = odm.with_fan_out(odm::copies::FanOut::new().batch(5));
+        let odm = odm.with_fan_out(odm::references::FanOut::new().batch(5));
         let (nodes, leaves) = (odm.collection::<Node>(), odm.collection::<Leaf>());
         for id in 1..=30 {
             let name = format!("n{id}");

@@ -3,9 +3,9 @@
 use crate::copying::eventual::{Author, Book, book, models, stocked};
 use crate::copying::{mortal, raw, watched, with_pending_work};
 use odm::bson::{DateTime, Document as Doc, doc, oid::ObjectId};
-use odm::copies::FanOut;
 use odm::mongodb::event::command::CommandEvent;
 use odm::prelude::*;
+use odm::references::FanOut;
 use odm_tests::{TestDb, assert_clean, with_db};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,8 +3,8 @@
 use super::copying::{eventual, mortal, with_pending_work};
 use super::models::*;
 use odm::Error;
-use odm::copies::FanOut;
 use odm::prelude::*;
+use odm::references::FanOut;
 use odm_tests::with_db;
 use std::io::Write;
 use std::sync::{Arc, Mutex};

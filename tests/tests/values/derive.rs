@@ -292,7 +292,7 @@ struct Inner {
     x: i32,
 }
 
-fn codec<T, R, P, C: Codec<T>>(_: odm::Path<R, T, P, C>, value: &T) -> bson::Bson {
+fn codec<T, R, P, C: Codec<T>>(_: odm::query::Path<R, T, P, C>, value: &T) -> bson::Bson {
     C::serialize(value, bson::Serializer::new()).expect("encodes")
 }
 

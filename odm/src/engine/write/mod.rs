@@ -2,9 +2,10 @@
 //!
 //! They are completed first: rules fill in copies, computed fields and the mark of pending work. `obligations::once` executes them:
 //! alone, or with what they ask of other documents. `send` and `bulk` turn them into commands. A write of one document that is sent
-//! alone and finds none is diagnosed (`unmatched`) and sent again, here and nowhere else; a bulk only counts it.
+//! alone and finds none is diagnosed (`unmatched`) and sent again; a bulk only counts it. `propagate` applies the rules after the
+//! command, `recheck` looks at references again, `drain` applies pending work, and `documents` finds the documents of a condition.
 //!
-//! Invariant: nothing here takes an operation apart, walks from document to document, or calls a hook.
+//! Invariant: nothing here issues an operation of its own, walks a deletion, or calls a hook.
 
 pub(crate) mod bulk;
 pub(crate) mod documents;

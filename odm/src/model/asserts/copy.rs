@@ -399,8 +399,8 @@ impl Counts for u64 {}
 /// The type of an average.
 #[diagnostic::on_unimplemented(
     message = "an average is kept as sum and count, and a `{Self}` holds one number",
-    label = "not an `odm::Average`",
-    note = "write `odm::Average`; its `.value()` is an `Option<f64>`"
+    label = "not an `odm::types::Average`",
+    note = "write `odm::types::Average`; its `.value()` is an `Option<f64>`"
 )]
 pub trait Averages {}
 impl Averages for Average {}

@@ -545,7 +545,7 @@ pub enum Operation {
     Count,
     /// The sum of a field.
     Sum,
-    /// Its average, stored as sum and count: [`Average`](crate::Average).
+    /// Its average, stored as sum and count: [`Average`](crate::types::Average).
     Avg,
     /// Its least value.
     Min,

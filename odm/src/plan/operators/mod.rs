@@ -1,5 +1,5 @@
-//! The operators of an update, built from typed paths; the guards that keep it within the bounds; and the values that it would take
-//! out of them.
+//! The operators of an update, built from typed paths; the guards that keep the document within its bounds; and the values that
+//! would take it out of them.
 
 use crate::model::checked;
 use crate::model::document::DocumentMeta;

@@ -62,9 +62,9 @@ impl<I> Placed<I> {
     /// ```
     pub fn sort<S: IntoSort<Element<I>>>(
         mut self,
-        order: impl FnOnce(crate::Path<Element<I>, I, crate::model::path::Root>) -> S,
+        order: impl FnOnce(crate::query::Path<Element<I>, I, crate::model::path::Root>) -> S,
     ) -> Placed<I> {
-        let order = order(crate::Path::NEW).into_sort();
+        let order = order(crate::query::Path::NEW).into_sort();
         self.sort = Some(sort(order.into_iter().map(Order::untyped)));
         self
     }

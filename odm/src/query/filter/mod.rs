@@ -1,6 +1,7 @@
 //! Filters, sort orders and expressions, built from typed paths.
 //!
-//! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value.
+//! A value always stands behind an operator (`{ name: { $eq: value } }`), so whatever it holds, it stays a value. Only
+//! [`Filter::raw`] takes what the application wrote as it is.
 
 pub(crate) mod condition;
 pub(crate) mod equal;

@@ -1,6 +1,6 @@
 //! Conditions, order and page of a query from the parameters of a request: `?age[gte]=18&sort=-name&limit=20`.
 //!
-//! A struct declares which parameters there are, [`#[derive(RequestQuery)]`](derive@crate::RequestQuery), and nothing else of a
+//! A struct declares which parameters there are, [`#[derive(RequestQuery)]`](derive@crate::request::RequestQuery), and nothing else of a
 //! request reaches the query. Names of fields and operators come from the struct; a parameter is a value of its field's type,
 //! encoded as `p.age.gte(18)` encodes it.
 
@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 pub use served::{Use, hidden, limit, name_of, several, sorted, unserved, variant_of};
 pub use value::{OneValue, RequestValue};
 
-/// The parameters that an endpoint takes, as a struct. Derived: [`#[derive(RequestQuery)]`](derive@crate::RequestQuery).
+/// The parameters that an endpoint takes, as a struct. Derived: [`#[derive(RequestQuery)]`](derive@crate::request::RequestQuery).
 ///
 /// ```
 /// # use samples::request::*;
@@ -28,7 +28,7 @@ pub use value::{OneValue, RequestValue};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not declare the parameters of a request",
-    note = "derive it: `#[derive(odm::RequestQuery)] #[request(of = User)]`"
+    note = "derive it: `#[derive(odm::request::RequestQuery)] #[request(of = User)]`"
 )]
 pub trait RequestQuery: Sized {
     /// The document that is queried.

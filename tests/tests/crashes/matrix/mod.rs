@@ -44,7 +44,7 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::{Client, Database};
 use odm::bson::{Bson, Document, doc};
-use odm::copies::FanOut;
+use odm::references::FanOut;
 use odm::upkeep::Audit;
 use odm::{Model, Odm};
 use odm_tests::{assert_clean_after, unique_name, with_db};
