@@ -169,7 +169,7 @@
 //! | --- | --- |
 //! | declare documents | the derives [`Document`](derive@Document), [`Embed`](derive@Embed) and [`Projection`](derive@Projection) |
 //! | refer to other documents | [`Ref`], with [`reference` and `parent_ref`](derive@Document#references) |
-//! | keep copies of other documents | [`denormalize`, `subset` and `computed`](derive@Document#copies); [`Average`] |
+//! | keep copies of other documents | [`denormalize`, `subset` and `computed`](derive@Document#copies); [`Average`](types::Average) |
 //! | begin | [`Odm`], [`models!`], [`Collection`], [`prelude`] |
 //! | create collections, validators and indexes | [`Odm::sync`]; [`Odm::plan`] and [`Odm::apply`]; [`schema`] |
 //! | insert, replace, delete | [`Collection::insert`], [`Collection::insert_many`], [`Collection::replace`], [`Collection::delete`] |
@@ -177,14 +177,14 @@
 //! | write or read one document by a condition | [`Collection::get_by`], [`Collection::update_by`], [`Collection::update_first`], [`Collection::delete_first`] |
 //! | read | [`Collection::get`], [`Collection::find`], [`Find`]; [`Find::page`] for pages, [`Find::lossy`] for documents that can't be decoded |
 //! | join referenced documents | [`Find::include`], [`Collection::of`], [`LoadRefs::load`]; [`Find::lookup`] |
-//! | write a condition | the methods of [`Path`], [`Filter`], [`Pattern`], [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
-//! | take conditions, order and page from a request | [`RequestQuery`](derive@RequestQuery), [`Find::request`] |
+//! | write a condition | the methods of [`Path`](query::Path), [`Filter`], [`Pattern`], [`text()`](query::text()), [`geo`]; [`expr`] for fields compared with fields |
+//! | take conditions, order and page from a request | [`RequestQuery`](derive@request::RequestQuery), [`Find::request`] |
 //! | update | [`Collection::update`], [`Collection::update_where`]; the methods of [`Change`] |
 //! | take changes from a request, `PATCH` and `If-Match` | [`patch`], [`Change::apply`] |
 //! | set a time limit, a comment, a concern | [`options`], [`Odm::with_options`] |
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
-//! | store an operation, return it, or run it in a task | [`action`] |
+//! | store an operation, return it, or run it in a task | [`Action`](query::Action) |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
 //! | have functions called with each write of a document | [`hooks`] |
 //! | find and repair dangling references and stale copies | [`Odm::audit`], [`Odm::repair`] |
