@@ -184,7 +184,7 @@
 //! | set a time limit, a comment, a concern | [`options`], [`Odm::with_options`] |
 //! | keep many small values in pages | [`Odm::buckets`], [`Buckets`]; [`bucket`](derive@Embed#buckets) |
 //! | compute | [`Collection::aggregate`], [`Aggregate`], [`Group`] |
-//! | store an operation, return it, or run it in a task | [`Action`](query::Action) |
+//! | store an operation, return it, or run it in a task | [`Action`] |
 //! | write to several collections | [`Odm::bulk`]; [`Odm::transaction`] for all or nothing |
 //! | have functions called with each write of a document | [`hooks`] |
 //! | find and repair dangling references and stale copies | [`Odm::audit`], [`Odm::repair`] |
