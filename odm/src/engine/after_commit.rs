@@ -38,7 +38,7 @@ pub(crate) type HandOver = Arc<Mutex<Vec<Changed>>>;
 
 /// The result of the checks after a commit: an error only if something of the transaction was undone. Any other failure is
 /// logged, since the transaction is committed, and an error would mean that it is not.
-pub(crate) fn told(looked: Result<()>) -> Result<()> {
+pub(crate) fn log_unless_undone(looked: Result<()>) -> Result<()> {
     match looked {
         Err(error @ (Error::MissingReference { .. } | Error::StillReferenced { .. })) => Err(error),
         Err(error) => {
@@ -88,9 +88,9 @@ impl AfterCommit for Left {
                     .unwrap_or_else(PoisonError::into_inner)
                     .extend(self.changed),
             }
-            told(checked)?;
-            told(deleted)?;
-            told(kept)
+            log_unless_undone(checked)?;
+            log_unless_undone(deleted)?;
+            log_unless_undone(kept)
         }
         .boxed()
     }

@@ -30,21 +30,21 @@ impl BucketMeta {
     }
 
     /// The bucket's fields that follow from its items.
-    pub(crate) fn told(&self) -> impl Iterator<Item = &'static str> + '_ {
+    pub(crate) fn summary_fields(&self) -> impl Iterator<Item = &'static str> + '_ {
         let time = self.time.iter().flat_map(|time| [time.first, time.last]);
         let sums = self.sums.iter().map(|sum| sum.name);
         [self.count].into_iter().chain(time).chain(sums).chain([ROOM])
     }
 
     /// The same but for the room, each with what it follows from.
-    pub(crate) fn told_of(&self) -> Vec<(&'static str, String)> {
-        let mut told = vec![(self.count, self.items.to_owned())];
+    pub(crate) fn summary_sources(&self) -> Vec<(&'static str, String)> {
+        let mut fields = vec![(self.count, self.items.to_owned())];
         let of = |field: &str| format!("{}.{field}", self.items);
         if let Some(time) = &self.time {
-            told.extend([(time.first, of(time.field)), (time.last, of(time.field))]);
+            fields.extend([(time.first, of(time.field)), (time.last, of(time.field))]);
         }
-        told.extend(self.sums.iter().map(|sum| (sum.name, of(sum.field))));
-        told
+        fields.extend(self.sums.iter().map(|sum| (sum.name, of(sum.field))));
+        fields
     }
 
     /// Whether a field of the bucket, by its name without positions, is the library's to write: all are but those of the items
@@ -65,7 +65,10 @@ impl BucketMeta {
     /// values.
     pub(crate) fn to_compare(&self) -> Document {
         let mut fields = doc! { "_id": 1 };
-        fields.extend(self.told().map(|name| (name.to_owned(), Bson::Int32(1))));
+        fields.extend(
+            self.summary_fields()
+                .map(|name| (name.to_owned(), Bson::Int32(1))),
+        );
         let mut right = vec![self.number_of_items()];
         if let Some(time) = &self.time {
             let times = self.each(time.field);
@@ -87,7 +90,7 @@ impl BucketMeta {
     /// Whether a bucket that was [read so](Self::to_compare) says of its items what is true; `None` where it has no array of
     /// them. The room may be less than what the items leave, and not more.
     pub(crate) fn is_true(&self, bucket: &RawDocument) -> Option<bool> {
-        let told = |name: &str| match bucket.get(name).ok().flatten() {
+        let stored = |name: &str| match bucket.get(name).ok().flatten() {
             Some(RawBsonRef::Null) | None => None,
             value => value,
         };
@@ -98,23 +101,23 @@ impl BucketMeta {
         let mut next = || right.next().flatten();
         let items = next().and_then(number)?;
         let room = f64::from(self.size) - items;
-        let mut is_true = told(self.count).and_then(number) == Some(items)
-            && told(ROOM)
+        let mut is_true = stored(self.count).and_then(number) == Some(items)
+            && stored(ROOM)
                 .and_then(number)
-                .is_some_and(|told| told >= 0.0 && told <= room.max(0.0));
+                .is_some_and(|stored| stored >= 0.0 && stored <= room.max(0.0));
         if let Some(time) = &self.time {
-            is_true &= told(time.first) == next();
-            is_true &= told(time.last) == next();
+            is_true &= stored(time.first) == next();
+            is_true &= stored(time.last) == next();
         }
         for sum in self.sums {
             let (total, least, most) = (next(), next(), next());
-            is_true &= match (told(sum.name), total) {
-                (Some(told), Some(total)) if !sum.float => is_same_number(told, total),
-                (Some(told), Some(total)) => {
+            is_true &= match (stored(sum.name), total) {
+                (Some(stored), Some(total)) if !sum.float => is_same_number(stored, total),
+                (Some(stored), Some(total)) => {
                     let bounds = [least, most].map(|bound| bound.and_then(number).unwrap_or(0.0));
-                    number(told)
+                    number(stored)
                         .zip(number(total))
-                        .is_some_and(|(told, total)| is_same_sum(told, total, bounds))
+                        .is_some_and(|(stored, total)| is_same_sum(stored, total, bounds))
                 }
                 _ => false,
             };
@@ -174,13 +177,13 @@ fn is_same_number(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> bool {
 
 /// Sums of fractions depend on the order in which they were added, and what is lost is measured by what was added: they are
 /// compared by a billionth of it.
-fn is_same_sum(told: f64, total: f64, [least, most]: [f64; 2]) -> bool {
-    if told == total || told.is_nan() && total.is_nan() {
+fn is_same_sum(stored: f64, total: f64, [least, most]: [f64; 2]) -> bool {
+    if stored == total || stored.is_nan() && total.is_nan() {
         return true;
     }
-    let greatest = [told, total, least, most].into_iter().map(f64::abs);
+    let greatest = [stored, total, least, most].into_iter().map(f64::abs);
     let greatest = greatest.fold(0.0, f64::max);
-    told.is_finite() && total.is_finite() && (told - total).abs() <= 1e-9 * greatest
+    stored.is_finite() && total.is_finite() && (stored - total).abs() <= 1e-9 * greatest
 }
 
 /// Where the library writes the items of a bucket as a whole, by `$set`: the update says of them what is true, in the same
@@ -406,7 +409,7 @@ impl DerivedValue for Summaries {
     }
 
     fn fields(&self) -> Vec<String> {
-        self.bucket.told().map(str::to_owned).collect()
+        self.bucket.summary_fields().map(str::to_owned).collect()
     }
 
     fn source(&self) -> String {
@@ -419,8 +422,8 @@ impl DerivedValue for Summaries {
 
     fn declaration(&self, _: &Graph) -> Declaration {
         let bucket = self.bucket;
-        let told = bucket.told_of().into_iter();
-        let copies = told.map(|(name, of)| Bson::from(doc! { "field": name, "of": of }));
+        let sources = bucket.summary_sources().into_iter();
+        let copies = sources.map(|(name, of)| Bson::from(doc! { "field": name, "of": of }));
         let floats = bucket.sums.iter().filter(|sum| sum.float).map(|sum| sum.name);
         let is = doc! {
             "size": bucket.size,
@@ -464,15 +467,19 @@ impl DerivedValue for Summaries {
             let mut rewritten = Rewritten::default();
             let mut set = self.bucket.retold();
             // The fields that others derive from it are updated.
-            if self.bucket.told().any(|name| graph.is_read(self.meta, name)) {
+            if self
+                .bucket
+                .summary_fields()
+                .any(|name| graph.is_read(self.meta, name))
+            {
                 set.extend(recorded_in_pipeline(token));
                 let version = doc! { "$ifNull": [format!("${}", own_fields::VERSION), 0_i64] };
                 set.insert(own_fields::VERSION, doc! { "$add": [version, 1_i64] });
                 rewritten.pending.push(self.meta);
             }
             let filter = doc! { "_id": { "$in": ids } };
-            let told = scope.compute(self.meta, filter, vec![doc! { "$set": set }]).await;
-            rewritten.written.add(told.map(Written::of))?;
+            let result = scope.compute(self.meta, filter, vec![doc! { "$set": set }]).await;
+            rewritten.written.add(result.map(Written::of))?;
             Ok(rewritten)
         }
         .boxed()

@@ -664,7 +664,8 @@ fn is_linked_alone(
 fn is_told_alone(bucket: &BucketMeta, event: &Event, touches: impl Fn(&str) -> bool) -> bool {
     match &event.operation_type {
         OperationType::Update => {
-            !touches(crate::model::meta::bucket::VERSION) && bucket.told().chain([bucket.items]).any(touches)
+            !touches(crate::model::meta::bucket::VERSION)
+                && bucket.summary_fields().chain([bucket.items]).any(touches)
         }
         OperationType::Insert | OperationType::Replace => true,
         _ => false,

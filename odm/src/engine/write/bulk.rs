@@ -424,7 +424,7 @@ fn of_command(error: mongodb::error::Error, collection: &'static str) -> Error {
     match behind.map(|behind| context.driver(behind.clone())) {
         // The labels of the whole error say whether the server may have executed it.
         None | Some(Error::Driver(_) | Error::Unavailable { .. }) => context.driver(error),
-        Some(told) => told,
+        Some(mapped) => mapped,
     }
 }
 

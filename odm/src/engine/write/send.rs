@@ -345,7 +345,7 @@ async fn update_field(execution: Execution<'_>, core: Core, update: &Update, fie
         action = selected!(action, by);
     }
     execution.trace.more(1);
-    let refused = |error| growth::told(core.error(error), &update.built.update);
+    let refused = |error| growth::add_sizes(core.error(error), &update.built.update);
     let found = act!(&core, modify, action).map_err(refused)?;
     Ok(match found {
         Some(document) => Outcome {
@@ -429,7 +429,7 @@ async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) 
     }
     let mut refused = count(execution, core, update.held.as_ref(), update).await?;
     // Which document it is that becomes too large, the server does not say.
-    let too_large = |error| growth::told(error, &update.built.update);
+    let too_large = |error| growth::add_sizes(error, &update.built.update);
     let idle = update
         .built
         .idle_among(update.condition.clone())

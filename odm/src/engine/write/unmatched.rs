@@ -295,7 +295,7 @@ async fn raced(execution: Execution<'_>, core: &Core, update: &Update, one: &One
 ///
 /// The error has ended a transaction, and the document that is stored outside of it need not be the same.
 async fn explained(execution: Execution<'_>, core: &Core, update: &Update, one: &One, error: Error) -> Error {
-    let mut error = growth::told(error, &update.built.update);
+    let mut error = growth::add_sizes(error, &update.built.update);
     let Error::TooLarge {
         size,
         largest,
@@ -313,7 +313,7 @@ async fn explained(execution: Execution<'_>, core: &Core, update: &Update, one: 
         .raw()
         .find_one(doc! { "_id": { "$eq": &one.id } })
         .selection_criteria(PRIMARY);
-    // Where it can't be read, or has been deleted meanwhile, the refusal is what is to be told.
+    // Where it can't be read, or has been deleted meanwhile, the refusal is the error.
     if let Ok(Some(stored)) = stored.await {
         let all = growth::grown(&stored, &update.built.update);
         *size = size.or((all > crate::model::size::MAX_DOCUMENT_SIZE).then_some(all));

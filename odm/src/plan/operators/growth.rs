@@ -23,14 +23,14 @@ pub(crate) fn brought(update: &Document) -> Vec<(String, u64)> {
 }
 
 /// Adds the sizes of this update's values to the error of a document that would become too large.
-pub(crate) fn told(mut error: Error, update: &Document) -> Error {
+pub(crate) fn add_sizes(mut error: Error, update: &Document) -> Error {
     if let Error::TooLarge {
-        brought: told,
+        brought: sizes,
         source: Some(_),
         ..
     } = &mut error
     {
-        *told = brought(update);
+        *sizes = brought(update);
     }
     error
 }

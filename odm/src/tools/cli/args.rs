@@ -130,9 +130,9 @@ impl Chosen {
         let copies = edges.copies.iter().filter(|edge| edge.sync != SyncMode::Snapshot);
         let copies = copies.map(|edge| (edge.holder, &edge.field));
         // The summaries of buckets are compared too.
-        let told: Vec<(&'static str, String)> = told(odm).collect();
-        let told = told.iter().map(|(holder, field)| (*holder, field));
-        let known: Vec<(&'static str, &String)> = references.chain(copies).chain(told).collect();
+        let summaries: Vec<(&'static str, String)> = summaries(odm).collect();
+        let summaries = summaries.iter().map(|(holder, field)| (*holder, field));
+        let known: Vec<(&'static str, &String)> = references.chain(copies).chain(summaries).collect();
         let mut chosen = Vec::new();
         for name in &self.only {
             if let Some((collection, _)) = known.iter().find(|(collection, _)| collection == name) {
@@ -174,9 +174,9 @@ impl Chosen {
 }
 
 /// The fields of buckets that follow from their items.
-fn told(odm: &Odm) -> impl Iterator<Item = (&'static str, String)> + '_ {
+fn summaries(odm: &Odm) -> impl Iterator<Item = (&'static str, String)> + '_ {
     odm.graph().models().flat_map(|meta| {
-        let names = meta.bucket.into_iter().flat_map(|bucket| bucket.told());
+        let names = meta.bucket.into_iter().flat_map(|bucket| bucket.summary_fields());
         names.map(|name| (meta.collection, name.to_owned()))
     })
 }
@@ -207,8 +207,8 @@ pub(super) async fn documents(
         CopyKind::Field { through, .. } => (edge.holder, through.as_str()),
         _ => (edge.holder, edge.field.as_str()),
     }));
-    let buckets = told(odm).filter(|(holder, field)| is_chosen(holder, field));
-    reads.extend(buckets.map(|(holder, _)| (holder, "(told)")));
+    let buckets = summaries(odm).filter(|(holder, field)| is_chosen(holder, field));
+    reads.extend(buckets.map(|(holder, _)| (holder, "(summary)")));
     reads.sort_unstable();
     reads.dedup();
     let mut counts: HashMap<&str, u64> = HashMap::new();
