@@ -46,7 +46,7 @@ pub async fn run(db: Database) -> odm::Result<()> {
             ipaddr: "127.66.66.66".into(),
         })
         .await?;
-    // Those of a day at once, and the last ones as they come.
+    // The log of the past hours in one go, and the newest messages as they come.
     let message = |minute: i64| NewLogMsg {
         time: DateTime::from_millis(minute * 60_000),
         message: format!("cpu is on fire! ({minute})"),

@@ -570,7 +570,7 @@ pub enum Error {
     },
 
     /// A hook of the document, declared with `before_write` or `after_write(in_transaction)`, returned an error. Nothing of its
-    /// transaction was written; one of the application can only be rolled back. See [`hooks`](crate::api::hooks).
+    /// transaction was written; one of the application can only be rolled back. See [`hooks`](crate::hooks).
     #[error("{collection}: the hook `{hook}` refused the write of the document with _id {id}: {source}")]
     Hook {
         /// The collection.

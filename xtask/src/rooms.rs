@@ -452,6 +452,21 @@ mod tests {
     }
 
     #[test]
+    fn every_room_has_files() -> Result<()> {
+        for (package, rooms) in [("odm", &ODM[..]), ("odm-derive", &DERIVE[..])] {
+            let source = Source::of(package)?;
+            let found: BTreeSet<Room> = source
+                .modules
+                .iter()
+                .filter_map(|module| of(package, &module.file))
+                .collect();
+            let empty: Vec<&Room> = rooms.iter().filter(|room| !found.contains(room)).collect();
+            ensure!(empty.is_empty(), "{package} has no files of {empty:?}");
+        }
+        Ok(())
+    }
+
+    #[test]
     fn the_files_of_the_derives_that_are_in_no_folder_exist() -> Result<()> {
         let source = Source::of("odm-derive")?;
         for (file, _) in DERIVE_FILES {

@@ -4,8 +4,8 @@
 //! One write of a document that its id names goes straight to `write`. Other writes are taken in steps: deletions to which rules of
 //! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
 //! (`parts`). The module `write` executes what belongs together. Writes of documents with hooks are executed in a transaction, between
-//! two looks at these documents (`hooks`). Programs of several operations are in `bucket`, `first` and `restore`. The [`Outcome`] names refused writes by the
-//! positions that the application gave them.
+//! two looks at these documents (`hooks`). Programs of several operations are in `bucket`, `first` and `restore`. The [`Outcome`]
+//! names refused writes by the positions that the application gave them.
 //!
 //! The future of a single write without rules is small: everything else that may be needed is boxed where it is needed.
 

@@ -1,4 +1,5 @@
-//! Declarations of the derives, and what follows of them without a server: metadata as constants, shapes, paths, sizes, values, references.
+//! Declarations of the derives, and what follows of them without a server: metadata as constants, shapes, paths, sizes, values,
+//! references.
 //!
 //! Invariant: nothing here asks a server, and nothing knows a handle.
 

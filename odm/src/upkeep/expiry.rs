@@ -27,7 +27,7 @@ impl Odm {
     /// A document expires at the time in the field, or `after` seconds later; one whose field is missing or `null` does not
     /// expire. It is deleted by the next call, or the next round of a worker, and found by every query until then. The time is
     /// that of the process that deletes. Any number of processes may do it at once. A document whose deletion `on_delete =
-    /// restrict` or a [hook](crate::api::hooks) prevents is left, and tried again by the next call.
+    /// restrict` or a [hook](crate::hooks) prevents is left, and tried again by the next call.
     ///
     /// # Errors
     /// As [`delete_where`](crate::Collection::delete_where), but for

@@ -65,7 +65,7 @@
 //!
 //! The `kind` of a reference is `one`, `many` or `parent`; of a copy it is `field`, with `source_field` and `through`;
 //! `subset`, with `parent`, `limit`, `last`, `order`, `fields` and `filtered`; or `count`, `sum`, `avg`, `min` or `max`, with
-//! `of`, `parent` and `filtered`. [`edges`](crate::tools::edges) describes their meaning.
+//! `of`, `parent` and `filtered`. [`edges`](crate::edges) describes their meaning.
 //!
 //! # Progress
 //!

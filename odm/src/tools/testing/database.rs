@@ -222,7 +222,7 @@ impl TestDatabase {
         self
     }
 
-    /// Fails the test at its end where it sent more than `max` commands of [one shape](crate::tools::testing::Sent::shape): a query in a loop
+    /// Fails the test at its end where it sent more than `max` commands of [one shape](crate::testing::Sent::shape): a query in a loop
     /// (N+1).
     ///
     /// ```no_run

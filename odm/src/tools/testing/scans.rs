@@ -43,8 +43,8 @@ pub(super) fn statements(sent: &Sent) -> Vec<Document> {
         .collect()
 }
 
-/// Whether a statement names its documents by `_id`, whose index each collection has, or reads all in its order. A stand-in may not
-/// say so in its plan.
+/// Whether the index of `_id`, which each collection has, serves a statement: it names documents by `_id`, or reads all of them in
+/// that order. A stand-in may not say so in its plan.
 fn is_by_id(statement: &Document) -> bool {
     let of_list = |list: &str| {
         let statements = statement.get_array(list).ok()?;
@@ -58,7 +58,7 @@ fn is_by_id(statement: &Document) -> bool {
     if let (Some(condition), Ok(sort)) = (condition, statement.get_document("sort"))
         && condition.is_empty()
     {
-        return sort.keys().next().is_some_and(|first| first == "_id");
+        return sort.len() == 1 && sort.contains_key("_id") && !statement.contains_key("collation");
     }
     match condition.and_then(|condition| condition.get("_id")) {
         Some(Bson::Document(operators)) => operators
@@ -133,6 +133,13 @@ mod tests {
             &doc! { "find": "a", "filter": {}, "sort": { "_id": 1 } }
         ));
         assert!(!is_by_id(&doc! { "find": "a", "filter": {}, "sort": { "n": 1 } }));
+        // The index of `_id` has one field, and the collation of its collection.
+        assert!(!is_by_id(
+            &doc! { "find": "a", "filter": {}, "sort": { "_id": 1, "n": 1 } }
+        ));
+        assert!(!is_by_id(
+            &doc! { "find": "a", "filter": {}, "sort": { "_id": 1 }, "collation": { "locale": "en" } }
+        ));
         assert!(!is_by_id(
             &doc! { "find": "a", "filter": { "n": 1 }, "sort": { "_id": 1 } }
         ));

@@ -40,7 +40,7 @@ pub fn score() -> Meta {
     Meta(Of::Document("searchScore"))
 }
 
-/// The parts of texts that matched, where the search has [`highlight`](crate::query::aggregate::search::SearchStage::highlight): an array of documents, as Atlas
+/// The parts of texts that matched, where the search has [`highlight`](crate::atlas::SearchStage::highlight): an array of documents, as Atlas
 /// gives them.
 ///
 /// ```no_run
@@ -61,7 +61,7 @@ pub fn highlights() -> Meta {
     Meta(Of::Document("searchHighlights"))
 }
 
-/// How many documents a search matches, where it has [`count_total`](crate::query::aggregate::search::SearchStage::count_total): the same number beside each
+/// How many documents a search matches, where it has [`count_total`](crate::atlas::SearchStage::count_total): the same number beside each
 /// document.
 ///
 /// ```no_run
