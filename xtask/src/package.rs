@@ -349,6 +349,52 @@ mod tests {
         assert!(checked(&with_data).is_err_and(|error| error.to_string().contains("data/books.json")));
     }
 
+    /// The path that leads from a file to another, without `..`.
+    fn resolved(file: &str, path: &str) -> String {
+        let mut parts: Vec<&str> = file.split('/').collect();
+        parts.pop();
+        for part in path.split('/') {
+            if part == ".." {
+                parts.pop();
+            } else {
+                parts.push(part);
+            }
+        }
+        parts.join("/")
+    }
+
+    /// Cargo leaves out what the manifest does not include, and folders that have a manifest of their own.
+    #[tokio::test]
+    async fn what_code_includes_is_packed() {
+        let mut included = 0;
+        for (package, folder) in PACKAGES.into_iter().zip(["odm-derive", "odm", "odm/cli"]) {
+            let output = cargo()
+                .args(["package", "--list", "--allow-dirty", "--locked", "-p", package])
+                .output()
+                .await
+                .unwrap();
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            let list = String::from_utf8(output.stdout).unwrap();
+            let packed: Vec<String> = list.lines().map(|line| line.replace('\\', "/")).collect();
+            for file in packed.iter().filter(|file| file.ends_with(".rs")) {
+                let text = std::fs::read_to_string(root().join(folder).join(file)).unwrap();
+                for rest in text.split("include_str!(\"").skip(1) {
+                    let path = resolved(file, rest.split('"').next().unwrap());
+                    assert!(
+                        packed.contains(&path),
+                        "{package}: {file} includes {path}, which is not packed"
+                    );
+                    included += 1;
+                }
+            }
+        }
+        assert!(included > 0, "the sources include files");
+    }
+
     #[test]
     fn applications_write_the_name_of_their_dependency() {
         for (name, dependency, library) in APPLICATIONS {
