@@ -123,7 +123,10 @@ fn undoing_a_write_restores_a_reference_with_its_copies() {
             let is_write: fn(&str, &Doc) -> bool = |name, command| {
                 let command = command.to_string();
                 let sets = command.contains("\"$set\"") || command.contains("\"$push\"");
-                name == "update" && sets && command.contains("100") && !command.contains("$literal")
+                ["update", "findAndModify"].contains(&name)
+                    && sets
+                    && command.contains("100")
+                    && !command.contains("$literal")
             };
             vec![
                 // The target vanishes, and the source of the copies before changes.
