@@ -32,6 +32,7 @@ pub struct Sequence {
 
 impl Sequence {
     /// The names of the commands, in their order.
+    #[allow(dead_code)] // `tests/sequences.rs` compares them with those that are sent
     pub fn commands(&self) -> Vec<&'static str> {
         let commands = self.steps.iter().filter_map(|step| match step {
             Step::Command(_, _, text) => text.split([' ', ':']).next(),

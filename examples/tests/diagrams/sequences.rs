@@ -1,17 +1,8 @@
 //! The commands of an insert with a copy, of a change of a source with many holders, and of a recovery after a crash during it. They
-//! are those that a client reports: a test runs the same writes and compares.
+//! are those that a client reports: `tests/sequences.rs` runs the same writes and compares.
 
 use crate::sequence::Sequence;
 use crate::sequence::Step::{Call, Close, Command, Dies, Note, Open, Reply};
-use mongodb::bson::oid::ObjectId;
-use mongodb::options::ClientOptions;
-use mongodb::{Client, Database};
-use odm::prelude::*;
-use odm::references::FanOut;
-use odm_examples::program::Commands;
-use serde::{Deserialize, Serialize};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const APP: usize = 0;
 const ODM: usize = 1;
@@ -28,7 +19,7 @@ pub fn all() -> [(&'static str, Sequence); 3] {
     ]
 }
 
-fn insert() -> Sequence {
+pub fn insert() -> Sequence {
     Sequence {
         title: "An insert with a copy, on a replica set",
         participants: PARTICIPANTS,
@@ -51,7 +42,7 @@ fn insert() -> Sequence {
     }
 }
 
-fn fan_out() -> Sequence {
+pub fn fan_out() -> Sequence {
     Sequence {
         title: "A change of a source with more than 1,000 holders, on a replica set",
         participants: PARTICIPANTS,
@@ -80,7 +71,7 @@ fn fan_out() -> Sequence {
     }
 }
 
-fn recovery() -> Sequence {
+pub fn recovery() -> Sequence {
     const DEAD: usize = 0;
     const WORKER: usize = 1;
     Sequence {
@@ -108,140 +99,4 @@ fn recovery() -> Sequence {
             Note(WORKER, "every copy equals its source"),
         ],
     }
-}
-
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
-#[document(collection = "hosts")]
-struct Host {
-    #[serde(rename = "_id")]
-    id: i32,
-    ipaddr: String,
-}
-
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
-#[document(collection = "logmsg")]
-struct LogMsg {
-    #[serde(rename = "_id")]
-    id: i32,
-    #[reference]
-    host: Ref<Host>,
-    #[denormalize(from = host.ipaddr)]
-    ipaddr: String,
-}
-
-/// The number of messages of one host: in batches of a thousand, a change of the host is a fan-out of three.
-const HOLDERS: i32 = 2_500;
-const BATCH: usize = 1_000;
-
-fn message(id: i32) -> NewLogMsg {
-    let host = Ref::new(1);
-    NewLogMsg { id, host }
-}
-
-/// A database with a host, and the commands that are sent to it from now on.
-async fn stored(messages: i32) -> (Database, Odm, Commands) {
-    let commands = Commands::default();
-    let uri = match std::env::var("MONGODB_URI") {
-        Ok(uri) if !uri.is_empty() => uri,
-        _ => panic!("no MongoDB server: run `cargo xtask test`, or set MONGODB_URI"),
-    };
-    let mut options = ClientOptions::parse(uri).await.unwrap();
-    options.command_event_handler = Some(commands.handler());
-    let client = Client::with_options(options).unwrap();
-    let db = client.database(&format!("odm_sequences_{}", ObjectId::new().to_hex()));
-    let odm = Odm::new(db.clone(), models![Host, LogMsg]).unwrap();
-    odm.sync().await.unwrap();
-    let ipaddr = "127.66.66.66".to_owned();
-    odm.collection::<Host>()
-        .insert(NewHost { id: 1, ipaddr })
-        .await
-        .unwrap();
-    let new = (0..messages).map(message);
-    odm.collection::<LogMsg>().insert_many(new).await.unwrap();
-    commands.take();
-    (db, odm, commands)
-}
-
-async fn has_transactions(odm: &Odm, db: &Database) -> bool {
-    if odm.server().await.unwrap().has_transactions() {
-        return true;
-    }
-    println!("skipped: the pictures show a replica set");
-    db.drop().await.unwrap();
-    false
-}
-
-#[tokio::test]
-async fn an_insert_sends_what_is_drawn() {
-    let (db, odm, commands) = stored(1).await;
-    if !has_transactions(&odm, &db).await {
-        return;
-    }
-    commands.take();
-    odm.collection::<LogMsg>().insert(message(-1)).await.unwrap();
-    assert_eq!(commands.take(), insert().commands());
-    db.drop().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_fan_out_sends_what_is_drawn() {
-    let (db, odm, commands) = stored(HOLDERS).await;
-    if !has_transactions(&odm, &db).await {
-        return;
-    }
-    let odm = odm.with_fan_out(FanOut::new().batch(BATCH));
-    commands.take();
-    let done = odm
-        .collection::<Host>()
-        .update(1)
-        .set(|h| h.ipaddr, "10.0.0.1")
-        .await
-        .unwrap();
-    assert_eq!(done.copies_updated, HOLDERS as u64);
-    assert_eq!(commands.take(), fan_out().commands());
-    db.drop().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_recovery_sends_what_is_drawn() {
-    let (db, odm, commands) = stored(HOLDERS).await;
-    if !has_transactions(&odm, &db).await {
-        return;
-    }
-    commands.take();
-    // A process that dies behind its first batch: it waits there, and is never polled again.
-    let begun = Arc::new(AtomicBool::new(false));
-    let noted = begun.clone();
-    let dying = odm.clone().with_fan_out(
-        FanOut::new()
-            .batch(BATCH)
-            .pause(std::time::Duration::from_secs(600))
-            .progress(move |_| noted.store(true, Ordering::SeqCst)),
-    );
-    let process = tokio::spawn(async move {
-        let hosts = dying.collection::<Host>();
-        hosts.update(1).set(|h| h.ipaddr, "10.0.0.1").await
-    });
-    while !begun.load(Ordering::SeqCst) {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    // The last two: a batch, and the progress behind it.
-    let mut sent = commands.take();
-    while sent.len() < 7 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        sent.extend(commands.take());
-    }
-    process.abort();
-    let mut sent = sent.split_off(5);
-    let messages = odm.collection::<LogMsg>();
-    let stale = messages.find(|m| m.ipaddr.ne("10.0.0.1")).count().await.unwrap();
-    assert_eq!(stale, HOLDERS as u64 - BATCH as u64);
-
-    commands.take();
-    let odm = odm.with_fan_out(FanOut::new().batch(BATCH));
-    odm.recover().await.unwrap();
-    sent.extend(commands.take());
-    assert_eq!(sent, recovery().commands());
-    assert!(odm.audit().await.unwrap().is_clean());
-    db.drop().await.unwrap();
 }

@@ -5,7 +5,8 @@ use crate::engine::{self, One, Operation, Sent, UpdateMany, What, Write, Writes}
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::plan::operators::{Changes, never_changed};
-use crate::store::options::{Configured, Options, WriteOptions};
+use crate::store::options::sealed::Configure;
+use crate::store::options::{Options, WriteOptions};
 use crate::store::trace::Trace;
 use crate::store::transaction::Shared;
 use crate::{
@@ -59,7 +60,7 @@ pub struct Bulk {
     refused: Vec<(usize, Error)>,
 }
 
-impl Configured for Bulk {
+impl Configure for Bulk {
     fn add_options(&mut self, mut options: Options) {
         if self.session.is_some() {
             options.note_misplaced();

@@ -1,5 +1,6 @@
 //! Transactions, as users hold them.
 
+use crate::api::bucket::{Bucketed, Buckets};
 use crate::query::join::{ReadFrom, Source};
 use crate::store::session::Shared;
 use crate::store::transaction;
@@ -66,6 +67,9 @@ pub trait Handle: sealed::Sealed + Send + Sync {
 
     /// Several writes to several collections: see [`Odm::bulk`].
     fn bulk(&self) -> crate::Bulk;
+
+    /// The items of type `I` in buckets: see [`Odm::buckets`].
+    fn buckets<I: Bucketed>(&self) -> Buckets<I>;
 }
 
 mod sealed {
@@ -82,6 +86,10 @@ impl Handle for Odm {
     fn bulk(&self) -> crate::Bulk {
         Odm::bulk(self)
     }
+
+    fn buckets<I: Bucketed>(&self) -> Buckets<I> {
+        Odm::buckets(self)
+    }
 }
 
 impl Handle for Tx {
@@ -91,6 +99,10 @@ impl Handle for Tx {
 
     fn bulk(&self) -> crate::Bulk {
         Tx::bulk(self)
+    }
+
+    fn buckets<I: Bucketed>(&self) -> Buckets<I> {
+        Tx::buckets(self)
     }
 }
 
@@ -105,6 +117,22 @@ impl Tx {
     /// ```
     pub fn collection<T: Document>(&self) -> Collection<T> {
         Collection::new(&self.odm, Some(self.session.clone()))
+    }
+
+    /// The items of type `I`, within the transaction. Nothing is sent.
+    ///
+    /// ```no_run
+    /// # use samples::bucket::*;
+    /// # async fn example(odm: Odm, post: Post, comment: Comment) -> odm::Result<()> {
+    /// odm.transaction(async |tx| {
+    ///     tx.buckets::<Comment>().push(&post, comment.clone()).await?;
+    ///     tx.collection::<Post>().update(&post).inc(|p| p.answers, 1).await
+    /// })
+    /// .await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn buckets<I: Bucketed>(&self) -> Buckets<I> {
+        Buckets::new(self.collection())
     }
 
     /// Several writes to several collections, within the transaction.

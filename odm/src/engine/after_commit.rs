@@ -2,7 +2,7 @@
 
 use crate::engine::delete::kept::{self, Tree};
 use crate::engine::delete::walk::{self, Later};
-use crate::engine::hooks::call::{self, Changed};
+use crate::engine::hooks::call::{self, HookedDocument};
 use crate::engine::write::recheck::Recheck;
 use crate::engine::write::{drain, recheck};
 use crate::model::document::DocumentMeta;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The work that the operations of a transaction leave for the time after its commit. References are checked again then, since its snapshot
 /// does not show the writes of others.
 #[derive(Default)]
-pub(crate) struct Left {
+pub(crate) struct WorkAfterCommit {
     /// References that were written: whether their targets are there.
     pub(crate) written: Vec<Recheck>,
     /// Documents that were deleted: whether something refers to them.
@@ -28,13 +28,13 @@ pub(crate) struct Left {
     /// The pending work of written documents.
     pub(crate) left: DeferredWork,
     /// Documents whose hooks follow the commit.
-    pub(crate) changed: Vec<Changed>,
+    pub(crate) changed: Vec<HookedDocument>,
     /// Where these are put instead of calling their hooks.
     pub(crate) hand_over: Option<HandOver>,
 }
 
 /// Documents of a committed transaction, whose hooks are still to be called.
-pub(crate) type HandOver = Arc<Mutex<Vec<Changed>>>;
+pub(crate) type HandOver = Arc<Mutex<Vec<HookedDocument>>>;
 
 /// The result of the checks after a commit: an error only if something of the transaction was undone. Any other failure is
 /// logged, since the transaction is committed, and an error would mean that it is not.
@@ -54,7 +54,7 @@ pub(crate) fn log_unless_undone(looked: Result<()>) -> Result<()> {
     }
 }
 
-impl AfterCommit for Left {
+impl AfterCommit for WorkAfterCommit {
     /// Checks references again after the commit of a transaction, applies its pending work, and calls hooks. A failure of the pending work
     /// is left to `recover`.
     ///
@@ -99,36 +99,36 @@ impl AfterCommit for Left {
 impl Shared {
     /// Asks once more, after the commit, whether the targets of what was written are still there.
     pub(crate) fn at_the_end(&self, recheck: Recheck) {
-        self.after_commit(|after: &mut Left| after.written.push(recheck));
+        self.after_commit(|after: &mut WorkAfterCommit| after.written.push(recheck));
     }
 
     /// Registers pending work of this collection's documents with this token, to be applied after the commit.
     pub(crate) fn add_pending(&self, meta: &'static DocumentMeta, token: Token) {
-        self.after_commit(|after: &mut Left| after.left.add(meta, token));
+        self.after_commit(|after: &mut WorkAfterCommit| after.left.add(meta, token));
     }
 
     /// Registers all this work, to be applied after the commit.
     pub(crate) fn leave(&self, deferred: DeferredWork) {
-        self.after_commit(|after: &mut Left| after.left.add_all(deferred));
+        self.after_commit(|after: &mut WorkAfterCommit| after.left.add_all(deferred));
     }
 
     /// Looks once more, after the commit, whether something refers to these deleted documents, which are kept.
     pub(crate) fn look_for_references(&self, deleted: Tree) {
-        self.after_commit(|after: &mut Left| after.kept.push(deleted));
+        self.after_commit(|after: &mut WorkAfterCommit| after.kept.push(deleted));
     }
 
     /// Calls the hooks of these documents that follow the commit.
-    pub(crate) fn call_after_commit(&self, changed: Vec<Changed>) {
-        self.after_commit(|after: &mut Left| after.changed.extend(changed));
+    pub(crate) fn call_after_commit(&self, changed: Vec<HookedDocument>) {
+        self.after_commit(|after: &mut WorkAfterCommit| after.changed.extend(changed));
     }
 
     /// Puts the documents whose hooks follow the commit here, instead of calling the hooks.
     pub(crate) fn hand_over(&self, place: HandOver) {
-        self.after_commit(|after: &mut Left| after.hand_over = Some(place));
+        self.after_commit(|after: &mut WorkAfterCommit| after.hand_over = Some(place));
     }
 
     /// Looks once more, after the commit, whether something refers to what was deleted.
     pub(crate) fn look_at_the_end(&self, deleted: Vec<Later>) {
-        self.after_commit(|after: &mut Left| after.deleted.extend(deleted));
+        self.after_commit(|after: &mut WorkAfterCommit| after.deleted.extend(deleted));
     }
 }

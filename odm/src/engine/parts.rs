@@ -52,11 +52,26 @@ pub(super) async fn inserts(
     }
     let most = most_at_once(execution, meta, &writes).await?;
     let mut rest = writes.into_iter().peekable();
+    let parts = std::iter::from_fn(|| {
+        let at = rest.peek()?.at;
+        Some((at, rest.by_ref().take(most).collect()))
+    });
+    let run = |part| insert_part(execution, meta, part, give_back || changed).boxed();
+    inserted_by(execution.ordered, all, parts, &run).await
+}
+
+/// Inserts documents part by part, each known by the position of its first document. The parts before one that fails stay, and their
+/// result is reported with its error.
+pub(super) async fn inserted_by<'e, P>(
+    ordered: bool,
+    mut all: Outcome,
+    parts: impl Iterator<Item = (usize, P)>,
+    run: &(dyn Fn(P) -> BoxFuture<'e, Result<Outcome>> + Sync),
+) -> Result<Outcome> {
     let mut is_first = true;
-    while let Some(at) = rest.peek().map(|first| first.at) {
-        let part: Vec<Write> = rest.by_ref().take(most).collect();
-        let made = insert_part(execution, meta, part, give_back || changed).await;
-        let ends = execution.ordered
+    for (at, part) in parts {
+        let made = run(part).await;
+        let ends = ordered
             || matches!(
                 made,
                 Err(Error::Driver(_)
@@ -70,7 +85,6 @@ pub(super) async fn inserts(
                 errors,
                 ..Outcome::from(*done)
             }),
-            // The result of the parts before it has to be reported.
             Err(error) if !is_first => all.errors.push((at, error)),
             Err(error) => return Err(error),
         }

@@ -10,7 +10,7 @@ use crate::model::key::Key;
 use crate::model::own_fields::{DELETION, RESTORING};
 use crate::model::reference::OnDelete;
 use crate::plan::operation::{Operation, UpdateMany, What};
-use crate::rules::exists::{self, Asked};
+use crate::rules::exists::{self, AskedTargets};
 use crate::rules::on_delete::Rules;
 use crate::store::core::Core;
 use crate::store::scope::Scope;
@@ -50,7 +50,7 @@ pub(crate) async fn restore(core: &Core, trace: &Trace, key: Bson) -> Result<(bo
         trace.more(trips.into_inner());
         return Ok((false, 0));
     };
-    let mut asked = Asked::default();
+    let mut asked = AskedTargets::default();
     for edge in edges() {
         for (target, of) in edge.targets.iter().enumerate() {
             for key in edge.keys(target, &document) {

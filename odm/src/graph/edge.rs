@@ -81,7 +81,7 @@ pub(crate) struct Derived {
     /// The position of the reference by which a child names its parent.
     pub(crate) edge: usize,
     /// How it is derived.
-    pub(crate) what: What,
+    pub(crate) what: Derivation,
     /// Which children count.
     pub(crate) filter: Option<Document>,
     /// When it follows.
@@ -89,7 +89,7 @@ pub(crate) struct Derived {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
+pub(crate) enum Derivation {
     Subset(&'static Subset),
     Computed {
         operation: Operation,
@@ -108,8 +108,8 @@ impl Derived {
     /// The value in a document without children; `None` where the field is left out.
     pub(crate) fn nothing(&self) -> Option<Bson> {
         match self.what {
-            What::Subset(subset) => self.or_missing(subset.value(Vec::new())),
-            What::Computed { operation, .. } => match operation {
+            Derivation::Subset(subset) => self.or_missing(subset.value(Vec::new())),
+            Derivation::Computed { operation, .. } => match operation {
                 Operation::Count | Operation::Sum => Some(self.whole(0)),
                 Operation::Avg => Some(doc! { "sum": 0.0, "count": 0_i64 }.into()),
                 Operation::Min | Operation::Max => self.or_missing(None),
@@ -135,8 +135,8 @@ impl Derived {
     /// The order and the limit by which children are kept, where it holds some of them.
     pub(crate) fn subset(&self) -> Option<&'static Subset> {
         match self.what {
-            What::Subset(subset) => Some(subset),
-            What::Computed { .. } => None,
+            Derivation::Subset(subset) => Some(subset),
+            Derivation::Computed { .. } => None,
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) mod sync;
 pub(crate) mod testing;
 mod walk;
 
-pub(crate) use crate::graph::edge::{Derived, Edge, What};
+pub(crate) use crate::graph::edge::{Derivation, Derived, Edge};
 pub(crate) use crate::graph::names::{fields_of, is, is_itself};
 
 use crate::graph::walk::{Found, Walk};
@@ -174,7 +174,7 @@ impl Graph {
             Some(Copied::Subset(subset)) => (
                 subset.child,
                 (subset.parent)().path(),
-                What::Subset(subset),
+                Derivation::Subset(subset),
                 subset.filter,
                 subset.sync,
             ),
@@ -186,7 +186,7 @@ impl Graph {
                 filter,
                 sync,
             })) => {
-                let what = What::Computed {
+                let what = Derivation::Computed {
                     operation: *operation,
                     of: of.map_or("", |of| of()),
                 };

@@ -1,7 +1,7 @@
 //! The fields on which a derived value depends.
 
 use crate::graph::Graph;
-use crate::graph::edge::{Derived, What};
+use crate::graph::edge::{Derivation, Derived};
 use crate::graph::names::fields_of;
 
 impl Derived {
@@ -10,9 +10,9 @@ impl Derived {
         let mut names: Vec<String> = Vec::new();
         names.extend(graph.edge(self.edge).map(|edge| edge.path.clone()));
         match self.what {
-            What::Subset(subset) => names.extend(subset.reads().map(str::to_owned)),
-            What::Computed { of: "", .. } => {}
-            What::Computed { of, .. } => names.push(of.to_owned()),
+            Derivation::Subset(subset) => names.extend(subset.reads().map(str::to_owned)),
+            Derivation::Computed { of: "", .. } => {}
+            Derivation::Computed { of, .. } => names.push(of.to_owned()),
         }
         if let Some(filter) = &self.filter {
             fields_of(filter, &mut names);

@@ -46,7 +46,7 @@ pub(crate) struct Walk {
 
 /// Where the walk is.
 #[derive(Clone, Default)]
-struct Place {
+struct Surroundings {
     segments: Vec<Segment>,
     /// How many items the array may have that it is, or that it is an item of.
     max_items: Option<u64>,
@@ -64,12 +64,12 @@ struct Place {
     declared: Option<&'static ReferenceMeta>,
 }
 
-impl Place {
+impl Surroundings {
     fn path(&self) -> String {
         path(&self.segments)
     }
 
-    fn below(&self, name: &str) -> Place {
+    fn below(&self, name: &str) -> Surroundings {
         let mut below = self.clone();
         let is_item = self.segments.last().is_some_and(|last| last.array);
         below.max_items = self.max_items.filter(|_| is_item);
@@ -93,7 +93,7 @@ impl Place {
     }
 
     /// In the items of an array.
-    fn items(&self) -> Place {
+    fn items(&self) -> Surroundings {
         let mut items = self.clone();
         match items.segments.last_mut() {
             Some(last) if !last.array => last.array = true,
@@ -119,7 +119,7 @@ impl Walk {
     }
 
     pub(crate) fn document(&mut self) {
-        self.shape(self.meta.whole(), &Place::default());
+        self.shape(self.meta.whole(), &Surroundings::default());
         let recursive = std::mem::take(&mut self.recursive);
         let mut named = HashSet::new();
         self.found.retain(|found| {
@@ -163,13 +163,13 @@ impl Walk {
         }
     }
 
-    fn shape(&mut self, shape: Shape, place: &Place) {
+    fn shape(&mut self, shape: Shape, place: &Surroundings) {
         match shape {
             Shape::Optional(inner) => self.shape(inner(), place),
             Shape::Array(items) | Shape::Fixed { items, .. } => self.shape(items(), &place.items()),
             Shape::Tuple(items) => self.positions(place, items.iter().map(|item| Part::Shape(item()))),
             Shape::Map(values) => {
-                let inside = Place {
+                let inside = Surroundings {
                     map: Some(place.path()),
                     ..place.below("$*")
                 };
@@ -205,7 +205,7 @@ impl Walk {
         self.types.pop();
     }
 
-    fn fields(&mut self, shape: &StructShape, place: &Place) {
+    fn fields(&mut self, shape: &StructShape, place: &Surroundings) {
         for field in shape.fields {
             if field.flatten {
                 self.value(field, place)
@@ -224,7 +224,7 @@ impl Walk {
     }
 
     /// A copy belongs to the reference beside it.
-    fn copy(&mut self, field: &'static FieldMeta, copy: &'static FieldCopy, place: &Place) {
+    fn copy(&mut self, field: &'static FieldMeta, copy: &'static FieldCopy, place: &Surroundings) {
         let (name, path) = (place.below(field.name).path(), place.below(copy.through).path());
         if let Some(tuple) = &place.tuple {
             return self.problems.push(format!(
@@ -264,9 +264,9 @@ impl Walk {
     }
 
     /// The parts of a tuple are found by their positions.
-    fn positions(&mut self, place: &Place, parts: impl Iterator<Item = Part>) {
+    fn positions(&mut self, place: &Surroundings, parts: impl Iterator<Item = Part>) {
         for (at, part) in parts.enumerate() {
-            let mut at = Place {
+            let mut at = Surroundings {
                 tuple: Some(place.path()),
                 ..place.below(&at.to_string())
             };
@@ -280,7 +280,7 @@ impl Walk {
         }
     }
 
-    fn variants(&mut self, shape: &EnumShape, place: &Place) {
+    fn variants(&mut self, shape: &EnumShape, place: &Surroundings) {
         for variant in shape.variants {
             let mut place = match shape.tagging {
                 Tagging::External => place.below(variant.name),
@@ -300,7 +300,7 @@ impl Walk {
     }
 
     /// The value of a field.
-    fn value(&mut self, field: &'static FieldMeta, place: &Place) {
+    fn value(&mut self, field: &'static FieldMeta, place: &Surroundings) {
         if field.bounds.opaque {
             if !matches!(field.copied, Some(Copied::Field(_))) {
                 self.plain.insert(place.path());
@@ -335,7 +335,12 @@ impl Walk {
         }
     }
 
-    fn reference(&mut self, field: &'static FieldMeta, reference: &'static ReferenceMeta, place: &Place) {
+    fn reference(
+        &mut self,
+        field: &'static FieldMeta,
+        reference: &'static ReferenceMeta,
+        place: &Surroundings,
+    ) {
         let list = is_list((field.shape)());
         let place = if list { place.items() } else { place.clone() };
         let name = format!("{}.{}", self.meta.name, place.path());

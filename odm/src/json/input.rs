@@ -22,7 +22,7 @@ pub(super) type Given = (&'static str, Bson);
 
 /// The declarations of the fields around a value.
 #[derive(Clone, Copy)]
-struct Place {
+struct FieldRules {
     bounds: Bounds,
     /// Its integers are texts.
     text: bool,
@@ -31,16 +31,16 @@ struct Place {
     depth: u32,
 }
 
-impl Place {
-    const OPEN: Place = Place {
+impl FieldRules {
+    const OPEN: FieldRules = FieldRules {
         bounds: Bounds::NONE,
         text: false,
         bare: None,
         depth: 0,
     };
 
-    fn of(field: &FieldMeta, depth: u32) -> Place {
-        Place {
+    fn of(field: &FieldMeta, depth: u32) -> FieldRules {
+        FieldRules {
             bounds: field.bounds,
             text: field.json_text,
             bare: None,
@@ -48,16 +48,16 @@ impl Place {
         }
     }
 
-    fn within(&self) -> Place {
-        Place {
+    fn within(&self) -> FieldRules {
+        FieldRules {
             depth: self.depth + 1,
             ..*self
         }
     }
 
     /// Of the items of an array, or the values of a map: the lengths are theirs.
-    fn items(&self) -> Place {
-        Place {
+    fn items(&self) -> FieldRules {
+        FieldRules {
             bounds: Bounds {
                 max_items: None,
                 key_len: None,
@@ -101,9 +101,9 @@ pub(super) fn stored(of: &Description, value: &Value, given: &[Given]) -> Result
     let top = Top { part: of.part, given };
     let read = match ((of.shape)(), value) {
         (Shape::Struct(shape), Value::Object(object)) => {
-            read_struct(shape, object, Place::OPEN, &At::Root, Some(top), &mut faults)
+            read_struct(shape, object, FieldRules::OPEN, &At::Root, Some(top), &mut faults)
         }
-        (shape, value) => read_value(shape, value, Place::OPEN, &At::Root, &mut faults),
+        (shape, value) => read_value(shape, value, FieldRules::OPEN, &At::Root, &mut faults),
     };
     match (read, faults.into_values()) {
         (Some(value), faults) if faults.is_empty() => Ok(value),
@@ -168,7 +168,13 @@ fn raw(value: &Bson) -> Option<RawBsonRef<'_>> {
     })
 }
 
-fn read_value(shape: Shape, value: &Value, place: Place, at: &At<'_>, faults: &mut Faults) -> Option<Bson> {
+fn read_value(
+    shape: Shape,
+    value: &Value,
+    place: FieldRules,
+    at: &At<'_>,
+    faults: &mut Faults,
+) -> Option<Bson> {
     if place.depth > DEEPEST {
         return faults.add(at, ValueProblem::Bound, "is nested too deep");
     }
@@ -182,7 +188,7 @@ fn read_value(shape: Shape, value: &Value, place: Place, at: &At<'_>, faults: &m
         (Shape::Bounded(field), _) => {
             let bounds = tightened(&field.bounds, &place.bounds).unwrap_or(field.bounds);
             let text = place.text || field.json_text;
-            let place = Place {
+            let place = FieldRules {
                 bounds,
                 text,
                 ..place.within()
@@ -227,7 +233,7 @@ fn read_value(shape: Shape, value: &Value, place: Place, at: &At<'_>, faults: &m
             read_value(
                 (field.shape)(),
                 value,
-                Place::of(field, place.depth + 1),
+                FieldRules::of(field, place.depth + 1),
                 at,
                 faults,
             )
@@ -253,7 +259,7 @@ fn read_value(shape: Shape, value: &Value, place: Place, at: &At<'_>, faults: &m
 fn read_items(
     values: &[Value],
     shape: impl Fn(usize) -> Option<Shape>,
-    place: Place,
+    place: FieldRules,
     at: &At<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
@@ -329,7 +335,7 @@ fn integer(value: &Value, text: bool) -> Option<i64> {
 fn read_struct(
     of: &'static StructShape,
     object: &Map<String, Value>,
-    place: Place,
+    place: FieldRules,
     at: &At<'_>,
     top: Option<Top<'_>>,
     faults: &mut Faults,
@@ -355,7 +361,7 @@ fn read_slots(
     object: &Map<String, Value>,
     slot: impl Fn(&str) -> Option<Slot>,
     deny_unknown: bool,
-    place: Place,
+    place: FieldRules,
     at: &At<'_>,
     top: Option<Top<'_>>,
     faults: &mut Faults,
@@ -380,7 +386,7 @@ fn read_slots(
             }
             Some(Slot::Tag(of)) => read_tag(of, value, &at, faults).map(|value| (name.as_str(), value)),
             Some(Slot::Entry(values, bounds, text)) => {
-                let place = Place {
+                let place = FieldRules {
                     bounds,
                     text,
                     ..place
@@ -423,7 +429,7 @@ fn read_field(
     if !field.comes_in() || top.is_some_and(|top| !top.has(field) || top.given(field.name).is_some()) {
         return faults.add(at, ValueProblem::ReadOnly, "can't be set: the service sets it");
     }
-    let mut place = Place::of(field, depth);
+    let mut place = FieldRules::of(field, depth);
     if is_strict {
         place.bare = field.entry.map(|entry| entry.id);
     }
@@ -571,7 +577,7 @@ fn read_tag(of: &'static EnumShape, value: &Value, at: &At<'_>, faults: &mut Fau
 fn read_variant(
     of: &'static EnumShape,
     value: &Value,
-    place: Place,
+    place: FieldRules,
     at: &At<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
@@ -630,7 +636,7 @@ fn denies_unknown(of: &'static EnumShape, object: &Map<String, Value>, tag: &str
 fn read_untagged(
     of: &'static EnumShape,
     value: &Value,
-    place: Place,
+    place: FieldRules,
     at: &At<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
@@ -663,7 +669,7 @@ fn read_untagged(
 fn read_body(
     body: &'static Body,
     value: &Value,
-    place: Place,
+    place: FieldRules,
     at: &At<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
@@ -671,15 +677,20 @@ fn read_body(
     match (body, value) {
         (Body::Unit, Value::Null) => Some(Bson::Null),
         (Body::Unit, _) => faults.wrong(at, "`null`"),
-        (Body::Newtype(field), _) => read_value((field.shape)(), value, Place::of(field, depth), at, faults),
+        (Body::Newtype(field), _) => {
+            read_value((field.shape)(), value, FieldRules::of(field, depth), at, faults)
+        }
         (Body::Struct(of), Value::Object(object)) => {
-            let place = Place { depth, ..Place::OPEN };
+            let place = FieldRules {
+                depth,
+                ..FieldRules::OPEN
+            };
             read_struct(of, object, place, at, None, faults)
         }
         (Body::Tuple(fields), Value::Array(values)) if values.len() == fields.len() => {
             let mut items = Vec::new();
             for (i, (field, value)) in fields.iter().zip(values).enumerate() {
-                let place = Place::of(field, depth);
+                let place = FieldRules::of(field, depth);
                 items.extend(read_value(
                     (field.shape)(),
                     value,

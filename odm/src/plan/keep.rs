@@ -32,7 +32,7 @@ impl Replacement {
     pub(crate) fn new(
         meta: &DocumentMeta,
         raw: RawDocumentBuf,
-        filled: Option<Filled>,
+        filled: Option<FilledReplacement>,
         exact: bool,
     ) -> Result<Replacement> {
         let (document, mut fields, mut computed, is_whole) = match filled {
@@ -418,7 +418,7 @@ fn over(stored: &Stored, plain: Document, merged: Document) -> Bson {
 
 /// A replacement that keeps what the library has in the document.
 #[derive(Clone, Debug)]
-pub(crate) struct Filled {
+pub(crate) struct FilledReplacement {
     /// The application's fields that it stores, with their copies.
     pub(crate) document: RawDocumentBuf,
     /// The same.

@@ -185,7 +185,7 @@ pub(crate) fn questions(graph: &Graph, diff: &Diff) -> Questions {
 /// [`Error::MissingReference`] for targets that don't exist; [`Error::Query`] where a document with room for one reference
 /// would have two, or one that must have a reference would have none.
 pub(crate) fn effects(graph: &Graph, diff: &Diff, answers: &Answers) -> Result<Vec<Effect>> {
-    let mut effects = Effects {
+    let mut effects = LinkEffects {
         graph,
         diff,
         answers,
@@ -204,7 +204,7 @@ pub(crate) fn effects(graph: &Graph, diff: &Diff, answers: &Answers) -> Result<V
     Ok(effects.list)
 }
 
-struct Effects<'a> {
+struct LinkEffects<'a> {
     graph: &'a Graph,
     diff: &'a Diff,
     answers: &'a Answers,
@@ -215,7 +215,7 @@ struct Effects<'a> {
     missing: Vec<(usize, Bson)>,
 }
 
-impl<'a> Effects<'a> {
+impl<'a> LinkEffects<'a> {
     /// The edge of a link and its other side.
     fn sides(&self, link: &Link) -> Option<(&'a Edge, &'a Edge)> {
         let edge = self.graph.edge(link.edge)?;

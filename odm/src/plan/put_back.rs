@@ -17,7 +17,7 @@ type Did<'o> = &'o dyn Fn(&Edge, usize, &Key) -> bool;
 
 /// The changes of a write to the references of one document.
 #[derive(Clone, Copy)]
-pub(crate) struct Own<'o> {
+pub(crate) struct OwnReferences<'o> {
     pub(crate) added: Did<'o>,
     pub(crate) removed: Did<'o>,
     pub(crate) how: &'o dyn Fn(&Edge) -> How,
@@ -33,7 +33,7 @@ pub(crate) fn put_back(
     before: &RawDocumentBuf,
     now: &RawDocumentBuf,
     edges: &[&Edge],
-    own: &Own<'_>,
+    own: &OwnReferences<'_>,
 ) -> Option<Statement> {
     let mut filter = doc! { "_id": value(now, "_id")? };
     let (mut set, mut unset) = (Document::new(), Document::new());
@@ -137,7 +137,7 @@ fn items(value: Option<&Bson>) -> Option<&[Bson]> {
 }
 
 /// Whether the references are as the write has left them, and not as before.
-fn is_own(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&Edge], own: &Own<'_>) -> bool {
+fn is_own(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&Edge], own: &OwnReferences<'_>) -> bool {
     let mut is_empty = true;
     for edge in edges {
         for target in 0..edge.targets.len() {
@@ -161,7 +161,12 @@ fn is_own(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&Edge], own: &
 }
 
 /// The present items of an array without those that the write has added, and with those that it has removed.
-fn merged(previous: &[Bson], present: &[Bson], edges: &[&Edge], own: &Own<'_>) -> Option<Vec<Bson>> {
+fn merged(
+    previous: &[Bson],
+    present: &[Bson],
+    edges: &[&Edge],
+    own: &OwnReferences<'_>,
+) -> Option<Vec<Bson>> {
     let items =
         |items: &[Bson]| -> Option<Vec<Item>> { items.iter().map(|item| references(item, edges)).collect() };
     let (before, now) = (items(previous)?, items(present)?);

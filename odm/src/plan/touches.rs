@@ -48,7 +48,7 @@ pub(crate) struct TouchedReference {
     /// Whether it has another value afterwards, whatever it was.
     pub(crate) is_replaced: bool,
     /// Of a two-way reference: the steps from its values before to those after; `None` where they can't be told.
-    steps: Option<Vec<Step>>,
+    steps: Option<Vec<LinkStep>>,
 }
 
 /// The operand that an operator gives to a field.
@@ -80,7 +80,7 @@ pub(crate) enum How {
 
 /// A change of the values of a two-way reference, which stand in the array's order.
 #[derive(Clone, Debug)]
-enum Step {
+enum LinkStep {
     Set(Vec<Bson>),
     Add(Vec<Bson>),
     Remove(Vec<Bson>),
@@ -354,25 +354,25 @@ impl TouchedReference {
         let mut values = before.to_vec();
         for step in self.steps.as_ref()? {
             match step {
-                Step::OnInsert(_) if !insert => {}
-                Step::OnInsert(new) => values = new.clone()?,
-                Step::Set(new) => values = new.clone(),
-                Step::Add(new) => {
+                LinkStep::OnInsert(_) if !insert => {}
+                LinkStep::OnInsert(new) => values = new.clone()?,
+                LinkStep::Set(new) => values = new.clone(),
+                LinkStep::Add(new) => {
                     for new in new {
                         if !values.iter().any(|there| same(there, new)) {
                             values.push(new.clone());
                         }
                     }
                 }
-                Step::Remove(gone) => values.retain(|there| !gone.iter().any(|gone| same(there, gone))),
-                Step::Exchange(old, new) => {
+                LinkStep::Remove(gone) => values.retain(|there| !gone.iter().any(|gone| same(there, gone))),
+                LinkStep::Exchange(old, new) => {
                     for item in values.iter_mut().filter(|item| same(item, old)) {
                         *item = new.clone();
                     }
                 }
-                Step::RemoveFirst if values.is_empty() => {}
-                Step::RemoveFirst => drop(values.remove(0)),
-                Step::RemoveLast => drop(values.pop()),
+                LinkStep::RemoveFirst if values.is_empty() => {}
+                LinkStep::RemoveFirst => drop(values.remove(0)),
+                LinkStep::RemoveLast => drop(values.pop()),
             }
         }
         Some(values)
@@ -398,7 +398,7 @@ fn step(
     (name, value): (&str, &Bson),
     position: &Position,
     built: &Built,
-) -> Option<Step> {
+) -> Option<LinkStep> {
     let whole = || match value {
         Bson::Null => Vec::new(),
         Bson::Array(items) if edge.list => items.clone(),
@@ -409,9 +409,9 @@ fn step(
         Position::Beyond => None,
     };
     Some(match (operator, is_item) {
-        ("$setOnInsert", Some(false)) => Step::OnInsert(Some(whole())),
-        ("$setOnInsert", _) => Step::OnInsert(None),
-        ("$set", Some(false)) => Step::Set(whole()),
+        ("$setOnInsert", Some(false)) => LinkStep::OnInsert(Some(whole())),
+        ("$setOnInsert", _) => LinkStep::OnInsert(None),
+        ("$set", Some(false)) => LinkStep::Set(whole()),
         ("$set", Some(true)) => {
             let is_array_there =
                 |guard: &Guard| matches!(guard, Guard::There { name, .. } if *name == edge.path);
@@ -419,17 +419,17 @@ fn step(
                 replaced_item(name, built)?,
                 built.guards.iter().any(is_array_there),
             ) {
-                (old, true) => Step::Exchange(old, value.clone()),
+                (old, true) => LinkStep::Exchange(old, value.clone()),
                 // Where there is no array, nothing is changed.
-                (_, false) => Step::Add(Vec::new()),
+                (_, false) => LinkStep::Add(Vec::new()),
             }
         }
-        ("$unset", Some(false)) => Step::Set(Vec::new()),
-        ("$addToSet", Some(false)) => Step::Add(pushed_items(value).to_vec()),
-        ("$pullAll", Some(false)) => Step::Remove(value.as_array()?.clone()),
+        ("$unset", Some(false)) => LinkStep::Set(Vec::new()),
+        ("$addToSet", Some(false)) => LinkStep::Add(pushed_items(value).to_vec()),
+        ("$pullAll", Some(false)) => LinkStep::Remove(value.as_array()?.clone()),
         ("$pop", Some(false)) => match value {
-            Bson::Int32(1) => Step::RemoveLast,
-            Bson::Int32(-1) => Step::RemoveFirst,
+            Bson::Int32(1) => LinkStep::RemoveLast,
+            Bson::Int32(-1) => LinkStep::RemoveFirst,
             _ => return None,
         },
         _ => return None,

@@ -2,7 +2,7 @@
 
 mod behind;
 mod order;
-pub(super) mod place;
+pub(super) mod position;
 mod resume;
 
 pub(crate) use crate::model::types::{holds_text, is_compared_alike};
@@ -16,7 +16,7 @@ use behind::{Key, behind};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use order::{keep_keys, refuse_several, total_order, twins};
-use place::{is_compared_with, value_at};
+use position::{is_compared_with, value_at};
 pub use resume::ResumableFind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::read_too;
-use crate::query::page::place::Place;
+use crate::query::page::position::SortPosition;
 use crate::store::action::Action;
 use crate::store::batches::{Batch, Take};
 use crate::store::core::{Core, act, batches};
@@ -218,14 +218,20 @@ impl Query {
             if self.options.limit == Some(0) {
                 return Ok(futures::stream::empty().boxed());
             }
-            let place = Arc::new(Place::of_query(&self.sort, self.options.projection.as_ref()));
+            let place = Arc::new(SortPosition::of_query(
+                &self.sort,
+                self.options.projection.as_ref(),
+            ));
             self.batches(place).await
         }
         .boxed()
     }
 
     /// The documents batch by batch, as the server sends them.
-    pub(crate) async fn batches(mut self, place: Arc<Place>) -> Result<BoxStream<'static, Result<Batch>>> {
+    pub(crate) async fn batches(
+        mut self,
+        place: Arc<SortPosition>,
+    ) -> Result<BoxStream<'static, Result<Batch>>> {
         let filter = self.prepare()?;
         let trace = self.core.trace("stream");
         trace.values("filter", &filter);

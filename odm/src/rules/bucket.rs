@@ -186,12 +186,11 @@ fn is_same_sum(stored: f64, total: f64, [least, most]: [f64; 2]) -> bool {
     stored.is_finite() && total.is_finite() && (stored - total).abs() <= 1e-9 * greatest
 }
 
-/// Where the library writes the items of a bucket as a whole, by `$set`: the update says of them what is true, in the same
-/// write.
+/// Adds the summary of a bucket to an update by which the library writes all of its items, by `$set`.
 ///
 /// # Errors
 /// [`Error::Query`] where a sum is too great.
-pub(crate) fn retell(meta: &BucketMeta, update: &mut Document) -> Result<()> {
+pub(crate) fn summarize_anew(meta: &BucketMeta, update: &mut Document) -> Result<()> {
     let set = update.get_document("$set").ok();
     let Some(items) = set.and_then(|set| set.get_array(meta.items).ok()) else {
         return Ok(());

@@ -1,7 +1,8 @@
 //! Values that are derived of other documents and stored: what they have in common.
 //!
 //! A kind of derived value is a type that implements [`DerivedValue`], in the folder of its rule, which makes the values of a graph.
-//! Audits, repairs, backfills and the reconciler are loops over them, and know no kind by name.
+//! Audits, repairs and backfills are loops over them, and know no kind by name. The reconciler names kinds where it has to know which change
+//! in the stream affects which values.
 
 use crate::graph::Graph;
 use crate::graph::declaration::Declaration;

@@ -4,12 +4,14 @@
 //! To the application and to the other rules such an update is a change of the document like its own: the document's version is
 //! raised, a link is counted, and the values that are derived of the changed fields follow.
 
+use crate::Result;
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::graph::sync::is_atomic;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::VERSION;
 use crate::plan::touches::{Touches, changed};
+use crate::rules::bucket;
 use crate::rules::link::count;
 use crate::rules::pending::{record, record_for};
 use crate::rules::rule::Effects;
@@ -108,12 +110,18 @@ impl Effects {
     /// Completes an update that gives a document references back that it had before, with the copies beside them. These have missed
     /// updates meanwhile, so all that is derived in the document and from it is pending. Returns the changed fields from which something
     /// is derived that is updated in the transaction of a write.
+    ///
+    /// # Errors
+    /// [`Error::Query`](crate::Error::Query) where a sum of a bucket's items is too great.
     pub(crate) fn give_back(
         &mut self,
         graph: &Graph,
         meta: &'static DocumentMeta,
         update: &mut Document,
-    ) -> Vec<String> {
+    ) -> Result<Vec<String>> {
+        if let Some(bucket) = meta.bucket {
+            bucket::summarize_anew(bucket, update)?;
+        }
         let mut fields = changed(update);
         fields.retain(|field| graph.is_read_in(|sync| is_atomic(sync, true), meta, field, None));
         let touches = Touches::of_statement(graph, meta, update);
@@ -124,6 +132,6 @@ impl Effects {
             record(update, self.later());
             self.deferred.add(meta, self.later());
         }
-        fields
+        Ok(fields)
     }
 }

@@ -1,7 +1,7 @@
 //! What writes have to keep true, a folder or file a rule: references exist, deletions, two-way links, copies, values of children, buckets.
 //!
 //! The rules by which values in other documents are kept in sync implement [`Rule`](rule::Rule), and [`all`] lists them. The engine calls them in
-//! that order, and knows none of them by name. That references exist, the other side of links and the decisions of deletions are no
+//! that order, and names none of them (but for pushes into buckets, `engine/bucket.rs`). That references exist, the other side of links and the decisions of deletions are no
 //! `Rule`s: each has steps of its own.
 //!
 //! # Values that are kept in sync

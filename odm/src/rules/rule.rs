@@ -158,14 +158,14 @@ impl<'d> NewDocuments<'d> {
     }
 
     /// The documents as they are to be stored: those that were filled in, or those that were given, with the library's fields.
-    pub(crate) fn filled(mut self, token: Option<Token>) -> Result<Filled> {
+    pub(crate) fn filled(mut self, token: Option<Token>) -> Result<FilledDocuments> {
         let mut own = std::mem::take(&mut self.own);
         if let Some(token) = token {
             own.insert(name_of(PENDING), mark(token, std::mem::take(&mut self.pending)));
         }
         match self.decoded {
-            None if own.is_empty() => Ok(Filled::AsGiven),
-            None => Ok(Filled::With(
+            None if own.is_empty() => Ok(FilledDocuments::AsGiven),
+            None => Ok(FilledDocuments::With(
                 RawDocumentBuf::try_from(&bson::doc! { OWN: own }).map_err(encoding)?,
             )),
             Some(documents) => {
@@ -179,14 +179,14 @@ impl<'d> NewDocuments<'d> {
                     }
                     encoded(&document)
                 });
-                Ok(Filled::Whole(with_own.collect::<Result<_>>()?))
+                Ok(FilledDocuments::Whole(with_own.collect::<Result<_>>()?))
             }
         }
     }
 }
 
 /// What becomes of new documents.
-pub(crate) enum Filled {
+pub(crate) enum FilledDocuments {
     AsGiven,
     /// They get these fields, in the place of their own ones of that name.
     With(RawDocumentBuf),
@@ -194,16 +194,16 @@ pub(crate) enum Filled {
     Whole(Vec<RawDocumentBuf>),
 }
 
-impl Filled {
+impl FilledDocuments {
     pub(crate) fn put_into(self, documents: &mut [RawDocumentBuf]) -> Result<()> {
         match self {
-            Filled::AsGiven => {}
-            Filled::With(fields) => {
+            FilledDocuments::AsGiven => {}
+            FilledDocuments::With(fields) => {
                 for raw in documents {
                     add(raw, &fields)?;
                 }
             }
-            Filled::Whole(filled) => {
+            FilledDocuments::Whole(filled) => {
                 for (raw, filled) in documents.iter_mut().zip(filled) {
                     *raw = filled;
                 }
@@ -333,6 +333,11 @@ impl DeferredWork {
                 .extend(orphans::note(scope, vec![(edge.at, keys)]).await?);
         }
         Ok(())
+    }
+
+    /// Removes the notes about parents, when their fields are derived again.
+    pub(crate) async fn clear_notes(self, scope: &Scope<'_>) -> Result<()> {
+        orphans::clear_notes(scope, self.notes).await
     }
 
     /// Adds parents, by the position of the child's reference in the graph.

@@ -21,7 +21,7 @@ pub(super) fn diff(old: &Document, new: &Document) -> Vec<String> {
     if was != is {
         lines.push(format!("declared by `{is}` (was `{was}`)"));
     }
-    let find = |places: &[Place], path: &str| places.iter().position(|place| place.path == path);
+    let find = |places: &[RuledValue], path: &str| places.iter().position(|place| place.path == path);
     for place in &after {
         match find(&before, &place.path) {
             Some(i) => changed(&before[i], place, &mut lines),
@@ -62,7 +62,7 @@ fn declared_by(schema: &Document) -> &str {
     title.strip_prefix(MARK).unwrap_or(title)
 }
 
-fn changed(old: &Place, new: &Place, lines: &mut Vec<String>) {
+fn changed(old: &RuledValue, new: &RuledValue, lines: &mut Vec<String>) {
     let path = new.shown();
     for rule in &new.rules {
         match old.rules.iter().find(|other| other.kind == rule.kind) {
@@ -80,14 +80,14 @@ fn changed(old: &Place, new: &Place, lines: &mut Vec<String>) {
 }
 
 /// A value in a document, and the rules for it.
-struct Place {
+struct RuledValue {
     path: String,
     parent: String,
     is_field: bool,
-    rules: Vec<Rule>,
+    rules: Vec<ValueRule>,
 }
 
-impl Place {
+impl RuledValue {
     fn shown(&self) -> &str {
         if self.path.is_empty() {
             "the document"
@@ -97,7 +97,7 @@ impl Place {
     }
 }
 
-struct Rule {
+struct ValueRule {
     kind: &'static str,
     /// The whole of it: `at most 5 items`.
     text: String,
@@ -106,17 +106,22 @@ struct Rule {
     raw: Bson,
 }
 
-fn places(schema: &Document) -> Vec<Place> {
+fn places(schema: &Document) -> Vec<RuledValue> {
     let mut places = Vec::new();
     visit(&mut places, "", "", schema, false);
     places
 }
 
-fn place<'a>(places: &'a mut Vec<Place>, path: &str, parent: &str, is_field: bool) -> &'a mut Place {
+fn place<'a>(
+    places: &'a mut Vec<RuledValue>,
+    path: &str,
+    parent: &str,
+    is_field: bool,
+) -> &'a mut RuledValue {
     let at = match places.iter().position(|place| place.path == path) {
         Some(at) => at,
         None => {
-            places.push(Place {
+            places.push(RuledValue {
                 path: path.into(),
                 parent: parent.into(),
                 is_field,
@@ -136,7 +141,7 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-fn visit(places: &mut Vec<Place>, path: &str, parent: &str, schema: &Document, is_field: bool) {
+fn visit(places: &mut Vec<RuledValue>, path: &str, parent: &str, schema: &Document, is_field: bool) {
     let here = place(places, path, parent, is_field);
     let exactly = match (schema.get("minItems"), schema.get("maxItems")) {
         (Some(min), Some(max)) => same(min, max),
@@ -175,7 +180,7 @@ fn visit(places: &mut Vec<Place>, path: &str, parent: &str, schema: &Document, i
             "not" => ("not", "absent".to_owned(), "absent".to_owned()),
             _ => continue,
         };
-        here.rules.push(Rule {
+        here.rules.push(ValueRule {
             kind,
             text,
             value,
@@ -195,12 +200,14 @@ fn visit(places: &mut Vec<Place>, path: &str, parent: &str, schema: &Document, i
         .flatten()
         .filter_map(Bson::as_str)
     {
-        place(places, &join(path, name), path, true).rules.push(Rule {
-            kind: "required",
-            text: "required".to_owned(),
-            value: "optional".to_owned(),
-            raw: true.into(),
-        });
+        place(places, &join(path, name), path, true)
+            .rules
+            .push(ValueRule {
+                kind: "required",
+                text: "required".to_owned(),
+                value: "optional".to_owned(),
+                raw: true.into(),
+            });
     }
     if let Ok(others) = schema.get_document("additionalProperties") {
         visit(places, &join(path, "*"), path, others, false);

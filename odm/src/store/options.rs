@@ -160,11 +160,17 @@ impl HandleOptions {
     }
 }
 
-/// A builder, or a handle, with options. It can't be implemented outside of this crate.
-pub trait Configured: Sized {
-    #[doc(hidden)]
-    fn add_options(&mut self, options: Options);
+pub(crate) mod sealed {
+    /// A builder or a handle that keeps options.
+    pub trait Configure: Sized {
+        fn add_options(&mut self, options: super::Options);
+    }
 }
+
+/// A builder, or a handle, with options. It can't be implemented outside of this crate.
+pub trait Configured: sealed::Configure {}
+
+impl<T: sealed::Configure> Configured for T {}
 
 /// Options of one query, before its final method: `people.find_all().max_time(…).all()`.
 ///
@@ -248,7 +254,7 @@ pub trait WriteOptions: Configured {
 /// Implements the traits of options for builders that have a `core`.
 macro_rules! configured {
     ($kind:ident for $($($path:ident).+ of [$($generics:tt)*] $of:ty;)*) => {$(
-        impl<$($generics)*> $crate::options::Configured for $of {
+        impl<$($generics)*> $crate::store::options::sealed::Configure for $of {
             fn add_options(&mut self, options: $crate::options::Options) {
                 self.$($path).+.add_options(options);
             }

@@ -83,25 +83,25 @@ impl Drop for Waiting<'_> {
 }
 
 /// The turn at one document. The next one gets it before the entry may go.
-struct Turn<'q> {
+struct TurnAtDocument<'q> {
     _turn: OwnedMutexGuard<()>,
     _waiting: Waiting<'q>,
 }
 
 /// Pending work that an operation has recorded, while others at the same document may apply it.
-pub(crate) struct Left<'q> {
+pub(crate) struct QueuedWork<'q> {
     waiting: Waiting<'q>,
     turn: Arc<Mutex<()>>,
     token: ObjectId,
 }
 
-impl Drop for Left<'_> {
+impl Drop for QueuedWork<'_> {
     fn drop(&mut self) {
         self.applied(&[self.token]);
     }
 }
 
-impl Left<'_> {
+impl QueuedWork<'_> {
     /// Waits for the turn to apply pending work at the document, and gives the tokens of all that is left there by then: none where
     /// another operation has applied that of this one.
     pub(crate) async fn turn(&self) -> (OwnedMutexGuard<()>, Vec<ObjectId>) {
@@ -123,7 +123,7 @@ impl Left<'_> {
 
 /// The turns of one operation.
 pub(crate) struct Turns<'q> {
-    _turns: Vec<Turn<'q>>,
+    _turns: Vec<TurnAtDocument<'q>>,
 }
 
 impl Queue {
@@ -139,7 +139,7 @@ impl Queue {
         let mut turns = Vec::with_capacity(keys.len());
         for key in keys {
             let (waiting, turn) = self.wait(key);
-            turns.push(Turn {
+            turns.push(TurnAtDocument {
                 _turn: turn.lock_owned().await,
                 _waiting: waiting,
             });
@@ -160,12 +160,12 @@ impl Queue {
 
     /// Says that an operation has recorded pending work at this document. Several operations do so at the same time where they don't
     /// wait for each other: the first that has its turn applies the work of all.
-    pub(crate) fn leave(&self, key: &QueueKey, token: ObjectId) -> Left<'_> {
+    pub(crate) fn leave(&self, key: &QueueKey, token: ObjectId) -> QueuedWork<'_> {
         let (waiting, turn) = self.wait(key);
         if let Some(entry) = self.entries().get_mut(key) {
             entry.pending.push(token);
         }
-        Left { waiting, turn, token }
+        QueuedWork { waiting, turn, token }
     }
 
     /// Transactions that write one of these documents meet those of other processes again and again.
@@ -324,7 +324,7 @@ mod tests {
     async fn the_first_at_its_turn_applies_the_work_of_all() {
         let queue = Queue::default();
         let tokens: Vec<ObjectId> = (0..4).map(|_| ObjectId::new()).collect();
-        let mut left: Vec<Left<'_>> = tokens
+        let mut left: Vec<QueuedWork<'_>> = tokens
             .iter()
             .map(|token| queue.leave(&meter(1), *token))
             .collect();

@@ -172,7 +172,7 @@ impl IntoFuture for Auditing {
                 let edges = chosen.edges()?;
                 let mut audit = Audit::of(&edges);
                 for (meta, edges) in edges {
-                    let mut source = Source::of(&scope, meta, &edges, sample).await?;
+                    let mut source = InspectedDocuments::of(&scope, meta, &edges, sample).await?;
                     while let Some(documents) = source.next(&scope).await? {
                         let inspected = look(&scope, &edges, &documents).await?;
                         chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
@@ -188,7 +188,8 @@ impl IntoFuture for Auditing {
                 for value in chosen.values() {
                     let value = value.as_ref();
                     let mut found = AuditedCopies::of(value);
-                    let mut source = Source::with(&scope, value.holder(), value.projection(), sample).await?;
+                    let mut source =
+                        InspectedDocuments::with(&scope, value.holder(), value.projection(), sample).await?;
                     while let Some(documents) = source.next(&scope).await? {
                         let compared = copies::measure(value, &scope, &documents).await?;
                         chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
@@ -331,7 +332,7 @@ fn is_chosen(value: &dyn DerivedValue, collection: &str, field: Option<&str>) ->
 }
 
 /// Where the documents come from that are inspected.
-pub(crate) enum Source {
+pub(crate) enum InspectedDocuments {
     All {
         meta: &'static DocumentMeta,
         filter: Box<bson::Document>,
@@ -342,19 +343,23 @@ pub(crate) enum Source {
     Sample(std::vec::IntoIter<RawDocumentBuf>),
 }
 
-impl Source {
+impl InspectedDocuments {
     pub(crate) async fn of(
         scope: &Scope<'_>,
         meta: &'static DocumentMeta,
         edges: &[&Edge],
         sample: Option<u64>,
-    ) -> Result<Source> {
-        Source::with(scope, meta, fields(edges.iter().copied()), sample).await
+    ) -> Result<InspectedDocuments> {
+        InspectedDocuments::with(scope, meta, fields(edges.iter().copied()), sample).await
     }
 
     /// All documents behind this id.
-    pub(crate) fn from(meta: &'static DocumentMeta, fields: Fields, last: Option<Bson>) -> Source {
-        Source::All {
+    pub(crate) fn from(
+        meta: &'static DocumentMeta,
+        fields: Fields,
+        last: Option<Bson>,
+    ) -> InspectedDocuments {
+        InspectedDocuments::All {
             meta,
             filter: Box::default(),
             fields,
@@ -364,8 +369,12 @@ impl Source {
     }
 
     /// All documents that fit.
-    pub(crate) fn fitting(meta: &'static DocumentMeta, filter: bson::Document, fields: Fields) -> Source {
-        Source::All {
+    pub(crate) fn fitting(
+        meta: &'static DocumentMeta,
+        filter: bson::Document,
+        fields: Fields,
+    ) -> InspectedDocuments {
+        InspectedDocuments::All {
             meta,
             filter: Box::new(filter),
             fields,
@@ -380,12 +389,12 @@ impl Source {
         meta: &'static DocumentMeta,
         fields: Fields,
         sample: Option<u64>,
-    ) -> Result<Source> {
+    ) -> Result<InspectedDocuments> {
         let Some(sample) = sample else {
-            return Ok(Source::from(meta, fields, None));
+            return Ok(InspectedDocuments::from(meta, fields, None));
         };
         if sample == 0 {
-            return Ok(Source::Sample(Vec::new().into_iter()));
+            return Ok(InspectedDocuments::Sample(Vec::new().into_iter()));
         }
         let size = i64::try_from(sample).unwrap_or(i64::MAX);
         let pipeline = [doc! { "$sample": { "size": size } }, doc! { "$project": fields }];
@@ -398,14 +407,14 @@ impl Source {
             .await
             .map_err(failed)?;
         let documents: Vec<RawDocumentBuf> = cursor.try_collect().await.map_err(failed)?;
-        Ok(Source::Sample(documents.into_iter()))
+        Ok(InspectedDocuments::Sample(documents.into_iter()))
     }
 
     pub(crate) async fn next(&mut self, scope: &Scope<'_>) -> Result<Option<Vec<RawDocumentBuf>>> {
         let documents: Vec<RawDocumentBuf> = match self {
-            Source::Sample(rest) => rest.take(BATCH).collect(),
-            Source::All { more: false, .. } => Vec::new(),
-            Source::All {
+            InspectedDocuments::Sample(rest) => rest.take(BATCH).collect(),
+            InspectedDocuments::All { more: false, .. } => Vec::new(),
+            InspectedDocuments::All {
                 meta,
                 filter,
                 fields,

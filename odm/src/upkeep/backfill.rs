@@ -11,7 +11,7 @@ use crate::store::each::Written;
 use crate::store::scope::Scope;
 use crate::store::scopes::of_variant;
 use crate::store::trace::Trace;
-use crate::upkeep::audit::Source;
+use crate::upkeep::audit::InspectedDocuments;
 use crate::upkeep::stored::{EARLY, Known, unlinked};
 use crate::upkeep::{copies, follow, inspect, snapshots};
 use crate::{Error, Odm, Result, rules};
@@ -325,7 +325,7 @@ async fn fill(
             .and_then(|known| known.get("at").cloned())
             .filter(|_| !all);
         let mut written = Written::default();
-        let mut source = Source::from(lacking.holder(), lacking.projection(), at);
+        let mut source = InspectedDocuments::from(lacking.holder(), lacking.projection(), at);
         while let Some(documents) = source.next(scope).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             let last = documents.last().map(document_id);
@@ -397,7 +397,8 @@ async fn take_snapshots(
             continue;
         }
         let mut taken = Written::default();
-        let mut source = Source::fitting(edge.holder, snapshots::lacking(edge), snapshots::projection(edge));
+        let mut source =
+            InspectedDocuments::fitting(edge.holder, snapshots::lacking(edge), snapshots::projection(edge));
         while let Some(documents) = source.next(scope).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             taken.add(snapshots::take(scope, edge, &documents).await)?;

@@ -2,11 +2,8 @@
 //!
 //! An index with a time to live would have the server do it, which knows no reference, no link, no count and no copy.
 
-use crate::engine::delete::walk::walk;
-use crate::engine::hooks::call::is_reached;
 use crate::engine::{Delete, Operation, What, execute};
 use crate::model::document::{DocumentMeta, Expiry};
-use crate::rules::on_delete::has_rules;
 use crate::store::action::Action;
 use crate::store::batch::{all, behind, document_id, ids};
 use crate::store::scope::Scope;
@@ -66,7 +63,7 @@ impl Odm {
             for model in self.models() {
                 if let Some(expiry) = &model.meta.expiry {
                     let scope = Scope::new(self, None, &trips);
-                    let deleted = delete(scope, model.meta, expiry, &mut done).await;
+                    let deleted = delete((scope, &trace), model.meta, expiry, &mut done).await;
                     first = first.and(deleted);
                 }
             }
@@ -83,7 +80,7 @@ impl Odm {
 }
 
 async fn delete(
-    scope: Scope<'_>,
+    (scope, trace): (Scope<'_>, &Trace),
     meta: &'static DocumentMeta,
     expiry: &Expiry,
     done: &mut Deleted,
@@ -97,7 +94,7 @@ async fn delete(
             .batch(meta, all([next, due.clone()]), Some(doc! { "_id": 1 }), BATCH)
             .await?;
         last = batch.documents.last().map(document_id);
-        delete_part(scope, meta, &due, ids(&batch.documents), done).await?;
+        delete_part(scope.odm, trace, (meta, &due), ids(&batch.documents), done).await?;
         if !batch.more {
             return Ok(());
         }
@@ -115,9 +112,9 @@ fn due(expiry: &Expiry, now: DateTime) -> Document {
 
 /// Deletes these documents, if their time has still come. Where some are held back, those are looked for by halves.
 async fn delete_part(
-    scope: Scope<'_>,
-    meta: &'static DocumentMeta,
-    due: &Document,
+    odm: &Odm,
+    trace: &Trace,
+    (meta, due): (&'static DocumentMeta, &Document),
     ids: Vec<Bson>,
     done: &mut Deleted,
 ) -> Result<()> {
@@ -126,19 +123,19 @@ async fn delete_part(
         if part.is_empty() {
             continue;
         }
-        let filter = all([doc! { "_id": { "$in": &part } }, due.clone()]);
-        let graph = scope.odm.graph();
-        if !has_rules(graph, meta) {
-            done.deleted += scope.delete(meta, filter).await?;
-            continue;
-        }
-        let walked = if is_reached(graph, meta) {
-            delete_with_hooks(scope.odm, meta, filter, done).await
-        } else {
-            walk(scope, meta, filter, done, &mut Vec::new()).await
+        let delete = Delete {
+            removes: true,
+            ..Delete::many(all([doc! { "_id": { "$in": &part } }, due.clone()]))
         };
-        match (walked, part.as_slice()) {
-            (Ok(()), _) => {}
+        let operation = Operation::one(meta, What::Delete(Box::new(delete)));
+        match (execute((odm, None), trace, operation).await, part.as_slice()) {
+            (Ok(made), _) => {
+                let made = Deleted::from(made);
+                done.deleted += made.deleted;
+                done.cascaded += made.cascaded;
+                done.nullified += made.nullified;
+                done.pulled += made.pulled;
+            }
             (Err(error @ (Error::StillReferenced { .. } | Error::Hook { .. })), [id]) => tracing::debug!(
                 target: "odm",
                 collection = meta.collection,
@@ -153,28 +150,6 @@ async fn delete_part(
             (Err(error), _) => return Err(error),
         }
     }
-    Ok(())
-}
-
-/// Deletes documents in one transaction with the calls of their hooks.
-async fn delete_with_hooks(
-    odm: &Odm,
-    meta: &'static DocumentMeta,
-    filter: Document,
-    done: &mut Deleted,
-) -> Result<()> {
-    let trace = Trace::new(meta.collection, "delete_expired");
-    let operation = Operation::one(meta, What::Delete(Box::new(Delete::many(filter))));
-    let Deleted {
-        deleted,
-        cascaded,
-        nullified,
-        pulled,
-    } = execute((odm, None), &trace, operation).await?.into();
-    done.deleted += deleted;
-    done.cascaded += cascaded;
-    done.nullified += nullified;
-    done.pulled += pulled;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::rules::pending;
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each};
-use crate::upkeep::audit::Source;
+use crate::upkeep::audit::InspectedDocuments;
 use crate::upkeep::inspect::{Fault, Kind, names_of};
 use crate::upkeep::repair::{Belief, Named, Repaired};
 use crate::upkeep::{audit, inspect};
@@ -80,11 +80,11 @@ async fn follow_faults<'g>(scope: &Scope<'g>, mut faults: Vec<Fault<'g>>) -> Res
 
 /// The documents that name these. No index of the library's leads to them, so the other collection is read, once for every
 /// out-of-band change. Of a list only these items are read.
-fn naming(back: &Edge, ids: &[Bson]) -> Source {
+fn naming(back: &Edge, ids: &[Bson]) -> InspectedDocuments {
     let names_them = doc! { &back.path: { "$in": ids } };
     let mut fields = inspect::fields([back]);
     fields.insert(back.path.as_str(), names_of(back, ids));
-    Source::fitting(back.holder, names_them, fields)
+    InspectedDocuments::fitting(back.holder, names_them, fields)
 }
 
 /// Which of these documents are not named by them.

@@ -96,19 +96,19 @@ pub(crate) fn followed(graph: &Graph) -> impl Iterator<Item = &'static DocumentM
 
 /// A place in a change stream.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StreamPosition {
     id: String,
     /// The field with the time of the last write. [`tidy`] goes by `at`.
     time: &'static str,
 }
 
-impl Place {
+impl StreamPosition {
     /// That of all reconcilers with the same models.
     ///
     /// It says that everything before it was taken up, which is true of what these models declare and of nothing else:
     /// programs with other models have other places, and one whose declarations are changed begins with a comparison. The
     /// place that it had before is harmless, and is removed after some weeks.
-    pub(crate) fn of(odm: &Odm) -> Place {
+    pub(crate) fn of(odm: &Odm) -> StreamPosition {
         let graph = odm.graph();
         let declared = rules::values(graph).map(|value| value.declaration(graph));
         let mut edges: Vec<String> = declared
@@ -125,7 +125,7 @@ impl Place {
         if !links.is_empty() {
             followed.insert("links", links);
         }
-        Place {
+        StreamPosition {
             id: format!("reconciler:{}", fingerprint(followed.to_string().as_bytes())),
             time: "at",
         }
@@ -133,8 +133,8 @@ impl Place {
 
     /// That of the change stream with this name. It is kept however old it is: a stream that can't go on there fails, where one
     /// without a place begins with the changes from now on.
-    pub(crate) fn named(name: &str) -> Place {
-        Place {
+    pub(crate) fn named(name: &str) -> StreamPosition {
+        StreamPosition {
             id: format!("watch:{name}"),
             time: "stored_at",
         }

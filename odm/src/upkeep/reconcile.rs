@@ -23,8 +23,8 @@ use crate::store::action::Action;
 use crate::store::each::{Written, but_for_the_deployment, passes};
 use crate::store::fields::at;
 use crate::store::scope::Scope;
-use crate::upkeep::audit::Source;
-use crate::upkeep::position::{Begin, Place, STATE, beat, is_lost, is_unknown, state};
+use crate::upkeep::audit::InspectedDocuments;
+use crate::upkeep::position::{Begin, STATE, StreamPosition, beat, is_lost, is_unknown, state};
 use crate::upkeep::watch::source::{Event, Pause, Source as Changes, Stream, with_change_streams};
 use crate::upkeep::{backfill, copies, follow, position};
 use crate::{Error, Odm, Result};
@@ -121,7 +121,7 @@ async fn start(odm: Odm) -> Result<Reconciler> {
     };
     position::tidy(&odm).await?;
     let name = Token::new();
-    let place = Place::of(&odm);
+    let place = StreamPosition::of(&odm);
     let token = place.stored(&odm).await?;
     let (seen, seen_by) = watch::channel(0_i64);
     let stop = Arc::new(Notify::new());
@@ -238,7 +238,7 @@ struct Follower {
     name: Token,
     beat: Arc<AtomicI64>,
     seen: watch::Sender<i64>,
-    place: Place,
+    place: StreamPosition,
     /// All changes before it have been applied. While there is none, everything is still to be compared.
     token: Option<ResumeToken>,
 }
@@ -607,7 +607,7 @@ fn repair<'s>(
         if written.lost {
             for derived in graph.derived_from(meta) {
                 let value = OfChildren { derived };
-                let mut source = Source::from(derived.parent, value.projection(), None);
+                let mut source = InspectedDocuments::from(derived.parent, value.projection(), None);
                 while let Some(Some(parents)) = repaired.and(source.next(scope).await)? {
                     repaired.add(compare(scope, &value, &parents).await)?;
                 }

@@ -17,7 +17,7 @@ use crate::store::batch::{Change, all, document_id, value};
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::scope::{Scope, Statement};
 use crate::store::trace::Trace;
-use crate::upkeep::audit::{Audit, Chosen, FieldOf, Source, look};
+use crate::upkeep::audit::{Audit, Chosen, FieldOf, InspectedDocuments, look};
 use crate::upkeep::copies;
 use crate::upkeep::inspect::{Fault, Kind, confirm, look_at};
 use crate::{Document, Error, Odm, Result};
@@ -275,7 +275,7 @@ impl Repaired {
         value: &dyn DerivedValue,
         read: &AtomicU64,
     ) -> Result<Result<()>> {
-        let mut source = Source::with(scope, value.holder(), value.projection(), None).await?;
+        let mut source = InspectedDocuments::with(scope, value.holder(), value.projection(), None).await?;
         let mut written = Written::default();
         while let Some(documents) = source.next(scope).await? {
             written.add(copies::correct(value, scope, &documents).await)?;
@@ -306,7 +306,7 @@ impl Repaired {
         self.left = Audit::of(chosen);
         let mut failed = Ok(());
         for (meta, edges) in chosen {
-            let mut source = Source::of(scope, meta, edges, None).await?;
+            let mut source = InspectedDocuments::of(scope, meta, edges, None).await?;
             while let Some(documents) = source.next(scope).await? {
                 let mut inspected = look(scope, edges, &documents).await?;
                 read.fetch_add(documents.len() as u64, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use crate::graph::edge::{CopyField, Edge};
 use crate::graph::sync::snapshots;
 use crate::model::key::Key;
 use crate::model::own_fields::Token;
-use crate::rules::copy::deliver::{Place, named, sources, structs};
+use crate::rules::copy::deliver::{StructPath, named, sources, structs};
 use crate::store::each::Written;
 use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each};
@@ -32,7 +32,7 @@ pub(crate) fn names(edge: &Edge) -> impl Iterator<Item = String> {
 
 /// The condition of the holders that lack one of them.
 pub(crate) fn lacking(edge: &Edge) -> Document {
-    let Place { array, below } = Place::of(edge);
+    let StructPath { array, below } = StructPath::of(edge);
     let missing =
         snapshots(edge).map(|(_, copy)| doc! { format!("{below}{}", copy.name): { "$exists": false } });
     let lacks = doc! {
@@ -110,7 +110,7 @@ pub(crate) async fn take(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumen
 
 /// Sets one snapshot beside the references to this source in these documents, where it is missing.
 fn statement(edge: &Edge, key: &Bson, copy: &CopyField, value: Bson, ids: Vec<Bson>) -> Statement {
-    let Place { array, below } = Place::of(edge);
+    let StructPath { array, below } = StructPath::of(edge);
     let (reference, name) = (format!("{below}{}", edge.name()), format!("{below}{}", copy.name));
     let lacks = |prefix: &str| {
         doc! {

@@ -488,7 +488,7 @@ impl Layers {
         }
     }
 
-    /// Modifies a parent in a transaction: `children::carry_out`, or `children::refresh` in a layer.
+    /// Modifies a parent in a transaction: `children::write_parents`, or `children::refresh` in a layer.
     fn derive(&self, open: &mut Transaction, at: u8, sum: u8) -> bool {
         let Some(parent) = &mut open.sees.parents[at as usize] else {
             return false;

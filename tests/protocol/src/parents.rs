@@ -80,7 +80,7 @@ struct Transaction {
 enum Safeguard {
     /// `Odm::transaction`: the read concern `snapshot`. Without it, each command reads what is committed by then.
     Snapshot,
-    /// `relation::write`, `in_transaction`: the write and its parents in one transaction.
+    /// `Obligations::in_transaction`: the write and its parents in one transaction.
     OneTransaction,
     /// `Odm::transaction` runs all of it again, also the read of the children before the write.
     ReadWhenRunAgain,
@@ -101,7 +101,7 @@ enum Safeguard {
     RevisionBeforeChildren,
     /// `pending::clear` clears pending work if it is that which was read.
     TokenInClear,
-    /// `Effects::propagate` leaves pending work in children whose parent is not there.
+    /// `leave_for_alone` leaves pending work in children whose parent is not there.
     AbsentParent,
     /// `orphans::note`: the parents that children leave and that are not there.
     Note,
@@ -109,13 +109,13 @@ enum Safeguard {
     NoteUntilDerived,
     /// `DeferredWork::drain` derives, after the commit, the fields of parents that were not there.
     AfterCommit,
-    /// `fill::amend_insert` leaves pending work in a parent that may have children before it (`CHILDREN`).
+    /// `Deriving::fill_new` leaves pending work in a parent that may have children before it (`CHILDREN`).
     PendingParent,
     /// `children::adopt` asks also which parents hold something without having children.
     HoldsWithoutChildren,
     /// `children::adopt` asks that last.
     HoldsLast,
-    /// `fill::first_version`: a parent that comes back has a greater revision than before.
+    /// `pending::first_version`: a parent that comes back has a greater revision than before.
     NewRevisions,
     /// `reconcile::repair`: derives the fields that out-of-band writes affect.
     Reconciler,

@@ -428,15 +428,18 @@ fn a_thousand_and_one_parents_are_read_in_two_queries() {
     });
 }
 
-/// The shows, in a collection that compares texts without regard to case; `None` on a stand-in that compares byte by byte.
-async fn shows_by_letter(t: &TestDb) -> Option<odm::mongodb::Collection<Doc>> {
+/// The shows, in a collection that compares texts without regard to case. The test is skipped on a stand-in that compares byte by byte.
+async fn shows_by_letter(t: &TestDb) -> odm::mongodb::Collection<Doc> {
     let create = doc! { "create": "shows", "collation": { "locale": "en", "strength": 2 } };
     t.db.run_command(create).await.unwrap();
     let shows = raw(t, "shows");
     shows.insert_one(doc! { "film": "a" }).await.unwrap();
     let found = shows.find_one(doc! { "film": "A" }).await.unwrap();
     shows.delete_many(doc! {}).await.unwrap();
-    found.map(|_| shows)
+    if found.is_none() {
+        odm_tests::skip("needs a server that compares by collations");
+    }
+    shows
 }
 
 /// Where the collection of the children compares texts in its own way, both ways of asking are by it, and not by that of
@@ -444,9 +447,7 @@ async fn shows_by_letter(t: &TestDb) -> Option<odm::mongodb::Collection<Doc>> {
 #[odm_tests::test]
 fn children_are_compared_by_the_collation_of_their_collection() {
     with_db(async |t| {
-        let Some(shows) = shows_by_letter(&t).await else {
-            return;
-        };
+        let shows = shows_by_letter(&t).await;
         let odm = odm(&t).await;
         let by_server = async |odm: &Odm| {
             clear(&t).await;
@@ -481,9 +482,7 @@ fn children_are_compared_by_the_collation_of_their_collection() {
 #[odm_tests::test]
 fn joined_children_are_sorted_by_the_collation_of_their_collection() {
     with_db(async |t| {
-        let Some(shows) = shows_by_letter(&t).await else {
-            return;
-        };
+        let shows = shows_by_letter(&t).await;
         let odm = odm(&t).await;
         clear(&t).await;
         written_with_codes(&t, 10, |id| format!("code {id}")).await;

@@ -811,6 +811,37 @@ pub struct Ticket {
     pub kept: bool,
 }
 
+/// Documents that are kept when they are deleted are removed when they expire, also where hooks are called for that.
+#[odm_tests::test]
+fn deleted_documents_that_expire_are_removed_with_the_calls_of_their_hooks() {
+    with_transactions(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Draft]).unwrap();
+        odm.sync().await.unwrap();
+        let drafts = odm.collection::<Draft>();
+        drafts
+            .insert_many([1, 2].map(|id| NewDraft { id }))
+            .await
+            .unwrap();
+        drafts.delete(1).await.unwrap();
+        assert_eq!(odm.delete_expired().await.unwrap().deleted, 1);
+        let left = drafts.with_deleted().find_all().all().await.unwrap();
+        assert_eq!(left.iter().map(|draft| draft.id).collect::<Vec<_>>(), [2]);
+        assert_eq!(odm.delete_expired().await.unwrap().deleted, 0);
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "drafts", soft_delete, expire = deleted_at, before_write = allow)]
+pub struct Draft {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub deleted_at: Option<DateTime>,
+}
+
+async fn allow(_: InTransaction<Draft>) -> Result<(), String> {
+    Ok(())
+}
+
 async fn keep(write: InTransaction<Ticket>) -> Result<(), String> {
     match (write.before, write.after) {
         (Some(before), None) if before.kept => Err(format!("ticket {} is kept", before.id)),

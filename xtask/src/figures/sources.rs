@@ -26,11 +26,7 @@ const ACTIONS: [&str; 12] = [
 ];
 
 /// The functions by which the front ends hand a write to what executes it: the last two names of the path.
-const ENTRIES: [(&str, &str); 3] = [
-    ("Obligations", "of"),
-    ("relation", "remove"),
-    ("engine", "execute"),
-];
+const ENTRIES: [(&str, &str); 3] = [("engine", "execute"), ("first", "update"), ("first", "delete")];
 
 /// Ways to the database for a write: in the files of the room `api`, the calls of the driver's methods that write, and of what
 /// executes a write.
@@ -279,9 +275,9 @@ mod tests {
     #[test]
     fn ways_are_calls_of_the_driver_and_of_what_executes() -> Result<()> {
         let item: Item = syn::parse_str(
-            "fn f() { act!(s, c.raw().update_one(a, b)); Obligations::of(x)?; x.bulk_write(); c.insert_many(error, 1); d(c.delete_one) }",
+            "fn f() { act!(s, c.raw().update_one(a, b)); first::update(x)?; x.bulk_write(); c.insert_many(error, 1); d(c.delete_one) }",
         )?;
-        assert_eq!(ways(&tokens(&item)), ["update_one", "Obligations::of"]);
+        assert_eq!(ways(&tokens(&item)), ["update_one", "first::update"]);
         Ok(())
     }
 

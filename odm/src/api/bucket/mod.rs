@@ -20,7 +20,7 @@ use crate::query::filter::Element;
 use crate::rules::bucket::touching;
 use crate::store::action::Action;
 use crate::store::decode::not_encoded;
-use crate::{Collection, Error, Filter, Find, Odm, Result, Target, Tx};
+use crate::{Collection, Error, Filter, Find, Odm, Result, Target};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use mongodb::bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc};
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ const STREAMED: i32 = 1_000;
 
 /// The items of type `I`, in buckets. Cheap to clone; `Send` and `Sync`.
 ///
-/// It comes from [`Odm::buckets`], or within a transaction from [`Tx::buckets`]. The buckets themselves are documents like
+/// It comes from [`Odm::buckets`], or within a transaction from [`Tx::buckets`](crate::Tx::buckets). The buckets themselves are documents like
 /// others: [`collection`](Buckets::collection) queries them.
 ///
 /// # Order, and what a bucket takes
@@ -87,33 +87,15 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn buckets<I: Bucketed>(&self) -> Buckets<I> {
-        Buckets {
-            collection: self.collection(),
-        }
-    }
-}
-
-impl Tx {
-    /// The items of type `I`, within the transaction. Nothing is sent.
-    ///
-    /// ```no_run
-    /// # use samples::bucket::*;
-    /// # async fn example(odm: Odm, post: Post, comment: Comment) -> odm::Result<()> {
-    /// odm.transaction(async |tx| {
-    ///     tx.buckets::<Comment>().push(&post, comment.clone()).await?;
-    ///     tx.collection::<Post>().update(&post).inc(|p| p.answers, 1).await
-    /// })
-    /// .await?;
-    /// # Ok(()) }
-    /// ```
-    pub fn buckets<I: Bucketed>(&self) -> Buckets<I> {
-        Buckets {
-            collection: self.collection(),
-        }
+        Buckets::new(self.collection())
     }
 }
 
 impl<I: Bucketed> Buckets<I> {
+    pub(crate) fn new(collection: Collection<I::Bucket>) -> Buckets<I> {
+        Buckets { collection }
+    }
+
     /// The buckets as documents: for queries, joins and pipelines, and to delete whole ones. No update changes a field of
     /// them, and none is inserted, upserted or replaced: that does not compile.
     ///
@@ -158,7 +140,7 @@ impl<I: Bucketed> Buckets<I> {
     /// Adds items after the others of this parent, in their order; in buckets by time, after those of the same period.
     ///
     /// The items of one bucket are added together. Where a later bucket is refused, the items in earlier buckets stay; in a
-    /// [transaction](Tx::buckets) all of them are added or none. Nothing is sent if one of them breaks a bound.
+    /// [transaction](crate::Tx::buckets) all of them are added or none. Nothing is sent if one of them breaks a bound.
     ///
     /// # Errors
     /// As [`push`](Buckets::push).
@@ -467,7 +449,7 @@ impl<I: Bucketed> Buckets<I> {
     /// Changes every item of this parent that matches the condition, and returns their number.
     ///
     /// A condition selects items by their fields: give items that must be distinguished a field for it, such as `id: ObjectId`.
-    /// The items of one bucket are changed together with its sums, all or nothing; in a [transaction](Tx::buckets) those of all
+    /// The items of one bucket are changed together with its sums, all or nothing; in a [transaction](crate::Tx::buckets) those of all
     /// buckets.
     ///
     /// # Errors
@@ -502,7 +484,7 @@ impl<I: Bucketed> Buckets<I> {
     ///
     /// The items after them move up within their bucket. The bucket stays, also without an item, so that the pages keep their
     /// numbers, and a later push does not reuse the room. Count and sums are written with it, all or nothing; in a
-    /// [transaction](Tx::buckets) in all buckets.
+    /// [transaction](crate::Tx::buckets) in all buckets.
     ///
     /// # Errors
     /// [`Error::Query`] where the condition can't be applied to the items of an array.

@@ -10,7 +10,7 @@ use crate::model::key::Key;
 use crate::model::own_fields::CHILDREN;
 use crate::plan::touches::changed;
 use crate::rules::library::Rewrite;
-use crate::rules::on_delete::Rule;
+use crate::rules::on_delete::OnDeleteRule;
 use crate::rules::rule::Effects;
 use crate::store::batch::document_id as id;
 use crate::store::batch::{Change, all, ids};
@@ -21,7 +21,7 @@ use std::collections::HashSet;
 
 /// References to deleted documents that are taken out of their holders.
 pub(super) struct Detachment<'g> {
-    pub(super) rule: Rule<'g>,
+    pub(super) rule: OnDeleteRule<'g>,
     /// The ids of the holders.
     pub(super) holders: Vec<Bson>,
     /// The condition of those that still hold such a reference.
@@ -107,7 +107,7 @@ impl<'a> Walk<'a, '_> {
         &mut self,
         meta: &'static DocumentMeta,
         documents: &[RawDocumentBuf],
-        rule: Rule<'a>,
+        rule: OnDeleteRule<'a>,
     ) -> Result<()> {
         let Some(refers) = rule.holders(documents) else {
             return Ok(());

@@ -5,7 +5,7 @@ use crate::engine::delete::walk::{BATCH, Level, OnTheWay, Walk};
 use crate::engine::write::drain;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::rules::on_delete::Rule;
+use crate::rules::on_delete::OnDeleteRule;
 use crate::rules::rule::{DeferredWork, Effects};
 use crate::store::batch::document_id as id;
 use crate::store::batch::{all, document, ids};
@@ -26,7 +26,7 @@ const BYTES: usize = 8 << 20;
 impl<'a> Walk<'a, '_> {
     /// Deletes the batch; afterwards it contains the documents that were deleted.
     pub(super) async fn delete(&mut self, level: &mut Level<'a>) -> Result<()> {
-        let unlinks: Vec<Rule<'a>> = if !self.is_alone() {
+        let unlinks: Vec<OnDeleteRule<'a>> = if !self.is_alone() {
             level.rules.two_way()
         } else {
             Vec::new()
@@ -131,7 +131,7 @@ async fn erase(
     scope: Scope<'_>,
     level: &Level<'_>,
     part: &[RawDocumentBuf],
-    (unlinks, on_the_way): (&[Rule<'_>], &OnTheWay),
+    (unlinks, on_the_way): (&[OnDeleteRule<'_>], &OnTheWay),
     read_before: bool,
 ) -> Result<Erased> {
     let all_ids = ids(part);
@@ -202,7 +202,7 @@ async fn erase(
 }
 
 /// Splits a batch by the maximum number of links for one transaction, and the maximum number of bytes for one condition.
-fn parts(batch: Vec<RawDocumentBuf>, unlinks: &[Rule<'_>]) -> Vec<Vec<RawDocumentBuf>> {
+fn parts(batch: Vec<RawDocumentBuf>, unlinks: &[OnDeleteRule<'_>]) -> Vec<Vec<RawDocumentBuf>> {
     let mut parts: Vec<Vec<RawDocumentBuf>> = Vec::new();
     let (mut links, mut bytes) = (0, 0);
     for document in batch {

@@ -30,7 +30,7 @@ use crate::model::reference::OnDelete;
 use crate::plan::operation::{Sent, UpdateMany, What, Write};
 use crate::plan::operators::implied::combines;
 use crate::plan::outcome::Outcome;
-use crate::rules::on_delete::{Rule, Rules};
+use crate::rules::on_delete::{OnDeleteRule, Rules};
 use crate::store::batch::document_id as id;
 use crate::store::batch::ids;
 use crate::store::fields::at;
@@ -218,7 +218,10 @@ async fn delete_matching(
     };
     let deleted = async {
         let roots = roots(&scope, meta, &filter).await?;
-        let together: HashSet<Place> = roots.iter().map(|document| place(meta, document)).collect();
+        let together: HashSet<DocumentKey> = roots
+            .iter()
+            .map(|document| document_key(meta, document))
+            .collect();
         if roots.len() > 1 {
             // Where one is refused, none is deleted.
             for document in &roots {
@@ -261,9 +264,9 @@ async fn roots(scope: &Scope<'_>, meta: Meta, filter: &Document) -> Result<Vec<R
 }
 
 /// A document by its collection and id.
-type Place = (&'static str, Key);
+type DocumentKey = (&'static str, Key);
 
-fn place(meta: Meta, document: &RawDocumentBuf) -> Place {
+fn document_key(meta: Meta, document: &RawDocumentBuf) -> DocumentKey {
     (meta.collection, Key::of_bson(&id(document)))
 }
 
@@ -283,7 +286,7 @@ fn fields(graph: &Graph, meta: Meta) -> Document {
 pub(crate) struct Tree {
     /// By the reference that led to them, each level behind those that it refers to.
     levels: Vec<(Meta, Vec<RawDocumentBuf>)>,
-    known: HashSet<Place>,
+    known: HashSet<DocumentKey>,
     token: Token,
 }
 
@@ -292,7 +295,7 @@ impl Tree {
         // An interrupted deletion has left its id, and so has an interrupted restoration.
         let token = token_at(&document, &[DELETION, RESTORING]).unwrap_or_default();
         Tree {
-            known: HashSet::from([place(meta, &document)]),
+            known: HashSet::from([document_key(meta, &document)]),
             levels: vec![(meta, vec![document])],
             token,
         }
@@ -311,13 +314,13 @@ impl Tree {
     async fn grow(
         &mut self,
         scope: &Scope<'_>,
-        together: &HashSet<Place>,
+        together: &HashSet<DocumentKey>,
     ) -> Result<Vec<(Meta, Vec<RawDocumentBuf>)>> {
         let graph = scope.odm.graph();
         let root = self
             .root()
             .map(|(meta, root)| (meta.collection, Key::of_bson(&root)));
-        let mut seen: HashSet<Place> = root.into_iter().collect();
+        let mut seen: HashSet<DocumentKey> = root.into_iter().collect();
         let mut all = Vec::new();
         let mut level = 0;
         while let Some((meta, documents)) = self.levels.get(level) {
@@ -337,8 +340,10 @@ impl Tree {
                 more.push((holder, found));
             }
             for (holder, mut found) in more {
-                found.retain(|one| seen.insert(place(holder, one)));
-                let new = found.iter().filter(|one| self.known.insert(place(holder, one)));
+                found.retain(|one| seen.insert(document_key(holder, one)));
+                let new = found
+                    .iter()
+                    .filter(|one| self.known.insert(document_key(holder, one)));
                 let new: Vec<RawDocumentBuf> = new.cloned().collect();
                 if !new.is_empty() {
                     self.levels.push((holder, new));
@@ -361,8 +366,8 @@ impl Tree {
     /// Whether nothing but what is deleted too refers to these documents.
     async fn is_free(
         &self,
-        (scope, together): (&Scope<'_>, &HashSet<Place>),
-        rule: Rule<'_>,
+        (scope, together): (&Scope<'_>, &HashSet<DocumentKey>),
+        rule: OnDeleteRule<'_>,
         meta: Meta,
         documents: &[RawDocumentBuf],
     ) -> Result<()> {
@@ -373,8 +378,8 @@ impl Tree {
         let condition = within(refers, &alive(holder));
         let fields = crate::graph::sync::fields_of([rule.edge]);
         let mut found = scope.every(holder, condition, fields).await?;
-        let is_deleted = |place: &Place| self.known.contains(place) || together.contains(place);
-        found.retain(|one| !is_deleted(&place(holder, one)));
+        let is_deleted = |key: &DocumentKey| self.known.contains(key) || together.contains(key);
+        found.retain(|one| !is_deleted(&document_key(holder, one)));
         let Some(first) = found.first() else {
             return Ok(());
         };
@@ -428,7 +433,7 @@ impl Tree {
     async fn delete(
         mut self,
         execution: Execution<'_>,
-        (scope, together): (&Scope<'_>, &HashSet<Place>),
+        (scope, together): (&Scope<'_>, &HashSet<DocumentKey>),
         filter: &Document,
         all: &mut Outcome,
     ) -> Result<()> {
@@ -474,7 +479,7 @@ impl Tree {
     pub(in crate::engine) async fn compare(
         &mut self,
         execution: Execution<'_>,
-        (scope, together): (&Scope<'_>, &HashSet<Place>),
+        (scope, together): (&Scope<'_>, &HashSet<DocumentKey>),
         all: &mut Outcome,
     ) -> Result<()> {
         for _ in 0..LOOKS {

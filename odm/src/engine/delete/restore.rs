@@ -6,7 +6,7 @@ use crate::engine::write::drain;
 use crate::model::key::Key;
 use crate::model::own_fields;
 use crate::rules::library::Rewrite;
-use crate::rules::on_delete::{Rule, again};
+use crate::rules::on_delete::{OnDeleteRule, again};
 use crate::rules::pending::record_all;
 use crate::rules::rule::Effects;
 use crate::store::batch::document_id as id;
@@ -101,7 +101,7 @@ impl<'a> Walk<'a, '_> {
     /// again: a document that came before that has copies of the previous ones, and is not counted in the new ones.
     pub(super) async fn renew<'b>(
         &mut self,
-        rule: Rule<'a>,
+        rule: OnDeleteRule<'a>,
         there: impl IntoIterator<Item = &'b RawDocumentBuf> + Clone,
     ) -> Result<()> {
         let holder = rule.edge.holder;
@@ -123,7 +123,7 @@ impl<'a> Walk<'a, '_> {
     pub(super) async fn gone(
         &self,
         level: &Level<'a>,
-        rule: Rule<'a>,
+        rule: OnDeleteRule<'a>,
     ) -> Result<(Vec<RawDocumentBuf>, Vec<RawDocumentBuf>)> {
         let by = rule.edge.by();
         let keys: Vec<Bson> = level.batch.iter().filter_map(|one| rule.key(one)).collect();

@@ -34,7 +34,7 @@ use crate::model::own_fields;
 use crate::model::reference::OnDelete;
 use crate::plan::repeated::{empties_itself, is_asked_once, rest};
 use crate::rules::on_delete::restrict::Restricting;
-use crate::rules::on_delete::{Detached, Rule, Rules};
+use crate::rules::on_delete::{Detached, OnDeleteRule, Rules};
 use crate::rules::rule::DeferredWork;
 use crate::store::batch::document_id as id;
 use crate::store::batch::{Batch, all, behind};
@@ -501,7 +501,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         &mut self,
         meta: &'static DocumentMeta,
         documents: &[RawDocumentBuf],
-        rule: Rule<'a>,
+        rule: OnDeleteRule<'a>,
     ) -> Result<Option<Level<'a>>> {
         match rule.on_delete() {
             OnDelete::Cascade => {
@@ -529,7 +529,7 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     /// Applies the rule to documents that have got a reference to the batch since the first look.
-    async fn apply_late(&mut self, level: &Level<'a>, rule: Rule<'a>) -> Result<Option<Level<'a>>> {
+    async fn apply_late(&mut self, level: &Level<'a>, rule: OnDeleteRule<'a>) -> Result<Option<Level<'a>>> {
         if rule.on_delete() == OnDelete::Restrict {
             return Ok(None);
         }
@@ -546,7 +546,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         self.apply(level.meta, &gone, rule).await
     }
 
-    pub(super) fn count(&mut self, rule: Rule<'a>, changed: u64) {
+    pub(super) fn count(&mut self, rule: OnDeleteRule<'a>, changed: u64) {
         match rule.counts_as() {
             Detached::Nullified => self.done.nullified += changed,
             Detached::Pulled => self.done.pulled += changed,

@@ -25,7 +25,7 @@ pub(crate) struct HookTx {
 }
 
 /// A document with hooks that an operation has changed.
-pub(crate) struct Changed {
+pub(crate) struct HookedDocument {
     pub(crate) meta: &'static DocumentMeta,
     /// `None` where it was not there.
     pub(crate) before: Option<RawDocumentBuf>,
@@ -33,7 +33,7 @@ pub(crate) struct Changed {
     pub(crate) after: Option<RawDocumentBuf>,
 }
 
-impl Changed {
+impl HookedDocument {
     /// Whether the application's part of it has changed, and not only the bookkeeping of the library.
     pub(crate) fn is_changed(&self) -> bool {
         match (&self.before, &self.after) {
@@ -118,9 +118,9 @@ pub(crate) fn is_reached(graph: &Graph, meta: &'static DocumentMeta) -> bool {
 /// # Errors
 /// [`Error::Hook`] for the first error of a hook; [`Error::Decode`] for a document that can't be decoded; [`Error::Query`] where hooks call
 /// each other without an end.
-pub(crate) async fn call_within(odm: &Odm, session: &Shared, changed: &[Changed]) -> Result<()> {
+pub(crate) async fn call_within(odm: &Odm, session: &Shared, changed: &[HookedDocument]) -> Result<()> {
     let times = [HookTime::BeforeWrite, HookTime::InTransaction];
-    let is_called = |document: &Changed| times.iter().any(|at| document.hooks(*at).next().is_some());
+    let is_called = |document: &HookedDocument| times.iter().any(|at| document.hooks(*at).next().is_some());
     let Some(first) = changed.iter().find(|document| is_called(document)) else {
         return Ok(());
     };
@@ -142,7 +142,7 @@ pub(crate) async fn call_within(odm: &Odm, session: &Shared, changed: &[Changed]
 }
 
 /// The error of hooks whose writes call hooks again and again.
-fn endless(document: &Changed) -> Error {
+fn endless(document: &HookedDocument) -> Error {
     Error::Query {
         collection: document.meta.collection,
         message: format!(
@@ -153,7 +153,7 @@ fn endless(document: &Changed) -> Error {
 }
 
 /// Calls the hooks that follow the commit. It stays committed whatever they return, so their errors are logged.
-pub(crate) async fn call_after_commit(odm: &Odm, changed: Vec<Changed>) {
+pub(crate) async fn call_after_commit(odm: &Odm, changed: Vec<HookedDocument>) {
     let of_hook = odm.of_hook(MAX_DEPTH);
     for document in &changed {
         for hook in document.hooks(HookTime::AfterCommit) {
@@ -261,7 +261,7 @@ mod tests {
         let raw = |document| Some(RawDocumentBuf::try_from(&document).expect("encodes"));
         let is_changed = |before, after| {
             let meta = &LEAF;
-            Changed { meta, before, after }.is_changed()
+            HookedDocument { meta, before, after }.is_changed()
         };
         let (a, marked) = (
             doc! { "_id": 1, "a": 2 },

@@ -14,7 +14,7 @@ pub(crate) mod call;
 
 use crate::engine::after_commit::HandOver;
 use crate::engine::delete::walk::Gone;
-use crate::engine::hooks::call::Changed;
+use crate::engine::hooks::call::HookedDocument;
 use crate::engine::parts;
 use crate::engine::write::documents;
 use crate::engine::write::documents::Parts;
@@ -146,29 +146,18 @@ impl<'e> Hooked<'e> {
         } else {
             MAX_DOCS_PER_TX
         };
-        let mut all = self.execution.refused(Vec::new());
-        for documents in documents.split(most) {
+        let parts = documents.split(most).into_iter().map(|documents| {
             let at = documents.positions().next().unwrap_or_default();
             let part = Writes::Packed {
                 meta,
                 documents,
                 give_back,
             };
-            match self.in_transaction(part, None).await {
-                Ok(made) => all.add(made),
-                Err(Error::Bulk { errors, done }) => all.add(Outcome {
-                    errors,
-                    ..Outcome::from(*done)
-                }),
-                // The parts before it stay.
-                Err(error) if all.has_begun() => all.errors.push((at, error)),
-                Err(error) => return Err(error),
-            }
-            if self.execution.ordered && !all.errors.is_empty() {
-                break;
-            }
-        }
-        Ok(all)
+            (at, part)
+        });
+        let Execution { ordered, .. } = self.execution;
+        let run = |part| self.in_transaction(part, None);
+        parts::inserted_by(ordered, self.execution.refused(Vec::new()), parts, &run).await
     }
 
     /// Deletes the documents that match a condition, in parts of what one transaction takes.
@@ -248,7 +237,7 @@ impl<'e> Hooked<'e> {
     }
 
     /// Calls the hooks with the changed documents.
-    async fn called(self, session: &Shared, changed: Vec<Changed>) -> Result<()> {
+    async fn called(self, session: &Shared, changed: Vec<HookedDocument>) -> Result<()> {
         if let Err(error) = call::call_within(self.execution.odm, session, &changed).await {
             session.spoil(&error);
             // The hook may have made an error of its own out of one after which the transaction is run again.
@@ -272,13 +261,13 @@ impl<'e> Hooked<'e> {
         session: &Shared,
         writes: Writes,
         most: Option<usize>,
-    ) -> Result<(Outcome, Vec<Changed>)> {
+    ) -> Result<(Outcome, Vec<HookedDocument>)> {
         let Execution { odm, trace, .. } = self.execution;
         let trips = AtomicU64::new(0);
         let scope = Scope::new(odm, Some(session), &trips);
-        let mut images = Images {
+        let mut images = HookedImages {
             deletes: deletes(&writes),
-            ..Images::default()
+            ..HookedImages::default()
         };
         let steps = steps(writes, self.execution.sent);
         let is_one = steps.len() == 1;
@@ -490,21 +479,21 @@ impl Documents {
     }
 
     /// Those that have changed.
-    async fn changed(self, scope: &Scope<'_>) -> Result<Vec<Changed>> {
+    async fn changed(self, scope: &Scope<'_>) -> Result<Vec<HookedDocument>> {
         let meta = self.meta;
         let found = by_ids(scope, meta, &self.asked).await?;
         let found = found.into_iter().map(|document| (id(&document), document));
         let mut after: HashMap<Key, RawDocumentBuf> = found.collect();
-        let changed = |(before, after)| Changed { meta, before, after };
+        let changed = |(before, after)| HookedDocument { meta, before, after };
         let were_there = self.before.into_iter().map(|document| {
             let after = after.remove(&id(&document));
             (Some(document), after)
         });
-        let mut all: Vec<Changed> = were_there.map(changed).collect();
+        let mut all: Vec<HookedDocument> = were_there.map(changed).collect();
         let mut new: Vec<RawDocumentBuf> = after.into_values().chain(self.inserted).collect();
         new.sort_by_cached_key(id);
         all.extend(new.into_iter().map(|document| changed((None, Some(document)))));
-        all.retain(Changed::is_changed);
+        all.retain(HookedDocument::is_changed);
         Ok(all)
     }
 }
@@ -524,13 +513,13 @@ async fn by_ids(
 
 /// The documents with hooks of an operation.
 #[derive(Default)]
-struct Images {
+struct HookedImages {
     collections: Vec<Documents>,
     /// Whether the operation deletes documents, in the place of which it may insert others.
     deletes: bool,
 }
 
-impl Images {
+impl HookedImages {
     fn of(&mut self, meta: &'static DocumentMeta) -> Option<&mut Documents> {
         if !self.collections.iter().any(|known| is(known.meta, meta)) {
             self.collections.push(Documents::new(meta));
@@ -612,7 +601,7 @@ impl Images {
     }
 
     /// Reads them again. Gives those that have changed.
-    async fn changed(self, scope: &Scope<'_>, outcome: &Outcome) -> Result<Vec<Changed>> {
+    async fn changed(self, scope: &Scope<'_>, outcome: &Outcome) -> Result<Vec<HookedDocument>> {
         let mut all = Vec::new();
         for mut of in self.collections {
             if !outcome.errors.is_empty() {

@@ -31,7 +31,7 @@ const UPDATE_AND_COUNT: usize = 2;
 const MAX_BYTES: usize = crate::model::size::MAX_DOCUMENT_SIZE as usize;
 
 /// One statement of a command.
-struct Statement<'w> {
+struct BulkStatement<'w> {
     /// The position of its write among those that the application gave.
     at: usize,
     meta: &'static DocumentMeta,
@@ -57,7 +57,7 @@ enum Stated<'w> {
     },
 }
 
-impl Statement<'_> {
+impl BulkStatement<'_> {
     fn command(&self) -> &'static str {
         match self.what {
             Stated::Insert(_) => "insert",
@@ -184,7 +184,7 @@ impl Statement<'_> {
 }
 
 /// The statements of writes. Documents that an update matches and has nothing to change in are counted by a statement before it.
-fn statements(writes: &[Write]) -> Result<Vec<Statement<'_>>> {
+fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
     let mut all = Vec::with_capacity(writes.len());
     for Write { at, meta, what } in writes {
         let collation = match what {
@@ -193,7 +193,7 @@ fn statements(writes: &[Write]) -> Result<Vec<Statement<'_>>> {
             What::Insert(_) | What::Update(_) | What::Replace(_) => None,
         };
         let mut add = |what, is_count| -> Result<()> {
-            all.push(Statement {
+            all.push(BulkStatement {
                 at: *at,
                 meta,
                 what,
@@ -356,7 +356,7 @@ pub(in crate::engine) async fn update_and_count(
     idle: &Document,
 ) -> Result<(u64, u64)> {
     let collation = stored(update.collation.as_ref())?;
-    let statement = |what, is_count| Statement {
+    let statement = |what, is_count| BulkStatement {
         at: 0,
         meta: core.meta(),
         what,
@@ -432,7 +432,7 @@ fn of_command(error: mongodb::error::Error, collection: &'static str) -> Error {
 async fn one_command(
     odm: &Odm,
     session: Option<&Shared>,
-    statements: Vec<Statement<'_>>,
+    statements: Vec<BulkStatement<'_>>,
     ordered: bool,
 ) -> Result<BulkDone> {
     let metas: Vec<(usize, &'static DocumentMeta)> = statements
@@ -441,7 +441,7 @@ async fn one_command(
         .collect();
     let is_count: Vec<bool> = statements.iter().map(|statement| statement.is_count).collect();
     // To know which updates found nothing, each one's own result is asked for.
-    let finds_one: Vec<bool> = statements.iter().map(Statement::finds_one).collect();
+    let finds_one: Vec<bool> = statements.iter().map(BulkStatement::finds_one).collect();
     let models: Vec<WriteModel> = statements
         .into_iter()
         .map(|statement| statement.model(odm))
@@ -518,7 +518,7 @@ async fn one_command(
 async fn runs(
     odm: &Odm,
     session: Option<&Shared>,
-    statements: Vec<Statement<'_>>,
+    statements: Vec<BulkStatement<'_>>,
     ordered: bool,
     most: usize,
 ) -> Result<(BulkDone, u64)> {
@@ -531,7 +531,7 @@ async fn runs(
     let concern = concern(odm, session, statements.iter().map(|statement| statement.meta));
     let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(&concern).ok());
     let encoded = statements.iter().map(|one| Ok((one, one.encode()?)));
-    let encoded: Vec<(&Statement<'_>, RawDocumentBuf)> = encoded.collect::<Result<_>>()?;
+    let encoded: Vec<(&BulkStatement<'_>, RawDocumentBuf)> = encoded.collect::<Result<_>>()?;
     let mut rest = encoded.as_slice();
     while let Some((first, _)) = rest.first() {
         let (meta, command) = (first.meta, first.command());

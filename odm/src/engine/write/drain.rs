@@ -3,7 +3,6 @@
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{DELETE, OPERATION, Token};
-use crate::rules::children::orphans;
 use crate::rules::pending::{clear, grouped, has_pending_work, is_gone, record};
 use crate::rules::rule::{DeferredWork, Draining};
 use crate::rules::{self, needed};
@@ -52,7 +51,7 @@ impl DeferredWork {
             }
         }
         if of_rules.refused.is_none() {
-            orphans::clear_notes(scope, self.notes).await?;
+            self.clear_notes(scope).await?;
         }
         applied.add(Ok(of_rules))?;
         Ok(applied)

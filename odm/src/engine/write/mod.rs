@@ -23,7 +23,7 @@ use crate::engine::write::unmatched::{ATTEMPTS, Next, after, contended, unchange
 use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::{OPERATION, OWN, PENDING, Token, name_of};
-use crate::plan::keep::{Filled, Replacement};
+use crate::plan::keep::{FilledReplacement, Replacement};
 use crate::plan::operation::Pending;
 use crate::plan::operation::{What, Write};
 use crate::plan::outcome::Outcome;
@@ -308,7 +308,7 @@ impl FillIn<'_> {
     }
 
     /// The replacement with what the library keeps in the document; `None` where that is nothing.
-    async fn replace(self, given: &RawDocumentBuf, token: &mut Pending) -> Result<Option<Filled>> {
+    async fn replace(self, given: &RawDocumentBuf, token: &mut Pending) -> Result<Option<FilledReplacement>> {
         let affected = Affected::by_replacement(self.execution.odm.graph(), self.meta);
         let pending = self.pending_after(affected).await?;
         let mut replacing = Replacing {
@@ -343,7 +343,7 @@ impl FillIn<'_> {
             own.insert(name_of(PENDING), merged_mark(token, pending));
         }
         computed.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
-        Ok(Some(Filled {
+        Ok(Some(FilledReplacement {
             document: encoded(&document)?,
             fields: document,
             computed,

@@ -8,7 +8,7 @@
 //! link on one side, or a child counted in a parent that it left; `audit` finds both.
 
 use crate::engine::write::execution::Execution;
-use crate::engine::write::recheck::{Recheck, Written};
+use crate::engine::write::recheck::{Recheck, WrittenReferences};
 use crate::engine::write::{drain, propagate, recheck, send};
 use crate::graph::edge::Edge;
 use crate::graph::{Graph, sync};
@@ -458,7 +458,7 @@ impl<'a> Obligations<'a> {
             }
         }
         exists::leave(&mut added, &before.lacking);
-        let written = Written {
+        let written = WrittenReferences {
             inserted,
             changed: before.changed,
         };
@@ -523,7 +523,7 @@ impl<'a> Obligations<'a> {
 
     /// In the caller's transaction.
     async fn linked(&self, scope: &Scope<'_>, session: &Shared) -> Result<Outcome> {
-        let Within { done, recheck, left } = self.linked_within(scope, None).await?;
+        let BeforeCommit { done, recheck, left } = self.linked_within(scope, None).await?;
         if let Some(recheck) = recheck {
             session.at_the_end(recheck);
         }
@@ -536,10 +536,10 @@ impl<'a> Obligations<'a> {
         self.parts.then_some(MAX_DOCS_PER_TX)
     }
 
-    async fn linked_within(&self, scope: &Scope<'_>, most: Option<usize>) -> Result<Within> {
+    async fn linked_within(&self, scope: &Scope<'_>, most: Option<usize>) -> Result<BeforeCommit> {
         let derived = self.affected.atomic && scope.session.is_some() || self.moves_children();
         let Some((before, images)) = self.look(scope, derived, most).await? else {
-            return Ok(Within::nothing(Outcome::too_many()));
+            return Ok(BeforeCommit::nothing(Outcome::too_many()));
         };
         let images = derived.then_some(images);
         if scope.session.is_none() {
@@ -547,7 +547,7 @@ impl<'a> Obligations<'a> {
         }
         let mut done = self.send(scope).await?;
         if done.is_nothing() {
-            return Ok(Within::nothing(done));
+            return Ok(BeforeCommit::nothing(done));
         }
         let beside = self.beside(scope, &before, images, &mut done).await;
         if let (Err(error), Some(session)) = (&beside, scope.session) {
@@ -556,7 +556,7 @@ impl<'a> Obligations<'a> {
         }
         let left = beside.map_err(|error| self.made(scope, error))?;
         let recheck = self.recheck(scope, before, &done).await;
-        Ok(Within {
+        Ok(BeforeCommit {
             done,
             recheck: recheck.map_err(|error| self.made(scope, error))?,
             left,
@@ -594,7 +594,7 @@ impl<'a> Obligations<'a> {
             done.after = None;
             links = self.linking().effects(scope, before, done).await?;
         }
-        let own = images.map(|before| propagate::Own {
+        let own = images.map(|before| propagate::OwnWrites {
             before,
             writes: self.writes,
             done,
@@ -607,17 +607,17 @@ impl<'a> Obligations<'a> {
 }
 
 /// The outcome of an operation before its commit.
-struct Within {
+struct BeforeCommit {
     done: Outcome,
     recheck: Option<Recheck>,
     /// The work that is left after the commit.
     left: DeferredWork,
 }
 
-impl Within {
+impl BeforeCommit {
     /// Nothing was written.
-    fn nothing(done: Outcome) -> Within {
-        Within {
+    fn nothing(done: Outcome) -> BeforeCommit {
+        BeforeCommit {
             done,
             recheck: None,
             left: DeferredWork::default(),

@@ -191,13 +191,13 @@ pub(in crate::engine) async fn read_before(
 }
 
 /// The writes of an operation, and the documents that they change, which are compared before and after.
-pub(in crate::engine) struct Own<'a> {
+pub(in crate::engine) struct OwnWrites<'a> {
     pub(in crate::engine) before: Before,
     pub(in crate::engine) writes: &'a [Write],
     pub(in crate::engine) done: &'a Outcome,
 }
 
-impl Own<'_> {
+impl OwnWrites<'_> {
     /// The documents that the writes insert.
     fn inserted(&self) -> HashSet<(&'static str, Key)> {
         let inserts = self.writes.iter().filter_map(|write| {
@@ -221,7 +221,7 @@ impl Own<'_> {
 
     /// The same documents before and after the writes, with those that were inserted.
     async fn after(self, scope: &Scope<'_>) -> Result<Vec<(&'static DocumentMeta, Vec<Image>)>> {
-        let Own { before, writes, done } = self;
+        let OwnWrites { before, writes, done } = self;
         let graph = scope.odm.graph();
         let mut all: Vec<(&'static DocumentMeta, Vec<Image>)> = Vec::new();
         let mut inserted: Vec<(&'static DocumentMeta, &RawDocument)> = Vec::new();
@@ -314,7 +314,7 @@ impl Effects {
     pub(in crate::engine) async fn written(
         &mut self,
         scope: &Scope<'_>,
-        own: Option<Own<'_>>,
+        own: Option<OwnWrites<'_>>,
         links: &[Effect],
     ) -> Result<()> {
         let mut beside = Vec::new();
@@ -443,11 +443,11 @@ impl Effects {
 /// The before-images of the documents that links will change, except those of the writes themselves.
 async fn before_links(
     scope: &Scope<'_>,
-    own: Option<&Own<'_>>,
+    own: Option<&OwnWrites<'_>>,
     links: &[Effect],
 ) -> Result<Vec<(&'static DocumentMeta, HashMap<Key, RawDocumentBuf>)>> {
     let graph = scope.odm.graph();
-    let inserted = own.map(Own::inserted).unwrap_or_default();
+    let inserted = own.map(OwnWrites::inserted).unwrap_or_default();
     let mut beside: Vec<(&'static DocumentMeta, Vec<Key>)> = Vec::new();
     for effect in links {
         let Some(edge) = graph.edge(effect.edge) else {
@@ -455,7 +455,7 @@ async fn before_links(
         };
         let meta = edge.holder;
         let key = &effect.holder.key;
-        let is_own = |own: &Own<'_>| own.has(meta, key, &inserted);
+        let is_own = |own: &OwnWrites<'_>| own.has(meta, key, &inserted);
         if !graph.is_read(meta, &edge.path) || own.is_some_and(is_own) {
             continue;
         }

@@ -9,9 +9,9 @@ use crate::model::meta::bucket::VERSION;
 use crate::model::meta::{DocumentMeta, OnDelete};
 use crate::model::own_fields::Token;
 use crate::plan::links::Diff;
-use crate::plan::put_back::{Own, put_back};
+use crate::plan::put_back::{OwnReferences, put_back};
 use crate::plan::touches::How;
-use crate::rules::exists::{AddedRefs, Asked, Column, missing, roots};
+use crate::rules::exists::{AddedRefs, AskedTargets, Column, missing, roots};
 use crate::rules::library::Rewrite;
 use crate::rules::link::other_side::{effects_of, node, values};
 use crate::rules::needed;
@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The written references, so that they can be undone.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenReferences {
     /// The ids of the documents that were inserted.
     pub(crate) inserted: Vec<(&'static DocumentMeta, Vec<Bson>)>,
     /// The documents that were changed, as they were: those fields that hold references, and the copies beside them.
@@ -42,7 +42,7 @@ type Named = HashMap<(usize, usize), HashSet<Key>>;
 #[derive(Debug)]
 pub(crate) struct Recheck {
     added: Vec<AddedRefs>,
-    written: Written,
+    written: WrittenReferences,
 }
 
 /// Checks after the writes; where a target has been deleted, the write that refers to it is undone.
@@ -55,7 +55,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
     let mut failed = Ok(());
     let mut open: Vec<&Recheck> = rechecks.iter().collect();
     while !open.is_empty() {
-        let mut asked = Asked::default();
+        let mut asked = AskedTargets::default();
         for one in open.iter().flat_map(|recheck| &recheck.added) {
             let Some((edge, meta)) = one.edge(graph) else {
                 continue;
@@ -104,7 +104,7 @@ pub(crate) const ATTEMPTS: usize = 10;
 impl Recheck {
     /// `None` where nothing has to be asked: a reference that is kept when its target is deleted may as well be written
     /// just before.
-    pub(crate) fn of(graph: &Graph, added: Vec<AddedRefs>, written: Written) -> Option<Recheck> {
+    pub(crate) fn of(graph: &Graph, added: Vec<AddedRefs>, written: WrittenReferences) -> Option<Recheck> {
         let added: Vec<AddedRefs> = added
             .into_iter()
             .filter(|one| {
@@ -256,7 +256,7 @@ impl Recheck {
                     };
                     // Only references that this write has added, and that dangle now and did not before.
                     let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
-                    let own = Own {
+                    let own = OwnReferences {
                         added: &|edge, target, key| self.adds(edge, target, key),
                         removed: &|edge, target, key| {
                             self.how(edge) != How::Adds && !self.adds(edge, target, key)
@@ -274,10 +274,7 @@ impl Recheck {
                     put_back(before, now, &dangling, &own)
                 })
                 .map(|mut back| {
-                    if let Some(bucket) = meta.bucket {
-                        crate::rules::bucket::retell(bucket, &mut back.update)?;
-                    }
-                    followed.extend(effects.give_back(graph, meta, &mut back.update));
+                    followed.extend(effects.give_back(graph, meta, &mut back.update)?);
                     Ok(back)
                 })
                 .collect::<Result<_>>()?;
@@ -361,7 +358,7 @@ async fn empty_gone(
         .filter_map(|((edge, target), keys)| Some((graph.edge(edge)?, target, keys)))
         .filter(|(edge, _, keys)| is_taken_out(edge) && !keys.is_empty())
         .collect();
-    let mut asked = Asked::default();
+    let mut asked = AskedTargets::default();
     for (edge, target, keys) in &named {
         if let Some(meta) = edge.targets.get(*target) {
             keys.iter().for_each(|key| asked.add(meta, edge.by(), key));

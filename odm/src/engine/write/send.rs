@@ -43,7 +43,7 @@ macro_rules! selected {
 pub(in crate::engine) use selected;
 
 /// The condition and the changes of an update.
-type Statement = (Document, UpdateModifications);
+type UpdateStatement = (Document, UpdateModifications);
 
 /// Sends writes within a session, or out of one. An update or a replacement of one document that matches none is
 /// [`Outcome::unmatched`].
@@ -88,7 +88,7 @@ fn send_with<'a>(
     execution: Execution<'a>,
     session: Option<Shared>,
     writes: &'a [Write],
-    statement: Option<Statement>,
+    statement: Option<UpdateStatement>,
 ) -> BoxFuture<'a, Result<Outcome>> {
     let Some(first) = writes.first() else {
         return std::future::ready(Ok(Outcome::default())).boxed();
@@ -245,7 +245,7 @@ async fn update(
     execution: Execution<'_>,
     core: Core,
     update: &Update,
-    (filter, modifications): Statement,
+    (filter, modifications): UpdateStatement,
 ) -> Result<Outcome> {
     fill_one(execution, &core, update).await?;
     if core.session().is_some()
@@ -514,7 +514,7 @@ async fn replace(
     execution: Execution<'_>,
     core: Core,
     replace: &Replace,
-    statement: Option<Statement>,
+    statement: Option<UpdateStatement>,
 ) -> Result<Outcome> {
     let (Some(made), Some((mut filter, update))) = (&replace.made, statement) else {
         return Ok(Outcome::unmatched());

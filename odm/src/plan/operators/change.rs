@@ -8,7 +8,7 @@ use crate::model::value::{Array, List, Numeric, Removable};
 use crate::plan::operators::patch::Patches;
 use crate::plan::operators::push::Placed;
 use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
-use crate::query::filter::equal::Place;
+use crate::query::filter::equal::ComparedField;
 use crate::query::filter::expr::{Date, Expr, Expressed, Takes};
 use crate::query::filter::operand::{Operand, encode, encode_bson};
 use crate::query::filter::{Element, Filter, of_item, on_items};
@@ -490,7 +490,7 @@ pub trait Change<R: Rooted>: Sized {
             }
         }
         changes.needs_value(P::PATH, P::FIELD);
-        if let Some(place) = P::FIELD.and_then(|field| Place::items(field, P::PATH)) {
+        if let Some(place) = P::FIELD.and_then(|field| ComparedField::items(field, P::PATH)) {
             match place.pulled(&values) {
                 Err(error) => {
                     changes.fail(error);
@@ -680,7 +680,7 @@ pub trait Change<R: Rooted>: Sized {
             Part::Item,
         );
         if let (Some(old), Some(new)) = (old, new) {
-            let place = P::FIELD.and_then(|field| Place::items(field, P::PATH));
+            let place = P::FIELD.and_then(|field| ComparedField::items(field, P::PATH));
             let same = match place.map(|place| place.replaced(&name, &old)) {
                 None => doc! { &name: { "$eq": old } },
                 Some(Ok(same)) => same,

@@ -7,7 +7,7 @@ use crate::plan::operators::computed::Computed;
 use crate::plan::operators::names::{joined, joined_names};
 use crate::plan::operators::range::Limit;
 use crate::query::filter::condition::{at_most, both, condition, in_array};
-use crate::query::filter::equal::Place;
+use crate::query::filter::equal::ComparedField;
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -121,7 +121,7 @@ pub(crate) enum Guard {
 /// An item that comes to an array, unless one equals it.
 #[derive(Clone, Debug)]
 pub(crate) struct Added {
-    pub(crate) place: Place,
+    pub(crate) place: ComparedField,
     /// The array.
     pub(crate) name: String,
     pub(crate) item: Bson,
@@ -383,7 +383,7 @@ impl Guard {
                 },
                 Some(Bson::Array(items)),
             ) => {
-                let place = field.and_then(|field| Place::items(field, name));
+                let place = field.and_then(|field| ComparedField::items(field, name));
                 let is_there = |value: &Bson| match &place {
                     Some(place) => items.iter().any(|item| place.same(item, value)),
                     None => items.contains(value),
@@ -478,7 +478,7 @@ fn invalid(collection: &'static str, violation: Violation) -> Error {
 
 /// That the array has all of these items, each of them a value whatever it looks like.
 fn has_all(field: Option<&'static FieldMeta>, name: &str, values: Vec<Bson>) -> Document {
-    let place = field.and_then(|field| Place::items(field, name));
+    let place = field.and_then(|field| ComparedField::items(field, name));
     // A value that can't be compared was refused when it was added.
     let by_value = place.and_then(|place| place.condition("$all", values.clone().into()).ok());
     by_value.unwrap_or_else(|| condition(name, "$all", Bson::Array(values)))

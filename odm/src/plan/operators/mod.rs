@@ -15,7 +15,7 @@ use crate::plan::operators::names::{joined, joined_names};
 use crate::plan::operators::range::{Limits, Range};
 use crate::query::filter::Element;
 use crate::query::filter::condition::{self, both};
-use crate::query::filter::equal::Place;
+use crate::query::filter::equal::ComparedField;
 use crate::query::filter::operand::{Operand, encode};
 use crate::{Error, Result, Rule, Violation, bounds};
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
@@ -275,7 +275,7 @@ impl Built {
     }
 
     /// Takes an item out of what is pushed.
-    fn take_push(&mut self, place: &Place, name: &str, item: &Bson) {
+    fn take_push(&mut self, place: &ComparedField, name: &str, item: &Bson) {
         let Ok(pushes) = self.update.get_document_mut("$push") else {
             return;
         };
@@ -1004,7 +1004,7 @@ impl<R> Changes<R> {
     /// Adds items to a set: those that are compared by their bytes by `$addToSet`, and each other one by a `$push` under the
     /// condition that no item equals it.
     fn add_items(&mut self, name: &str, field: Option<&'static FieldMeta>, mut values: Vec<Bson>) {
-        let Some(place) = field.and_then(|field| Place::items(field, name)) else {
+        let Some(place) = field.and_then(|field| ComparedField::items(field, name)) else {
             self.room(name, field, &values, true);
             self.needs_value(name, field);
             return self.each("$addToSet", name, values);

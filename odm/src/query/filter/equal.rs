@@ -133,7 +133,7 @@ fn is_default(field: &FieldMeta, value: &Bson) -> bool {
 
 /// Where values are compared that have parts: in a field, or in the items of an array.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ComparedField {
     field: &'static FieldMeta,
     /// Whether they are items of the field's array.
     item: bool,
@@ -143,13 +143,13 @@ pub(crate) struct Place {
     name: String,
 }
 
-impl Place {
+impl ComparedField {
     /// The place at the end of a path; `None` where values are compared as they are stored.
-    pub(crate) fn of<P: Step>(item: bool) -> Option<Place> {
+    pub(crate) fn of<P: Step>(item: bool) -> Option<ComparedField> {
         let field = P::FIELD?;
         let item = item || P::ITEM;
         if item {
-            return Place::items(field, P::PATH);
+            return ComparedField::items(field, P::PATH);
         }
         // What stands in `_id` the server compares as it is stored, whatever is asked.
         if is_plain(field, 0) || P::PATH == "_id" {
@@ -161,7 +161,7 @@ impl Place {
                 .unwrap_or_default()
                 .trim_start_matches('.')
         });
-        Some(Place {
+        Some(ComparedField {
             field,
             item,
             array: P::INNERMOST.map(str::to_owned),
@@ -170,13 +170,13 @@ impl Place {
     }
 
     /// The items of the array in this field of this name.
-    pub(crate) fn items(field: &'static FieldMeta, name: &str) -> Option<Place> {
+    pub(crate) fn items(field: &'static FieldMeta, name: &str) -> Option<ComparedField> {
         let is_by_id = field.reference.is_some_and(|reference| !reference.union);
         let shape = items(of_field(field))?;
         if is_by_id || is_plain_shape(shape, 0) {
             return None;
         }
-        Some(Place {
+        Some(ComparedField {
             field,
             item: true,
             array: Some(name.to_owned()),
@@ -329,7 +329,7 @@ impl Place {
     /// The condition of `$pull` on items that equal one of these; `None` where they are taken out as they are stored.
     ///
     /// # Errors
-    /// [`Error::Query`] as [`Place::condition`], and for `null` or a variant without content beside others.
+    /// [`Error::Query`] as [`ComparedField::condition`], and for `null` or a variant without content beside others.
     pub(crate) fn pulled(&self, values: &[Bson]) -> Result<Option<Document>> {
         let is_whole = |value: &Bson| !matches!(value, Bson::Document(_) | Bson::Array(_));
         let asks = self.asks(values)?;
@@ -1088,8 +1088,8 @@ mod tests {
         ..named("states", || Shape::Array(|| Shape::Enum(&STATE)))
     };
 
-    fn whole(field: &'static FieldMeta) -> Place {
-        Place {
+    fn whole(field: &'static FieldMeta) -> ComparedField {
+        ComparedField {
             field,
             item: false,
             array: None,
@@ -1097,11 +1097,11 @@ mod tests {
         }
     }
 
-    fn items_of(field: &'static FieldMeta) -> Place {
-        Place::items(field, field.name).expect("they have parts")
+    fn items_of(field: &'static FieldMeta) -> ComparedField {
+        ComparedField::items(field, field.name).expect("they have parts")
     }
 
-    fn eq(place: &Place, value: Bson) -> Document {
+    fn eq(place: &ComparedField, value: Bson) -> Document {
         place.condition("$eq", value).expect("can be compared")
     }
 

@@ -20,7 +20,7 @@ use crate::model::value::{List, Ordered, Text, Value, Whole};
 use crate::query::filter::condition::{
     both, condition, denied, in_array, in_items_of_variants, is_of_items, is_variant_of, with_variants,
 };
-use crate::query::filter::equal::Place;
+use crate::query::filter::equal::ComparedField;
 use crate::query::filter::operand::{Operand, encode_bson};
 use crate::query::filter::seen::{Asked, Seen};
 use crate::{Error, Ref, Result};
@@ -243,7 +243,7 @@ impl<R> Filter<R> {
     /// The same for the value of a field, or of items of its array: one of several parts is compared by them.
     fn of_value<P: Step>(operator: &str, value: Result<Bson>, item: bool) -> Filter<R> {
         let place = match &value {
-            Ok(_) => Place::of::<P>(item),
+            Ok(_) => ComparedField::of::<P>(item),
             Err(_) => None,
         };
         let (Some(place), Ok(value)) = (place, &value) else {

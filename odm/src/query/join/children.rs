@@ -229,7 +229,7 @@ impl Via {
 /// # Ok(()) }
 /// ```
 pub struct Children<R, C, J = ()> {
-    what: Arc<What>,
+    what: Arc<JoinedChildren>,
     join: J,
     of: PhantomData<fn() -> (R, C)>,
 }
@@ -245,7 +245,7 @@ impl<R, C: Document, J> std::fmt::Debug for Children<R, C, J> {
 
 /// Which children are wanted.
 #[derive(Debug)]
-pub(crate) struct What {
+pub(crate) struct JoinedChildren {
     via: Via,
     filter: Result<bson::Document, String>,
     limit: Option<u32>,
@@ -256,7 +256,7 @@ pub(crate) struct What {
 impl<R: Document, C: Document + Clone> Children<R, C> {
     fn new(via: Via) -> Self {
         Children {
-            what: Arc::new(What {
+            what: Arc::new(JoinedChildren {
                 via,
                 filter: Ok(bson::Document::new()),
                 limit: None,
@@ -286,7 +286,7 @@ impl<R: Document, C: Document + Clone> Children<R, C> {
 }
 
 impl<R: Document, C: Document, J> Children<R, C, J> {
-    fn change(mut self, change: impl FnOnce(&mut What)) -> Self {
+    fn change(mut self, change: impl FnOnce(&mut JoinedChildren)) -> Self {
         // It is not shared until the join is executed.
         if let Some(what) = Arc::get_mut(&mut self.what) {
             change(what);
@@ -366,7 +366,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
 
 /// Children that are wanted, by their parents.
 struct Wanted<C> {
-    what: Arc<What>,
+    what: Arc<JoinedChildren>,
     places: Places,
     groups: Vec<Group>,
     found: Vec<Found<C>>,
@@ -675,7 +675,7 @@ pub(crate) fn warn_of_scan(children: &DocumentMeta, odm: &Odm, field: &str) {
 }
 
 /// The stage that puts the children of the parent with the key in `local` into `name`.
-fn lookup<C: Document>(what: &What, local: &str, name: &str) -> Result<bson::Document> {
+fn lookup<C: Document>(what: &JoinedChildren, local: &str, name: &str) -> Result<bson::Document> {
     let own = what.filter.clone().map_err(|message| Error::Query {
         collection: C::META.collection,
         message,

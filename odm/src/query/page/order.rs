@@ -1,7 +1,7 @@
 //! The order of pages and of resumable streams, in which every document has a place of its own.
 
 use super::behind::{Key, at};
-use super::place::value_at;
+use super::position::value_at;
 use crate::model::document::DocumentMeta;
 use crate::model::types::holds_text;
 use crate::query::untyped::Query;

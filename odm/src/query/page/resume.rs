@@ -2,7 +2,7 @@
 
 use super::behind::{Key, behind};
 use super::order::{keep_keys, refuse_several, total_order, twins};
-use super::place::Place;
+use super::position::SortPosition;
 use crate::model::types::holds_text;
 use crate::query::find::Rows;
 use crate::query::join::Join;
@@ -125,7 +125,7 @@ fn batches(mut query: Query) -> BoxFuture<'static, Result<Batches>> {
             core: query.core,
             filter: query.filter.into_document()?,
             options: query.options,
-            place: Arc::new(Place::of_keys(&keys)),
+            place: Arc::new(SortPosition::of_keys(&keys)),
             keys,
             given: 0,
             losses: 0,
@@ -152,7 +152,7 @@ struct Going {
     filter: bson::Document,
     options: Options,
     keys: Vec<Key>,
-    place: Arc<Place>,
+    place: Arc<SortPosition>,
     /// The number of documents so far.
     given: u64,
     /// The number of losses in a row, without a document between them.

@@ -11,7 +11,7 @@ pub(crate) mod parents;
 pub(crate) mod rule;
 pub(crate) mod value;
 
-use crate::graph::edge::{Derived, Edge, What};
+use crate::graph::edge::{Derivation, Derived, Edge};
 use crate::graph::{Graph, is};
 use crate::model::copy::Operation;
 use crate::model::default;
@@ -320,7 +320,7 @@ fn fitting(edge: &Edge, list: &[&Derived], all: &mut HashMap<Key, Values>) -> Ve
             else {
                 return true;
             };
-            let is_number = !matches!(derived.what, What::Subset(_));
+            let is_number = !matches!(derived.what, Derivation::Subset(_));
             let (min, max) = match (derived.field.shape)() {
                 Shape::Int { min, max } if is_number => (min.into(), max.into()),
                 Shape::Long { min, max } if is_number => (min, max),
@@ -384,14 +384,14 @@ pub(crate) async fn derive(
             doc! { DELETE: { "$ne": true } },
         ]);
         match derived.what {
-            What::Subset(subset) => {
+            Derivation::Subset(subset) => {
                 let mut found = newest(scope, edge, derived, subset, condition, parents).await?;
                 for (parent, values) in &mut values {
                     let elements = found.remove(parent).unwrap_or_default();
                     values.push((derived.field.name, derived.or_missing(subset.value(elements))));
                 }
             }
-            What::Computed { operation, of } => {
+            Derivation::Computed { operation, of } => {
                 let number = (*derived, operation, of);
                 match numbers.iter_mut().find(|(other, _)| *other == condition) {
                     Some((_, list)) => list.push(number),

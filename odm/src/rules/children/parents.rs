@@ -1,7 +1,7 @@
 //! What changes of children mean for their parents: an element is pushed, a number is added, or a field is to be derived again.
 
 use crate::graph::Graph;
-use crate::graph::edge::{Derived, Edge, What};
+use crate::graph::edge::{Derivation, Derived, Edge};
 use crate::graph::sync::is_atomic;
 use crate::model::copy::{Operation, Subset};
 use crate::model::default;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashSet};
 
 /// The changes of one parent.
 #[derive(Debug, Default)]
-pub(crate) struct Change {
+pub(crate) struct ParentChange {
     pub(crate) update: Document,
     /// The fields to derive again: positions in the graph.
     pub(crate) anew: HashSet<usize>,
@@ -31,7 +31,7 @@ pub(crate) struct Change {
 }
 
 /// Parents are known by the reference that names them, which of its targets they are, and what it names them by.
-pub(crate) type Parents = BTreeMap<(usize, usize, Key), Change>;
+pub(crate) type Parents = BTreeMap<(usize, usize, Key), ParentChange>;
 
 /// The parent that a child names.
 pub(crate) fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key> {
@@ -93,7 +93,7 @@ pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Imag
 
 /// Whether what a child was before took something from a sum.
 fn was_negative(derived: &Derived, image: &Image) -> bool {
-    let What::Computed { of, .. } = derived.what else {
+    let Derivation::Computed { of, .. } = derived.what else {
         return false;
     };
     let before = image
@@ -126,7 +126,7 @@ fn up_to_array<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'
     Some(value)
 }
 
-fn change<'p>(parents: &'p mut Parents, edge: &Edge, derived: &Derived, key: Key) -> &'p mut Change {
+fn change<'p>(parents: &'p mut Parents, edge: &Edge, derived: &Derived, key: Key) -> &'p mut ParentChange {
     let target = edge.target(derived.parent).unwrap_or_default();
     let change = parents.entry((edge.at, target, key)).or_default();
     change.touched.insert(derived.at);
@@ -156,7 +156,7 @@ fn one(
     }
     let name = derived.field.name;
     match derived.what {
-        What::Subset(subset) => {
+        Derivation::Subset(subset) => {
             let element = image.after.as_ref().map(|child| element(subset, child));
             match (&before, &after, element, push_order(derived, subset)) {
                 (None, Some(key), Some(element), Some(sort)) => {
@@ -166,7 +166,7 @@ fn one(
                 _ => both(parents),
             }
         }
-        What::Computed { operation, of } => {
+        Derivation::Computed { operation, of } => {
             let value = |child: &Option<RawDocumentBuf>| {
                 child.as_ref().and_then(|child| Number::at(derived, child, of))
             };

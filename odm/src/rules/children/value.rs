@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::graph::Graph;
 use crate::graph::declaration::{Declaration, storable};
-use crate::graph::edge::{Derived, What};
+use crate::graph::edge::{Derivation, Derived};
 use crate::model::copy::Operation;
 use crate::model::default;
 use crate::model::document::DocumentMeta;
@@ -37,14 +37,14 @@ impl DerivedValue for OfChildren<'_> {
     fn source(&self) -> String {
         let child = self.derived.child.collection;
         match self.derived.what {
-            What::Subset(subset) if subset.single => {
+            Derivation::Subset(subset) if subset.single => {
                 let end = if subset.last { "last" } else { "first" };
                 let of = (subset.fields)().first().map_or("", |field| field.source);
                 format!("{end} of {child}.{of}")
             }
-            What::Subset(_) => child.to_owned(),
-            What::Computed { operation, of: "" } => format!("{operation} of {child}"),
-            What::Computed { operation, of } => format!("{operation} of {child}.{of}"),
+            Derivation::Subset(_) => child.to_owned(),
+            Derivation::Computed { operation, of: "" } => format!("{operation} of {child}"),
+            Derivation::Computed { operation, of } => format!("{operation} of {child}.{of}"),
         }
     }
 
@@ -61,7 +61,7 @@ impl DerivedValue for OfChildren<'_> {
             "sync": derived.sync.to_string(),
         };
         match derived.what {
-            What::Subset(subset) => {
+            Derivation::Subset(subset) => {
                 let order = subset
                     .order
                     .iter()
@@ -84,7 +84,7 @@ impl DerivedValue for OfChildren<'_> {
                     declaration.insert("single", true);
                 }
             }
-            What::Computed { operation, of } => {
+            Derivation::Computed { operation, of } => {
                 declaration.extend(doc! { "operation": operation.to_string(), "of": of });
                 let default = default::declared((derived.child.shape)(), of);
                 declaration.extend(default.map(|default| ("default".to_owned(), default)));
@@ -171,11 +171,11 @@ async fn derived_in(scope: &Scope<'_>, derived: &Derived, documents: &[RawDocume
     let parents: Vec<Key> = keys.values().cloned().collect();
     let right = derive(scope, edge, &[derived], &parents).await?;
     let like = match derived.what {
-        What::Computed {
+        Derivation::Computed {
             operation: Operation::Sum,
             ..
         } if !is_whole(derived) => Like::Sums,
-        What::Computed {
+        Derivation::Computed {
             operation: Operation::Avg,
             ..
         } => Like::Sums,

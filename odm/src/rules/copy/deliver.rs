@@ -29,7 +29,7 @@ use std::collections::HashMap;
 
 /// The copied values of a source, by one reference.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct CopySource {
     /// The key by which holders refer to it.
     pub(crate) key: Bson,
     pub(crate) version: i64,
@@ -39,10 +39,10 @@ pub(crate) struct Source {
     pub(crate) changed: ChangedFields,
 }
 
-impl Source {
-    pub(crate) fn of(edge: &Edge, document: &RawDocument) -> Option<Source> {
+impl CopySource {
+    pub(crate) fn of(edge: &Edge, document: &RawDocument) -> Option<CopySource> {
         let shape = (edge.targets.first()?.shape)();
-        Some(Source {
+        Some(CopySource {
             key: Bson::try_from(at(document, edge.by())?).ok()?,
             version: number(document, VERSION),
             values: edge
@@ -68,7 +68,7 @@ pub(crate) async fn sources(
     scope: &Scope<'_>,
     edge: &Edge,
     keys: impl IntoIterator<Item = &Key>,
-) -> Result<HashMap<Key, Source>> {
+) -> Result<HashMap<Key, CopySource>> {
     sources_within(scope, edge, keys, None).await
 }
 
@@ -78,7 +78,7 @@ pub(crate) async fn sources_within(
     edge: &Edge,
     keys: impl IntoIterator<Item = &Key>,
     condition: Option<Document>,
-) -> Result<HashMap<Key, Source>> {
+) -> Result<HashMap<Key, CopySource>> {
     let Some(meta) = edge.targets.first().copied() else {
         return Ok(HashMap::new());
     };
@@ -91,7 +91,7 @@ pub(crate) async fn sources_within(
             filter = within(filter, condition);
         }
         for document in scope.every(meta, filter, fields.clone()).await? {
-            if let Some(source) = Source::of(edge, &document) {
+            if let Some(source) = CopySource::of(edge, &document) {
                 found.insert(Key::of_bson(&source.key), source);
             }
         }
@@ -122,20 +122,20 @@ fn is_behind(version: i64, to: To) -> Document {
 }
 
 /// Where the structs are in which a reference stands.
-pub(crate) struct Place {
+pub(crate) struct StructPath {
     /// The path of the array of which they are items, or in items.
     pub(crate) array: Option<String>,
     /// The path from there to their fields: empty, or with a dot at its end.
     pub(crate) below: String,
 }
 
-impl Place {
-    pub(crate) fn of(edge: &Edge) -> Place {
+impl StructPath {
+    pub(crate) fn of(edge: &Edge) -> StructPath {
         let (array, rest) = edge
             .segments
             .split_at(edge.array().unwrap_or(0).min(edge.segments.len()));
         let rest = dotted(rest);
-        Place {
+        StructPath {
             array: (!array.is_empty()).then(|| dotted(array)),
             below: rest.strip_suffix(edge.name()).unwrap_or_default().to_owned(),
         }
@@ -146,13 +146,13 @@ impl Place {
 pub(crate) fn statement(
     scope: &Scope<'_>,
     edge: &Edge,
-    source: &Source,
+    source: &CopySource,
     to: To,
     restriction: Document,
     pending: PendingWork,
 ) -> Statement {
     let behind = is_behind(source.version, to);
-    let Place { array, below } = Place::of(edge);
+    let StructPath { array, below } = StructPath::of(edge);
     let (prefix, version_prefix);
     let (filter, array_filters) = match array {
         None => {
@@ -273,9 +273,9 @@ pub(crate) async fn deliver(
     documents: &[Changed],
     pending: PendingWork,
 ) -> Result<Delivered> {
-    let mut sources: Vec<(&RawDocumentBuf, Source)> = Vec::new();
+    let mut sources: Vec<(&RawDocumentBuf, CopySource)> = Vec::new();
     for (document, changed) in documents.iter().filter(|(_, changed)| changed.is_copied(edge)) {
-        let source = Source::of(edge, document).map(|source| Source {
+        let source = CopySource::of(edge, document).map(|source| CopySource {
             changed: changed.clone(),
             ..source
         });
@@ -353,7 +353,7 @@ pub(crate) async fn deliver(
     Ok(first.and(second))
 }
 
-fn looked_by(edge: &Edge, source: &Source, options: &FanOut) -> Which {
+fn looked_by(edge: &Edge, source: &CopySource, options: &FanOut) -> Which {
     (edge.at, Key::of_bson(&source.key), options.batch)
 }
 
@@ -432,7 +432,7 @@ async fn fan_out(
     meta: &'static DocumentMeta,
     edge: &Edge,
     document: &RawDocumentBuf,
-    source: &Source,
+    source: &CopySource,
     pending: PendingWork,
 ) -> Result<(Written, bool)> {
     let options = scope.odm.fan_out_options().clone();
@@ -560,7 +560,7 @@ async fn fan_out(
     Ok((written, to_all))
 }
 
-fn report(options: &FanOut, edge: &Edge, source: &Source, changed: u64, batches: u64) {
+fn report(options: &FanOut, edge: &Edge, source: &CopySource, changed: u64, batches: u64) {
     tracing::debug!(
         target: "odm",
         collection = edge.holder.collection,
@@ -633,7 +633,7 @@ pub(crate) async fn pull<'d>(
                 ids.push(id);
             }
         }
-        let mut add = |source: &Source, to: To, ids: Vec<Bson>| {
+        let mut add = |source: &CopySource, to: To, ids: Vec<Bson>| {
             if !ids.is_empty() {
                 expected += ids.len() as u64;
                 let restriction = doc! { "_id": { "$in": ids } };
@@ -641,7 +641,7 @@ pub(crate) async fn pull<'d>(
             }
         };
         for (seen, ids) in same {
-            let unchanged = Source {
+            let unchanged = CopySource {
                 changed: ChangedFields::Of(Vec::new()),
                 ..source.clone()
             };
@@ -663,7 +663,7 @@ pub(crate) fn is_read_on(graph: &Graph, edge: &Edge) -> bool {
 }
 
 /// Whether all copies of a source in a document have its values.
-fn is_same(edge: &Edge, document: &RawDocument, source: &Source) -> bool {
+fn is_same(edge: &Edge, document: &RawDocument, source: &CopySource) -> bool {
     let key = Key::of_bson(&source.key);
     let value = |within: &RawDocument, name: &str| {
         let value = within.get(name).ok().flatten();
@@ -696,7 +696,7 @@ pub(crate) async fn empty_copies(
     if copies().next().is_none() {
         return Ok(Written::default());
     }
-    let Place { array, below } = Place::of(edge);
+    let StructPath { array, below } = StructPath::of(edge);
     let left = |prefix: &str| -> Document {
         let left = copies().map(|copy| doc! { format!("{prefix}{}", copy.name): { "$ne": null } });
         doc! { format!("{prefix}{}", edge.name()): null, "$or": left.collect::<Vec<_>>() }

@@ -7,7 +7,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{COPIED, VERSION, name_of};
 use crate::plan::touches::{ChangedFields, Holds, Operand, Touches};
-use crate::rules::copy::deliver::{Source, sources_within, structs};
+use crate::rules::copy::deliver::{CopySource, sources_within, structs};
 use crate::rules::pending::first_version;
 use crate::rules::rule::{Inserts, NewDocuments, Replacing, Updating};
 use crate::store::batch::{by_ids, id};
@@ -45,7 +45,7 @@ fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn 
 
 /// The sources of all copies that a write adds, by edge; and the edges of which no versions are noted.
 #[derive(Default)]
-struct Sources(HashMap<usize, HashMap<Key, Source>>, HashSet<usize>);
+struct Sources(HashMap<usize, HashMap<Key, CopySource>>, HashSet<usize>);
 
 /// Reads the sources that these keys name. A document that is to be changed keeps what it has of one that is gone.
 ///
@@ -78,7 +78,7 @@ async fn read(
             .filter(|(meta, _)| edge.target(meta).is_some())
         {
             for document in documents {
-                if let Some(source) = Source::of(edge, document) {
+                if let Some(source) = CopySource::of(edge, document) {
                     found.entry(Key::of_bson(&source.key)).or_insert(source);
                 }
             }
@@ -102,7 +102,7 @@ async fn read(
 }
 
 /// The copies that a document has by a reference, by the keys of the sources.
-async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMap<Key, Source>> {
+async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMap<Key, CopySource>> {
     let mut names = vec![edge.root()];
     if edge.segments.len() == 1 {
         names.push(COPIED);
@@ -117,7 +117,7 @@ async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMa
             if let Some(key) = value(edge.name())
                 && at(within, &version).is_some()
             {
-                let source = Source {
+                let source = CopySource {
                     version: number(within, &version),
                     values: edge.copies.iter().map(|copy| value(copy.name)).collect(),
                     changed: ChangedFields::All,
@@ -131,7 +131,7 @@ async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMa
 }
 
 impl Sources {
-    fn get(&self, edge: &Edge, key: &Bson) -> Option<&Source> {
+    fn get(&self, edge: &Edge, key: &Bson) -> Option<&CopySource> {
         self.0.get(&edge.at)?.get(&Key::of_bson(key))
     }
 
@@ -155,7 +155,7 @@ impl Sources {
 
     /// Notes in a struct which version its copies are of. Of copies that another program declares in another way none: that
     /// program takes all of them anew.
-    fn note_version(&self, edge: &Edge, within: &mut Document, source: Option<&Source>) {
+    fn note_version(&self, edge: &Edge, within: &mut Document, source: Option<&CopySource>) {
         let mut versions = match within.remove(COPIED) {
             Some(Bson::Document(versions)) => versions,
             _ => Document::new(),

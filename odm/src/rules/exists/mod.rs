@@ -97,12 +97,12 @@ fn add(all: &mut Vec<AddedRefs>, edge: &Edge, target: usize, (key, value): (&Key
 
 /// The questions to the database.
 #[derive(Default)]
-pub(crate) struct Asked {
+pub(crate) struct AskedTargets {
     columns: Vec<(&'static DocumentMeta, &'static str, Vec<Key>)>,
     known: HashMap<Column, HashSet<Key>>,
 }
 
-impl Asked {
+impl AskedTargets {
     pub(crate) fn add(&mut self, meta: &'static DocumentMeta, by: &'static str, key: &Key) {
         if !self
             .known
@@ -211,7 +211,7 @@ pub(crate) async fn before<'w>(
     let columns: Vec<Column> = added.iter().filter_map(|one| one.column(graph)).collect();
     let own = inserted(writes, &columns);
     let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
-    let mut asked = Asked::default();
+    let mut asked = AskedTargets::default();
     for one in added {
         let Some((edge, meta)) = one.edge(graph) else {
             continue;

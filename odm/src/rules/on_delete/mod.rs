@@ -19,7 +19,7 @@ use std::collections::HashSet;
 
 /// A reference to documents of one type, as their deletion sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rule<'g> {
+pub(crate) struct OnDeleteRule<'g> {
     pub(crate) edge: &'g Edge,
     /// Which of the edge's targets the deleted documents are.
     target: usize,
@@ -34,9 +34,9 @@ pub(crate) enum Detached {
     Pulled,
 }
 
-impl<'g> Rule<'g> {
-    fn of(graph: &'g Graph, edge: &'g Edge, meta: &DocumentMeta) -> Option<Rule<'g>> {
-        Some(Rule {
+impl<'g> OnDeleteRule<'g> {
+    fn of(graph: &'g Graph, edge: &'g Edge, meta: &DocumentMeta) -> Option<OnDeleteRule<'g>> {
+        Some(OnDeleteRule {
             edge,
             target: edge.target(meta)?,
             back: graph.inverse(edge),
@@ -309,7 +309,7 @@ fn is_comparable(value: &Bson) -> bool {
 /// All that the deletion of documents of one type means.
 #[derive(Debug)]
 pub(crate) struct Rules<'g> {
-    pub(crate) list: Vec<Rule<'g>>,
+    pub(crate) list: Vec<OnDeleteRule<'g>>,
     /// Whether a document may have to be put back as it was, must not have changed since it was read, or is given to hooks.
     pub(crate) whole: bool,
     /// Otherwise, what has to be read of it.
@@ -329,8 +329,8 @@ impl<'g> Rules<'g> {
     }
 
     /// The rules by which the references on the other side of links are removed.
-    pub(crate) fn two_way(&self) -> Vec<Rule<'g>> {
-        let links = |rule: &Rule<'g>| rule.is_two_way() && rule.detaches();
+    pub(crate) fn two_way(&self) -> Vec<OnDeleteRule<'g>> {
+        let links = |rule: &OnDeleteRule<'g>| rule.is_two_way() && rule.detaches();
         self.list.iter().copied().filter(links).collect()
     }
 
@@ -345,7 +345,7 @@ impl<'g> Rules<'g> {
         }
         let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
         let has_hooks = meta.has_hooks();
-        let is_compared = |rule: &Rule<'_>| {
+        let is_compared = |rule: &OnDeleteRule<'_>| {
             rule.on_delete() == OnDelete::Restrict || rule.is_two_way() || rule.edge.by() != "_id"
         };
         let whole = has_hooks || list.iter().any(is_compared);
@@ -369,11 +369,11 @@ impl<'g> Rules<'g> {
     }
 }
 
-fn rules<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<Rule<'g>> {
+fn rules<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<OnDeleteRule<'g>> {
     graph
         .incoming(meta)
         .filter(|edge| edge.reference.on_delete != OnDelete::Keep)
-        .filter_map(|edge| Rule::of(graph, edge, meta))
+        .filter_map(|edge| OnDeleteRule::of(graph, edge, meta))
         .collect()
 }
 

@@ -5,7 +5,7 @@ use crate::graph::sync::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
-use crate::rules::on_delete::{Rule, Rules};
+use crate::rules::on_delete::{OnDeleteRule, Rules};
 use crate::store::batch::all;
 use crate::store::batch::document_id as id;
 use crate::store::scope::Scope;
@@ -36,7 +36,7 @@ pub(crate) struct Restricting<'l, 'g> {
 
 /// The references that refuse a deletion.
 pub(crate) struct Refusal<'g> {
-    rule: Rule<'g>,
+    rule: OnDeleteRule<'g>,
     /// The condition that the documents which hold them were found by.
     others: Document,
     /// A few of these.
@@ -81,7 +81,7 @@ impl<'g> Restricting<'_, 'g> {
     /// The ids of all of these documents whose deletion references of this rule refuse, with a few of the references.
     pub(crate) async fn all(
         &self,
-        rule: Rule<'g>,
+        rule: OnDeleteRule<'g>,
         documents: &[RawDocumentBuf],
     ) -> Result<Option<(HashSet<Key>, Option<Refusal<'g>>)>> {
         let Some(others) = self.others(rule, documents) else {
@@ -116,7 +116,7 @@ impl<'g> Restricting<'_, 'g> {
     }
 
     /// The condition of the documents that refer to one of these and are not deleted together with them.
-    fn others(&self, rule: Rule<'_>, documents: &[RawDocumentBuf]) -> Option<Document> {
+    fn others(&self, rule: OnDeleteRule<'_>, documents: &[RawDocumentBuf]) -> Option<Document> {
         let refers = rule.holders(documents)?;
         if is(rule.edge.holder, self.meta) {
             Some(all([refers, doc! { "$nor": self.together.clone() }]))
@@ -164,9 +164,10 @@ impl<'g> Restricting<'_, 'g> {
 impl<'g> Rules<'g> {
     /// The rules that refuse a deletion. After the deletion those of two-way references are left out: such a reference would have
     /// changed the document itself, which then would not have been deleted.
-    pub(crate) fn restricting(&self, after: bool) -> impl Iterator<Item = Rule<'g>> + use<'_, 'g> {
-        let restricts =
-            move |rule: &Rule<'g>| rule.on_delete() == OnDelete::Restrict && !(after && rule.is_two_way());
+    pub(crate) fn restricting(&self, after: bool) -> impl Iterator<Item = OnDeleteRule<'g>> + use<'_, 'g> {
+        let restricts = move |rule: &OnDeleteRule<'g>| {
+            rule.on_delete() == OnDelete::Restrict && !(after && rule.is_two_way())
+        };
         self.list.iter().copied().filter(restricts)
     }
 }

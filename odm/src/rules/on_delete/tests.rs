@@ -157,7 +157,7 @@ fn sound() -> Graph {
     graph(&[&PERSON, &TASK, &GRID, &CHILD, &TOY, &ECHO]).expect("sound models")
 }
 
-fn rule<'g>(graph: &'g Graph, meta: &DocumentMeta, path: &str) -> Rule<'g> {
+fn rule<'g>(graph: &'g Graph, meta: &DocumentMeta, path: &str) -> OnDeleteRule<'g> {
     let rules = Rules::of(graph, meta);
     let found = rules.list.iter().find(|rule| rule.edge.path == path);
     *found.unwrap_or_else(|| panic!("{path} is a rule"))

@@ -3,7 +3,7 @@
 use super::fields::fields;
 use crate::Odm;
 use crate::graph::Graph;
-use crate::graph::edge::{Derived, Edge, What};
+use crate::graph::edge::{Derivation, Derived, Edge};
 use crate::model::document::{DocumentMeta, IndexKey, IndexKind};
 use crate::model::meta::bucket::Per;
 use crate::tools::edges::{BucketNode, CopyEdge, CopyKind, DocumentNode, Edges, ReferenceEdge};
@@ -95,7 +95,7 @@ fn from_children(graph: &Graph, derived: &Derived) -> CopyEdge {
         field: derived.field.name.to_owned(),
         source: derived.child.collection,
         kind: match derived.what {
-            What::Subset(subset) => CopyKind::Subset {
+            Derivation::Subset(subset) => CopyKind::Subset {
                 parent,
                 limit: subset.limit,
                 last: subset.last,
@@ -103,7 +103,7 @@ fn from_children(graph: &Graph, derived: &Derived) -> CopyEdge {
                 fields: (subset.fields)().iter().map(|field| field.source).collect(),
                 filtered,
             },
-            What::Computed { operation, of } => CopyKind::Computed {
+            Derivation::Computed { operation, of } => CopyKind::Computed {
                 operation,
                 of: (!of.is_empty()).then_some(of),
                 parent,

@@ -203,7 +203,7 @@ pub(super) fn layout(columns: &Columns, heights: &[i64], lines: &[(End, End)]) -
         })
         .collect();
     let bottom = boxes.iter().map(|rect| rect.y + rect.height).max();
-    let ends: Vec<(Place, Place)> = lines
+    let ends: Vec<(LineEnd, LineEnd)> = lines
         .iter()
         .map(|(from, to)| (place(columns, &tops, *from), place(columns, &tops, *to)))
         .collect();
@@ -231,20 +231,20 @@ pub(super) fn layout(columns: &Columns, heights: &[i64], lines: &[(End, End)]) -
 
 /// Where a line ends: on which side of the channel, and how far below.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
+struct LineEnd {
     side: Side,
     y: i64,
 }
 
-fn place(columns: &Columns, tops: &[i64], end: End) -> Place {
-    Place {
+fn place(columns: &Columns, tops: &[i64], end: End) -> LineEnd {
+    LineEnd {
         side: columns.sides.get(end.at).copied().unwrap_or(Side::Left),
         y: tops.get(end.at).copied().unwrap_or(MARGIN) + end.y,
     }
 }
 
 /// The lane of each line: few lines cross, and none lies on another.
-fn lanes(ends: &[(Place, Place)], lanes: usize) -> Vec<usize> {
+fn lanes(ends: &[(LineEnd, LineEnd)], lanes: usize) -> Vec<usize> {
     // From left to right, each in a lane of its own while there are some.
     let mut chosen: Vec<usize> = (0..ends.len()).map(|at| at % lanes.max(1)).collect();
     for _ in 0..ROUNDS {
@@ -290,17 +290,17 @@ fn lanes(ends: &[(Place, Place)], lanes: usize) -> Vec<usize> {
 }
 
 /// How badly two lines meet: they cross, or one lies on the other.
-fn meeting(a: (&(Place, Place), usize), b: (&(Place, Place), usize)) -> i64 {
+fn meeting(a: (&(LineEnd, LineEnd), usize), b: (&(LineEnd, LineEnd), usize)) -> i64 {
     const ON_EACH_OTHER: i64 = 100;
-    let range = |ends: &(Place, Place)| (ends.0.y.min(ends.1.y), ends.0.y.max(ends.1.y));
+    let range = |ends: &(LineEnd, LineEnd)| (ends.0.y.min(ends.1.y), ends.0.y.max(ends.1.y));
     let ((a_top, a_bottom), (b_top, b_bottom)) = (range(a.0), range(b.0));
     let mut cost = 0;
     // Lines with the same end are one line there.
-    let share = |x: &Place| [b.0.0, b.0.1].contains(x);
+    let share = |x: &LineEnd| [b.0.0, b.0.1].contains(x);
     if a.1 == b.1 && a_top <= b_bottom && b_top <= a_bottom {
         cost += ON_EACH_OTHER;
     }
-    let crosses = |end: &Place, lane: usize, other: (i64, i64), at: usize| {
+    let crosses = |end: &LineEnd, lane: usize, other: (i64, i64), at: usize| {
         let within = other.0 < end.y && end.y < other.1;
         within
             && match end.side {
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn lines_that_need_not_cross_do_not() {
-        let place = |side, y| Place { side, y };
+        let place = |side, y| LineEnd { side, y };
         let (left, right) = (Side::Left, Side::Right);
         let ends = [
             (place(left, 10), place(right, 60)),

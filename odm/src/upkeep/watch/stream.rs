@@ -6,7 +6,7 @@ use crate::query::filter::Filter;
 use crate::schema::index::collation;
 use crate::store::each::{OF_THE_SERVER, is_one_of, passes};
 use crate::store::map::Context;
-use crate::upkeep::position::{Begin, Place, fingerprint, is_refused, token_of};
+use crate::upkeep::position::{Begin, StreamPosition, fingerprint, is_refused, token_of};
 use crate::upkeep::watch::event::AnyChange;
 use crate::upkeep::watch::reroot::rerooted;
 use crate::upkeep::watch::source::{Event, Pause, Source, Stream, with_change_streams};
@@ -166,7 +166,7 @@ pub(super) struct Following {
     asked: Asked,
     source: Arc<Source>,
     metas: Vec<&'static DocumentMeta>,
-    place: Option<Arc<Place>>,
+    place: Option<Arc<StreamPosition>>,
     /// Tells the filter from another one.
     filter: String,
     /// Every change before it was handed out, or is not shown.
@@ -257,7 +257,10 @@ impl Following {
         let metas = asked.metas();
         let source = asked.source(&metas).await?;
         let filter = fingerprint(format!("{:?} {}", source.collection, source.filter).as_bytes());
-        let place = asked.name.as_deref().map(|name| Arc::new(Place::named(name)));
+        let place = asked
+            .name
+            .as_deref()
+            .map(|name| Arc::new(StreamPosition::named(name)));
         let mut trips = 1;
         let entry = match &place {
             Some(place) if !fresh => {

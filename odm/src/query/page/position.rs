@@ -6,7 +6,7 @@ use mongodb::bson::{self, Bson, Document, RawDocument};
 use std::sync::{Mutex, PoisonError};
 
 /// Where a stream is: what the last document that came is sorted by.
-pub(crate) struct Place {
+pub(crate) struct SortPosition {
     /// The stored names of the order, with `_id`; none where a projection leaves one of them out.
     names: Vec<&'static str>,
     /// Whether a document may hold what no stream can go on behind.
@@ -14,9 +14,9 @@ pub(crate) struct Place {
     last: Mutex<Option<Vec<Bson>>>,
 }
 
-impl Place {
+impl SortPosition {
     /// Of a query as the user has built it.
-    pub(crate) fn of_query(sort: &[Order<()>], projection: Option<&Document>) -> Place {
+    pub(crate) fn of_query(sort: &[Order<()>], projection: Option<&Document>) -> SortPosition {
         let mut names: Vec<&'static str> = sort.iter().map(|order| order.name).collect();
         if !names.contains(&"_id") {
             names.push("_id");
@@ -37,15 +37,15 @@ impl Place {
                 names.clear();
             }
         }
-        Place {
+        SortPosition {
             names,
             may_be_refused: false,
             last: Mutex::default(),
         }
     }
 
-    pub(super) fn of_keys(keys: &[Key]) -> Place {
-        Place {
+    pub(super) fn of_keys(keys: &[Key]) -> SortPosition {
+        SortPosition {
             names: keys.iter().map(|key| key.name).collect(),
             may_be_refused: keys.iter().any(Key::may_be_refused),
             last: Mutex::default(),
