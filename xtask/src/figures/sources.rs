@@ -25,8 +25,9 @@ const ACTIONS: [&str; 12] = [
     "run_raw_command",
 ];
 
-/// The functions by which the front ends hand a write to what executes it: the last two names of the path.
-const ENTRIES: [(&str, &str); 3] = [("engine", "execute"), ("first", "update"), ("first", "delete")];
+/// The functions that execute a write: the last two names of the path. Programs of several operations, as `engine::first::update`, call
+/// the first of them.
+const ENTRIES: [(&str, &str); 3] = [("engine", "execute"), ("write", "one"), ("obligations", "once")];
 
 /// Ways to the database for a write: in the files of the room `api`, the calls of the driver's methods that write, and of what
 /// executes a write.
@@ -275,9 +276,9 @@ mod tests {
     #[test]
     fn ways_are_calls_of_the_driver_and_of_what_executes() -> Result<()> {
         let item: Item = syn::parse_str(
-            "fn f() { act!(s, c.raw().update_one(a, b)); first::update(x)?; x.bulk_write(); c.insert_many(error, 1); d(c.delete_one) }",
+            "fn f() { act!(s, c.raw().update_one(a, b)); write::one(x)?; x.bulk_write(); c.insert_many(error, 1); d(c.delete_one) }",
         )?;
-        assert_eq!(ways(&tokens(&item)), ["update_one", "first::update"]);
+        assert_eq!(ways(&tokens(&item)), ["update_one", "write::one"]);
         Ok(())
     }
 
