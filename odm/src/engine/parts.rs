@@ -57,28 +57,31 @@ pub(super) async fn inserts(
         Some((at, rest.by_ref().take(most).collect()))
     });
     let run = |part| insert_part(execution, meta, part, give_back || changed).boxed();
-    inserted_by(execution.ordered, all, parts, &run).await
-}
-
-/// Inserts documents part by part, each known by the position of its first document. The parts before one that fails stay, and their
-/// result is reported with its error.
-pub(super) async fn inserted_by<'e, P>(
-    ordered: bool,
-    mut all: Outcome,
-    parts: impl Iterator<Item = (usize, P)>,
-    run: &(dyn Fn(P) -> BoxFuture<'e, Result<Outcome>> + Sync),
-) -> Result<Outcome> {
-    let mut is_first = true;
-    for (at, part) in parts {
-        let made = run(part).await;
-        let ends = ordered
+    let ends = |made: &Result<Outcome>| {
+        execution.ordered
             || matches!(
                 made,
                 Err(Error::Driver(_)
                     | Error::Unavailable { .. }
                     | Error::Refused { .. }
                     | Error::CollectionType { .. })
-            );
+            )
+    };
+    inserted_by(all, parts, &run, ends).await
+}
+
+/// Inserts documents part by part, each known by the position of its first document. The parts before one that fails stay, and their
+/// result is reported with its error. After an error no further part is inserted where the part's result `ends` the insert.
+pub(super) async fn inserted_by<'e, P>(
+    mut all: Outcome,
+    parts: impl Iterator<Item = (usize, P)>,
+    run: &(dyn Fn(P) -> BoxFuture<'e, Result<Outcome>> + Sync),
+    ends: impl Fn(&Result<Outcome>) -> bool,
+) -> Result<Outcome> {
+    let mut is_first = true;
+    for (at, part) in parts {
+        let made = run(part).await;
+        let ends = ends(&made);
         match made {
             Ok(outcome) => all.add(outcome),
             Err(Error::Bulk { errors, done }) => all.add(Outcome {

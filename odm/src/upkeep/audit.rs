@@ -331,7 +331,7 @@ fn is_chosen(value: &dyn DerivedValue, collection: &str, field: Option<&str>) ->
     value.holder().collection == collection && field.is_none_or(|field| value.is_named(field))
 }
 
-/// Where the documents come from that are inspected.
+/// The documents that are inspected, batch by batch.
 pub(crate) enum InspectedDocuments {
     All {
         meta: &'static DocumentMeta,

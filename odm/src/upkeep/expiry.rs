@@ -7,6 +7,7 @@ use crate::model::document::{DocumentMeta, Expiry};
 use crate::store::action::Action;
 use crate::store::batch::{all, behind, document_id, ids};
 use crate::store::scope::Scope;
+use crate::store::scopes::Scopes;
 use crate::store::trace::Trace;
 use crate::{Deleted, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -24,7 +25,8 @@ impl Odm {
     /// A document expires at the time in the field, or `after` seconds later; one whose field is missing or `null` does not
     /// expire. It is deleted by the next call, or the next round of a worker, and found by every query until then. The time is
     /// that of the process that deletes. Any number of processes may do it at once. A document whose deletion `on_delete =
-    /// restrict` or a [hook](crate::hooks) prevents is left, and tried again by the next call.
+    /// restrict` or a [hook](crate::hooks) prevents is left, and tried again by the next call. The counts lack what was deleted just
+    /// before another client came to refer to one of the documents with `restrict`.
     ///
     /// # Errors
     /// As [`delete_where`](crate::Collection::delete_where), but for
@@ -44,7 +46,8 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn delete_expired(&self) -> Action<Deleted> {
-        let odm = self.clone();
+        // A scope does not hold for it, as for the rest of the upkeep.
+        let odm = self.clone().with_scopes(Scopes::default());
         let deleted = async move { odm.expired().await };
         Action::new("(all)", "delete_expired", Box::new(deleted))
     }

@@ -77,7 +77,7 @@ pub(crate) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge> + Clone) -> D
 /// A collection and the field of it that is asked for.
 type Column = (&'static str, &'static str);
 
-struct AskedHolders<'g> {
+struct InspectedTargets<'g> {
     meta: &'static DocumentMeta,
     by: &'static str,
     keys: HashSet<Key>,
@@ -99,7 +99,7 @@ pub(crate) async fn inspect<'g>(
     edges: &[&'g Edge],
     documents: &[RawDocumentBuf],
 ) -> Result<Inspected<'g>> {
-    let mut asked: HashMap<Column, AskedHolders<'g>> = HashMap::new();
+    let mut asked: HashMap<Column, InspectedTargets<'g>> = HashMap::new();
     for edge in edges {
         for (at, target) in edge.targets.iter().enumerate() {
             let mut keys = documents
@@ -111,7 +111,7 @@ pub(crate) async fn inspect<'g>(
             }
             let column = asked
                 .entry((target.collection, edge.by()))
-                .or_insert_with(|| AskedHolders {
+                .or_insert_with(|| InspectedTargets {
                     meta: target,
                     by: edge.by(),
                     keys: HashSet::new(),
@@ -145,7 +145,7 @@ pub(crate) async fn inspect<'g>(
     Ok(inspected)
 }
 
-async fn look(scope: &Scope<'_>, asked: &AskedHolders<'_>, holders: &[Bson]) -> Result<There> {
+async fn look(scope: &Scope<'_>, asked: &InspectedTargets<'_>, holders: &[Bson]) -> Result<There> {
     let mut fields = doc! { "_id": 1, asked.by: 1 };
     for back in &asked.backs {
         fields.insert(back.path.as_str(), names_of(back, holders));

@@ -824,6 +824,7 @@ fn deleted_documents_that_expire_are_removed_with_the_calls_of_their_hooks() {
             .unwrap();
         drafts.delete(1).await.unwrap();
         assert_eq!(odm.delete_expired().await.unwrap().deleted, 1);
+        assert!(REMOVED.load(Ordering::SeqCst) > 0, "the hook was called");
         let left = drafts.with_deleted().find_all().all().await.unwrap();
         assert_eq!(left.iter().map(|draft| draft.id).collect::<Vec<_>>(), [2]);
         assert_eq!(odm.delete_expired().await.unwrap().deleted, 0);
@@ -838,7 +839,15 @@ pub struct Draft {
     pub deleted_at: Option<DateTime>,
 }
 
-async fn allow(_: InTransaction<Draft>) -> Result<(), String> {
+/// The removals of deleted drafts of which a hook was told.
+static REMOVED: AtomicUsize = AtomicUsize::new(0);
+
+async fn allow(write: InTransaction<Draft>) -> Result<(), String> {
+    if let (Some(before), None) = (write.before, write.after)
+        && before.deleted_at.is_some()
+    {
+        REMOVED.fetch_add(1, Ordering::SeqCst);
+    }
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use crate::plan::outcome::Outcome;
 use crate::store::scope;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum number of deletions in one condition: it is sent with each batch that is read by it.
 const MAX_DELETES: usize = 10_000;
@@ -52,6 +52,7 @@ pub(super) async fn by_rules(
         };
         let (mut done, mut gone) = (Deleted::default(), Vec::new());
         let made = walk::walk(scope, meta, filter, &mut done, &mut gone).await;
+        execution.trace.more(trips.swap(0, Ordering::Relaxed));
         all.add(Outcome {
             gone,
             deleted: done.deleted,
@@ -91,7 +92,6 @@ pub(super) async fn by_rules(
             (Err(error), _) => return Err(error),
         }
     }
-    execution.trace.more(trips.into_inner());
     Ok(all)
 }
 

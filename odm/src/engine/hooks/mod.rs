@@ -157,7 +157,7 @@ impl<'e> Hooked<'e> {
         });
         let Execution { ordered, .. } = self.execution;
         let run = |part| self.in_transaction(part, None);
-        parts::inserted_by(ordered, self.execution.refused(Vec::new()), parts, &run).await
+        parts::inserted_by(self.execution.refused(Vec::new()), parts, &run, |_| ordered).await
     }
 
     /// Deletes the documents that match a condition, in parts of what one transaction takes.

@@ -144,7 +144,7 @@ pub(crate) struct ComparedField {
 }
 
 impl ComparedField {
-    /// The place at the end of a path; `None` where values are compared as they are stored.
+    /// The field at the end of a path; `None` where values are compared as they are stored.
     pub(crate) fn of<P: Step>(item: bool) -> Option<ComparedField> {
         let field = P::FIELD?;
         let item = item || P::ITEM;
