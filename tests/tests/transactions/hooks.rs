@@ -839,7 +839,7 @@ pub struct Draft {
     pub deleted_at: Option<DateTime>,
 }
 
-/// The removals of deleted drafts of which a hook was told.
+/// How many removals of deleted drafts the hook has seen.
 static REMOVED: AtomicUsize = AtomicUsize::new(0);
 
 async fn allow(write: InTransaction<Draft>) -> Result<(), String> {
