@@ -163,29 +163,29 @@ impl Walk {
         }
     }
 
-    fn shape(&mut self, shape: Shape, place: &Surroundings) {
+    fn shape(&mut self, shape: Shape, around: &Surroundings) {
         match shape {
-            Shape::Optional(inner) => self.shape(inner(), place),
-            Shape::Array(items) | Shape::Fixed { items, .. } => self.shape(items(), &place.items()),
-            Shape::Tuple(items) => self.positions(place, items.iter().map(|item| Part::Shape(item()))),
+            Shape::Optional(inner) => self.shape(inner(), around),
+            Shape::Array(items) | Shape::Fixed { items, .. } => self.shape(items(), &around.items()),
+            Shape::Tuple(items) => self.positions(around, items.iter().map(|item| Part::Shape(item()))),
             Shape::Map(values) => {
                 let inside = Surroundings {
-                    map: Some(place.path()),
-                    ..place.below("$*")
+                    map: Some(around.path()),
+                    ..around.below("$*")
                 };
                 self.shape(values(), &inside);
             }
-            Shape::Bounded(field) => self.value(field, place),
+            Shape::Bounded(field) => self.value(field, around),
             Shape::Struct(shape) => {
                 let fields = shape.fields.iter().map(|field| (field.rust, field.ty)).collect();
-                self.within((shape.name, fields), |walk| walk.fields(shape, place));
+                self.within((shape.name, fields), |walk| walk.fields(shape, around));
             }
             Shape::Enum(shape) => {
                 let variants = shape.variants.iter().map(|variant| (variant.name, "")).collect();
-                self.within((shape.name, variants), |walk| walk.variants(shape, place));
+                self.within((shape.name, variants), |walk| walk.variants(shape, around));
             }
             _ => {
-                self.plain.insert(place.path());
+                self.plain.insert(around.path());
             }
         }
     }
@@ -205,28 +205,28 @@ impl Walk {
         self.types.pop();
     }
 
-    fn fields(&mut self, shape: &StructShape, place: &Surroundings) {
+    fn fields(&mut self, shape: &StructShape, around: &Surroundings) {
         for field in shape.fields {
             if field.flatten {
-                self.value(field, place)
+                self.value(field, around)
             } else {
-                self.value(field, &place.below(field.name))
+                self.value(field, &around.below(field.name))
             }
             if field.volatile {
-                self.volatile.push(place.below(field.name).path());
+                self.volatile.push(around.below(field.name).path());
             }
         }
         for field in shape.fields {
             if let Some(Copied::Field(copy)) = field.copied {
-                self.copy(field, copy, place);
+                self.copy(field, copy, around);
             }
         }
     }
 
     /// A copy belongs to the reference beside it.
-    fn copy(&mut self, field: &'static FieldMeta, copy: &'static FieldCopy, place: &Surroundings) {
-        let (name, path) = (place.below(field.name).path(), place.below(copy.through).path());
-        if let Some(tuple) = &place.tuple {
+    fn copy(&mut self, field: &'static FieldMeta, copy: &'static FieldCopy, around: &Surroundings) {
+        let (name, path) = (around.below(field.name).path(), around.below(copy.through).path());
+        if let Some(tuple) = &around.tuple {
             return self.problems.push(format!(
                 "`{}.{name}` is a copy in the tuple `{tuple}`, whose parts have no names to be updated by: use a struct",
                 self.meta.name
@@ -264,14 +264,14 @@ impl Walk {
     }
 
     /// The parts of a tuple are found by their positions.
-    fn positions(&mut self, place: &Surroundings, parts: impl Iterator<Item = Part>) {
+    fn positions(&mut self, around: &Surroundings, parts: impl Iterator<Item = Part>) {
         for (at, part) in parts.enumerate() {
             let mut at = Surroundings {
-                tuple: Some(place.path()),
-                ..place.below(&at.to_string())
+                tuple: Some(around.path()),
+                ..around.below(&at.to_string())
             };
-            if place.segments.last().is_none_or(|last| last.array) {
-                at.nested = Some(place.path());
+            if around.segments.last().is_none_or(|last| last.array) {
+                at.nested = Some(around.path());
             }
             match part {
                 Part::Shape(shape) => self.shape(shape, &at),
@@ -280,57 +280,57 @@ impl Walk {
         }
     }
 
-    fn variants(&mut self, shape: &EnumShape, place: &Surroundings) {
+    fn variants(&mut self, shape: &EnumShape, around: &Surroundings) {
         for variant in shape.variants {
-            let mut place = match shape.tagging {
-                Tagging::External => place.below(variant.name),
-                Tagging::Internal(_) | Tagging::Untagged => place.clone(),
-                Tagging::Adjacent(_, content) => place.below(content),
+            let mut around = match shape.tagging {
+                Tagging::External => around.below(variant.name),
+                Tagging::Internal(_) | Tagging::Untagged => around.clone(),
+                Tagging::Adjacent(_, content) => around.below(content),
             };
             if matches!(shape.tagging, Tagging::External) {
-                place.read_as(variant.aliases);
+                around.read_as(variant.aliases);
             }
             match variant.body {
                 Body::Unit => {}
-                Body::Newtype(field) => self.value(field, &place),
-                Body::Tuple(fields) => self.positions(&place, fields.iter().map(Part::Field)),
-                Body::Struct(shape) => self.fields(shape, &place),
+                Body::Newtype(field) => self.value(field, &around),
+                Body::Tuple(fields) => self.positions(&around, fields.iter().map(Part::Field)),
+                Body::Struct(shape) => self.fields(shape, &around),
             }
         }
     }
 
     /// The value of a field.
-    fn value(&mut self, field: &'static FieldMeta, place: &Surroundings) {
+    fn value(&mut self, field: &'static FieldMeta, around: &Surroundings) {
         if field.bounds.opaque {
             if !matches!(field.copied, Some(Copied::Field(_))) {
-                self.plain.insert(place.path());
+                self.plain.insert(around.path());
             }
             return;
         }
         if let Some(Copied::Subset(_) | Copied::Computed(_)) = field.copied {
-            match place.segments.len() {
+            match around.segments.len() {
                 1 => self.derived.push(field),
                 _ => self.problems.push(format!(
                     "`{}.{}` is derived from children, which only a field of the document itself can be",
                     self.meta.name,
-                    place.path()
+                    around.path()
                 )),
             }
             return;
         }
         match (field.reference, field.copied) {
-            (Some(reference), _) => self.reference(field, reference, place),
+            (Some(reference), _) => self.reference(field, reference, around),
             (None, Some(Copied::Field(_))) => {
                 let plain = self.plain.clone();
-                self.shape((field.shape)(), place);
+                self.shape((field.shape)(), around);
                 self.plain = plain;
             }
             (None, _) => {
-                let mut place = place.clone();
-                place.max_items = field.bounds.max_items.or(place.max_items);
-                place.read_as(field.aliases);
-                place.entry = field.entry.or(place.entry);
-                self.shape((field.shape)(), &place);
+                let mut around = around.clone();
+                around.max_items = field.bounds.max_items.or(around.max_items);
+                around.read_as(field.aliases);
+                around.entry = field.entry.or(around.entry);
+                self.shape((field.shape)(), &around);
             }
         }
     }
@@ -339,24 +339,24 @@ impl Walk {
         &mut self,
         field: &'static FieldMeta,
         reference: &'static ReferenceMeta,
-        place: &Surroundings,
+        around: &Surroundings,
     ) {
         let list = is_list((field.shape)());
-        let place = if list { place.items() } else { place.clone() };
-        let name = format!("{}.{}", self.meta.name, place.path());
-        if let Some(map) = &place.map {
+        let around = if list { around.items() } else { around.clone() };
+        let name = format!("{}.{}", self.meta.name, around.path());
+        if let Some(map) = &around.map {
             return self.problems.push(format!(
                 "`{name}` is a reference in the map `{map}`: no query and no index reaches the values of all keys; use an \
                  array of structs with a field for the key"
             ));
         }
-        if let Some(array) = &place.nested {
+        if let Some(array) = &around.nested {
             return self.problems.push(format!(
                 "`{name}` is a reference in an array inside the array `{array}`: no query steps through both; use an array \
                  of structs"
             ));
         }
-        if let Some((embedded, alias)) = &place.alias {
+        if let Some((embedded, alias)) = &around.alias {
             return self.problems.push(format!(
                 "`{name}` is a reference in `{embedded}`, which is read from `{alias}` too: joins, checks, `on_delete` and `audit` \
                  would pass over a document that has it under that name; leave `#[serde(alias)]` out, and rename the field in \
@@ -364,12 +364,12 @@ impl Walk {
             ));
         }
         let found = Found {
-            path: place.path(),
-            segments: place.segments,
+            path: around.path(),
+            segments: around.segments,
             field,
-            reference: place.declared.unwrap_or(reference),
+            reference: around.declared.unwrap_or(reference),
             max: field.bounds.max_items,
-            max_items: place.max_items,
+            max_items: around.max_items,
             within: self.types.clone(),
             copies: Vec::new(),
         };

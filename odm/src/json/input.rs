@@ -171,83 +171,83 @@ fn raw(value: &Bson) -> Option<RawBsonRef<'_>> {
 fn read_value(
     shape: Shape,
     value: &Value,
-    place: FieldRules,
+    declared: FieldRules,
     at: &At<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
-    if place.depth > DEEPEST {
+    if declared.depth > DEEPEST {
         return faults.add(at, ValueProblem::Bound, "is nested too deep");
     }
-    if place.bounds.opaque {
+    if declared.bounds.opaque {
         return read(value, at, faults);
     }
     match (shape, value) {
         (Shape::Any, _) => read(value, at, faults),
         (Shape::Null, Value::Null) | (Shape::Optional(_), Value::Null) => Some(Bson::Null),
-        (Shape::Optional(some), _) => read_value(some(), value, place.within(), at, faults),
+        (Shape::Optional(some), _) => read_value(some(), value, declared.within(), at, faults),
         (Shape::Bounded(field), _) => {
-            let bounds = tightened(&field.bounds, &place.bounds).unwrap_or(field.bounds);
-            let text = place.text || field.json_text;
-            let place = FieldRules {
+            let bounds = tightened(&field.bounds, &declared.bounds).unwrap_or(field.bounds);
+            let text = declared.text || field.json_text;
+            let declared = FieldRules {
                 bounds,
                 text,
-                ..place.within()
+                ..declared.within()
             };
-            read_value((field.shape)(), value, place, at, faults)
+            read_value((field.shape)(), value, declared, at, faults)
         }
         (Shape::Array(items), Value::Array(values)) => {
-            if let Some(max) = place.bounds.max_items.filter(|max| values.len() as u64 > *max) {
+            if let Some(max) = declared.bounds.max_items.filter(|max| values.len() as u64 > *max) {
                 faults.add::<()>(at, ValueProblem::Bound, crate::Rule::MaxItems(max).to_string());
             }
-            let read = read_items(values, |_| Some(items()), place, at, faults);
-            if place.bounds.unique_items && read.as_ref().is_some_and(has_twice) {
+            let read = read_items(values, |_| Some(items()), declared, at, faults);
+            if declared.bounds.unique_items && read.as_ref().is_some_and(has_twice) {
                 faults.add::<()>(at, ValueProblem::Bound, crate::Rule::UniqueItems.to_string());
             }
             read
         }
         (Shape::Fixed { items, len }, Value::Array(values)) if values.len() == len => {
-            read_items(values, |_| Some(items()), place, at, faults)
+            read_items(values, |_| Some(items()), declared, at, faults)
         }
         (Shape::Tuple(items), Value::Array(values)) if values.len() == items.len() => {
-            read_items(values, |i| Some(items.get(i)?()), place, at, faults)
+            read_items(values, |i| Some(items.get(i)?()), declared, at, faults)
         }
         (Shape::Map(values), Value::Object(entries)) => {
             let count = entries.len() as u64;
-            if let Some(max) = place.bounds.max_items.filter(|max| count > *max) {
+            if let Some(max) = declared.bounds.max_items.filter(|max| count > *max) {
                 faults.add::<()>(at, ValueProblem::Bound, crate::Rule::MaxItems(max).to_string());
             }
             let mut document = Document::new();
             for (key, value) in entries {
                 let at = At::Name(at, key);
-                if is_key(key, &place.bounds, &at, faults)
-                    && let Some(value) = read_value(values(), value, place.items(), &at, faults)
+                if is_key(key, &declared.bounds, &at, faults)
+                    && let Some(value) = read_value(values(), value, declared.items(), &at, faults)
                 {
                     document.insert(key, value);
                 }
             }
             Some(Bson::Document(document))
         }
-        (Shape::Struct(of), _) if place.bare.is_some() => {
+        (Shape::Struct(of), _) if declared.bare.is_some() => {
             let mut fields = of.fields.iter();
-            let field = fields.find(|field| Some(field.name) == place.bare)?;
+            let field = fields.find(|field| Some(field.name) == declared.bare)?;
             read_value(
                 (field.shape)(),
                 value,
-                FieldRules::of(field, place.depth + 1),
+                FieldRules::of(field, declared.depth + 1),
                 at,
                 faults,
             )
         }
-        (Shape::Struct(of), Value::Object(object)) => read_struct(of, object, place, at, None, faults),
-        (Shape::Enum(of), _) => read_variant(of, value, place, at, faults),
+        (Shape::Struct(of), Value::Object(object)) => read_struct(of, object, declared, at, None, faults),
+        (Shape::Enum(of), _) => read_variant(of, value, declared, at, faults),
         (shape, value) => {
-            let Some(mut read) = plain(shape, value, place.text) else {
-                return faults.wrong(at, &expected(shape, place.text));
+            let Some(mut read) = plain(shape, value, declared.text) else {
+                return faults.wrong(at, &expected(shape, declared.text));
             };
-            normalize::text(&place.bounds, &mut read);
+            normalize::text(&declared.bounds, &mut read);
             for rule in raw(&read)
                 .into_iter()
-                .flat_map(|value| rules(shape, &place.bounds, value))
+                .flat_map(|value| rules(shape, &declared.bounds, value))
             {
                 faults.add::<()>(at, ValueProblem::Bound, rule.to_string());
             }
@@ -259,14 +259,14 @@ fn read_value(
 fn read_items(
     values: &[Value],
     shape: impl Fn(usize) -> Option<Shape>,
-    place: FieldRules,
+    declared: FieldRules,
     at: &At<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
     let mut items = Vec::new();
     for (i, value) in values.iter().enumerate() {
         let at = At::Item(at, i);
-        items.extend(read_value(shape(i)?, value, place.items(), &at, faults));
+        items.extend(read_value(shape(i)?, value, declared.items(), &at, faults));
     }
     Some(Bson::Array(items))
 }
@@ -335,7 +335,7 @@ fn integer(value: &Value, text: bool) -> Option<i64> {
 fn read_struct(
     of: &'static StructShape,
     object: &Map<String, Value>,
-    place: FieldRules,
+    declared: FieldRules,
     at: &At<'_>,
     top: Option<Top<'_>>,
     faults: &mut Faults,
@@ -344,7 +344,7 @@ fn read_struct(
         object,
         |name| in_struct(of, name, object),
         of.deny_unknown,
-        place,
+        declared,
         at,
         top,
         faults,
@@ -352,7 +352,7 @@ fn read_struct(
     for (name, value) in top.iter().flat_map(|top| top.given) {
         document.insert(*name, value.clone());
     }
-    add_missing(of, object, &mut document, at, top, faults, place.depth);
+    add_missing(of, object, &mut document, at, top, faults, declared.depth);
     Some(Bson::Document(document))
 }
 
@@ -361,7 +361,7 @@ fn read_slots(
     object: &Map<String, Value>,
     slot: impl Fn(&str) -> Option<Slot>,
     deny_unknown: bool,
-    place: FieldRules,
+    declared: FieldRules,
     at: &At<'_>,
     top: Option<Top<'_>>,
     faults: &mut Faults,
@@ -379,20 +379,21 @@ fn read_slots(
                     faults.add::<()>(&at, ValueProblem::Repeated, rule);
                     continue;
                 }
-                read_field(field, value, place.depth + 1, &at, top, faults).map(|value| (field.name, value))
+                read_field(field, value, declared.depth + 1, &at, top, faults)
+                    .map(|value| (field.name, value))
             }
             Some(Slot::Content(body)) => {
-                read_body(body, value, place.within(), &at, faults).map(|value| (name.as_str(), value))
+                read_body(body, value, declared.within(), &at, faults).map(|value| (name.as_str(), value))
             }
             Some(Slot::Tag(of)) => read_tag(of, value, &at, faults).map(|value| (name.as_str(), value)),
             Some(Slot::Entry(values, bounds, text)) => {
-                let place = FieldRules {
+                let declared = FieldRules {
                     bounds,
                     text,
-                    ..place
+                    ..declared
                 };
                 let read = is_key(name, &bounds, &at, faults)
-                    .then(|| read_value(values(), value, place.items(), &at, faults));
+                    .then(|| read_value(values(), value, declared.items(), &at, faults));
                 read.flatten().map(|value| (name.as_str(), value))
             }
             Some(Slot::Extra(field))
@@ -429,11 +430,11 @@ fn read_field(
     if !field.comes_in() || top.is_some_and(|top| !top.has(field) || top.given(field.name).is_some()) {
         return faults.add(at, ValueProblem::ReadOnly, "can't be set: the service sets it");
     }
-    let mut place = FieldRules::of(field, depth);
+    let mut declared = FieldRules::of(field, depth);
     if is_strict {
-        place.bare = field.entry.map(|entry| entry.id);
+        declared.bare = field.entry.map(|entry| entry.id);
     }
-    read_value((field.shape)(), value, place, at, faults)
+    read_value((field.shape)(), value, declared, at, faults)
 }
 
 /// Gives the fields that the text lacks their defaults, and the copies that the library fills in a value that is one of their type.
@@ -577,13 +578,13 @@ fn read_tag(of: &'static EnumShape, value: &Value, at: &At<'_>, faults: &mut Fau
 fn read_variant(
     of: &'static EnumShape,
     value: &Value,
-    place: FieldRules,
+    declared: FieldRules,
     at: &At<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
-    let place = place.within();
+    let declared = declared.within();
     match (of.tagging, value) {
-        (Tagging::Untagged, _) => read_untagged(of, value, place, at, faults),
+        (Tagging::Untagged, _) => read_untagged(of, value, declared, at, faults),
         (Tagging::External, Value::String(name)) => match named(of, name) {
             Some(VariantMeta {
                 name,
@@ -600,7 +601,7 @@ fn read_variant(
             let Some(variant) = named(of, name) else {
                 return faults.wrong(at, &expected_variant(of));
             };
-            let content = read_body(&variant.body, value, place, &At::Name(at, name), faults)?;
+            let content = read_body(&variant.body, value, declared, &At::Name(at, name), faults)?;
             let mut document = Document::new();
             document.insert(variant.name, content);
             Some(Bson::Document(document))
@@ -611,12 +612,12 @@ fn read_variant(
                 object,
                 |name| in_enum(of, name, object),
                 deny,
-                place,
+                declared,
                 at,
                 None,
                 faults,
             );
-            add_missing_of_variant(of, object, &mut document, at, true, faults, place.depth);
+            add_missing_of_variant(of, object, &mut document, at, true, faults, declared.depth);
             Some(Bson::Document(document))
         }
         _ => faults.wrong(at, &expected_variant(of)),
@@ -636,14 +637,14 @@ fn denies_unknown(of: &'static EnumShape, object: &Map<String, Value>, tag: &str
 fn read_untagged(
     of: &'static EnumShape,
     value: &Value,
-    place: FieldRules,
+    declared: FieldRules,
     at: &At<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
     let mut best: Option<Vec<BadValue>> = None;
     for variant in of.variants {
         let mut own = Faults::default();
-        let read = read_body(&variant.body, value, place, at, &mut own);
+        let read = read_body(&variant.body, value, declared, at, &mut own);
         let found = own.into_values();
         if let (Some(read), true) = (read, found.is_empty()) {
             return Some(read);
@@ -669,11 +670,11 @@ fn read_untagged(
 fn read_body(
     body: &'static Body,
     value: &Value,
-    place: FieldRules,
+    declared: FieldRules,
     at: &At<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
-    let depth = place.depth + 1;
+    let depth = declared.depth + 1;
     match (body, value) {
         (Body::Unit, Value::Null) => Some(Bson::Null),
         (Body::Unit, _) => faults.wrong(at, "`null`"),
@@ -681,20 +682,20 @@ fn read_body(
             read_value((field.shape)(), value, FieldRules::of(field, depth), at, faults)
         }
         (Body::Struct(of), Value::Object(object)) => {
-            let place = FieldRules {
+            let declared = FieldRules {
                 depth,
                 ..FieldRules::OPEN
             };
-            read_struct(of, object, place, at, None, faults)
+            read_struct(of, object, declared, at, None, faults)
         }
         (Body::Tuple(fields), Value::Array(values)) if values.len() == fields.len() => {
             let mut items = Vec::new();
             for (i, (field, value)) in fields.iter().zip(values).enumerate() {
-                let place = FieldRules::of(field, depth);
+                let declared = FieldRules::of(field, depth);
                 items.extend(read_value(
                     (field.shape)(),
                     value,
-                    place,
+                    declared,
                     &At::Item(at, i),
                     faults,
                 ));

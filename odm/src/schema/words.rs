@@ -15,22 +15,22 @@ pub(super) fn fields(schema: &Document) -> u64 {
 
 /// The differences between two schemas, a line each.
 pub(super) fn diff(old: &Document, new: &Document) -> Vec<String> {
-    let (before, after) = (places(old), places(new));
+    let (before, after) = (ruled(old), ruled(new));
     let mut lines = Vec::new();
     let (was, is) = (declared_by(old), declared_by(new));
     if was != is {
         lines.push(format!("declared by `{is}` (was `{was}`)"));
     }
-    let find = |places: &[RuledValue], path: &str| places.iter().position(|place| place.path == path);
-    for place in &after {
-        match find(&before, &place.path) {
-            Some(i) => changed(&before[i], place, &mut lines),
+    let find = |ruled: &[RuledValue], path: &str| ruled.iter().position(|one| one.path == path);
+    for one in &after {
+        match find(&before, &one.path) {
+            Some(i) => changed(&before[i], one, &mut lines),
             // Of a field with fields of its own, one line is enough.
-            None if find(&before, &place.parent).is_some() => {
-                let mut texts: Vec<&str> = place.rules.iter().map(|rule| rule.text.as_str()).collect();
+            None if find(&before, &one.parent).is_some() => {
+                let mut texts: Vec<&str> = one.rules.iter().map(|rule| rule.text.as_str()).collect();
                 let inner = after
                     .iter()
-                    .filter(|other| other.parent == place.path && other.is_field)
+                    .filter(|other| other.parent == one.path && other.is_field)
                     .count();
                 let inner = format!("with {}", plural(inner as u64, "field"));
                 if inner != "with 0 fields" {
@@ -41,14 +41,14 @@ pub(super) fn diff(old: &Document, new: &Document) -> Vec<String> {
                 } else {
                     texts.join(", ")
                 };
-                lines.push(format!("{}: new: {rules}", place.shown()));
+                lines.push(format!("{}: new: {rules}", one.shown()));
             }
             None => {}
         }
     }
-    for place in &before {
-        if find(&after, &place.path).is_none() && find(&after, &place.parent).is_some() {
-            lines.push(format!("{}: no longer declared", place.shown()));
+    for one in &before {
+        if find(&after, &one.path).is_none() && find(&after, &one.parent).is_some() {
+            lines.push(format!("{}: no longer declared", one.shown()));
         }
     }
     if lines.is_empty() {
@@ -106,31 +106,31 @@ struct ValueRule {
     raw: Bson,
 }
 
-fn places(schema: &Document) -> Vec<RuledValue> {
-    let mut places = Vec::new();
-    visit(&mut places, "", "", schema, false);
-    places
+fn ruled(schema: &Document) -> Vec<RuledValue> {
+    let mut ruled = Vec::new();
+    visit(&mut ruled, "", "", schema, false);
+    ruled
 }
 
-fn place<'a>(
-    places: &'a mut Vec<RuledValue>,
+fn ruled_value<'a>(
+    ruled: &'a mut Vec<RuledValue>,
     path: &str,
     parent: &str,
     is_field: bool,
 ) -> &'a mut RuledValue {
-    let at = match places.iter().position(|place| place.path == path) {
+    let at = match ruled.iter().position(|one| one.path == path) {
         Some(at) => at,
         None => {
-            places.push(RuledValue {
+            ruled.push(RuledValue {
                 path: path.into(),
                 parent: parent.into(),
                 is_field,
                 rules: Vec::new(),
             });
-            places.len() - 1
+            ruled.len() - 1
         }
     };
-    &mut places[at]
+    &mut ruled[at]
 }
 
 fn join(path: &str, name: &str) -> String {
@@ -141,8 +141,8 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-fn visit(places: &mut Vec<RuledValue>, path: &str, parent: &str, schema: &Document, is_field: bool) {
-    let here = place(places, path, parent, is_field);
+fn visit(ruled: &mut Vec<RuledValue>, path: &str, parent: &str, schema: &Document, is_field: bool) {
+    let here = ruled_value(ruled, path, parent, is_field);
     let exactly = match (schema.get("minItems"), schema.get("maxItems")) {
         (Some(min), Some(max)) => same(min, max),
         _ => false,
@@ -191,7 +191,7 @@ fn visit(places: &mut Vec<RuledValue>, path: &str, parent: &str, schema: &Docume
     let properties = schema.get_document("properties").unwrap_or(&none);
     for (name, field) in properties {
         if let Bson::Document(field) = field {
-            visit(places, &join(path, name), path, field, true);
+            visit(ruled, &join(path, name), path, field, true);
         }
     }
     for name in schema
@@ -200,7 +200,7 @@ fn visit(places: &mut Vec<RuledValue>, path: &str, parent: &str, schema: &Docume
         .flatten()
         .filter_map(Bson::as_str)
     {
-        place(places, &join(path, name), path, true)
+        ruled_value(ruled, &join(path, name), path, true)
             .rules
             .push(ValueRule {
                 kind: "required",
@@ -210,14 +210,14 @@ fn visit(places: &mut Vec<RuledValue>, path: &str, parent: &str, schema: &Docume
             });
     }
     if let Ok(others) = schema.get_document("additionalProperties") {
-        visit(places, &join(path, "*"), path, others, false);
+        visit(ruled, &join(path, "*"), path, others, false);
     }
     match schema.get("items") {
-        Some(Bson::Document(items)) => visit(places, &format!("{path}[]"), path, items, false),
+        Some(Bson::Document(items)) => visit(ruled, &format!("{path}[]"), path, items, false),
         Some(Bson::Array(items)) => {
             for (i, item) in items.iter().enumerate() {
                 if let Bson::Document(item) = item {
-                    visit(places, &format!("{path}[{i}]"), path, item, false);
+                    visit(ruled, &format!("{path}[{i}]"), path, item, false);
                 }
             }
         }
@@ -231,12 +231,12 @@ fn visit(places: &mut Vec<RuledValue>, path: &str, parent: &str, schema: &Docume
                 Err(_) if form.contains_key("enum") => "names".to_owned(),
                 Err(_) => i.to_string(),
             };
-            visit(places, &format!("{path}<{name}>"), path, form, false);
+            visit(ruled, &format!("{path}<{name}>"), path, form, false);
         }
     }
     for part in schema.get_array("allOf").into_iter().flatten() {
         if let Bson::Document(part) = part {
-            visit(places, path, parent, part, is_field);
+            visit(ruled, path, parent, part, is_field);
         }
     }
 }

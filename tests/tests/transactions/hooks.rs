@@ -772,6 +772,27 @@ fn more_documents_than_one_transaction_takes_are_written_in_parts_of_a_thousand(
 }
 
 #[odm_tests::test]
+fn a_refused_part_of_an_unordered_insert_keeps_back_no_other_part() {
+    odm_tests::takes_long();
+    with_transactions(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Page]).unwrap();
+        odm.sync().await.unwrap();
+        let pages = odm.collection::<Page>();
+        pages.insert(page(1_200)).await.unwrap();
+        let refused = pages.insert_many((0..2_100).map(page)).unordered().await;
+        match refused {
+            Err(Error::InsertMany { inserted, errors, .. }) => {
+                let positions: Vec<usize> = errors.iter().map(|(at, _)| *at).collect();
+                assert_eq!((inserted, positions), (1_100, vec![1_200]));
+            }
+            other => panic!("{:?}", other.map(|stored| stored.len())),
+        }
+        // The first part and the last one, and the document that was there.
+        assert_eq!(pages.find_all().count().await.unwrap(), 1_101);
+    });
+}
+
+#[odm_tests::test]
 fn documents_that_expire_call_the_hooks() {
     with_transactions(async |t| {
         let odm = Odm::new(t.db.clone(), models![Page, Ticket]).unwrap();

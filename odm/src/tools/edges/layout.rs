@@ -205,7 +205,7 @@ pub(super) fn layout(columns: &Columns, heights: &[i64], lines: &[(End, End)]) -
     let bottom = boxes.iter().map(|rect| rect.y + rect.height).max();
     let ends: Vec<(LineEnd, LineEnd)> = lines
         .iter()
-        .map(|(from, to)| (place(columns, &tops, *from), place(columns, &tops, *to)))
+        .map(|(from, to)| (line_end(columns, &tops, *from), line_end(columns, &tops, *to)))
         .collect();
     let lanes = lanes(&ends, columns.lanes);
     let first = MARGIN + columns.left + APPROACH;
@@ -236,7 +236,7 @@ struct LineEnd {
     y: i64,
 }
 
-fn place(columns: &Columns, tops: &[i64], end: End) -> LineEnd {
+fn line_end(columns: &Columns, tops: &[i64], end: End) -> LineEnd {
     LineEnd {
         side: columns.sides.get(end.at).copied().unwrap_or(Side::Left),
         y: tops.get(end.at).copied().unwrap_or(MARGIN) + end.y,
@@ -377,12 +377,12 @@ mod tests {
 
     #[test]
     fn lines_that_need_not_cross_do_not() {
-        let place = |side, y| LineEnd { side, y };
+        let line_end = |side, y| LineEnd { side, y };
         let (left, right) = (Side::Left, Side::Right);
         let ends = [
-            (place(left, 10), place(right, 60)),
-            (place(left, 30), place(right, 90)),
-            (place(right, 20), place(left, 50)),
+            (line_end(left, 10), line_end(right, 60)),
+            (line_end(left, 30), line_end(right, 90)),
+            (line_end(right, 20), line_end(left, 50)),
         ];
         let chosen = lanes(&ends, 3);
         let met: i64 = (0..3)
