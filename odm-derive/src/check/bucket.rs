@@ -29,6 +29,8 @@ pub struct Plan<'a> {
     pub period: Option<(Per, Ident)>,
     pub time: Option<Time<'a>>,
     pub sums: Vec<Sum<'a>>,
+    /// The names and types of the fields of scopes.
+    pub scopes: Vec<(Ident, Type)>,
     pub on_delete: &'static str,
     pub check: bool,
 }
@@ -129,6 +131,11 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
             .as_ref()
             .map(|per| (per.value, or(&bucket.start, "start"))),
         sums: sums.collect(),
+        scopes: bucket
+            .scopes
+            .iter()
+            .map(|scope| (scope.name.clone(), scope.ty.clone()))
+            .collect(),
         on_delete: match bucket.on_delete.as_ref().map(|at| at.value) {
             Some(OnDelete::Restrict) => "restrict",
             Some(OnDelete::Keep) => "keep",
@@ -291,8 +298,8 @@ fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
                 name,
                 format!(
                     "`{}` would have two fields called `{text}`. Give this one another name; `id`, `room` and `version` are \
-                     always there, and the others are named by `as_field`, `items`, `page`, `count`, `start`, `first`, `last` \
-                     and `sum(field = name)`",
+                     always there, and the others are named by `as_field`, `items`, `page`, `count`, `start`, `first`, `last`, \
+                     `scope(name: Type)` and `sum(field = name)`",
                     plan.name
                 ),
             );
@@ -311,6 +318,7 @@ fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
         of(&time.last);
     }
     plan.sums.iter().for_each(|sum| of(&sum.name));
+    plan.scopes.iter().for_each(|(name, _)| of(name));
     differ
 }
 

@@ -258,9 +258,12 @@ async fn find(
     names: &[&'static str],
     filter: &bson::Document,
 ) -> Result<Option<RawDocumentBuf>> {
-    let filter = core.odm().in_scope(core.meta(), filter.clone());
+    let collation = collation(core.meta(), names)?;
+    let filter = core
+        .odm()
+        .in_scope(core.meta(), filter.clone(), collation.is_some())?;
     let mut action = core.raw().find_one(filter);
-    if let Some(collation) = collation(core.meta(), names)? {
+    if let Some(collation) = collation {
         action = action.collation(collation);
     }
     if core.session().is_none() {

@@ -221,10 +221,14 @@ impl BucketWriter {
         let meta = self.meta;
         let mut attempts = 0;
         loop {
+            let filter = self
+                .core
+                .odm()
+                .in_scope(self.core.meta(), row.filter(meta), false)?;
             let action = self
                 .core
                 .raw()
-                .find_one(self.core.odm().in_scope(self.core.meta(), row.filter(meta)))
+                .find_one(filter)
                 .sort(doc! { meta.page: -1 })
                 .projection(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
             let found = act!(&self.core, own, action).map_err(|error| self.core.error(error))?;
@@ -288,7 +292,7 @@ impl BucketWriter {
             buckets.add(at, |bytes| items.encode(&bucket, bytes));
         }
         let (odm, documents) = (self.core.odm(), self.core.meta());
-        if odm.has_scope() {
+        if odm.scopes_new(documents) {
             buckets = buckets.rewritten(|document| odm.put_scope(documents, document));
         }
         if let Some((_, error)) = buckets.refused.pop() {

@@ -44,7 +44,10 @@ impl First {
         trace: &Trace,
         (whole, skip): (bool, u64),
     ) -> Result<Option<RawDocumentBuf>> {
-        let condition = core.odm().in_scope(core.meta(), self.condition.clone());
+        let collated = self.by.collation.is_some();
+        let condition = core
+            .odm()
+            .in_scope(core.meta(), self.condition.clone(), collated)?;
         let action = core.raw().find_one(condition).skip(skip);
         let mut action = selected!(action, &self.by);
         if !whole {

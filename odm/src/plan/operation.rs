@@ -415,7 +415,7 @@ impl UpdateMany {
         mut built: Built,
         counts: bool,
     ) -> Result<UpdateMany> {
-        let condition = odm.in_scope(meta, condition);
+        let condition = odm.in_scope(meta, condition, false)?;
         odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &[]);
         prepare(odm.graph(), meta, &mut built)?;
@@ -438,7 +438,7 @@ impl UpdateMany {
         in_transaction: bool,
     ) -> Result<UpdateMany> {
         has_one_variant(meta)?;
-        let condition = odm.in_scope(meta, condition);
+        let condition = odm.in_scope(meta, condition, false)?;
         odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &given);
         if built.update.is_empty() {
@@ -448,6 +448,7 @@ impl UpdateMany {
         prepare(odm.graph(), meta, &mut built)?;
         built.insert_given(meta.collection, given)?;
         from_condition(odm.graph(), meta, &condition, &mut built.update)?;
+        odm.keeps_scope(meta, &built.update)?;
         built.fills_at_once(meta.collection, "an upsert")?;
         // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't: the
         // server refuses it, which ends a transaction.
@@ -489,7 +490,7 @@ impl UpdateMany {
         (condition, given): (Document, Vec<(&'static str, Bson)>),
         built: Built,
     ) -> Result<UpdateMany> {
-        let condition = odm.in_scope(meta, condition);
+        let condition = odm.in_scope(meta, condition, false)?;
         demands_key(odm.graph(), meta, &condition)?;
         UpdateMany::upsert(odm, meta, (condition, given), built, None, false, false)
     }
@@ -537,6 +538,17 @@ impl UpdateMany {
             keys: Vec::new(),
             condition,
         })
+    }
+
+    /// Restricts all of its conditions.
+    fn restrict(&mut self, scope: &Document) {
+        self.condition = within(std::mem::take(&mut self.condition), scope);
+        self.filter = within(std::mem::take(&mut self.filter), scope);
+        let idle = self.built.idle.as_deref_mut();
+        let counted = [&mut self.held, &mut self.held_uncounted, &mut self.has];
+        for condition in counted.into_iter().flatten().chain(idle) {
+            *condition = within(std::mem::take(condition), scope);
+        }
     }
 
     /// An update that the library makes itself, in which nothing of the application's is to be checked.
@@ -687,7 +699,11 @@ impl Write {
             }
             What::Update(update) => {
                 odm.keeps_scope(meta, &update.built.update)?;
-                let Some(scope) = odm.scope_of(meta) else {
+                let by = update.first.as_deref();
+                let collated = update.collation.is_some() || by.is_some_and(|by| by.collation.is_some());
+                odm.scopes().can_restrict(meta, collated)?;
+                let with_deleted = odm.scopes().with_deleted;
+                let Some(scope) = odm.scopes().condition(meta, with_deleted, collated) else {
                     return Ok(());
                 };
                 if let Some(idle) = &mut update.built.idle {
@@ -701,15 +717,20 @@ impl Write {
                     }
                 }
             }
-            // Its condition has the scope.
+            // Its conditions have the scope. They were made before its collation was known.
+            What::UpdateMany(update) if update.collation.is_some() => {
+                odm.scopes().can_restrict(meta, true)?;
+                if let Some(scope) = odm.scopes().condition(meta, odm.scopes().with_deleted, true) {
+                    update.restrict(&scope);
+                }
+            }
             What::UpdateMany(_) => {}
             What::Delete(delete) => {
-                let scope = if delete.removes {
-                    odm.scope_with_deleted(meta)
-                } else {
-                    odm.scope_of_existing(meta)
-                };
-                if let Some(scope) = scope {
+                let by = delete.first.as_deref();
+                let collated = delete.collation.is_some() || by.is_some_and(|by| by.collation.is_some());
+                odm.scopes().can_restrict(meta, collated)?;
+                let with_deleted = delete.removes;
+                if let Some(scope) = odm.scopes().condition(meta, with_deleted, collated) {
                     delete.filter = within(std::mem::take(&mut delete.filter), &scope);
                     if let Some(one) = &mut delete.one {
                         one.within = Some(Box::new(scope));

@@ -279,7 +279,7 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
                 let mut explain = Explain::of(reply);
                 trace.done(1 + joins.len() as u64, 0);
                 for join in joins {
-                    let filter = core.odm().in_scope(join.of, join.filter);
+                    let filter = core.odm().in_scope(join.of, join.filter, false)?;
                     let find = doc! { "find": join.of.collection, "filter": filter, "sort": join.sort };
                     let command = doc! { "explain": find, "verbosity": "queryPlanner" };
                     let action = core.odm().database().run_command(command);

@@ -173,7 +173,8 @@ impl Query {
         }
         self.prepare_projection();
         let filter = std::mem::replace(&mut self.filter, Filter::all()).into_document()?;
-        Ok(self.core.odm().in_scope(self.core.meta(), filter))
+        let collated = self.options.collation.is_some();
+        self.core.odm().in_scope(self.core.meta(), filter, collated)
     }
 
     pub(crate) fn prepare_projection(&mut self) {

@@ -379,7 +379,7 @@ async fn taken_by(core: &Core, update: &UpdateMany, error: &Error) -> Result<Opt
     let Some(which) = key.and_then(|key| key.others(&update.condition)) else {
         return Ok(None);
     };
-    let which = core.odm().in_scope(core.meta(), which);
+    let which = core.odm().in_scope(core.meta(), which, false)?;
     let found = core.raw().find_one(which).projection(doc! { "_id": 1 });
     let found = found
         .selection_criteria(PRIMARY)

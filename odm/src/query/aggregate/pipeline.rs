@@ -157,7 +157,8 @@ impl Pipeline {
             }
         }
         let stages = std::mem::take(&mut self.stages);
-        let mut stages = restricted(self.core.odm(), self.core.meta(), stages)?;
+        let collated = self.options.collation.is_some();
+        let mut stages = restricted(self.core.odm(), self.core.meta(), stages, collated)?;
         if stages.iter().any(truncates) && !self.core.odm().server().await?.has_date_trunc() {
             stages = stages.into_iter().map(for_older).collect();
         }

@@ -723,7 +723,8 @@ pub(super) fn each_of<'a>(
     take: Take<'a>,
 ) -> BoxFuture<'a, Result<()>> {
     async move {
-        let stages = joined(core.odm(), stages)?;
+        let collated = options.collation.is_some() || core.meta().collation.is_some();
+        let stages = joined(core.odm(), stages, collated)?;
         let trace = core.trace(operation);
         trace
             .run(async {

@@ -214,9 +214,10 @@ impl Near {
         let is_declared =
             |name: &str| declared.is_some_and(|vector| vector.filter.iter().any(|field| field() == name));
         for (name, value) in scope.iter().flatten() {
-            let is_value = value.as_document().is_some_and(|equal| equal.contains_key("$eq"));
-            if is_value && is_declared(name) {
-                filter = within(filter, &doc! { name: value.clone() });
+            // The search takes no pattern, and compares by no collation.
+            let equal = value.as_document().and_then(|equal| equal.get("$eq"));
+            if let Some(value) = equal.filter(|_| is_declared(name)) {
+                filter = within(filter, &doc! { name: { "$eq": value } });
             }
         }
         let mut search = doc! { "index": self.index, "path": self.path, "queryVector": vector };
