@@ -6,7 +6,7 @@ use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Attribute, Ident, LitStr, Path, Token, Type, parenthesized, token};
+use syn::{Attribute, Ident, LitStr, Path, Token, parenthesized, token};
 
 /// The options as written; omitted ones have defaults that depend on the names of the types.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub struct Bucket {
     pub last: Option<Ident>,
     pub sums: Vec<Sum>,
     /// The fields of scopes that the buckets have.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<syn::Field>,
     pub on_delete: Option<At<OnDelete>>,
     pub check: Option<At<bool>>,
 }
@@ -39,12 +39,6 @@ pub struct Sum {
     pub field: Ident,
     /// The bucket's field.
     pub name: Option<Ident>,
-}
-
-/// `tenant: String` in `scope(…)`.
-pub struct Scope {
-    pub name: Ident,
-    pub ty: Type,
 }
 
 /// The time that one bucket is for.
@@ -163,23 +157,14 @@ fn sums(meta: &ParseNestedMeta) -> syn::Result<Vec<Sum>> {
 }
 
 /// `(tenant: String)`.
-fn scopes(meta: &ParseNestedMeta) -> syn::Result<Vec<Scope>> {
-    const ADVICE: &str = "`scope` declares the fields by which a handle is restricted to a tenant, as the parent has them: `scope(tenant: String)`";
+fn scopes(meta: &ParseNestedMeta) -> syn::Result<Vec<syn::Field>> {
     if !meta.input.peek(token::Paren) {
-        return Err(meta.error(ADVICE));
+        return Err(meta.error(
+            "`scope` declares the fields by which a handle is restricted to a tenant, as the parent has them: `scope(tenant: String)`",
+        ));
     }
     let content;
     parenthesized!(content in meta.input);
-    let scope = |input: syn::parse::ParseStream| {
-        let advised = |error: syn::Error| syn::Error::new(error.span(), ADVICE);
-        let name = input.parse().map_err(advised)?;
-        input.parse::<Token![:]>().map_err(advised)?;
-        let ty = input.parse().map_err(advised)?;
-        Ok(Scope { name, ty })
-    };
-    let scopes = content.parse_terminated(scope, Token![,])?;
-    if scopes.is_empty() {
-        return Err(meta.error(ADVICE));
-    }
-    Ok(scopes.into_iter().collect())
+    let fields = content.parse_terminated(syn::Field::parse_named, Token![,])?;
+    Ok(fields.into_iter().collect())
 }

@@ -29,8 +29,8 @@ pub struct Plan<'a> {
     pub period: Option<(Per, Ident)>,
     pub time: Option<Time<'a>>,
     pub sums: Vec<Sum<'a>>,
-    /// The names and types of the fields of scopes.
-    pub scopes: Vec<(Ident, Type)>,
+    /// The fields of scopes.
+    pub scopes: Vec<syn::Field>,
     pub on_delete: &'static str,
     pub check: bool,
 }
@@ -131,11 +131,7 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
             .as_ref()
             .map(|per| (per.value, or(&bucket.start, "start"))),
         sums: sums.collect(),
-        scopes: bucket
-            .scopes
-            .iter()
-            .map(|scope| (scope.name.clone(), scope.ty.clone()))
-            .collect(),
+        scopes: bucket.scopes.clone(),
         on_delete: match bucket.on_delete.as_ref().map(|at| at.value) {
             Some(OnDelete::Restrict) => "restrict",
             Some(OnDelete::Keep) => "keep",
@@ -318,7 +314,10 @@ fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
         of(&time.last);
     }
     plan.sums.iter().for_each(|sum| of(&sum.name));
-    plan.scopes.iter().for_each(|(name, _)| of(name));
+    plan.scopes
+        .iter()
+        .filter_map(|field| field.ident.as_ref())
+        .for_each(of);
     differ
 }
 

@@ -102,10 +102,12 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
         };
         quote!(#[doc = #doc] pub #name: #total,)
     });
-    let scopes = plan.scopes.iter().map(|(name, ty)| {
+    let scopes = plan.scopes.iter().map(|field| {
+        let (attrs, name, ty) = (&field.attrs, &field.ident, &field.ty);
         quote! {
             /// The value of the handle's scope by which the items were pushed, as the parent has it.
             #[field(scope)]
+            #(#attrs)*
             pub #name: #ty,
         }
     });
