@@ -4,7 +4,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::Managed;
 use crate::model::meta::names::meet;
-use crate::store::scopes::within;
+use crate::store::filter::{all, within};
 use crate::{Error, Odm, Result, bounds};
 use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
@@ -34,18 +34,12 @@ impl Odm {
 
     /// A condition within the scope of this handle.
     pub(crate) fn in_scope(&self, meta: &'static DocumentMeta, filter: Document) -> Document {
-        match self.scope_of(meta) {
-            Some(scope) => within(filter, &scope),
-            None => filter,
-        }
+        all([filter].into_iter().chain(self.scope_of(meta)))
     }
 
     /// A condition on documents that count as existing.
     pub(crate) fn in_scope_of_existing(&self, meta: &'static DocumentMeta, filter: Document) -> Document {
-        match self.scope_of_existing(meta) {
-            Some(scope) => within(filter, &scope),
-            None => filter,
-        }
+        all([filter].into_iter().chain(self.scope_of_existing(meta)))
     }
 
     /// Whether the documents of this handle have values in some field that the handle knows.
