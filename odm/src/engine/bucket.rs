@@ -11,6 +11,7 @@ use crate::query::aggregate;
 use crate::query::filter::condition::below;
 use crate::rules::bucket::{self as summary, count};
 use crate::store::core::{Core, act};
+use crate::store::filter::all;
 use crate::store::packed::{Packed, Part};
 use crate::store::trace::Trace;
 use crate::{Error, Result};
@@ -503,7 +504,7 @@ impl BucketWriter {
             }
         }
         let stages = vec![
-            doc! { "$match": { "$and": matching } },
+            doc! { "$match": all(matching) },
             doc! { "$unwind": { "path": format!("${}", meta.items), "includeArrayIndex": "_at" } },
             doc! { "$match": items },
             doc! { "$group": group },

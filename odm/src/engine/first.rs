@@ -15,7 +15,7 @@ use crate::plan::touches::prepare;
 use crate::plan::upsert;
 use crate::rules::on_delete;
 use crate::store::core::{Core, PRIMARY, act};
-use crate::store::scopes::within;
+use crate::store::filter::{all, within};
 use crate::store::trace::Trace;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -285,10 +285,8 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
             skip = 0;
             continue;
         };
-        let mut filter = doc! { "_id": { "$eq": id(&found)? } };
-        if let Some(also) = first.also() {
-            filter.insert("$and", vec![also]);
-        }
+        let found_one = doc! { "_id": { "$eq": id(&found)? } };
+        let filter = all([found_one].into_iter().chain(first.also()));
         let delete = What::Delete(Box::new(Delete::many(filter)));
         if execute(core, trace, operation(core, delete)).await?.deleted > 0 {
             return Ok(Some(found));

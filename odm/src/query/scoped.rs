@@ -1,7 +1,7 @@
 //! The scope of a handle in the stages of a pipeline: of the documents that it begins with, and of those that it joins.
 
 use crate::model::document::DocumentMeta;
-use crate::store::scopes::within;
+use crate::store::filter::within;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, doc};
 

@@ -7,9 +7,9 @@ use crate::graph::fields;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::shape::{Managed, Shape};
+use crate::store::filter::{all, named_id, within};
 use crate::store::map::Context;
-use crate::store::scope::{Scope, collect, names_one};
-use crate::store::scopes::within;
+use crate::store::scope::{Scope, collect};
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::RawBsonRef;
@@ -272,7 +272,8 @@ impl Scope<'_> {
     /// once more where the reply was lost, which the server allows of no deletion of many.
     pub(crate) async fn delete(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let result = if names_one(&filter) {
+        let filter = all([filter]);
+        let result = if named_id(&filter).is_some() {
             act!(self, meta, write, collection.delete_one(filter))
         } else {
             act!(self, meta, write, collection.delete_many(filter))
@@ -309,7 +310,8 @@ impl Scope<'_> {
         }
         let update = UpdateModifications::Document(update);
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let mut action = if names_one(&filter) {
+        let filter = all([filter]);
+        let mut action = if named_id(&filter).is_some() {
             collection.update_one(filter, update)
         } else {
             collection.update_many(filter, update)
@@ -554,24 +556,6 @@ pub(crate) struct Change {
     pub(crate) array_filters: Vec<Document>,
 }
 
-/// All of these conditions: in one document where no two are about the same field.
-pub(crate) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
-    let mut joined = Document::new();
-    let mut clashing = Vec::new();
-    for condition in conditions {
-        if !condition.keys().any(|name| joined.contains_key(name)) {
-            joined.extend(condition)
-        } else {
-            clashing.push(condition)
-        }
-    }
-    if clashing.is_empty() {
-        return joined;
-    }
-    clashing.insert(0, joined);
-    doc! { "$and": clashing }
-}
-
 /// The id of a document.
 pub(crate) fn document_id(document: &RawDocumentBuf) -> Bson {
     value(document, "_id").unwrap_or(Bson::Null)
@@ -737,24 +721,6 @@ pub(crate) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
 #[cfg(test)]
 mod tests {
     use crate::store::batch::*;
-
-    #[test]
-    fn conditions_are_joined_side_by_side() {
-        assert_eq!(all([]), doc! {});
-        assert_eq!(all([doc! {}, doc! { "a": 1 }]), doc! { "a": 1 });
-        assert_eq!(
-            all([doc! { "a": 1 }, doc! {}, doc! { "b": 2, "$or": [] }]),
-            doc! { "a": 1, "b": 2, "$or": [] }
-        );
-        assert_eq!(
-            all([doc! { "a": 1 }, doc! { "a": 2 }]),
-            doc! { "$and": [{ "a": 1 }, { "a": 2 }] }
-        );
-        assert_eq!(
-            all([doc! { "a": 1 }, doc! { "b": 2 }, doc! { "b": 3 }, doc! { "c": 4 }]),
-            doc! { "$and": [{ "a": 1, "b": 2, "c": 4 }, { "b": 3 }] }
-        );
-    }
 
     #[test]
     fn values_are_found_by_their_dotted_names() {

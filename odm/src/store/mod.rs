@@ -12,6 +12,7 @@ pub(crate) mod decode;
 pub(crate) mod each;
 pub(crate) mod fan_out;
 pub(crate) mod fields;
+pub(crate) mod filter;
 pub(crate) mod handle;
 pub(crate) mod held;
 pub(crate) mod looked;

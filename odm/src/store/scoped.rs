@@ -4,7 +4,8 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::Managed;
 use crate::model::meta::names::meet;
-use crate::store::scopes::{exactly, within};
+use crate::store::filter::{all, within};
+use crate::store::scopes::exactly;
 use crate::{Error, Odm, Result, bounds};
 use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
@@ -47,18 +48,12 @@ impl Odm {
         let scope = self
             .scopes()
             .condition(meta, self.scopes().with_deleted, collated);
-        Ok(match scope {
-            Some(scope) => within(filter, &scope),
-            None => filter,
-        })
+        Ok(all([filter].into_iter().chain(scope)))
     }
 
     /// A condition on documents that count as existing.
     pub(crate) fn in_scope_of_existing(&self, meta: &'static DocumentMeta, filter: Document) -> Document {
-        match self.scope_of_existing(meta) {
-            Some(scope) => within(filter, &scope),
-            None => filter,
-        }
+        all([filter].into_iter().chain(self.scope_of_existing(meta)))
     }
 
     /// Whether the documents of this handle have values in some field that the handle knows.

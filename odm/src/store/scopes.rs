@@ -3,6 +3,7 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::shape;
+use crate::store::filter::within;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::sync::Arc;
@@ -178,60 +179,5 @@ pub(crate) fn of_variant(meta: &DocumentMeta, filter: Document) -> Document {
     match meta.variant() {
         Some((tag, name)) => within(filter, &doc! { tag: { "$eq": name } }),
         None => filter,
-    }
-}
-
-/// A condition, and that of a scope. Where no name meets one of the other's they stand side by side, in which an index that is
-/// partial by the scope is found.
-pub(crate) fn within(mut filter: Document, scope: &Document) -> Document {
-    let mut rest = Vec::new();
-    for (name, value) in scope {
-        match filter.get(name) {
-            Some(same) if same == value => {}
-            Some(_) => rest.push(Bson::from(doc! { name: value.clone() })),
-            None => drop(filter.insert(name, value.clone())),
-        }
-    }
-    if !rest.is_empty() {
-        match filter.get_mut("$and") {
-            Some(Bson::Array(all)) => all.extend(rest),
-            None => drop(filter.insert("$and", rest)),
-            // The server refuses it, and has to see it.
-            Some(_) => {
-                rest.insert(0, filter.into());
-                filter = doc! { "$and": rest };
-            }
-        }
-    }
-    filter
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scope_stands_beside_a_condition_or_behind_it() {
-        let scope = doc! { "tenant": { "$eq": 1 }, "deleted_at": null };
-        assert_eq!(
-            within(doc! { "_id": 7 }, &scope),
-            doc! { "_id": 7, "tenant": { "$eq": 1 }, "deleted_at": null }
-        );
-        // The same condition is not repeated.
-        let twice = within(within(doc! { "_id": 7 }, &scope), &scope);
-        assert_eq!(twice, within(doc! { "_id": 7 }, &scope));
-        assert_eq!(
-            within(doc! { "tenant": { "$gt": 0 }, "$and": [{ "a": 1 }] }, &scope),
-            doc! { "tenant": { "$gt": 0 }, "$and": [{ "a": 1 }, { "tenant": { "$eq": 1 } }], "deleted_at": null }
-        );
-        assert_eq!(
-            within(doc! { "tenant": 2, "$and": 7 }, &doc! { "tenant": { "$eq": 1 } }),
-            doc! { "$and": [{ "tenant": 2, "$and": 7 }, { "tenant": { "$eq": 1 } }] },
-            "a condition that no server takes is not left out"
-        );
-        assert_eq!(
-            within(doc! { "$or": [{ "tenant": 2 }, { "a": 1 }] }, &scope),
-            doc! { "$or": [{ "tenant": 2 }, { "a": 1 }], "tenant": { "$eq": 1 }, "deleted_at": null }
-        );
     }
 }

@@ -13,13 +13,14 @@ use crate::plan::operators::{Built, growth};
 use crate::plan::outcome::Outcome;
 use crate::rules::needed;
 use crate::store::core::{Core, PRIMARY, act};
+use crate::store::filter::all;
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::store::server::Topology;
 use crate::store::transaction::Shared;
 use crate::{Error, Result, bounds};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Document, RawDocumentBuf, doc};
 use mongodb::options::{Hint, ReturnDocument, UpdateModifications};
 use serde::Serialize;
 use std::borrow::Borrow;
@@ -492,12 +493,10 @@ async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: D
         built.fills().iter().any(|fill| fill.path() == path)
     };
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));
-    let mut all = vec![Bson::Document(condition)];
-    all.extend(guards.map(|guard| Bson::Document(guard.condition())));
+    let held = all([condition].into_iter().chain(guards.map(Guard::condition)));
     for fill in built.fills() {
         let filling = fill.filling();
-        let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
-        let filter = doc! { "$and": one.collect::<Vec<_>>() };
+        let filter = all([held.clone(), filling.condition]);
         let mut action = core.raw().update_many(filter, filling.update);
         if !filling.array_filters.is_empty() {
             action = action.array_filters(filling.array_filters);
