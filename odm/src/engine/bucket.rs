@@ -222,17 +222,18 @@ impl BucketWriter {
         let meta = self.meta;
         let mut attempts = 0;
         loop {
-            let filter = self
-                .core
-                .odm()
-                .in_scope(self.core.meta(), row.filter(meta), false)?;
-            let action = self
-                .core
-                .raw()
-                .find_one(filter)
-                .sort(doc! { meta.page: -1 })
-                .projection(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
-            let found = act!(&self.core, own, action).map_err(|error| self.core.error(error))?;
+            let core = &self.core;
+            let filter = core.odm().in_scope(core.meta(), row.filter(meta), false)?;
+            let (sort, fields) = (
+                doc! { meta.page: -1 },
+                doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 },
+            );
+            let found = act!(
+                core,
+                own,
+                [core] core.raw().find_one(filter).sort(sort).projection(fields)
+            );
+            let found = found.map_err(|error| core.error(error))?;
             let Some(found) = found else {
                 return Ok(Newest { page: 0, room: 0 });
             };
@@ -592,8 +593,9 @@ impl BucketWriter {
             fields.insert(period.start, 1);
         }
         let filter = doc! { "_id": { "$eq": &hit.id }, VERSION: { "$eq": hit.version } };
-        let action = self.core.raw().find_one(filter).projection(fields);
-        let found = act!(&self.core, own, action).map_err(|error| self.core.error(error))?;
+        let core = &self.core;
+        let found = act!(core, own, [core] core.raw().find_one(filter).projection(fields));
+        let found = found.map_err(|error| core.error(error))?;
         let Some(found) = found else { return Ok(None) };
         let found = Document::try_from(&*found).map_err(|source| Error::Encode {
             field: meta.items.to_owned(),

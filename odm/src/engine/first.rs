@@ -5,7 +5,7 @@
 
 use crate::engine::execute;
 use crate::engine::write::obligations::touched;
-use crate::engine::write::send::selected;
+use crate::engine::write::send::select;
 use crate::plan::operation::{Delete, One, Operation, Reply, Selection, Update, What, Write};
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
@@ -14,7 +14,7 @@ use crate::plan::outcome::Outcome;
 use crate::plan::touches::prepare;
 use crate::plan::upsert;
 use crate::rules::on_delete;
-use crate::store::core::{Core, PRIMARY, act};
+use crate::store::core::{Core, act};
 use crate::store::filter::{all, within};
 use crate::store::trace::Trace;
 use crate::{Error, Result};
@@ -48,16 +48,13 @@ impl First {
         let condition = core
             .odm()
             .in_scope(core.meta(), self.condition.clone(), collated)?;
-        let action = core.raw().find_one(condition).skip(skip);
-        let mut action = selected!(action, &self.by);
-        if !whole {
-            action = action.projection(doc! { "_id": 1 });
-        }
-        if core.session().is_none() {
-            action = action.selection_criteria(PRIMARY);
-        }
+        let mut options = core.on_primary();
+        options.skip = Some(skip);
+        select!(options, &self.by);
+        options.projection = (!whole).then(|| doc! { "_id": 1 });
         trace.more(1);
-        act!(core, own, action).map_err(|error| core.error(error))
+        let found = act!(core, own, [core] core.raw().find_one(condition).with_options(options));
+        found.map_err(|error| core.error(error))
     }
 
     /// The condition that the document must still match when it is written.

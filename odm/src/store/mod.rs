@@ -25,5 +25,6 @@ pub(crate) mod scoped;
 pub(crate) mod scopes;
 pub mod server;
 pub(crate) mod session;
+pub(crate) mod tasks;
 pub(crate) mod trace;
 pub(crate) mod transaction;

@@ -5,6 +5,7 @@ use crate::model::key::Key;
 use crate::model::meta::names::read_too;
 use crate::store::filter::{all, named_id, named_ids};
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
+use crate::store::options::{CommandOptions, Options};
 use crate::store::queue::QueueKey;
 use crate::store::transaction::Shared;
 use crate::{Error, Odm, Result};
@@ -41,19 +42,21 @@ const INVALID: u64 = 121;
 /// The greatest size of one command's statements: a command is a document too.
 const MOST_BYTES: usize = crate::model::size::MAX_DOCUMENT_SIZE as usize;
 
-/// Everything that a cursor of the driver's gives, within the session if there is one.
+/// Everything that a cursor of the driver's gives, within the session if there is one. The action is as that of
+/// [`act`](crate::store::core::act).
 macro_rules! collect {
     ($scope:expr, $meta:expr, $action:expr) => {{
+        let scope = $scope;
         let failed = |error| crate::store::map::Context::of($meta).driver(error);
-        $scope.trip();
-        let action = crate::store::options::with_options!($scope, false, own, $action);
-        match crate::store::core::hold($scope.session, $scope.odm) {
-            None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
+        scope.trip();
+        match crate::store::core::hold(scope.session, scope.odm) {
+            None => {
+                let action = crate::store::options::with_options!(scope, own, $action);
+                action.await.map_err(failed)?.try_collect().await.map_err(failed)
+            }
             Some(hold) => {
-                let mut session = hold.take().await.map_err(failed)?;
-                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
-                let all = cursor.stream(&mut session).try_collect().await;
-                session.read(all).map_err(failed)
+                let cursor = crate::store::core::held_cursor!(scope, hold, own, [] $action);
+                crate::store::batches::collect($meta, cursor.map_err(failed)?).await
             }
         }
     }};
@@ -109,6 +112,17 @@ impl Scope<'_> {
         self.session
     }
 
+    pub(crate) fn options(&self) -> Option<&Options> {
+        self.odm.options()
+    }
+
+    pub(crate) fn command_options(&self) -> CommandOptions {
+        CommandOptions {
+            options: self.odm.handle_options().clone(),
+            concern: None,
+        }
+    }
+
     /// The library's own writes have the concern of their collection.
     #[allow(clippy::unused_self)]
     pub(crate) fn concern(&self) -> Option<WriteConcern> {
@@ -141,8 +155,7 @@ impl Scope<'_> {
             options.read_concern = Some(ReadConcern::local());
             options.selection_criteria = Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
         }
-        let action = collection.find(filter).with_options(options);
-        collect!(self, meta, action)
+        collect!(self, meta, collection.find(filter).with_options(options))
     }
 
     /// Executes statements in as few commands as the server's limits allow, one after the other. Returns the total number of
@@ -224,9 +237,9 @@ impl Scope<'_> {
                 command.append(cstr!("comment"), comment);
             }
             let send = async |command: RawDocumentBuf| {
-                let action = self.odm.database().run_raw_command(command);
+                let database = self.odm.database().clone();
                 self.trip();
-                crate::store::core::act!(self, command, action)
+                crate::store::core::act!(self, command, database.run_raw_command(command))
             };
             let reply = if past {
                 let mut unvalidated = command.clone();

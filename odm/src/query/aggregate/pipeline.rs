@@ -717,11 +717,17 @@ async fn aggregate(
 ) -> Result<BoxStream<'static, Result<Batch>>> {
     core.may_have_options()?;
     let trace = core.trace("aggregate");
-    let action = core.raw().aggregate(stages).with_options(options);
     let meta = core.meta();
     let read = move |batch: RawBatch| Batch::of(meta, batch);
     let batches = trace
-        .begin(async { Ok(batches!(&core, action, meta, read)) })
+        .begin(async {
+            Ok(batches!(
+                &core,
+                [core] core.raw().aggregate(stages).with_options(options),
+                meta,
+                read
+            ))
+        })
         .await?;
     Ok(trace.go_on(batches))
 }

@@ -723,9 +723,11 @@ pub(super) fn each_of<'a>(
         let trace = core.trace(operation);
         trace
             .run(async {
-                let action = core.raw().aggregate(stages).with_options(options);
-                let action = action.batch_size(i32::MAX as u32);
-                let (round_trips, documents) = hand_out!(core, action, take);
+                let (round_trips, documents) = hand_out!(
+                    core,
+                    [core] core.raw().aggregate(stages).with_options(options).batch_size(i32::MAX as u32),
+                    take
+                );
                 trace.done(round_trips, documents);
                 Ok(())
             })
