@@ -40,6 +40,7 @@ mod tests;
 /// | `timestamps(created = born, updated = changed)` | the same with other fields, or one of them |
 /// | `version`, `version(revision)` | optimistic locking by the field `version`, or another, of the type `i64`: 1 at the insert, one more at every write |
 /// | `validation(level = strict, action = error)` | how the server validates: level `off`, `moderate` or `strict`, action `warn` or `error`; `strict` and `error` where nothing is said |
+/// | `shared(field)` | the documents lack this field, by its stored name, and all scopes of it share them: `odm.scoped(…)` |
 /// | `soft_delete`, `soft_delete(field)` | a deletion keeps the document: it stores the time in `deleted_at: Option<DateTime>`, and `restore` takes it back |
 /// | `append_only` | its documents are inserted and deleted, and never changed: an update or a replacement does not compile |
 /// | `capped(size = BYTES, max = N)` | a collection of a fixed size, which loses its oldest documents to new ones |
@@ -322,6 +323,7 @@ pub fn document(input: TokenStream) -> TokenStream {
 /// | `time = field` | the item's time, a `DateTime`: the bucket has the least and the greatest in `first` and `last`, or other fields, `first = name`, `last = name` |
 /// | `per = hour`, `per = day`, `per = month` | buckets for each, by UTC, whose beginning is in `start`, or `start = name`; needs `time`. One with more than `size` items goes on in a next bucket |
 /// | `sum(field, other = name)` | sums of the item's numbers, in `sum_field` and `name` |
+/// | `scope(name: Type)` | a field of the bucket with the value of the handle's scope, as the parent has it: `odm.scoped(…)` |
 /// | `on_delete = cascade` | what becomes of the buckets with their parent: `cascade` where nothing is said, `restrict` or `keep` |
 /// | `check = false` | a new bucket does not ask whether the parent is there |
 #[proc_macro_derive(

@@ -293,10 +293,6 @@ impl BucketWriter {
             let bucket = self.bucket(row, page, part).map_err(refused)?;
             buckets.add(at, |bytes| items.encode(&bucket, bytes));
         }
-        let (odm, documents) = (self.core.odm(), self.core.meta());
-        if odm.scopes_new(documents) {
-            buckets = buckets.rewritten(|document| odm.put_scope(documents, document));
-        }
         if let Some((_, error)) = buckets.refused.pop() {
             return Err(refused(error));
         }
@@ -340,6 +336,7 @@ impl BucketWriter {
             bucket.insert(period.start, start);
         }
         bucket.extend(summary::of(meta, items)?.fields());
+        bucket.extend(self.core.odm().of_scope(self.core.meta())?);
         Ok(bucket)
     }
 }

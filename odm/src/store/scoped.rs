@@ -61,6 +61,23 @@ impl Odm {
         !self.scopes().fields().is_empty()
     }
 
+    /// The values of the scope in a new document, which the library makes.
+    ///
+    /// # Errors
+    /// [`Error::OutOfScope`] where a field of a scope is missing. As [`Scopes::can_restrict`](crate::store::scopes::Scopes::can_restrict).
+    pub(crate) fn of_scope(&self, meta: &'static DocumentMeta) -> Result<Document> {
+        self.scopes().can_restrict(meta, false)?;
+        let values: Document = self.scopes().of(meta).cloned().collect();
+        let mut declared = meta
+            .fields()
+            .iter()
+            .filter(|field| field.managed == Managed::Scope);
+        match declared.find(|field| !values.contains_key(field.name)) {
+            None => Ok(values),
+            Some(field) => Err(self.out_of_scope(meta, field.name, None)),
+        }
+    }
+
     /// Puts the values of the scope into a new document, or into one that replaces another.
     ///
     /// # Errors

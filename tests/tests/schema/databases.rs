@@ -16,7 +16,7 @@ struct Customer {
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "orders")]
+#[document(collection = "orders", shared(name))]
 struct Order {
     #[serde(rename = "_id")]
     id: i32,

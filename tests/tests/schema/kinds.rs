@@ -269,7 +269,7 @@ fn rules_that_a_time_series_can_not_keep_are_refused() {
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "customers")]
+#[document(collection = "customers", shared(cents))]
 struct Customer {
     #[serde(rename = "_id")]
     id: i32,
