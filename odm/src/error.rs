@@ -483,7 +483,7 @@ pub enum Error {
     Immutable {
         /// The collection.
         collection: &'static str,
-        /// The stored name of the field.
+        /// The stored name of the field. `(shard key)` of a shard key of which the server does not say which field it is.
         field: String,
         /// The driver's error.
         source: Option<Box<mongodb::error::Error>>,

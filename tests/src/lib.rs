@@ -1,6 +1,7 @@
 //! Each test gets a database of its own, dropped at its end, and a record of the commands that were sent. Models and helpers
 //! that several tests use are in [`fixtures`], the harness is in [`harness`].
 
+pub mod filters;
 pub mod fixtures;
 pub mod harness;
 pub mod proxy;
@@ -159,6 +160,8 @@ pub struct Commands(Arc<Mutex<Sent>>);
 #[derive(Default)]
 struct Sent {
     names: Vec<String>,
+    /// The first filter that a router would refuse for its form.
+    refused_filter: Option<String>,
     on_their_way: usize,
     most_together: usize,
 }
@@ -206,6 +209,11 @@ impl Commands {
                 return;
             }
             let mut sent = commands.sent();
+            if let CommandEvent::Started(started) = &event
+                && sent.refused_filter.is_none()
+            {
+                sent.refused_filter = filters::problem(&started.command);
+            }
             if starts {
                 sent.names.push(name.clone());
                 sent.on_their_way += 1;
@@ -411,12 +419,18 @@ fn run_once(test: Test<'_>) -> std::thread::Result<()> {
         let db = client.database(&unique_name());
         let test = AssertUnwindSafe(test(TestDb {
             db: db.clone(),
-            commands,
+            commands: commands.clone(),
         }))
         .catch_unwind()
         .await;
         let dropped = db.drop().await;
-        test.map(|()| dropped.unwrap_or_else(|e| panic!("the test's database could not be dropped: {e}")))
+        let refused = commands.sent().refused_filter.take();
+        test.map(|()| {
+            dropped.unwrap_or_else(|e| panic!("the test's database could not be dropped: {e}"));
+            if let Some(filter) = refused {
+                panic!("a filter was sent that a router of a sharded cluster refuses: {filter}");
+            }
+        })
     })
 }
 

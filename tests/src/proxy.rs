@@ -6,8 +6,8 @@
 //!
 //! It can also lose single commands or their answers, or answer in the server's place, and pass on whatever follows.
 //!
-//! And it can make a member of a replica set look like a standalone server: its answers to `hello` tell of no set, and commands
-//! that only a set takes are refused as a standalone server refuses them.
+//! And it can make a member of a replica set, or a router of a sharded cluster, look like a standalone server: its answers to `hello`
+//! tell of neither, and commands that a standalone server refuses are refused.
 
 use crate::uri;
 use mongodb::Client;
@@ -41,8 +41,9 @@ const UNCOUNTED: [&str; 8] = [
 /// What asks a server what it is.
 const GREETINGS: [&str; 3] = ["hello", "isMaster", "ismaster"];
 
-/// The description of a replica set in a member's answer.
-const OF_THE_SET: [&str; 12] = [
+/// The description of a replica set in a member's answer, and of a router in its own: `msg` is `isdbgrid`.
+const OF_THE_DEPLOYMENT: [&str; 13] = [
+    "msg",
     "setName",
     "setVersion",
     "hosts",
@@ -380,7 +381,7 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
         }
         let greets = |command: &Command| GREETINGS.contains(&command.name.as_str());
         let answer = if shared.standalone && command.as_ref().is_some_and(greets) {
-            of_no_set(&answer, self::number(&request, 4).unwrap_or_default()).unwrap_or(answer)
+            standalone(&answer, self::number(&request, 4).unwrap_or_default()).unwrap_or(answer)
         } else {
             answer
         };
@@ -474,10 +475,12 @@ fn refusal() -> Document {
     }
 }
 
-/// The answer without what it says of a replica set.
-fn of_no_set(answer: &[u8], to: i32) -> Option<Vec<u8>> {
+/// The answer without what it says of a replica set or a router.
+fn standalone(answer: &[u8], to: i32) -> Option<Vec<u8>> {
     let mut answer = Document::try_from(RawDocument::from_bytes(body(answer)?).ok()?).ok()?;
-    OF_THE_SET.iter().for_each(|name| drop(answer.remove(name)));
+    OF_THE_DEPLOYMENT
+        .iter()
+        .for_each(|name| drop(answer.remove(name)));
     Some(packed(&answer, to))
 }
 
@@ -520,4 +523,27 @@ async fn abort(server: &str, command: Document) {
             .get_i32("code")
             .is_ok_and(|code| [225, 251, 256].contains(&code));
     assert!(ended, "{answer:?}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_of_a_set_and_a_router_look_standalone() {
+        let greeting = |of: Document| {
+            let mut hello = doc! { "isWritablePrimary": true, "maxWireVersion": 12, "ok": 1.0 };
+            hello.extend(of);
+            let answer = standalone(&packed(&hello, 7), 7).unwrap();
+            Document::try_from(RawDocument::from_bytes(body(&answer).unwrap()).unwrap()).unwrap()
+        };
+        let plain = greeting(doc! {});
+        assert!(plain.contains_key("maxWireVersion"));
+        for of in [
+            doc! { "msg": "isdbgrid", "topologyVersion": { "counter": 0_i64 } },
+            doc! { "setName": "rs0", "hosts": ["a:1"], "me": "a:1", "secondary": false },
+        ] {
+            assert_eq!(greeting(of), plain);
+        }
+    }
 }

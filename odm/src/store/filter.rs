@@ -52,6 +52,14 @@ pub(crate) fn named_ids(filter: &Document) -> &[Bson] {
     }
 }
 
+/// Whether a document has to match each condition of a list: also of alternatives of which there is one. A list that the server refuses
+/// is none.
+fn is_of_all(name: &str, list: &[Bson]) -> bool {
+    let is_one = name == "$or" && list.len() == 1;
+    let is_all = name == "$and" && !list.is_empty();
+    (is_one || is_all) && list.iter().all(|one| one.as_document().is_some())
+}
+
 /// Whether a document behind a field holds operators. It is a value otherwise, also a reference of the form `{ $ref, $id }`.
 fn is_of_operators(condition: &Document) -> bool {
     let first = condition.keys().next();
@@ -98,16 +106,12 @@ impl Parts {
     fn add_all(&mut self, condition: Document) {
         for (name, value) in condition {
             match value {
-                Bson::Array(list)
-                    if name == "$and"
-                        && !list.is_empty()
-                        && list.iter().all(|one| one.as_document().is_some()) =>
-                {
-                    let each = list.into_iter().filter_map(|one| match one {
-                        Bson::Document(one) => Some(one),
-                        _ => None,
-                    });
-                    each.for_each(|one| self.add_all(one));
+                Bson::Array(list) if is_of_all(&name, &list) => {
+                    for one in list {
+                        if let Bson::Document(one) = one {
+                            self.add_all(one);
+                        }
+                    }
                 }
                 // Also a list that the server refuses, and has to see.
                 value if name.starts_with('$') => self.add(&name, Test::Whole(value)),
@@ -392,8 +396,8 @@ mod tests {
             (vec![], doc! {}),
             (vec![doc! {}, doc! { "a": 1 }], doc! { "a": 1 }),
             (
-                vec![doc! { "a": 1 }, doc! {}, doc! { "b": 2, "$or": [{ "c": 1 }] }],
-                doc! { "a": 1, "b": 2, "$or": [{ "c": 1 }] },
+                vec![doc! { "a": 1 }, doc! {}, doc! { "b": 2, "$or": [{ "c": 1 }, {}] }],
+                doc! { "a": 1, "b": 2, "$or": [{ "c": 1 }, {}] },
             ),
             // An array may hold both.
             (
@@ -445,11 +449,12 @@ mod tests {
             ),
             (
                 vec![
-                    doc! { "$or": [{ "a": 1 }] },
-                    doc! { "$or": [{ "a": 1 }] },
-                    doc! { "$or": [{ "b": 1 }] },
+                    doc! { "$or": [{ "a": 1 }, { "b": 1 }] },
+                    doc! { "$or": [{ "a": 1 }, { "b": 1 }] },
+                    doc! { "$or": [{ "b": 1 }, { "a": 1 }] },
+                    doc! { "$or": [{ "c": 1 }] },
                 ],
-                doc! { "$or": [{ "a": 1 }], "$and": [{ "$or": [{ "b": 1 }] }] },
+                doc! { "$or": [{ "a": 1 }, { "b": 1 }], "c": 1, "$and": [{ "$or": [{ "b": 1 }, { "a": 1 }] }] },
             ),
             // The fields of a document have an order.
             (
@@ -531,6 +536,30 @@ mod tests {
         ] {
             let made = all(conditions.clone());
             assert!(are_identical(&made, &filter), "{conditions:?}: {made}");
+        }
+    }
+
+    /// Filters that a `mongos` 4.9 refused in statements of one document, by 61 or 72, and those of the same documents that it took
+    /// (`mongos-4.9.json`): *delete by _id given twice*, *update by _id given twice*, *findAndModify by the full key, the prefix given
+    /// twice*, *findAndModify by _id, the key given twice*.
+    #[test]
+    fn a_filter_that_a_router_refuses_becomes_one_that_it_takes() {
+        for (refused, taken) in [
+            (
+                doc! { "$and": [{ "_id": { "$in": [13] } }, { "_id": 13 }] },
+                doc! { "_id": 13 },
+            ),
+            (
+                doc! { "$and": [{ "_id": { "$eq": 1 } }, { "_id": 1 }] },
+                doc! { "_id": 1 },
+            ),
+            (
+                doc! { "tenant": "a", "_id": 2, "$and": [{ "tenant": { "$eq": "a" } }] },
+                doc! { "tenant": "a", "_id": 2 },
+            ),
+            (doc! { "$and": [{ "_id": 1 }, { "_id": 1 }] }, doc! { "_id": 1 }),
+        ] {
+            assert!(are_identical(&all([refused.clone()]), &taken), "{refused}");
         }
     }
 
@@ -638,7 +667,7 @@ mod tests {
             doc! { "_id": { "$in": [1, 2] } },
             doc! { "_id": { "$in": [] } },
             doc! { "a": 1 },
-            doc! { "$or": [{ "_id": 1 }] },
+            doc! { "$or": [{ "_id": 1 }, { "a": 1 }] },
         ] {
             assert_eq!(named(none), None);
         }

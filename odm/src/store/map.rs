@@ -16,6 +16,9 @@ use crate::store::tasks::Closed;
 use mongodb::bson::{Bson, Document, RawDocument, deserialize_from_document, doc};
 use mongodb::error::{ErrorKind, IndexedWriteError, WriteError, WriteFailure};
 
+/// The name of a field of a shard key, which the server does not tell.
+const SHARD_KEY: &str = "(shard key)";
+
 /// The operation that failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
@@ -175,10 +178,15 @@ impl Context {
             }),
             // The last two name the limit alone.
             10334 | 17419 | 17420 => Some(self.too_large(message::size(refusal.message))),
-            61 => Some(Error::Unsupported {
+            61 | 72 if message::lacks_shard_key(refusal.code, refusal.message) => Some(Error::Unsupported {
                 operation: "this write of a sharded collection",
                 needs: "MongoDB 7.1, or the shard key in its condition",
                 is: format!("an earlier one: {}", refusal.message),
+            }),
+            20 | 72 | 31025 if message::changes_shard_key(refusal.message) => Some(Error::Immutable {
+                collection: self.collection,
+                field: SHARD_KEY.to_owned(),
+                source: None,
             }),
             // By a router, and by a shard.
             28769 | 51069 if refusal.message.contains("sharded") => Some(Error::Unsupported {
@@ -331,7 +339,7 @@ impl Context {
                 None => self.refusal(refusal),
             },
             // FailedToParse, Overflow, and the rules of names, options and updates.
-            9 | 15 | 20 | 52 | 53 | 54 | 56 | 57 | 72 | 73 | 168 => self.refusal(refusal),
+            9 | 15 | 20 | 52 | 53 | 54 | 56 | 57 | 61 | 72 | 73 | 168 => self.refusal(refusal),
             _ => return None,
         })
     }

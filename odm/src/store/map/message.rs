@@ -75,6 +75,28 @@ pub(super) fn after(message: &str, words: &str) -> Option<String> {
     Some(word.trim_matches(['\'', '"', '.']).to_owned())
 }
 
+/// Whether a router refuses a write of one document for which its filter names no shard. ShardKeyNotFound stands for documents that
+/// can't have the key, too; InvalidOptions stands for many refusals.
+pub(super) fn lacks_shard_key(code: i32, message: &str) -> bool {
+    match code {
+        61 => !message.contains("cannot contain array"),
+        _ => message.contains("must contain an exact match on _id"),
+    }
+}
+
+/// Whether a router or a shard refuses another value for a field of the shard key: by a filter without the whole key, without a
+/// transaction or a retryable write, in an update of many documents, or beside other updates.
+pub(super) fn changes_shard_key(message: &str) -> bool {
+    [
+        "Shard key update is not allowed",
+        "Must run update to shard key field",
+        "shard key value updates that cause the doc to move shards",
+        "are not allowed when updating the shard key field",
+    ]
+    .iter()
+    .any(|words| message.contains(words))
+}
+
 /// The type of a stored field, where an operator needs another one.
 #[derive(Debug, PartialEq)]
 pub(super) struct StoredType {

@@ -537,13 +537,75 @@ fn too_large_documents() {
     }
 }
 
-/// The messages are those of the server's sources: a sharded cluster of such an age was not at hand.
+/// The replies of a `mongos` 4.9 with two shards (`mongos-4.9.json`), and of a later one by the server's sources.
+#[test]
+fn another_value_for_a_field_of_a_shard_key_is_refused_as_immutable() {
+    for (code, message) in [
+        (
+            31025,
+            "Shard key update is not allowed without specifying the full shard key in the query",
+        ),
+        (
+            20,
+            "Must run update to shard key field in a multi-statement transaction or with retryWrites: true.",
+        ),
+        (
+            72,
+            "Document shard key value updates that cause the doc to move shards must be sent with write batch of size 1",
+        ),
+        (
+            72,
+            "Multi-update operations are not allowed when updating the shard key field.",
+        ),
+    ] {
+        let write = doc! { "index": 1, "code": code, "errmsg": message };
+        let one: IndexedWriteError = deserialize_from_document(write.clone()).expect("a write error");
+        let command = deserialize_from_document(doc! { "code": code, "codeName": "Name", "errmsg": message });
+        let command = ErrorKind::Command(command.expect("a command error"));
+        for error in [
+            NO_META.driver(written(write)),
+            write_error(NO_META, &one),
+            NO_META.driver(command.into()),
+        ] {
+            assert!(
+                matches!(&error, Error::Immutable { source: Some(_), .. }),
+                "{code} {message}: {error:?}"
+            );
+            let text = error.to_string();
+            assert!(
+                text.starts_with("people: `(shard key)` can't be changed"),
+                "{text}"
+            );
+        }
+    }
+}
+
+/// The messages are those of the server's sources and of a `mongos` 4.9.
 #[test]
 fn features_that_older_sharded_clusters_lack() {
     for (code, message, needed) in [
         (
             61,
             "Query for sharded findAndModify must contain the shard key",
+            "MongoDB 7.1",
+        ),
+        (
+            61,
+            "Failed to target upsert by query :: could not extract exact shard key",
+            "MongoDB 7.1",
+        ),
+        (
+            61,
+            "A single delete on a sharded collection must contain an exact match on _id (and have the collection default collation) or \
+             contain the shard key (and have the simple collation). Delete request: { q: { x: 3 }, limit: 1 }, shard key pattern: { \
+             tenant: 1, _id: 1 }",
+            "MongoDB 7.1",
+        ),
+        (
+            72,
+            "A {multi:false} update on a sharded collection must contain an exact match on _id (and have the collection default \
+             collation) or target a single shard (and have the simple collation), but this update targeted 2 shards. Update request: \
+             { q: { x: 1 }, u: { $set: { y: 1 } }, multi: false, upsert: false }, shard key pattern: { tenant: 1, _id: 1 }",
             "MongoDB 7.1",
         ),
         (28769, "shop.people cannot be sharded", "MongoDB 5.1"),
@@ -722,6 +784,12 @@ fn refusals_of_the_server_have_a_type() {
             "After applying the update, the (immutable) field 'region' was found to have been altered to region: 9",
             "Immutable",
             "`region` can't be changed",
+        ),
+        (
+            61,
+            "Shard key cannot contain array values or array descendants.",
+            "Refused",
+            "array values",
         ),
         (
             67,

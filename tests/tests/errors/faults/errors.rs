@@ -107,6 +107,109 @@ fn an_unavailable_server_is_transient_for_a_read_and_unknown_for_a_write_that_ma
     });
 }
 
+/// The replies of a router whose collection is sharded by a field that the update changes.
+#[odm_tests::test]
+fn another_value_of_a_shard_key_is_immutable_for_every_kind_of_write() {
+    with_db(async |t| {
+        let proxy = proxy().await;
+        let (odm, _) = through(&proxy, &t).await;
+        let accounts = odm.collection::<Account>();
+        accounts.insert(account(1, 1)).await.unwrap();
+        let by_one = odm.server().await.unwrap().has_bulk_write();
+        for (code, message) in KEY_CHANGES {
+            let refused = |command: &str| {
+                let error = doc! { "index": 0, "code": code, "errmsg": message };
+                proxy.next(
+                    command,
+                    1,
+                    Fate::Answered(doc! { "ok": 1.0, "n": 0, "nModified": 0, "writeErrors": [error] }),
+                );
+            };
+            refused("update");
+            let update = accounts.update(1).set(|a| a.cents, 2).await.unwrap_err();
+            refused("update");
+            let many = accounts.update_where(|a| a.id.gt(0)).set(|a| a.cents, 2);
+            let many = many.await.unwrap_err();
+            refused("update");
+            let replace = accounts.replace(account(1, 2)).await.unwrap_err();
+            proxy.next("findAndModify", 1, failed(code, "Code", message));
+            let returning = accounts.update(1).set(|a| a.cents, 2).returning();
+            let returning = returning.await.unwrap_err();
+            let mut errors = vec![update, many, replace, returning];
+            if !by_one {
+                refused("update");
+                let bulk = odm.bulk().update::<Account>(1, |a| a.set(|a| a.cents, 2)).await;
+                let Err(Error::Bulk { errors: of_bulk, .. }) = bulk else {
+                    panic!("{bulk:?}")
+                };
+                errors.extend(of_bulk.into_iter().map(|(_, error)| error));
+            }
+            assert!(proxy.is_done());
+            for error in errors {
+                assert!(
+                    matches!(&error, Error::Immutable { source: Some(_), .. }),
+                    "{code}: {error:?}"
+                );
+            }
+        }
+        proxy.bury().await;
+    });
+}
+
+const KEY_CHANGES: [(i32, &str); 3] = [
+    (
+        31025,
+        "Shard key update is not allowed without specifying the full shard key in the query",
+    ),
+    (
+        20,
+        "Must run update to shard key field in a multi-statement transaction or with retryWrites: true.",
+    ),
+    (
+        72,
+        "Document shard key value updates that cause the doc to move shards must be sent with write batch of size 1",
+    ),
+];
+
+/// A router ends a transaction with such a refusal: its commit is 251, with the label of what may be run again.
+#[odm_tests::test]
+fn a_transaction_in_which_a_shard_key_was_changed_is_not_run_again() {
+    odm_tests::with_transactions(async |t| {
+        let proxy = proxy().await;
+        let (odm, _) = through(&proxy, &t).await;
+        let accounts = odm.collection::<Account>();
+        accounts.insert(account(1, 1)).await.unwrap();
+        let (code, message) = KEY_CHANGES[0];
+        for passes_over in [false, true] {
+            let error = doc! { "index": 0, "code": code, "errmsg": message };
+            let reply = doc! { "ok": 1.0, "n": 0, "nModified": 0, "writeErrors": [error] };
+            proxy.next("update", 1, Fate::Answered(reply));
+            let runs = std::sync::atomic::AtomicUsize::new(0);
+            let done = odm
+                .transaction(async |tx| {
+                    runs.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                    let changed = tx.collection::<Account>().update(1).set(|a| a.cents, 2).await;
+                    if passes_over { Ok(()) } else { changed.map(drop) }
+                })
+                .await;
+            let error = done.unwrap_err();
+            assert_eq!(runs.into_inner(), 1, "{error:?}");
+            assert_eq!(
+                matches!(error, Error::Immutable { .. }),
+                !passes_over,
+                "{error:?}"
+            );
+            assert!(
+                error
+                    .to_string()
+                    .contains(if passes_over { message } else { "(shard key)" })
+            );
+            assert!(!error.is_transient() && proxy.is_done());
+        }
+        proxy.bury().await;
+    });
+}
+
 #[odm_tests::test]
 fn contention_is_told_from_misuse() {
     with_db(async |t| {
