@@ -2,7 +2,9 @@
 #![allow(missing_docs)]
 
 mod cross_check;
+mod faults;
 mod reference;
+mod world;
 
 fn main() -> std::process::ExitCode {
     odm_tests::harness::main()
