@@ -215,8 +215,8 @@ struct PageNumber {
     page: Option<i32>,
 }
 
-/// A page of comments is one document. Comments belong to no site by themselves, so
-/// the post is looked for first.
+/// A page of comments is one document. The post is looked for first: a deleted post
+/// has comments too.
 async fn comments(
     Site(odm): Site,
     Path(slug): Path<String>,

@@ -56,6 +56,7 @@ pub struct Post {
 /// Fifty comments of a post are one document, a `CommentBucket`.
 #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 50, time = at)]
+#[bucket(scope(#[field(max_len = 40)] site: String))]
 pub struct Comment {
     #[field(read_only)]
     pub id: ObjectId,

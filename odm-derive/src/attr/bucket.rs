@@ -27,6 +27,8 @@ pub struct Bucket {
     pub first: Option<Ident>,
     pub last: Option<Ident>,
     pub sums: Vec<Sum>,
+    /// The fields of scopes that the buckets have.
+    pub scopes: Vec<syn::Field>,
     pub on_delete: Option<At<OnDelete>>,
     pub check: Option<At<bool>>,
 }
@@ -76,6 +78,10 @@ impl Bucket {
             "last" => once(&mut self.last, ident(meta, "last")?, meta),
             "sum" => {
                 self.sums.extend(sums(meta)?);
+                Ok(())
+            }
+            "scope" => {
+                self.scopes.extend(scopes(meta)?);
                 Ok(())
             }
             "on_delete" => once(&mut self.on_delete, on_delete(meta)?, meta),
@@ -148,4 +154,17 @@ fn sums(meta: &ParseNestedMeta) -> syn::Result<Vec<Sum>> {
     } else {
         Ok(sums)
     }
+}
+
+/// `(tenant: String)`.
+fn scopes(meta: &ParseNestedMeta) -> syn::Result<Vec<syn::Field>> {
+    if !meta.input.peek(token::Paren) {
+        return Err(meta.error(
+            "`scope` declares the fields by which a handle is restricted to a tenant, as the parent has them: `scope(tenant: String)`",
+        ));
+    }
+    let content;
+    parenthesized!(content in meta.input);
+    let fields = content.parse_terminated(syn::Field::parse_named, Token![,])?;
+    Ok(fields.into_iter().collect())
 }

@@ -5,6 +5,7 @@ use super::search::SearchIndex;
 use super::{At, allowed, derives, keys, krate, number, once, read, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
+use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, ExprClosure, Ident, LitStr, Path, Token, parenthesized, token};
@@ -29,6 +30,8 @@ pub struct Document {
     pub search_indexes: Vec<SearchIndex>,
     /// How the collection compares strings.
     pub collation: Option<Collation>,
+    /// The stored names of fields of scopes that do not restrict it.
+    pub shared: Vec<LitStr>,
     /// A collection of a fixed size.
     pub capped: Option<At<Capped>>,
     /// A time series.
@@ -132,6 +135,10 @@ impl Document {
                 "crate" => once(&mut document.krate, krate(meta)?, meta),
                 "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
                 "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
+                "shared" => {
+                    document.shared.extend(shared(meta)?);
+                    Ok(())
+                }
                 "capped" => {
                     let span = meta.path.span();
                     once(&mut document.capped, At::new(Capped::parse(meta)?, span), meta)
@@ -208,6 +215,30 @@ impl Document {
         });
         document
     }
+}
+
+/// `(tenant, "tenantId")`
+fn shared(meta: &ParseNestedMeta) -> syn::Result<Vec<LitStr>> {
+    const ADVICE: &str = "`shared` names fields of scopes as they are stored, which these documents do not have: `shared(tenant)`, or \
+                  `shared(\"tenant-id\")`";
+    if !meta.input.peek(token::Paren) {
+        return Err(meta.error(ADVICE));
+    }
+    let content;
+    parenthesized!(content in meta.input);
+    let name = |input: syn::parse::ParseStream| {
+        if input.peek(LitStr) {
+            return input.parse::<LitStr>();
+        }
+        let name = input.call(Ident::parse_any);
+        let name = name.map_err(|error| syn::Error::new(error.span(), ADVICE))?;
+        Ok(LitStr::new(&name.unraw().to_string(), name.span()))
+    };
+    let names = content.parse_terminated(name, Token![,])?;
+    if names.is_empty() {
+        return Err(meta.error(ADVICE));
+    }
+    Ok(names.into_iter().collect())
 }
 
 /// `= |d| expr(d.ends).gt(expr(d.starts))`

@@ -29,6 +29,8 @@ pub struct Plan<'a> {
     pub period: Option<(Per, Ident)>,
     pub time: Option<Time<'a>>,
     pub sums: Vec<Sum<'a>>,
+    /// The fields of scopes.
+    pub scopes: Vec<syn::Field>,
     pub on_delete: &'static str,
     pub check: bool,
 }
@@ -129,6 +131,7 @@ pub fn plan<'a>(cx: &Ctxt, container: &'a Container, bucket: &Bucket) -> Option<
             .as_ref()
             .map(|per| (per.value, or(&bucket.start, "start"))),
         sums: sums.collect(),
+        scopes: bucket.scopes.clone(),
         on_delete: match bucket.on_delete.as_ref().map(|at| at.value) {
             Some(OnDelete::Restrict) => "restrict",
             Some(OnDelete::Keep) => "keep",
@@ -291,8 +294,8 @@ fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
                 name,
                 format!(
                     "`{}` would have two fields called `{text}`. Give this one another name; `id`, `room` and `version` are \
-                     always there, and the others are named by `as_field`, `items`, `page`, `count`, `start`, `first`, `last` \
-                     and `sum(field = name)`",
+                     always there, and the others are named by `as_field`, `items`, `page`, `count`, `start`, `first`, `last`, \
+                     `scope(name: Type)` and `sum(field = name)`",
                     plan.name
                 ),
             );
@@ -311,6 +314,10 @@ fn names_differ(cx: &Ctxt, plan: &Plan) -> bool {
         of(&time.last);
     }
     plan.sums.iter().for_each(|sum| of(&sum.name));
+    plan.scopes
+        .iter()
+        .filter_map(|field| field.ident.as_ref())
+        .for_each(of);
     differ
 }
 

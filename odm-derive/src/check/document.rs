@@ -407,6 +407,28 @@ pub fn scope_is_plain(cx: &Ctxt, container: &Container, field: &Field) {
     );
 }
 
+/// A document that has the field of a scope belongs to one scope.
+pub fn shared_is_missing(cx: &Ctxt, container: &Container, document: &Document) {
+    for name in &document.shared {
+        let stored = name.value();
+        if container
+            .fields()
+            .iter()
+            .any(|field| !field.skipped() && field.name == stored)
+        {
+            error(
+                cx,
+                name.span(),
+                format!(
+                    "`{0}` has the field `{stored}`, so each `{0}` belongs to one scope by it. `shared` is for documents without the field: \
+                     leave it out",
+                    container.ident
+                ),
+            );
+        }
+    }
+}
+
 fn missing(cx: &Ctxt, span: Span, message: String) {
     error(cx, span, message);
 }

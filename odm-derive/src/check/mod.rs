@@ -62,6 +62,7 @@ fn fields_of_document(cx: &Ctxt, container: &Container, document: &Document) {
     document::version_is_there(cx, container, document);
     document::deletion_is_there(cx, container, document);
     document::expires_by_a_field(cx, container, document);
+    document::shared_is_missing(cx, container, document);
     document::is_no_copy(cx, container);
     not_transparent(cx, container);
     stored_names_differ(cx, container);

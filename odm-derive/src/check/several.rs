@@ -221,6 +221,7 @@ pub fn of_variant(cx: &Ctxt, container: &Container, document: &Document) {
             document.collation.as_ref().map(|_| container.ident.span()),
             "collation",
         ),
+        (document.shared.first().map(syn::LitStr::span), "shared"),
         (document.pre_and_post_images, "pre_and_post_images"),
         (document.sole_writer, "sole_writer"),
     ];

@@ -102,6 +102,15 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
         };
         quote!(#[doc = #doc] pub #name: #total,)
     });
+    let scopes = plan.scopes.iter().map(|field| {
+        let (attrs, name, ty) = (&field.attrs, &field.ident, &field.ty);
+        quote! {
+            /// The value of the handle's scope by which the items were pushed, as the parent has it.
+            #[field(scope)]
+            #(#attrs)*
+            pub #name: #ty,
+        }
+    });
     let doc = format!(
         " Up to {written} of the `{this}` that belong to one document. Items are written by `odm.buckets::<{this}>()`.",
         this = target.container.name()
@@ -144,6 +153,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             pub #items: ::std::vec::Vec<#this>,
             #time
             #(#sums)*
+            #(#scopes)*
             /// How many more items it takes. Once that is 0 it takes no more, also if items are deleted.
             #[field(min = 0, max = #size)]
             pub room: i32,

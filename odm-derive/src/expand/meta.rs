@@ -102,6 +102,7 @@ pub struct InCollection {
     pub name: TokenStream,
     pub validation: TokenStream,
     pub collation: TokenStream,
+    pub shared: TokenStream,
     pub pre_and_post_images: TokenStream,
     /// Whether it holds documents of several types.
     pub several: TokenStream,
@@ -114,6 +115,7 @@ impl InCollection {
         let name = document.collection.as_ref();
         let name = name.map(syn::LitStr::value).unwrap_or_default();
         let images = document.pre_and_post_images.is_some();
+        let shared = &document.shared;
         InCollection {
             name: quote!(#name),
             validation: validation(odm, document.validation.as_ref()),
@@ -124,6 +126,7 @@ impl InCollection {
                 }
                 None => quote!(::core::option::Option::None),
             },
+            shared: quote!(&[#(#shared),*]),
             pre_and_post_images: quote!(#images),
             several,
         }
@@ -137,6 +140,7 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
         name: collection,
         validation,
         collation,
+        shared,
         pre_and_post_images,
         several,
     } = of;
@@ -203,6 +207,7 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
             append_only: #append_only,
             kind: #kind,
             soft_delete: #soft_delete,
+            shared: #shared,
             pre_and_post_images: #pre_and_post_images,
             bucket: #bucket,
             extra: || const { #odm::check::shows_more(<#this as #odm::Fielded>::FIELDS) },

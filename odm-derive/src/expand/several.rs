@@ -521,6 +521,7 @@ pub fn place_of_struct(target: &Target, declared: &Document) -> InCollection {
         name: quote!(#meta.collection),
         validation: quote!(#meta.validation),
         collation: quote!(#meta.collation),
+        shared: quote!(#meta.shared),
         pre_and_post_images: quote!(#meta.pre_and_post_images),
         several: quote! {
             #odm::Several::Variant { tag: #variant::TAG, name: #variant::NAME, of: || #meta }

@@ -9,7 +9,7 @@ use crate::model::path::Step;
 use crate::plan::operators::never_changed;
 use crate::plan::upsert::UniqueKey;
 use crate::query::Path;
-use crate::store::core::{Core, PRIMARY, act};
+use crate::store::core::{Core, act};
 use crate::store::decode;
 use crate::store::options::configured;
 use crate::store::transaction::REPEATS;
@@ -258,17 +258,16 @@ async fn find(
     names: &[&'static str],
     filter: &bson::Document,
 ) -> Result<Option<RawDocumentBuf>> {
-    let filter = core.odm().in_scope(core.meta(), filter.clone());
-    let mut action = core.raw().find_one(filter);
-    if let Some(collation) = collation(core.meta(), names)? {
-        action = action.collation(collation);
-    }
-    if core.session().is_none() {
-        action = action.selection_criteria(PRIMARY);
-    }
+    let collation = collation(core.meta(), names)?;
+    let filter = core
+        .odm()
+        .in_scope(core.meta(), filter.clone(), collation.is_some())?;
+    let mut options = core.on_primary();
+    options.collation = collation;
     let trace = core.trace("insert_or_get");
     let found = async {
-        let found = act!(core, own, action).map_err(|error| core.error(error))?;
+        let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
+        let found = found.map_err(|error| core.error(error))?;
         trace.done(1, found.is_some().into());
         Ok(found)
     };

@@ -4,6 +4,7 @@ use crate::api::documents::Delete;
 use crate::engine::restore::restore;
 use crate::model::shape::{self, Shape};
 use crate::store::action::Action;
+use crate::store::scopes::lacks;
 use crate::{Collection, Document, Error, Filter, Odm, Result, Target};
 use mongodb::bson::{self, Bson, doc};
 
@@ -45,20 +46,22 @@ pub struct Restored {
 
 impl Odm {
     /// A handle of the documents in which a field has a value: those of a tenant. The condition holds for every read and write of
-    /// all documents that have a field of this name, joined documents included, and new documents get the value.
+    /// documents that have a field that is stored under this name, joined documents included, and new documents get the value. A
+    /// text is compared exactly, whatever the collation.
     ///
     /// Reads, updates and deletions find nothing outside of the scope, as if it did not exist; a reference to such a document is
     /// [`Error::MissingReference`]. A new document whose field has another value, and an update of the field, are refused with
     /// [`Error::OutOfScope`]. A field with `#[field(scope)]` is no field of the `New…` struct: its value is that of the scope.
     ///
-    /// Documents of types without the field are not restricted. Nor is what follows from a write by rules (an update of copies, a
-    /// cascade), [`driver`](Collection::driver), and what is for operators: `sync`, `audit`, `repair`, `recover`, `worker`.
-    /// Change streams are refused, since they show deletions without the document. Scopes combine: `scoped` of a handle with a
+    /// Every registered document has the field, or says that all scopes share its documents: `#[document(shared(owner))]`. Not
+    /// restricted is what follows from a write by rules (an update of copies, a cascade), [`driver`](Collection::driver), and what is
+    /// for operators: `sync`, `audit`, `repair`, `recover`, `worker`. Change streams are refused, since they show deletions without the document. Scopes combine: `scoped` of a handle with a
     /// scope restricts it further.
     ///
     /// # Errors
     /// [`Error::Query`] where the condition is not the equality of a field of the document itself, by `eq`, with a value that is not
-    /// `null`; [`Error::Models`] where another document has a field of this name with a value of another type.
+    /// `null`; where a value holds texts, is no text itself, and a document with the field declares a collation. [`Error::Models`] where
+    /// another document has a field of this name with a value of another type, and where one has no such field and is not shared.
     ///
     /// # Example
     /// ```no_run
@@ -72,9 +75,13 @@ impl Odm {
         let condition = scope(T::paths()).into_document()?;
         let scope = values(T::META.collection, &condition)?;
         for (name, _) in &scope {
-            self.have_one_type(T::META.shape, name)?;
+            self.has_field(T::META.shape, name)?;
         }
-        Ok(self.clone().with_scopes(self.scopes().with(scope)))
+        let scopes = self.scopes().with(scope);
+        for model in self.models() {
+            scopes.can_restrict(model.meta, false)?;
+        }
+        Ok(self.clone().with_scopes(scopes))
     }
 
     /// A handle whose reads also find deleted documents, of types with `#[document(soft_delete)]`: joined ones too. Updates change
@@ -91,20 +98,23 @@ impl Odm {
         self.clone().with_scopes(self.scopes().with_deleted())
     }
 
-    /// Refuses a scope by a field that documents have with values of different types: those of another type would belong to none.
-    fn have_one_type(&self, shape: fn() -> Shape, name: &str) -> Result<()> {
+    /// Refuses a scope by a field that documents lack, or have with values of different types: these would belong to none.
+    fn has_field(&self, shape: fn() -> Shape, name: &str) -> Result<()> {
         let kind = |shape: fn() -> Shape| shape::within(shape(), name).map(|field| kind(field.shape));
         let own = kind(shape);
         let mut problems = Vec::new();
         for model in self.models() {
             let other = kind(model.meta.shape);
             let mut variants = model.meta.variants();
-            if let Some(variant) = variants.find(|variant| other.is_none() && kind(variant.shape).is_some()) {
+            let of_variant = variants.find(|variant| other.is_none() && kind(variant.shape).is_some());
+            if let Some(variant) = of_variant {
                 problems.push(format!(
                     "the scope is by the field `{name}`, which `{}` has, and not every variant of `{}`: declare it in all of them, and in \
                      `#[document(common(…))]` of the enum",
                     variant.name, model.meta.name
                 ));
+            } else {
+                problems.extend(lacks(model.meta, name));
             }
             if other.is_some() && other != own {
                 problems.push(format!(

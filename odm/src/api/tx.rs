@@ -177,7 +177,7 @@ impl Tx {
     /// # Ok(()) }
     /// ```
     pub async fn session(&self) -> MutexGuard<'_, ClientSession> {
-        self.session.lock().await
+        self.session.lend().await
     }
 }
 

@@ -11,6 +11,7 @@ use crate::query::aggregate;
 use crate::query::filter::condition::below;
 use crate::rules::bucket::{self as summary, count};
 use crate::store::core::{Core, act};
+use crate::store::filter::all;
 use crate::store::packed::{Packed, Part};
 use crate::store::trace::Trace;
 use crate::{Error, Result};
@@ -221,13 +222,18 @@ impl BucketWriter {
         let meta = self.meta;
         let mut attempts = 0;
         loop {
-            let action = self
-                .core
-                .raw()
-                .find_one(self.core.odm().in_scope(self.core.meta(), row.filter(meta)))
-                .sort(doc! { meta.page: -1 })
-                .projection(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
-            let found = act!(&self.core, own, action).map_err(|error| self.core.error(error))?;
+            let core = &self.core;
+            let filter = core.odm().in_scope(core.meta(), row.filter(meta), false)?;
+            let (sort, fields) = (
+                doc! { meta.page: -1 },
+                doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 },
+            );
+            let found = act!(
+                core,
+                own,
+                [core] core.raw().find_one(filter).sort(sort).projection(fields)
+            );
+            let found = found.map_err(|error| core.error(error))?;
             let Some(found) = found else {
                 return Ok(Newest { page: 0, room: 0 });
             };
@@ -288,7 +294,7 @@ impl BucketWriter {
             buckets.add(at, |bytes| items.encode(&bucket, bytes));
         }
         let (odm, documents) = (self.core.odm(), self.core.meta());
-        if odm.has_scope() {
+        if odm.scopes_new(documents) {
             buckets = buckets.rewritten(|document| odm.put_scope(documents, document));
         }
         if let Some((_, error)) = buckets.refused.pop() {
@@ -499,7 +505,7 @@ impl BucketWriter {
             }
         }
         let stages = vec![
-            doc! { "$match": { "$and": matching } },
+            doc! { "$match": all(matching) },
             doc! { "$unwind": { "path": format!("${}", meta.items), "includeArrayIndex": "_at" } },
             doc! { "$match": items },
             doc! { "$group": group },
@@ -587,8 +593,9 @@ impl BucketWriter {
             fields.insert(period.start, 1);
         }
         let filter = doc! { "_id": { "$eq": &hit.id }, VERSION: { "$eq": hit.version } };
-        let action = self.core.raw().find_one(filter).projection(fields);
-        let found = act!(&self.core, own, action).map_err(|error| self.core.error(error))?;
+        let core = &self.core;
+        let found = act!(core, own, [core] core.raw().find_one(filter).projection(fields));
+        let found = found.map_err(|error| core.error(error))?;
         let Some(found) = found else { return Ok(None) };
         let found = Document::try_from(&*found).map_err(|source| Error::Encode {
             field: meta.items.to_owned(),

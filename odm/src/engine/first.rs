@@ -5,7 +5,7 @@
 
 use crate::engine::execute;
 use crate::engine::write::obligations::touched;
-use crate::engine::write::send::selected;
+use crate::engine::write::send::select;
 use crate::plan::operation::{Delete, One, Operation, Reply, Selection, Update, What, Write};
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
@@ -14,8 +14,8 @@ use crate::plan::outcome::Outcome;
 use crate::plan::touches::prepare;
 use crate::plan::upsert;
 use crate::rules::on_delete;
-use crate::store::core::{Core, PRIMARY, act};
-use crate::store::scopes::within;
+use crate::store::core::{Core, act};
+use crate::store::filter::{all, within};
 use crate::store::trace::Trace;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -44,17 +44,17 @@ impl First {
         trace: &Trace,
         (whole, skip): (bool, u64),
     ) -> Result<Option<RawDocumentBuf>> {
-        let condition = core.odm().in_scope(core.meta(), self.condition.clone());
-        let action = core.raw().find_one(condition).skip(skip);
-        let mut action = selected!(action, &self.by);
-        if !whole {
-            action = action.projection(doc! { "_id": 1 });
-        }
-        if core.session().is_none() {
-            action = action.selection_criteria(PRIMARY);
-        }
+        let collated = self.by.collation.is_some();
+        let condition = core
+            .odm()
+            .in_scope(core.meta(), self.condition.clone(), collated)?;
+        let mut options = core.on_primary();
+        options.skip = Some(skip);
+        select!(options, &self.by);
+        options.projection = (!whole).then(|| doc! { "_id": 1 });
         trace.more(1);
-        act!(core, own, action).map_err(|error| core.error(error))
+        let found = act!(core, own, [core] core.raw().find_one(condition).with_options(options));
+        found.map_err(|error| core.error(error))
     }
 
     /// The condition that the document must still match when it is written.
@@ -282,10 +282,8 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
             skip = 0;
             continue;
         };
-        let mut filter = doc! { "_id": { "$eq": id(&found)? } };
-        if let Some(also) = first.also() {
-            filter.insert("$and", vec![also]);
-        }
+        let found_one = doc! { "_id": { "$eq": id(&found)? } };
+        let filter = all([found_one].into_iter().chain(first.also()));
         let delete = What::Delete(Box::new(Delete::many(filter)));
         if execute(core, trace, operation(core, delete)).await?.deleted > 0 {
             return Ok(Some(found));

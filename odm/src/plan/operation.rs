@@ -12,8 +12,8 @@ use crate::plan::operators::implied::{demanded, from_condition};
 use crate::plan::operators::{Built, NO_FIELD};
 use crate::plan::touches::{Affected, ChangedFields, How, Touches, prepare};
 use crate::plan::upsert::{UniqueKey, demands_key};
+use crate::store::filter::{all, named_id, within};
 use crate::store::packed::Packed;
-use crate::store::scopes::within;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
@@ -153,15 +153,15 @@ impl One {
     }
 
     pub(crate) fn filter(&self, meta: &DocumentMeta) -> Document {
-        let mut filter = self.place();
-        if let (Some(seen), Some(name)) = (self.seen, meta.version()) {
-            // A document from before its type had versions holds none, which is read as 0 where serde has a default for it.
-            match seen {
-                0 => filter.insert(name, doc! { "$in": [0_i64, null] }),
-                seen => filter.insert(name, seen),
-            };
-        }
-        filter
+        let (Some(seen), Some(name)) = (self.seen, meta.version()) else {
+            return self.place();
+        };
+        // A document from before its type had versions holds none, which is read as 0 where serde has a default for it.
+        let version = match seen {
+            0 => doc! { name: { "$in": [0_i64, null] } },
+            seen => doc! { name: seen },
+        };
+        all([self.place(), version])
     }
 }
 
@@ -217,8 +217,7 @@ impl Update {
         if upsert {
             built.fills_at_once(meta.collection, "an upsert")?;
         }
-        let mut filter = one.filter(meta);
-        guarded(&mut filter, &built.guards);
+        let filter = guarded([one.filter(meta)], &built.guards);
         Ok(Update {
             one: Some(one),
             also: None,
@@ -234,14 +233,10 @@ impl Update {
 
     /// An update of the one document that matches this condition and the guards.
     pub(crate) fn matching(condition: Document, built: Built, reply: Reply) -> Update {
-        let filter = match built.guards.as_slice() {
-            [] => condition,
-            guards => doc! { "$and": also_guarded(&condition, guards) },
-        };
         Update {
             one: None,
             also: None,
-            filter,
+            filter: guarded([condition], &built.guards),
             first: None,
             built,
             touches: Touches::default(),
@@ -281,11 +276,8 @@ impl Update {
     /// Makes the condition, of the document and the guards.
     pub(crate) fn find(&mut self, meta: &DocumentMeta) {
         if let Some(one) = &self.one {
-            self.filter = one.filter(meta);
-            match &self.also {
-                None => guarded(&mut self.filter, &self.built.guards),
-                Some(also) => drop(self.filter.insert("$and", also_guarded(also, &self.built.guards))),
-            }
+            let conditions = [one.filter(meta)].into_iter().chain(self.also.clone());
+            self.filter = guarded(conditions, &self.built.guards);
         }
     }
 
@@ -340,26 +332,9 @@ fn refused_insert(
     guards.find_map(|guard| guard.refused_insert(meta.collection, id, condition))
 }
 
-/// This condition, and those of the guards.
-fn also_guarded(condition: &Document, guards: &[Guard]) -> Vec<Document> {
-    let guards = guards.iter().map(Guard::condition);
-    std::iter::once(condition.clone()).chain(guards).collect()
-}
-
-fn guarded(filter: &mut Document, guards: &[Guard]) {
-    match guards {
-        [] => {}
-        [guard] => {
-            let condition = guard.condition();
-            // One condition stands beside the others, which is less for the server to take apart.
-            if !condition.keys().any(|name| filter.contains_key(name)) {
-                filter.extend(condition)
-            } else {
-                drop(filter.insert("$and", vec![condition]))
-            }
-        }
-        guards => drop(filter.insert("$and", guards.iter().map(Guard::condition).collect::<Vec<_>>())),
-    }
+/// These conditions, and those of the guards.
+fn guarded(conditions: impl IntoIterator<Item = Document>, guards: &[Guard]) -> Document {
+    all(conditions.into_iter().chain(guards.iter().map(Guard::condition)))
 }
 
 /// Refuses an upsert that does not tell of which variant a new document would be.
@@ -415,7 +390,7 @@ impl UpdateMany {
         mut built: Built,
         counts: bool,
     ) -> Result<UpdateMany> {
-        let condition = odm.in_scope(meta, condition);
+        let condition = odm.in_scope(meta, condition, false)?;
         odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &[]);
         prepare(odm.graph(), meta, &mut built)?;
@@ -438,7 +413,7 @@ impl UpdateMany {
         in_transaction: bool,
     ) -> Result<UpdateMany> {
         has_one_variant(meta)?;
-        let condition = odm.in_scope(meta, condition);
+        let condition = odm.in_scope(meta, condition, false)?;
         odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &given);
         if built.update.is_empty() {
@@ -448,6 +423,7 @@ impl UpdateMany {
         prepare(odm.graph(), meta, &mut built)?;
         built.insert_given(meta.collection, given)?;
         from_condition(odm.graph(), meta, &condition, &mut built.update)?;
+        odm.keeps_scope(meta, &built.update)?;
         built.fills_at_once(meta.collection, "an upsert")?;
         // An upsert must not insert beside a document that the range of a type holds back. By a whole unique key it can't: the
         // server refuses it, which ends a transaction.
@@ -489,7 +465,7 @@ impl UpdateMany {
         (condition, given): (Document, Vec<(&'static str, Bson)>),
         built: Built,
     ) -> Result<UpdateMany> {
-        let condition = odm.in_scope(meta, condition);
+        let condition = odm.in_scope(meta, condition, false)?;
         demands_key(odm.graph(), meta, &condition)?;
         UpdateMany::upsert(odm, meta, (condition, given), built, None, false, false)
     }
@@ -502,24 +478,18 @@ impl UpdateMany {
         counts: bool,
     ) -> Result<UpdateMany> {
         let has = built.adds_alone(meta.collection)?;
-        let has = has.map(|there| doc! { "$and": [condition.clone(), there] });
-        let mut filter = condition.clone();
-        if !built.guards.is_empty() {
-            let mut conditions = vec![Bson::Document(filter)];
-            conditions.extend(built.guards.iter().map(|guard| Bson::Document(guard.condition())));
-            filter = doc! { "$and": conditions };
-        }
+        let has = has.map(|there| all([condition.clone(), there]));
+        let filter = guarded([condition.clone()], &built.guards);
         let held = |counted: &dyn Fn(&Guard) -> bool| {
-            let bounds: Vec<Bson> = built
+            let bounds = built
                 .guards
                 .iter()
                 // Where nothing can hold the change back but that there is nothing to change, there is nothing to count.
-                .filter(|guard| !guard.lets_be() && counted(guard))
-                .map(|guard| Bson::Document(guard.condition()))
-                .collect();
+                .filter(|guard| !guard.lets_be() && counted(guard));
+            let bounds = all(bounds.map(Guard::condition));
             // MongoDB counts by a pipeline, in which it refuses `$near`: then those held back are not known.
             let counts = !bounds.is_empty() && !crate::query::filter::has_near(&condition);
-            counts.then(|| doc! { "$and": [condition.clone(), { "$nor": [{ "$and": bounds }] }] })
+            counts.then(|| all([condition.clone(), doc! { "$nor": [bounds] }]))
         };
         Ok(UpdateMany {
             filter,
@@ -537,6 +507,17 @@ impl UpdateMany {
             keys: Vec::new(),
             condition,
         })
+    }
+
+    /// Restricts all of its conditions.
+    fn restrict(&mut self, scope: &Document) {
+        self.condition = within(std::mem::take(&mut self.condition), scope);
+        self.filter = within(std::mem::take(&mut self.filter), scope);
+        let idle = self.built.idle.as_deref_mut();
+        let counted = [&mut self.held, &mut self.held_uncounted, &mut self.has];
+        for condition in counted.into_iter().flatten().chain(idle) {
+            *condition = within(std::mem::take(condition), scope);
+        }
     }
 
     /// An update that the library makes itself, in which nothing of the application's is to be checked.
@@ -660,7 +641,7 @@ impl Delete {
     pub(crate) fn many(filter: Document) -> Delete {
         Delete {
             one: None,
-            filter,
+            filter: all([filter]),
             first: None,
             collation: None,
             hint: None,
@@ -687,7 +668,11 @@ impl Write {
             }
             What::Update(update) => {
                 odm.keeps_scope(meta, &update.built.update)?;
-                let Some(scope) = odm.scope_of(meta) else {
+                let by = update.first.as_deref();
+                let collated = update.collation.is_some() || by.is_some_and(|by| by.collation.is_some());
+                odm.scopes().can_restrict(meta, collated)?;
+                let with_deleted = odm.scopes().with_deleted;
+                let Some(scope) = odm.scopes().condition(meta, with_deleted, collated) else {
                     return Ok(());
                 };
                 if let Some(idle) = &mut update.built.idle {
@@ -701,15 +686,20 @@ impl Write {
                     }
                 }
             }
-            // Its condition has the scope.
+            // Its conditions have the scope. They were made before its collation was known.
+            What::UpdateMany(update) if update.collation.is_some() => {
+                odm.scopes().can_restrict(meta, true)?;
+                if let Some(scope) = odm.scopes().condition(meta, odm.scopes().with_deleted, true) {
+                    update.restrict(&scope);
+                }
+            }
             What::UpdateMany(_) => {}
             What::Delete(delete) => {
-                let scope = if delete.removes {
-                    odm.scope_with_deleted(meta)
-                } else {
-                    odm.scope_of_existing(meta)
-                };
-                if let Some(scope) = scope {
+                let by = delete.first.as_deref();
+                let collated = delete.collation.is_some() || by.is_some_and(|by| by.collation.is_some());
+                odm.scopes().can_restrict(meta, collated)?;
+                let with_deleted = delete.removes;
+                if let Some(scope) = odm.scopes().condition(meta, with_deleted, collated) {
                     delete.filter = within(std::mem::take(&mut delete.filter), &scope);
                     if let Some(one) = &mut delete.one {
                         one.within = Some(Box::new(scope));
@@ -797,7 +787,7 @@ impl Write {
             What::Replace(replace) => &replace.filter,
             What::Delete(delete) => &delete.filter,
         };
-        Some((filter, filter.get("_id").filter(|_| !self.is_of_many())))
+        Some((filter, named_id(filter).filter(|_| !self.is_of_many())))
     }
 
     /// The id of the document that an upsert inserts where it finds none, if that is said before.

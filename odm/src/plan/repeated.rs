@@ -6,8 +6,7 @@ use crate::model::meta::DocumentMeta;
 use crate::model::meta::OnDelete;
 use crate::model::meta::names::meet;
 use crate::plan::operators::implied::combines;
-use crate::store::batch::all;
-use crate::store::scope::names_one;
+use crate::store::filter::{all, named_id};
 use mongodb::bson::Bson;
 use mongodb::bson::Document;
 use mongodb::bson::doc;
@@ -40,7 +39,7 @@ pub(crate) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
     };
     let reads = |path: &str| reads(filter, path);
     // Of one document that is named by its id no part is written before it.
-    let version = meta.version().filter(|_| !names_one(filter));
+    let version = meta.version().filter(|_| named_id(filter).is_none());
     graph
         .copying(meta)
         .filter(|edge| follows(edge))
@@ -75,7 +74,9 @@ pub(crate) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
     };
     graph.outgoing(meta).filter(empties).any(|edge| {
         let mut beside = edge.copies.iter().map(|copy| edge.copy_path(copy));
-        let version = meta.version().filter(|_| edge.is_two_way() && !names_one(filter));
+        let version = meta
+            .version()
+            .filter(|_| edge.is_two_way() && named_id(filter).is_none());
         reads(filter, &edge.path)
             || version.is_some_and(|version| reads(filter, version))
             || beside.any(|path| reads(filter, &path))

@@ -10,6 +10,7 @@ use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
 use crate::model::key::Key;
 use crate::model::meta::names::meet;
 use crate::plan::operators::implied;
+use crate::store::filter::all;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 
@@ -105,13 +106,9 @@ impl UniqueKey {
             return None;
         }
         let fields = self.fields.iter();
-        let mut all: Vec<Bson> = fields
-            .map(|(path, value)| {
-                crate::query::filter::condition::condition(path, "$eq", value.clone()).into()
-            })
-            .collect();
-        all.push(doc! { "$nor": [condition.clone()] }.into());
-        Some(doc! { "$and": all })
+        let own = fields
+            .map(|(path, value)| crate::query::filter::condition::condition(path, "$eq", value.clone()));
+        Some(all(own.chain([doc! { "$nor": [condition.clone()] }])))
     }
 }
 

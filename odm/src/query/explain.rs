@@ -274,16 +274,18 @@ fn explain(mut query: Query, joins: Vec<Asked>) -> Action<Explain> {
         let trace = core.trace("explain");
         trace
             .run(async {
-                let action = core.odm().database().run_command(command);
-                let reply = act!(&core, command, action).map_err(|error| core.error(error))?;
+                let database = core.odm().database().clone();
+                let reply =
+                    act!(&core, command, database.run_command(command)).map_err(|error| core.error(error))?;
                 let mut explain = Explain::of(reply);
                 trace.done(1 + joins.len() as u64, 0);
                 for join in joins {
-                    let filter = core.odm().in_scope(join.of, join.filter);
+                    let filter = core.odm().in_scope(join.of, join.filter, false)?;
                     let find = doc! { "find": join.of.collection, "filter": filter, "sort": join.sort };
                     let command = doc! { "explain": find, "verbosity": "queryPlanner" };
-                    let action = core.odm().database().run_command(command);
-                    let reply = act!(&core, command, action).map_err(|error| core.error(error))?;
+                    let database = core.odm().database().clone();
+                    let reply = act!(&core, command, database.run_command(command))
+                        .map_err(|error| core.error(error))?;
                     let planned = Explain::of(reply);
                     explain.joins.push(JoinExplain {
                         collection: join.of.collection.to_owned(),
@@ -322,8 +324,9 @@ pub(crate) async fn explain_pipeline(
     let trace = core.trace("explain");
     trace
         .run(async {
-            let action = core.odm().database().run_command(command);
-            let reply = act!(&core, command, action).map_err(|error| core.error(error))?;
+            let database = core.odm().database().clone();
+            let reply =
+                act!(&core, command, database.run_command(command)).map_err(|error| core.error(error))?;
             trace.done(1, 0);
             Ok(Explain::of(reply))
         })

@@ -10,7 +10,7 @@ use crate::{Filter, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt};
 use mongodb::bson::{Bson, doc};
-use mongodb::options::{Collation, FindOneOptions, FindOptions};
+use mongodb::options::{Collation, DistinctOptions, FindOneOptions, FindOptions};
 use mongodb::raw_batch_cursor::RawBatch;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
@@ -82,25 +82,21 @@ pub(crate) const JOINED_AT_ONCE: u32 = 1_000;
 const MOST_AT_ONCE: u32 = i32::MAX as u32 - 1;
 
 /// Hands every document of a cursor of the driver's to `take`, within the session if there is one, and gives the number
-/// of batches and that of documents.
+/// of batches and that of documents. The action is as that of [`act`].
 macro_rules! hand_out {
-    ($core:expr, $action:expr, $take:expr) => {{
+    ($core:expr, [$($copied:ident),*] $action:expr, $take:expr) => {{
         let core: &$crate::store::core::Core = $core;
         match $crate::store::core::hold(core.session(), core.odm()) {
             None => {
-                let action = $crate::store::options::with_options!(core, false, read, $action);
+                let action = $crate::store::options::with_options!(core, read, $action);
                 let cursor = action.batch().await.map_err(|error| core.error(error))?;
                 $crate::store::batches::each_of(core.meta(), cursor, $take).await?
             }
             Some(hold) => {
-                let mut session = hold.take().await.map_err(|error| core.error(error))?;
-                let action =
-                    $crate::store::options::with_options!(core, hold.is_transaction(), read, $action);
-                let cursor = action.session(&mut *session).batch().await;
-                let mut cursor = cursor.map_err(|error| core.error(error))?;
-                let done =
-                    $crate::store::batches::each_of(core.meta(), cursor.stream(&mut session), $take).await;
-                session.read(done)?
+                let cursor = $crate::store::core::held_cursor!(core, hold, read, [$($copied),*] $action);
+                let cursor = cursor.map_err(|error| core.error(error))?;
+                let batches = $crate::store::batches::of_held(cursor);
+                $crate::store::batches::each_of(core.meta(), batches, $take).await?
             }
         }
     }};
@@ -173,7 +169,8 @@ impl Query {
         }
         self.prepare_projection();
         let filter = std::mem::replace(&mut self.filter, Filter::all()).into_document()?;
-        Ok(self.core.odm().in_scope(self.core.meta(), filter))
+        let collated = self.options.collation.is_some();
+        self.core.odm().in_scope(self.core.meta(), filter, collated)
     }
 
     pub(crate) fn prepare_projection(&mut self) {
@@ -193,13 +190,9 @@ impl Query {
             trace.values("filter", &filter);
             trace
                 .run(async {
-                    let first = || {
-                        self.core
-                            .raw()
-                            .find_one(filter)
-                            .with_options(self.options.into_one())
-                    };
-                    let found = act!(&self.core, read, first()).map_err(|error| self.core.error(error))?;
+                    let (core, options) = (&self.core, self.options.into_one());
+                    let found = act!(core, read, [core] core.raw().find_one(filter).with_options(options));
+                    let found = found.map_err(|error| core.error(error))?;
                     trace.done(1, found.is_some().into());
                     found.map_or(Ok(()), |found| take(&found))
                 })
@@ -235,9 +228,8 @@ impl Query {
         let filter = self.prepare()?;
         let trace = self.core.trace("stream");
         trace.values("filter", &filter);
-        let action = self.core.raw().find(filter);
-        let action = action.with_options(self.options.into_inner());
-        let (meta, seen) = (self.core.meta(), place.clone());
+        let (core, options) = (&self.core, self.options.into_inner());
+        let (meta, seen) = (core.meta(), place.clone());
         let read = move |batch: RawBatch| {
             let batch = Batch::of(meta, batch)?;
             let mut number = 0;
@@ -252,7 +244,14 @@ impl Query {
             Ok(batch)
         };
         let batches = trace
-            .begin(async { Ok(batches!(&self.core, action, meta, read)) })
+            .begin(async {
+                Ok(batches!(
+                    core,
+                    [core] core.raw().find(filter).with_options(options),
+                    meta,
+                    read
+                ))
+            })
             .await?;
         let batches = trace.go_on(batches);
         Ok(batches
@@ -276,8 +275,10 @@ impl Query {
                     options.skip = self.options.skip;
                     options.collation = self.options.collation.clone();
                     options.hint = self.options.hint.clone();
-                    let action = self.core.raw().count_documents(filter).with_options(options);
-                    let count = act!(&self.core, read, action).map_err(|error| self.core.error(error))?;
+                    let core = &self.core;
+                    let count =
+                        act!(core, read, [core] core.raw().count_documents(filter).with_options(options));
+                    let count = count.map_err(|error| core.error(error))?;
                     trace.done(1, count);
                     Ok(count)
                 })
@@ -299,13 +300,14 @@ impl Query {
             let filter = self.prepare()?;
             let trace = self.core.trace("distinct");
             trace.values("filter", &filter);
-            let mut action = self.core.raw().distinct(name, filter);
-            if let Some(collation) = self.options.collation.clone() {
-                action = action.collation(collation);
-            }
+            let core = &self.core;
+            let mut options = DistinctOptions::default();
+            options.collation.clone_from(&self.options.collation);
             trace
                 .run(async {
-                    let values = act!(&self.core, read, action).map_err(|error| self.core.error(error))?;
+                    let values =
+                        act!(core, read, [core] core.raw().distinct(name, filter).with_options(options));
+                    let values = values.map_err(|error| core.error(error))?;
                     trace.done(1, values.len() as u64);
                     Ok(values)
                 })
@@ -327,11 +329,9 @@ impl Query {
                 .run(async {
                     self.options.sort = None;
                     self.options.projection = Some(doc! { "_id": 1 });
-                    let options = self.options.into_one();
-                    let action = self.core.raw().find_one(filter).with_options(options);
-                    let found = act!(&self.core, read, action)
-                        .map_err(|error| self.core.error(error))?
-                        .is_some();
+                    let (core, options) = (&self.core, self.options.into_one());
+                    let found = act!(core, read, [core] core.raw().find_one(filter).with_options(options));
+                    let found = found.map_err(|error| core.error(error))?.is_some();
                     trace.done(1, found.into());
                     Ok(found)
                 })
@@ -377,9 +377,9 @@ impl Query {
             trace.values("filter", &filter);
             trace
                 .run(async {
-                    let action = self.core.raw().find(filter);
-                    let action = action.with_options(self.options.into_inner());
-                    let (round_trips, documents) = hand_out!(&self.core, action, take);
+                    let (core, options) = (&self.core, self.options.into_inner());
+                    let (round_trips, documents) =
+                        hand_out!(core, [core] core.raw().find(filter).with_options(options), take);
                     trace.done(round_trips, documents);
                     Ok(())
                 })

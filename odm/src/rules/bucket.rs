@@ -11,6 +11,7 @@ use crate::rules::pending::recorded_in_pipeline;
 use crate::rules::rule::Rule;
 use crate::store::batch;
 use crate::store::each::Written;
+use crate::store::filter::all;
 use crate::store::scope::Scope;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -366,11 +367,7 @@ pub(crate) fn touching(meta: &BucketMeta, from: Bound<DateTime>, to: Bound<DateT
         let name = meta.period.as_ref().map_or(time.first, |period| period.start);
         conditions.push(doc! { name: { "$lte": to } });
     }
-    if conditions.is_empty() {
-        Document::new()
-    } else {
-        doc! { "$and": conditions }
-    }
+    all(conditions)
 }
 
 /// The summaries that the buckets of one collection store of their items, as a derived value.

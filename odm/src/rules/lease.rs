@@ -8,7 +8,7 @@
 use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::{LEASE, OPERATION, Token};
-use crate::store::batch::all;
+use crate::store::filter::all;
 use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each};
 use mongodb::bson::oid::ObjectId;

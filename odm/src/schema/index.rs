@@ -9,7 +9,7 @@ use crate::model::compare::least;
 use crate::model::copy::Subset;
 use crate::model::document::{CollationMeta, DocumentMeta, Expiry, IndexKind, IndexMeta};
 use crate::model::shape::{FieldMeta, MOST_WRAPPERS, Shape};
-use crate::store::scopes::within;
+use crate::store::filter::within;
 use mongodb::bson::Bson;
 use mongodb::bson::Document;
 use mongodb::bson::doc;

@@ -7,9 +7,12 @@ use crate::graph::fields;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::shape::{Managed, Shape};
+use crate::store::batches;
+use crate::store::core::held_cursor;
+use crate::store::filter::{all, named_id, within};
+use crate::store::held::Hold;
 use crate::store::map::Context;
-use crate::store::scope::{Scope, collect, names_one};
-use crate::store::scopes::within;
+use crate::store::scope::{Scope, collect};
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::RawBsonRef;
@@ -17,7 +20,7 @@ use mongodb::bson::RawDocument;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf, doc};
 use mongodb::options::{
     CollectionOptions, FindOptions, ReadConcern, ReadPreference, SelectionCriteria, UpdateModifications,
-    WriteConcern,
+    UpdateOptions, WriteConcern,
 };
 use mongodb::raw_batch_cursor::RawBatchCursor;
 use std::collections::{HashSet, VecDeque};
@@ -168,7 +171,6 @@ impl Scope<'_> {
         options.batch_size = Some(u32::try_from(limit).unwrap_or(u32::MAX));
         let failed = |error| Context::of(meta).driver(error);
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let action = collection.find(filter).with_options(options);
         let mut documents: Vec<RawDocumentBuf> = Vec::new();
         let mut bytes = 0;
         let mut full = |document: RawDocumentBuf| {
@@ -180,16 +182,23 @@ impl Scope<'_> {
         let mut more = false;
         match self.session {
             None => {
+                let action = collection.find(filter).with_options(options);
                 let mut cursor = action.await.map_err(failed)?;
                 while !more && let Some(document) = cursor.try_next().await.map_err(failed)? {
                     more = full(document);
                 }
             }
             Some(session) => {
-                let mut session = session.lock().await;
-                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
-                while !more && let Some(document) = cursor.next(&mut session).await {
-                    more = full(document.map_err(failed)?);
+                let hold = Hold::Transaction(session);
+                let cursor =
+                    held_cursor!(self, hold, command, [] collection.find(filter).with_options(options));
+                let mut batches = batches::of_held(cursor.map_err(failed)?);
+                while !more && let Some(batch) = batches.try_next().await.map_err(failed)? {
+                    let mut take = |document: &RawDocument| {
+                        more = more || full(document.to_owned());
+                        Ok(())
+                    };
+                    batches::each(meta, &batch, &mut take)?;
                 }
             }
         }
@@ -204,11 +213,12 @@ impl Scope<'_> {
         projection: Document,
     ) -> Result<Vec<RawDocumentBuf>> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let action = collection
-            .find(filter)
-            .projection(projection)
-            .batch_size(i32::MAX as u32);
-        collect!(self, meta, action)
+        let batch = i32::MAX as u32;
+        collect!(
+            self,
+            meta,
+            collection.find(filter).projection(projection).batch_size(batch)
+        )
     }
 
     /// Those of these ids that have a document.
@@ -231,13 +241,12 @@ impl Scope<'_> {
         limit: i64,
     ) -> Result<Vec<RawDocumentBuf>> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let action = collection
-            .find(filter)
-            .sort(sort)
-            .projection(projection)
-            .limit(limit)
-            .batch_size(i32::MAX as u32);
-        collect!(self, meta, action)
+        let mut options = FindOptions::default();
+        options.sort = Some(sort);
+        options.projection = Some(projection);
+        options.limit = Some(limit);
+        options.batch_size = Some(i32::MAX as u32);
+        collect!(self, meta, collection.find(filter).with_options(options))
     }
 
     /// The result of a pipeline, which has to be small.
@@ -247,8 +256,8 @@ impl Scope<'_> {
         pipeline: Vec<Document>,
     ) -> Result<Vec<Document>> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let action = collection.aggregate(pipeline).batch_size(i32::MAX as u32);
-        collect!(self, meta, action)
+        let batch = i32::MAX as u32;
+        collect!(self, meta, collection.aggregate(pipeline).batch_size(batch))
     }
 
     /// The same as it comes, in as few batches as there can be.
@@ -258,9 +267,15 @@ impl Scope<'_> {
         pipeline: Vec<Document>,
     ) -> Result<Vec<RawDocumentBuf>> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let action = collection.aggregate(pipeline).batch_size(i32::MAX as u32);
-        let action = action.with_type::<RawDocumentBuf>();
-        collect!(self, meta, action)
+        let batch = i32::MAX as u32;
+        collect!(
+            self,
+            meta,
+            collection
+                .aggregate(pipeline)
+                .batch_size(batch)
+                .with_type::<RawDocumentBuf>()
+        )
     }
 
     pub(crate) async fn count(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
@@ -272,7 +287,8 @@ impl Scope<'_> {
     /// once more where the reply was lost, which the server allows of no deletion of many.
     pub(crate) async fn delete(&self, meta: &'static DocumentMeta, filter: Document) -> Result<u64> {
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let result = if names_one(&filter) {
+        let filter = all([filter]);
+        let result = if named_id(&filter).is_some() {
             act!(self, meta, write, collection.delete_one(filter))
         } else {
             act!(self, meta, write, collection.delete_many(filter))
@@ -309,15 +325,18 @@ impl Scope<'_> {
         }
         let update = UpdateModifications::Document(update);
         let collection = self.collection::<RawDocumentBuf>(meta);
-        let mut action = if names_one(&filter) {
-            collection.update_one(filter, update)
-        } else {
-            collection.update_many(filter, update)
-        };
-        if !change.array_filters.is_empty() {
-            action = action.array_filters(change.array_filters);
-        }
-        Ok(act!(self, meta, write, action)?.modified_count)
+        let filter = all([filter]);
+        let mut options = UpdateOptions::default();
+        options.array_filters = Some(change.array_filters).filter(|filters| !filters.is_empty());
+        let updated = act!(self, meta, write, {
+            let action = if named_id(&filter).is_some() {
+                collection.update_one(filter, update)
+            } else {
+                collection.update_many(filter, update)
+            };
+            action.with_options(options)
+        });
+        Ok(updated?.modified_count)
     }
 
     /// Inserts documents as they are; one whose id is there already is left out. Gives their ids.
@@ -554,24 +573,6 @@ pub(crate) struct Change {
     pub(crate) array_filters: Vec<Document>,
 }
 
-/// All of these conditions: in one document where no two are about the same field.
-pub(crate) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
-    let mut joined = Document::new();
-    let mut clashing = Vec::new();
-    for condition in conditions {
-        if !condition.keys().any(|name| joined.contains_key(name)) {
-            joined.extend(condition)
-        } else {
-            clashing.push(condition)
-        }
-    }
-    if clashing.is_empty() {
-        return joined;
-    }
-    clashing.insert(0, joined);
-    doc! { "$and": clashing }
-}
-
 /// The id of a document.
 pub(crate) fn document_id(document: &RawDocumentBuf) -> Bson {
     value(document, "_id").unwrap_or(Bson::Null)
@@ -737,24 +738,6 @@ pub(crate) fn id(document: &(impl AsRef<RawDocument> + ?Sized)) -> Key {
 #[cfg(test)]
 mod tests {
     use crate::store::batch::*;
-
-    #[test]
-    fn conditions_are_joined_side_by_side() {
-        assert_eq!(all([]), doc! {});
-        assert_eq!(all([doc! {}, doc! { "a": 1 }]), doc! { "a": 1 });
-        assert_eq!(
-            all([doc! { "a": 1 }, doc! {}, doc! { "b": 2, "$or": [] }]),
-            doc! { "a": 1, "b": 2, "$or": [] }
-        );
-        assert_eq!(
-            all([doc! { "a": 1 }, doc! { "a": 2 }]),
-            doc! { "$and": [{ "a": 1 }, { "a": 2 }] }
-        );
-        assert_eq!(
-            all([doc! { "a": 1 }, doc! { "b": 2 }, doc! { "b": 3 }, doc! { "c": 4 }]),
-            doc! { "$and": [{ "a": 1, "b": 2, "c": 4 }, { "b": 3 }] }
-        );
-    }
 
     #[test]
     fn values_are_found_by_their_dotted_names() {

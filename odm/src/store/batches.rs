@@ -1,11 +1,13 @@
 //! The batches in which the server sends documents, as raw BSON.
 
 use crate::model::document::DocumentMeta;
+use crate::store::held::HeldCursor;
 use crate::store::map::Context;
 use crate::{Error, Result};
-use futures::stream::{Stream, StreamExt};
-use mongodb::bson::{RawBsonRef, RawDocument};
+use futures::stream::{BoxStream, Stream, StreamExt};
+use mongodb::bson::{self, RawBsonRef, RawDocument};
 use mongodb::raw_batch_cursor::RawBatch;
+use serde::de::DeserializeOwned;
 
 /// A function that takes the documents of a reply, one after the other.
 pub(crate) type Take<'a> = &'a mut (dyn FnMut(&RawDocument) -> Result<()> + Send);
@@ -60,7 +62,27 @@ pub(crate) async fn each_of(
     Ok((round_trips, documents))
 }
 
-fn each(meta: &'static DocumentMeta, batch: &RawBatch, take: Take<'_>) -> Result<()> {
+/// The batches of a cursor within a session, which is locked until all of them are read.
+pub(crate) fn of_held(cursor: HeldCursor) -> BoxStream<'static, mongodb::error::Result<RawBatch>> {
+    futures::stream::unfold(cursor, HeldCursor::next).boxed()
+}
+
+/// All documents of a cursor within a session.
+pub(crate) async fn collect<D: DeserializeOwned + Send>(
+    meta: &'static DocumentMeta,
+    cursor: HeldCursor,
+) -> Result<Vec<D>> {
+    let mut all = Vec::new();
+    let mut take = |document: &RawDocument| {
+        let document = bson::deserialize_from_slice(document.as_bytes());
+        all.push(document.map_err(|error| Context::of(meta).driver(error.into()))?);
+        Ok(())
+    };
+    each_of(meta, of_held(cursor), &mut take).await?;
+    Ok(all)
+}
+
+pub(crate) fn each(meta: &'static DocumentMeta, batch: &RawBatch, take: Take<'_>) -> Result<()> {
     let documents = batch.doc_slices();
     for document in documents.map_err(|error| Context::of(meta).driver(error))? {
         take(document_of(meta, document)?)?;

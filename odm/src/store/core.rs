@@ -3,12 +3,12 @@
 use crate::model::document::DocumentMeta;
 use crate::store::batches::Take;
 use crate::store::held::Hold;
-use crate::store::options::{Options, raised};
+use crate::store::options::{CommandOptions, Options, raised};
 use crate::store::session::Shared;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::options::{CollectionOptions, ReadPreference, SelectionCriteria, WriteConcern};
+use mongodb::options::{CollectionOptions, FindOneOptions, ReadPreference, SelectionCriteria, WriteConcern};
 
 /// Reads that have to find what was written a moment ago go to the primary: a secondary may lag behind.
 pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
@@ -79,6 +79,17 @@ impl Core {
         self.odm.add_options(options);
     }
 
+    pub(crate) fn options(&self) -> Option<&Options> {
+        self.odm.options()
+    }
+
+    pub(crate) fn command_options(&self) -> CommandOptions {
+        CommandOptions {
+            options: self.odm.handle_options().clone(),
+            concern: self.concern().filter(|_| self.session.is_none()),
+        }
+    }
+
     /// The write concern of the application's own writes, where the handle or the operation has one.
     pub(crate) fn concern(&self) -> Option<WriteConcern> {
         let concern = self.odm.options()?.write_concern.as_ref()?;
@@ -114,6 +125,13 @@ impl Core {
         crate::store::map::Context::of(self.meta).driver(error)
     }
 
+    /// The options of a read of one document that is about to be written: out of a transaction, it is read from the primary.
+    pub(crate) fn on_primary(&self) -> FindOneOptions {
+        let mut options = FindOneOptions::default();
+        options.selection_criteria = self.session.is_none().then_some(PRIMARY);
+        options
+    }
+
     /// Hands the document with this id to `take`, if there is one.
     // As an `async fn` its future would hold the arguments twice.
     #[allow(clippy::manual_async_fn)]
@@ -124,11 +142,12 @@ impl Core {
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         async move {
             self.may_have_options()?;
+            let this = self;
             let trace = self.trace("get");
             trace
                 .run(async {
-                    let filter = self.odm.in_scope(self.meta, doc! { "_id": id });
-                    let found = act!(self, read, self.raw.find_one(filter));
+                    let filter = self.odm.in_scope(self.meta, doc! { "_id": id }, false)?;
+                    let found = act!(self, read, [this] this.raw.find_one(filter));
                     let found = found.map_err(|error| self.error(error))?;
                     if let Some(found) = &found {
                         take(found)?;
@@ -154,18 +173,28 @@ pub(crate) fn hold<'a>(session: Option<&'a Shared>, odm: &'a Odm) -> Option<Hold
 /// Executes an action of the driver with the [options](crate::options::Options) of its kind, in its session if it has one. An
 /// action is up to 1 kB of options: given as an expression, it is made after the session is locked, so that the future does not hold
 /// it meanwhile.
+///
+/// Within a session the command [owns](crate::store::tasks) what it needs: the action moves what it uses, and has copies of what is
+/// named in brackets.
 macro_rules! act {
-    ($on:expr, $kind:ident, $action:expr) => {{
+    ($on:expr, $kind:ident, $action:expr) => {
+        $crate::store::core::act!($on, $kind, [] $action)
+    };
+    ($on:expr, $kind:ident, [$($copied:ident $(= $copy:expr)?),*] $action:expr) => {{
         let on = $on;
         match $crate::store::core::hold(on.session(), on.odm()) {
-            None => $crate::store::options::with_options!(on, false, $kind, $action).await,
+            None => $crate::store::options::with_options!(on, $kind, $action).await,
             Some(hold) => match hold.take().await {
                 Err(error) => Err(error),
                 Ok(mut held) => {
-                    let action =
-                        $crate::store::options::with_options!(on, hold.is_transaction(), $kind, $action);
-                    let outcome = action.session(&mut *held).await;
-                    held.end(outcome)
+                    let on = on.command_options();
+                    $(let $copied = $crate::store::core::copied!($copied $(, $copy)?);)*
+                    let command = hold.command(async move {
+                        let action = $crate::store::options::with_options!(on, $kind, $action);
+                        let outcome = action.session(&mut *held).await;
+                        held.end(outcome)
+                    });
+                    command.await
                 }
             },
         }
@@ -173,41 +202,58 @@ macro_rules! act {
 }
 pub(crate) use act;
 
+/// What a command within a session has a copy of: what this name says, or this expression.
+macro_rules! copied {
+    ($name:ident) => {
+        $name.to_owned()
+    };
+    ($name:ident, $copy:expr) => {
+        $copy
+    };
+}
+pub(crate) use copied;
+
+/// The cursor of an action of the driver within a session, which is locked. The action is as that of [`act`].
+macro_rules! held_cursor {
+    ($on:expr, $hold:expr, $kind:ident, [$($copied:ident $(= $copy:expr)?),*] $action:expr) => {{
+        let (on, hold) = ($on, $hold);
+        match hold.take().await {
+            Err(error) => Err(error),
+            Ok(mut held) => {
+                let on = on.command_options();
+                $(let $copied = $crate::store::core::copied!($copied $(, $copy)?);)*
+                let command = hold.command(async move {
+                    let action = $crate::store::options::with_options!(on, $kind, $action);
+                    let cursor = action.session(&mut *held).batch().await?;
+                    Ok($crate::store::held::HeldCursor::new(cursor, held))
+                });
+                command.await
+            }
+        }
+    }};
+}
+pub(crate) use held_cursor;
+
 /// Executes an action of the driver that returns a cursor: its batches, each read by `$read`. The session is free between two
-/// of them, for other operations of the transaction.
+/// of them, for other operations of the transaction. The action is as that of [`act`].
 macro_rules! batches {
-    ($on:expr, $action:expr, $meta:expr, $read:expr) => {{
+    ($on:expr, [$($copied:ident $(= $copy:expr)?),*] $action:expr, $meta:expr, $read:expr) => {{
         use futures::stream::StreamExt as _;
         let (on, meta, read) = ($on, $meta, $read);
         let failed = move |error| $crate::store::map::Context::of(meta).driver(error);
         let read = move |batch: mongodb::error::Result<_>| read(batch.map_err(failed)?);
         match $crate::store::core::hold(on.session(), on.odm()) {
             None => {
-                let action = $crate::store::options::with_options!(on, false, read, $action);
+                let action = $crate::store::options::with_options!(on, read, $action);
                 action.batch().await.map_err(failed)?.map(read).boxed()
             }
             Some(hold) => {
-                let mut held = hold.take().await.map_err(failed)?;
-                let action = $crate::store::options::with_options!(on, hold.is_transaction(), read, $action);
-                let cursor = action.session(&mut *held).batch().await.map_err(failed)?;
-                let session = held.of_cursor();
-                futures::stream::unfold(
-                    (cursor, session, read),
-                    async |(mut cursor, mut session, read)| {
-                        let next = match &mut session {
-                            $crate::store::held::CursorSession::Transaction(shared) => {
-                                let mut locked = shared.lock().await;
-                                cursor.stream(&mut locked).next().await
-                            }
-                            $crate::store::held::CursorSession::Causal(clock, own) => {
-                                let next = cursor.stream(own).next().await;
-                                clock.end(own);
-                                next
-                            }
-                        };
-                        next.map(|batch| (read(batch), (cursor, session, read)))
-                    },
-                )
+                let cursor = $crate::store::core::held_cursor!(on, hold, read, [$($copied $(= $copy)?),*] $action);
+                let cursor = cursor.map_err(failed)?.release();
+                futures::stream::unfold((Some(cursor), read), async |(cursor, read)| {
+                    let (batch, cursor) = cursor?.next().await?;
+                    Some((read(batch), (cursor, read)))
+                })
                 .boxed()
             }
         }

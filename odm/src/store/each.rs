@@ -7,7 +7,8 @@
 //! first refusal, and nothing is split in it.
 
 use crate::model::document::DocumentMeta;
-use crate::store::batch::{all, behind, document_id, ids};
+use crate::store::batch::{behind, document_id, ids};
+use crate::store::filter::all;
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, doc};

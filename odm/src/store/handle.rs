@@ -12,6 +12,7 @@ use crate::store::options::{HandleOptions, Options};
 use crate::store::queue::Queue;
 use crate::store::scopes::Scopes;
 use crate::store::server::Server;
+use crate::store::tasks::Tasks;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::Database;
@@ -61,6 +62,8 @@ struct Inner {
     server: Arc<OnceCell<Server>>,
     /// Whether the server took a `bulkWrite`, once one was sent.
     bulk_write: Arc<BulkWrite>,
+    /// What goes on in tasks of its own.
+    tasks: Tasks,
     /// Declarations in the database that the models lack.
     unknown: std::sync::RwLock<Unknown>,
     /// The same as it was last read, also by operations that only apply pending work or repair: nothing else is refused because
@@ -74,7 +77,7 @@ struct Inner {
     /// When the stored declarations were read.
     age: Age,
     /// The transactions of this process that wait for each other.
-    queue: Queue,
+    queue: Arc<Queue>,
 }
 
 impl Inner {
@@ -84,6 +87,7 @@ impl Inner {
         graph: Graph,
         server: Arc<OnceCell<Server>>,
         bulk_write: Arc<BulkWrite>,
+        tasks: Tasks,
     ) -> Inner {
         Inner {
             db,
@@ -91,12 +95,13 @@ impl Inner {
             graph,
             server,
             bulk_write,
+            tasks,
             unknown: std::sync::RwLock::default(),
             lacking: std::sync::RwLock::default(),
             unlinked: std::sync::RwLock::default(),
             looked: Looked::default(),
             age: Age::default(),
-            queue: Queue::default(),
+            queue: Arc::default(),
         }
     }
 
@@ -113,6 +118,7 @@ impl Inner {
             self.graph.of_another_database(),
             self.server.clone(),
             self.bulk_write.clone(),
+            self.tasks.clone(),
         )
     }
 }
@@ -170,7 +176,8 @@ impl std::fmt::Debug for Odm {
 impl Odm {
     /// A handle of these models, of which the graph is.
     pub(crate) fn with_graph(db: Database, models: Vec<Model>, graph: Graph) -> Odm {
-        let inner = Inner::new(db, models.into(), graph, Arc::default(), Arc::default());
+        let (server, bulk_write, tasks) = (Arc::default(), Arc::default(), Tasks::default());
+        let inner = Inner::new(db, models.into(), graph, server, bulk_write, tasks);
         Odm {
             inner: Arc::new(inner),
             databases: Arc::default(),
@@ -247,8 +254,13 @@ impl Odm {
         &self.inner.bulk_write
     }
 
+    /// What goes on in tasks of its own, for this handle and those of other databases that were made from it.
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.inner.tasks
+    }
+
     /// The transactions of this process that wait for each other.
-    pub(crate) fn queue(&self) -> &Queue {
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
         &self.inner.queue
     }
 
@@ -345,6 +357,10 @@ impl Odm {
 
     pub(crate) fn options(&self) -> Option<&Options> {
         self.options.get()
+    }
+
+    pub(crate) fn handle_options(&self) -> &HandleOptions {
+        &self.options
     }
 
     pub(crate) fn add_options(&mut self, options: Options) {

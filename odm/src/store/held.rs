@@ -2,17 +2,20 @@
 
 use crate::store::clock::Clock;
 use crate::store::session::Shared;
+use crate::store::tasks::Command;
 use futures::future::{BoxFuture, FutureExt};
+use futures::stream::StreamExt;
+use mongodb::raw_batch_cursor::{RawBatch, SessionRawBatchCursor};
 use mongodb::{Client, ClientSession};
 use std::ops::{Deref, DerefMut};
-use tokio::sync::MutexGuard;
+use tokio::sync::OwnedMutexGuard;
 
 /// The session of one action of the driver.
-pub(crate) enum Held<'a> {
+pub(crate) enum Held {
     /// That of a transaction, which other operations of it wait for.
-    Transaction(&'a Shared, MutexGuard<'a, ClientSession>),
+    Transaction(Shared, OwnedMutexGuard<ClientSession>),
     /// One of its own, of a causally consistent handle.
-    Causal(&'a Clock, Box<ClientSession>),
+    Causal(Clock, Box<ClientSession>),
 }
 
 /// The way to the session of an action, if it has one.
@@ -23,30 +26,32 @@ pub(crate) enum Hold<'a> {
 }
 
 impl<'a> Hold<'a> {
-    pub(crate) fn is_transaction(self) -> bool {
-        matches!(self, Hold::Transaction(_))
-    }
-
-    pub(crate) fn take(self) -> BoxFuture<'a, mongodb::error::Result<Held<'a>>> {
+    pub(crate) fn take(self) -> BoxFuture<'a, mongodb::error::Result<Held>> {
         async move {
             Ok(match self {
-                Hold::Transaction(shared) => Held::Transaction(shared, shared.lock().await),
-                Hold::Causal(client, clock) => Held::Causal(clock, Box::new(clock.begin(client).await?)),
+                Hold::Transaction(shared) => Held::Transaction(shared.clone(), shared.lock().await?),
+                Hold::Causal(client, clock) => {
+                    Held::Causal(clock.clone(), Box::new(clock.begin(client).await?))
+                }
             })
         }
         .boxed()
     }
+
+    /// A command in this session: in a transaction it is executed to its reply, also where its future is dropped.
+    pub(crate) fn command<R: Send + 'static>(
+        self,
+        command: impl Future<Output = R> + Send + 'static,
+    ) -> Command<'a, R> {
+        let background = match self {
+            Hold::Transaction(shared) => Some(shared.background()),
+            Hold::Causal(..) => None,
+        };
+        Command::new(background, command)
+    }
 }
 
-impl Held<'_> {
-    /// Ends the use of the session for the batches of a cursor, of which this came.
-    pub(crate) fn read<R>(self, outcome: R) -> R {
-        if let Held::Causal(clock, session) = &self {
-            clock.end(session);
-        }
-        outcome
-    }
-
+impl Held {
     /// Ends the use of the session. `outcome` is that of the action.
     pub(crate) fn end<R>(self, outcome: mongodb::error::Result<R>) -> mongodb::error::Result<R> {
         match self {
@@ -62,7 +67,7 @@ impl Held<'_> {
     }
 }
 
-impl Deref for Held<'_> {
+impl Deref for Held {
     type Target = ClientSession;
 
     fn deref(&self) -> &ClientSession {
@@ -73,7 +78,7 @@ impl Deref for Held<'_> {
     }
 }
 
-impl DerefMut for Held<'_> {
+impl DerefMut for Held {
     fn deref_mut(&mut self) -> &mut ClientSession {
         match self {
             Held::Transaction(_, locked) => locked,
@@ -82,24 +87,72 @@ impl DerefMut for Held<'_> {
     }
 }
 
-/// What reads the further batches of a cursor: each within the session of its first one.
-pub(crate) enum CursorSession {
+/// A cursor within a session, which is held until the cursor is dropped.
+pub(crate) struct HeldCursor {
+    cursor: SessionRawBatchCursor,
+    held: Held,
+}
+
+impl HeldCursor {
+    pub(crate) fn new(cursor: SessionRawBatchCursor, held: Held) -> HeldCursor {
+        HeldCursor { cursor, held }
+    }
+
+    /// The next batch, if there is one.
+    pub(crate) async fn next(self) -> Option<(mongodb::error::Result<RawBatch>, HeldCursor)> {
+        let shared = match &self.held {
+            Held::Transaction(shared, _) => Some(shared.clone()),
+            Held::Causal(..) => None,
+        };
+        let HeldCursor { mut cursor, mut held } = self;
+        let next = async move {
+            let batch = cursor.stream(&mut held).next().await;
+            if let Held::Causal(clock, session) = &held {
+                clock.end(session);
+            }
+            batch.map(|batch| (batch, HeldCursor { cursor, held }))
+        };
+        Command::new(shared.as_ref().map(Shared::background), next).await
+    }
+
+    /// Lets the session go until the cursor is read again.
+    pub(crate) fn release(self) -> FreeCursor {
+        let session = match self.held {
+            Held::Transaction(shared, locked) => {
+                drop(locked);
+                CursorSession::Transaction(shared)
+            }
+            Held::Causal(clock, session) => CursorSession::Causal(clock, session),
+        };
+        FreeCursor {
+            cursor: self.cursor,
+            session,
+        }
+    }
+}
+
+/// A cursor whose session is free between two batches, for other operations of the transaction.
+pub(crate) struct FreeCursor {
+    cursor: SessionRawBatchCursor,
+    session: CursorSession,
+}
+
+enum CursorSession {
     Transaction(Shared),
     Causal(Clock, Box<ClientSession>),
 }
 
-impl Held<'_> {
-    /// Keeps the session for a cursor. The one of a transaction is free until the cursor is read again.
-    pub(crate) fn of_cursor(self) -> CursorSession {
-        match self {
-            Held::Transaction(shared, locked) => {
-                drop(locked);
-                CursorSession::Transaction(shared.clone())
-            }
-            Held::Causal(clock, session) => {
-                clock.end(&session);
-                CursorSession::Causal(clock.clone(), session)
-            }
-        }
+impl FreeCursor {
+    /// The next batch, if there is one. It is the last one where the session can't be had any more.
+    pub(crate) async fn next(self) -> Option<(mongodb::error::Result<RawBatch>, Option<FreeCursor>)> {
+        let held = match self.session {
+            CursorSession::Transaction(shared) => match shared.lock().await {
+                Ok(locked) => Held::Transaction(shared, locked),
+                Err(error) => return Some((Err(error), None)),
+            },
+            CursorSession::Causal(clock, session) => Held::Causal(clock, session),
+        };
+        let (batch, cursor) = HeldCursor::new(self.cursor, held).next().await?;
+        Some((batch, Some(cursor.release())))
     }
 }

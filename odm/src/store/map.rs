@@ -12,6 +12,7 @@ use crate::Error;
 use crate::error::driver::unavailable;
 use crate::error::{Rule, Violation};
 use crate::model::document::DocumentMeta;
+use crate::store::tasks::Closed;
 use mongodb::bson::{Bson, Document, RawDocument, deserialize_from_document, doc};
 use mongodb::error::{ErrorKind, IndexedWriteError, WriteError, WriteFailure};
 
@@ -95,6 +96,9 @@ impl Context {
                 outcome_unknown,
                 source: Box::new(error),
             };
+        }
+        if let Some(Closed) = error.get_custom() {
+            return Error::application(Closed);
         }
         let reply = error.server_response().map(|reply| &**reply);
         let mapped = match &*error.kind {

@@ -251,6 +251,22 @@ pub trait WriteOptions: Configured {
     }
 }
 
+/// What a command within a session keeps of the handle or the operation that it is a part of.
+pub(crate) struct CommandOptions {
+    pub(crate) options: HandleOptions,
+    pub(crate) concern: Option<WriteConcern>,
+}
+
+impl CommandOptions {
+    pub(crate) fn options(&self) -> Option<&Options> {
+        self.options.get()
+    }
+
+    pub(crate) fn concern(&self) -> Option<WriteConcern> {
+        self.concern.clone()
+    }
+}
+
 /// Implements the traits of options for builders that have a `core`.
 macro_rules! configured {
     ($kind:ident for $($($path:ident).+ of [$($generics:tt)*] $of:ty;)*) => {$(
@@ -268,37 +284,38 @@ pub(crate) use configured;
 /// An action of the driver with the options of the operation that it is a part of: `read` what the application asks for, `own` a
 /// read of the library's, `write`, `modify` a write that returns a document, `command` one that has none here.
 macro_rules! with_options {
-    ($on:expr, $in_transaction:expr, command, $action:expr) => {
+    ($on:expr, command, $action:expr) => {{
+        let _ = &$on;
         $action
+    }};
+    ($on:expr, own, $action:expr) => {
+        $crate::store::options::set!($on.options(), $action, comment, max_time)
     };
-    ($on:expr, $in_transaction:expr, own, $action:expr) => {
-        $crate::store::options::set!($on.odm().options(), $action, comment, max_time)
-    };
-    ($on:expr, $in_transaction:expr, read, $action:expr) => {
+    ($on:expr, read, $action:expr) => {
         $crate::store::options::set!(
-            $on.odm().options().filter(|_| !$in_transaction),
-            $crate::store::options::set!($on.odm().options(), $action, comment, max_time),
+            $on.options(),
+            $crate::store::options::with_options!($on, own, $action),
             read_concern,
             selection_criteria
         )
     };
-    ($on:expr, $in_transaction:expr, write, $action:expr) => {
+    ($on:expr, write, $action:expr) => {
         $crate::store::options::with_options!(
-            @concern $on, $in_transaction,
-            $crate::store::options::set!($on.odm().options(), $action, comment)
+            @concern $on,
+            $crate::store::options::set!($on.options(), $action, comment)
         )
     };
-    ($on:expr, $in_transaction:expr, modify, $action:expr) => {
+    ($on:expr, modify, $action:expr) => {
         $crate::store::options::with_options!(
-            @concern $on, $in_transaction,
-            $crate::store::options::set!($on.odm().options(), $action, comment, max_time)
+            @concern $on,
+            $crate::store::options::with_options!($on, own, $action)
         )
     };
-    (@concern $on:expr, $in_transaction:expr, $action:expr) => {{
+    (@concern $on:expr, $action:expr) => {{
         let action = $action;
         match $on.concern() {
-            Some(concern) if !$in_transaction => action.write_concern(concern),
-            _ => action,
+            Some(concern) => action.write_concern(concern),
+            None => action,
         }
     }};
 }

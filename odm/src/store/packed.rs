@@ -122,6 +122,7 @@ impl Part {
 }
 
 /// One of the documents in a buffer.
+#[derive(Clone)]
 pub(crate) struct PackedDocument {
     bytes: Arc<Vec<u8>>,
     place: Range<usize>,

@@ -65,12 +65,12 @@ pub(crate) struct Queue {
 }
 
 /// An operation in the queue of a document.
-struct Waiting<'q> {
-    queue: &'q Queue,
+struct Waiting {
+    queue: Arc<Queue>,
     key: QueueKey,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Waiting {
     fn drop(&mut self) {
         let mut entries = self.queue.entries();
         if let Some(entry) = entries.get_mut(&self.key) {
@@ -83,25 +83,25 @@ impl Drop for Waiting<'_> {
 }
 
 /// The turn at one document. The next one gets it before the entry may go.
-struct TurnAtDocument<'q> {
+struct TurnAtDocument {
     _turn: OwnedMutexGuard<()>,
-    _waiting: Waiting<'q>,
+    _waiting: Waiting,
 }
 
 /// Pending work that an operation has recorded, while others at the same document may apply it.
-pub(crate) struct QueuedWork<'q> {
-    waiting: Waiting<'q>,
+pub(crate) struct QueuedWork {
+    waiting: Waiting,
     turn: Arc<Mutex<()>>,
     token: ObjectId,
 }
 
-impl Drop for QueuedWork<'_> {
+impl Drop for QueuedWork {
     fn drop(&mut self) {
         self.applied(&[self.token]);
     }
 }
 
-impl QueuedWork<'_> {
+impl QueuedWork {
     /// Waits for the turn to apply pending work at the document, and gives the tokens of all that is left there by then: none where
     /// another operation has applied that of this one.
     pub(crate) async fn turn(&self) -> (OwnedMutexGuard<()>, Vec<ObjectId>) {
@@ -122,8 +122,8 @@ impl QueuedWork<'_> {
 }
 
 /// The turns of one operation.
-pub(crate) struct Turns<'q> {
-    _turns: Vec<TurnAtDocument<'q>>,
+pub(crate) struct Turns {
+    _turns: Vec<TurnAtDocument>,
 }
 
 impl Queue {
@@ -132,7 +132,7 @@ impl Queue {
     }
 
     /// Waits for the turns at these documents.
-    pub(crate) async fn turns(&self, keys: &[QueueKey]) -> Turns<'_> {
+    pub(crate) async fn turns(self: &Arc<Self>, keys: &[QueueKey]) -> Turns {
         let mut keys: Vec<&QueueKey> = keys.iter().collect();
         keys.sort_unstable();
         keys.dedup();
@@ -147,12 +147,12 @@ impl Queue {
         Turns { _turns: turns }
     }
 
-    fn wait(&self, key: &QueueKey) -> (Waiting<'_>, Arc<Mutex<()>>) {
+    fn wait(self: &Arc<Self>, key: &QueueKey) -> (Waiting, Arc<Mutex<()>>) {
         let mut entries = self.entries();
         let entry = entries.entry(key.clone()).or_default();
         entry.operations += 1;
         let waiting = Waiting {
-            queue: self,
+            queue: self.clone(),
             key: key.clone(),
         };
         (waiting, entry.turn.clone())
@@ -160,7 +160,7 @@ impl Queue {
 
     /// Says that an operation has recorded pending work at this document. Several operations do so at the same time where they don't
     /// wait for each other: the first that has its turn applies the work of all.
-    pub(crate) fn leave(&self, key: &QueueKey, token: ObjectId) -> QueuedWork<'_> {
+    pub(crate) fn leave(self: &Arc<Self>, key: &QueueKey, token: ObjectId) -> QueuedWork {
         let (waiting, turn) = self.wait(key);
         if let Some(entry) = self.entries().get_mut(key) {
             entry.pending.push(token);
@@ -233,7 +233,7 @@ mod tests {
 
     #[tokio::test]
     async fn turns_are_given_in_the_order_of_the_questions() {
-        let queue = Queue::default();
+        let queue = Arc::new(Queue::default());
         let first = queue.turns(&[meter(1)]).await;
         let order = std::sync::Mutex::new(Vec::new());
         let one = async |n: usize| {
@@ -282,7 +282,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_dropped_future_lets_the_next_one_on() {
-        let queue = Queue::default();
+        let queue = Arc::new(Queue::default());
         let (here, there) = ([meter(1)], [meter(1), meter(2)]);
         let first = queue.turns(&here).await;
         let mut waits = Box::pin(queue.turns(&there));
@@ -300,7 +300,7 @@ mod tests {
 
     #[tokio::test]
     async fn documents_have_queues_of_their_own() {
-        let queue = Queue::default();
+        let queue = Arc::new(Queue::default());
         let other = QueueKey {
             collection: "readings",
             ..meter(1)
@@ -322,9 +322,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_at_its_turn_applies_the_work_of_all() {
-        let queue = Queue::default();
+        let queue = Arc::new(Queue::default());
         let tokens: Vec<ObjectId> = (0..4).map(|_| ObjectId::new()).collect();
-        let mut left: Vec<QueuedWork<'_>> = tokens
+        let mut left: Vec<QueuedWork> = tokens
             .iter()
             .map(|token| queue.leave(&meter(1), *token))
             .collect();
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_document_is_contended_for_a_moment() {
-        let queue = Queue::default();
+        let queue = Arc::new(Queue::default());
         assert!(!queue.is_contended(&[meter(1)]));
         queue.contend(&[meter(1)]);
         assert!(queue.is_contended(&[meter(2), meter(1)]));
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn pauses_are_as_long_as_a_few_transactions() {
-        let queue = Queue::default();
+        let queue = Arc::new(Queue::default());
         assert!((0..100).all(|_| queue.pause() < FIRST * PAUSE));
         queue.took(Duration::from_millis(10));
         let pauses: Vec<Duration> = (0..1_000).map(|_| queue.pause()).collect();

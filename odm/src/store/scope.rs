@@ -3,7 +3,9 @@
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
+use crate::store::filter::{all, named_id, named_ids};
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
+use crate::store::options::{CommandOptions, Options};
 use crate::store::queue::QueueKey;
 use crate::store::transaction::Shared;
 use crate::{Error, Odm, Result};
@@ -40,19 +42,21 @@ const INVALID: u64 = 121;
 /// The greatest size of one command's statements: a command is a document too.
 const MOST_BYTES: usize = crate::model::size::MAX_DOCUMENT_SIZE as usize;
 
-/// Everything that a cursor of the driver's gives, within the session if there is one.
+/// Everything that a cursor of the driver's gives, within the session if there is one. The action is as that of
+/// [`act`](crate::store::core::act).
 macro_rules! collect {
     ($scope:expr, $meta:expr, $action:expr) => {{
+        let scope = $scope;
         let failed = |error| crate::store::map::Context::of($meta).driver(error);
-        $scope.trip();
-        let action = crate::store::options::with_options!($scope, false, own, $action);
-        match crate::store::core::hold($scope.session, $scope.odm) {
-            None => action.await.map_err(failed)?.try_collect().await.map_err(failed),
+        scope.trip();
+        match crate::store::core::hold(scope.session, scope.odm) {
+            None => {
+                let action = crate::store::options::with_options!(scope, own, $action);
+                action.await.map_err(failed)?.try_collect().await.map_err(failed)
+            }
             Some(hold) => {
-                let mut session = hold.take().await.map_err(failed)?;
-                let mut cursor = action.session(&mut *session).await.map_err(failed)?;
-                let all = cursor.stream(&mut session).try_collect().await;
-                session.read(all).map_err(failed)
+                let cursor = crate::store::core::held_cursor!(scope, hold, own, [] $action);
+                crate::store::batches::collect($meta, cursor.map_err(failed)?).await
             }
         }
     }};
@@ -108,6 +112,17 @@ impl Scope<'_> {
         self.session
     }
 
+    pub(crate) fn options(&self) -> Option<&Options> {
+        self.odm.options()
+    }
+
+    pub(crate) fn command_options(&self) -> CommandOptions {
+        CommandOptions {
+            options: self.odm.handle_options().clone(),
+            concern: None,
+        }
+    }
+
     /// The library's own writes have the concern of their collection.
     #[allow(clippy::unused_self)]
     pub(crate) fn concern(&self) -> Option<WriteConcern> {
@@ -140,8 +155,7 @@ impl Scope<'_> {
             options.read_concern = Some(ReadConcern::local());
             options.selection_criteria = Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
         }
-        let action = collection.find(filter).with_options(options);
-        collect!(self, meta, action)
+        collect!(self, meta, collection.find(filter).with_options(options))
     }
 
     /// Executes statements in as few commands as the server's limits allow, one after the other. Returns the total number of
@@ -153,7 +167,9 @@ impl Scope<'_> {
         if let (Err(error), Some(session)) = (&sent, self.session)
             && error.is_transient_transaction_error()
         {
-            let ids = statements.iter().flat_map(|statement| ids(&statement.filter));
+            let ids = statements
+                .iter()
+                .flat_map(|statement| named_ids(&statement.filter));
             session.met(ids.map(|id| QueueKey {
                 collection: meta.collection,
                 by: "_id",
@@ -170,7 +186,8 @@ impl Scope<'_> {
         filter: Document,
         pipeline: Vec<Document>,
     ) -> Result<u64> {
-        let many = !names_one(&filter);
+        let filter = all([filter]);
+        let many = named_id(&filter).is_none();
         let statement = encoded(&doc! { "q": filter, "u": pipeline, "multi": many })?;
         self.send(meta, vec![statement]).await
     }
@@ -220,9 +237,9 @@ impl Scope<'_> {
                 command.append(cstr!("comment"), comment);
             }
             let send = async |command: RawDocumentBuf| {
-                let action = self.odm.database().run_raw_command(command);
+                let database = self.odm.database().clone();
                 self.trip();
-                crate::store::core::act!(self, command, action)
+                crate::store::core::act!(self, command, database.run_raw_command(command))
             };
             let reply = if past {
                 let mut unvalidated = command.clone();
@@ -268,41 +285,15 @@ impl Scope<'_> {
     }
 }
 
-/// Whether a filter asks for one document by its id.
-pub(crate) fn names_one(filter: &Document) -> bool {
-    filter
-        .iter()
-        .any(|(name, condition)| match (name.as_str(), condition) {
-            ("_id", Bson::Document(condition)) => match condition.get_array("$in") {
-                Ok(ids) => condition.len() == 1 && ids.len() == 1,
-                Err(_) => !condition.keys().any(|name| name.starts_with('$')),
-            },
-            ("_id", Bson::RegularExpression(_)) => false,
-            ("_id", _) => true,
-            ("$and", Bson::Array(all)) => all.iter().filter_map(Bson::as_document).any(names_one),
-            _ => false,
-        })
-}
-
-/// The ids that a filter names.
-fn ids(filter: &Document) -> &[Bson] {
-    match filter.get("_id") {
-        Some(Bson::Document(condition)) if condition.keys().any(|name| name.starts_with('$')) => {
-            condition.get_array("$in").map_or(&[], Vec::as_slice)
-        }
-        Some(Bson::RegularExpression(_)) | None => &[],
-        Some(id) => std::slice::from_ref(id),
-    }
-}
-
 fn encode(meta: &DocumentMeta, statement: &Statement) -> Result<RawDocumentBuf> {
     // A statement with the id of one document is an update of one, which the server executes atomically.
-    let one = names_one(&statement.filter);
+    let filter = all([statement.filter.clone()]);
+    let one = named_id(&filter).is_some();
     let mut update = statement.update.clone();
     if let Some(bucket) = meta.bucket {
         crate::model::meta::bucket::renew(bucket, &mut update);
     }
-    let mut command = doc! { "q": statement.filter.clone(), "u": update, "multi": !one };
+    let mut command = doc! { "q": filter, "u": update, "multi": !one };
     if !statement.array_filters.is_empty() {
         command.insert("arrayFilters", statement.array_filters.clone());
     }
@@ -338,27 +329,4 @@ fn refused(failure: &Document, meta: &'static DocumentMeta) -> Error {
         raw: raw.as_deref(),
     };
     write_error(Context::of(meta), refusal)
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::store::scope::*;
-
-    #[test]
-    fn an_id_names_one_document_and_conditions_on_it_any_number() {
-        assert!(names_one(&doc! { "_id": 1, "a": { "$gt": 2 } }));
-        assert!(names_one(&doc! { "_id": { "a": 1 } }));
-        assert!(names_one(&doc! { "$and": [{ "a": 1 }, { "_id": "x" }] }));
-        assert!(names_one(&doc! { "_id": { "$in": [1] } }));
-        assert!(!names_one(&doc! { "_id": { "$in": [1, 2] } }));
-        assert!(!names_one(&doc! { "a": 1 }));
-        assert!(!names_one(&doc! { "$or": [{ "_id": 1 }] }));
-        assert_eq!(ids(&doc! { "_id": 1, "a": { "$gt": 2 } }), [Bson::Int32(1)]);
-        assert_eq!(ids(&doc! { "_id": { "$in": [1, 2] } }), [1, 2].map(Bson::Int32));
-        assert_eq!(
-            ids(&doc! { "_id": { "a": 1 } }),
-            [Bson::Document(doc! { "a": 1 })]
-        );
-        assert!(ids(&doc! { "_id": { "$gt": 1 } }).is_empty() && ids(&doc! { "a": 1 }).is_empty());
-    }
 }

@@ -4,24 +4,25 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::Managed;
 use crate::model::meta::names::meet;
-use crate::store::scopes::within;
+use crate::store::filter::{all, within};
+use crate::store::scopes::exactly;
 use crate::{Error, Odm, Result, bounds};
 use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
 impl Odm {
     /// The condition of the documents that this handle reads and updates, if it does not read and update all of them.
     pub(crate) fn scope_of(&self, meta: &'static DocumentMeta) -> Option<Document> {
-        self.scopes().condition(meta, self.scopes().with_deleted)
+        self.scopes().condition(meta, self.scopes().with_deleted, false)
     }
 
     /// The same of documents that count as existing, also where the handle reads deleted ones.
     pub(crate) fn scope_of_existing(&self, meta: &'static DocumentMeta) -> Option<Document> {
-        self.scopes().condition(meta, false)
+        self.scopes().condition(meta, false, false)
     }
 
     /// The same of documents of which some are deleted.
     pub(crate) fn scope_with_deleted(&self, meta: &'static DocumentMeta) -> Option<Document> {
-        self.scopes().condition(meta, true)
+        self.scopes().condition(meta, true, false)
     }
 
     /// Whether something is put into new documents of this type, or checked in them.
@@ -32,20 +33,27 @@ impl Odm {
             || meta.fields().iter().any(|field| field.managed == Managed::Scope)
     }
 
-    /// A condition within the scope of this handle.
-    pub(crate) fn in_scope(&self, meta: &'static DocumentMeta, filter: Document) -> Document {
-        match self.scope_of(meta) {
-            Some(scope) => within(filter, &scope),
-            None => filter,
-        }
+    /// A condition of an application's operation, within the scope of this handle. `collated` says that the operation has a
+    /// collation of its own.
+    ///
+    /// # Errors
+    /// As [`Scopes::can_restrict`](crate::store::scopes::Scopes::can_restrict).
+    pub(crate) fn in_scope(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        collated: bool,
+    ) -> Result<Document> {
+        self.scopes().can_restrict(meta, collated)?;
+        let scope = self
+            .scopes()
+            .condition(meta, self.scopes().with_deleted, collated);
+        Ok(all([filter].into_iter().chain(scope)))
     }
 
     /// A condition on documents that count as existing.
     pub(crate) fn in_scope_of_existing(&self, meta: &'static DocumentMeta, filter: Document) -> Document {
-        match self.scope_of_existing(meta) {
-            Some(scope) => within(filter, &scope),
-            None => filter,
-        }
+        all([filter].into_iter().chain(self.scope_of_existing(meta)))
     }
 
     /// Whether the documents of this handle have values in some field that the handle knows.
@@ -57,8 +65,9 @@ impl Odm {
     ///
     /// # Errors
     /// [`Error::OutOfScope`] where it has another value already, or a field of a scope is missing; where it is marked as deleted. What
-    /// its bounds say of a document that was completed.
+    /// its bounds say of a document that was completed. As [`Scopes::can_restrict`](crate::store::scopes::Scopes::can_restrict).
     pub(crate) fn put_scope(&self, meta: &'static DocumentMeta, document: &mut RawDocumentBuf) -> Result<()> {
+        self.scopes().can_restrict(meta, false)?;
         if let Some(name) = meta.soft_delete
             && let Some(value) = document.get(name).ok().flatten()
             && value != RawBsonRef::Null
@@ -133,10 +142,14 @@ impl Odm {
             return scope;
         };
         let name = document.get_str(tag).ok().map_or(Bson::Null, Bson::from);
-        Some(within(scope.unwrap_or_default(), &doc! { tag: { "$eq": name } }))
+        Some(within(
+            scope.unwrap_or_default(),
+            &doc! { tag: exactly(&name, meta.collation.is_some()) },
+        ))
     }
 
-    /// Refuses an update that changes a field of the scope, the time of a deletion, or the variant.
+    /// Refuses an update that changes a field of the scope, the time of a deletion, or the variant. Only `$set` and `$setOnInsert` of
+    /// the scope's value keep it: the operand of another operator says nothing about the value that the field has afterwards.
     ///
     /// # Errors
     /// [`Error::OutOfScope`].
@@ -144,22 +157,35 @@ impl Odm {
         if self.scopes().fields().is_empty() && meta.soft_delete.is_none() && meta.tag().is_none() {
             return Ok(());
         }
-        let changed = update.values().filter_map(Bson::as_document);
-        // A renamed field is changed under its new name, too.
-        let renamed = update.get_document("$rename").into_iter().flatten();
-        let renamed = renamed.filter_map(|(_, name)| Some((name.as_str()?, &Bson::Null)));
-        let changed = changed
-            .flat_map(Document::iter)
-            .map(|(name, value)| (name.as_str(), value));
-        for (changed, value) in changed.chain(renamed) {
-            let fixed = [meta.soft_delete, meta.tag()];
-            if let Some(name) = fixed.into_iter().flatten().find(|name| meet(changed, name)) {
-                return Err(self.out_of_scope(meta, name, Some(value.clone())));
-            }
-            for (name, own) in self.scopes().of(meta).filter(|(name, _)| meet(changed, name)) {
-                if changed != name || !is_same(Some(value), own) {
-                    return Err(self.out_of_scope(meta, name, Some(value.clone())));
+        for (operator, fields) in update {
+            let sets = matches!(operator.as_str(), "$set" | "$setOnInsert");
+            for (changed, operand) in fields.as_document().into_iter().flatten() {
+                self.keeps_field(meta, changed, operand, sets)?;
+                // A renamed field is changed under its new name, too.
+                if let ("$rename", Bson::String(renamed)) = (operator.as_str(), operand) {
+                    self.keeps_field(meta, renamed, &Bson::Null, false)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of one change. `sets` says whether the field has the operand as its value afterwards.
+    fn keeps_field(
+        &self,
+        meta: &'static DocumentMeta,
+        changed: &str,
+        operand: &Bson,
+        sets: bool,
+    ) -> Result<()> {
+        let refused = |name: &str| self.out_of_scope(meta, name, Some(operand.clone()).filter(|_| sets));
+        let fixed = [meta.soft_delete, meta.tag()];
+        if let Some(name) = fixed.into_iter().flatten().find(|name| meet(changed, name)) {
+            return Err(self.out_of_scope(meta, name, Some(operand.clone())));
+        }
+        for (name, own) in self.scopes().of(meta).filter(|(name, _)| meet(changed, name)) {
+            if !sets || changed != name || !is_same(Some(operand), own) {
+                return Err(refused(name));
             }
         }
         Ok(())

@@ -3,6 +3,8 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::shape;
+use crate::store::filter::within;
+use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::sync::Arc;
 
@@ -40,22 +42,32 @@ impl Scopes {
         self.fields().iter().filter(move |(name, _)| has(name))
     }
 
-    /// The condition of documents in the scope, if there is one.
-    pub(crate) fn condition(&self, meta: &'static DocumentMeta, with_deleted: bool) -> Option<Document> {
+    /// The condition of documents in the scope, if there is one. `collated` says that the operation has a collation of its own.
+    ///
+    /// A collation concerns every comparison of an operation, and may take texts that differ for equal. So a text has a second
+    /// condition where a collation is in force: a pattern, which no collation concerns. The equality stays beside it, since
+    /// indexes, partial filters and upserts need it.
+    pub(crate) fn condition(
+        &self,
+        meta: &'static DocumentMeta,
+        with_deleted: bool,
+        collated: bool,
+    ) -> Option<Document> {
         let variant = meta.variant();
         if self.fields.is_none() && meta.soft_delete.is_none() && variant.is_none() {
             return None;
         }
+        let collated = collated || meta.collation.is_some();
         let mut condition = Document::new();
         if let Some((tag, name)) = variant {
-            condition.insert(tag, doc! { "$eq": name });
+            condition.insert(tag, exactly(&Bson::from(name), collated));
         }
         for (name, value) in self.of(meta) {
             if !condition.contains_key(name) {
-                condition.insert(name, doc! { "$eq": value });
+                condition.insert(name, exactly(value, collated));
             } else if demands(&condition, name) != Some(value) {
                 // Of one scope within another the documents have both values.
-                condition = within(condition, &doc! { name: { "$eq": value } });
+                condition = within(condition, &doc! { name: exactly(value, collated) });
             }
         }
         if let Some(name) = meta.soft_delete.filter(|_| !with_deleted) {
@@ -63,10 +75,103 @@ impl Scopes {
         }
         (!condition.is_empty()).then_some(condition)
     }
+
+    /// Refuses a type of documents that the scope can't restrict.
+    ///
+    /// # Errors
+    /// [`Error::Models`] where the type does not have a field of the scope, and does not say that all scopes share its documents.
+    /// [`Error::Query`] where a collation is in force, and a value of the scope is an array or a document with texts.
+    pub(crate) fn can_restrict(&self, meta: &'static DocumentMeta, collated: bool) -> Result<()> {
+        for (name, value) in self.fields() {
+            if let Some(problem) = lacks(meta, name) {
+                return Err(Error::Models {
+                    problems: vec![problem],
+                });
+            }
+            if (collated || meta.collation.is_some()) && shape::within((meta.shape)(), name).is_some() {
+                has_pattern(meta.collection, name, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a scope by this field does not restrict the documents of a type, if it does not.
+pub(crate) fn lacks(meta: &DocumentMeta, name: &str) -> Option<String> {
+    let has = shape::within((meta.shape)(), name).is_some();
+    if has || meta.shared.contains(&name) {
+        return None;
+    }
+    Some(format!(
+        "the scope is by the field `{name}`, and `{}` has no field that is stored under this name, so its documents would be read and \
+         changed across all scopes: add the field (the stored name counts: `#[serde(rename = \"{name}\")]`), or say that all scopes \
+         share these documents: `#[document(shared({name}))]`",
+        meta.name
+    ))
+}
+
+/// The longest text of a scope, in bytes: the server takes patterns up to 32 kB.
+const LONGEST: usize = 4_096;
+
+/// Refuses a value that a collation could take for another one, and that no pattern can tell from it.
+///
+/// # Errors
+/// [`Error::Query`].
+fn has_pattern(collection: &'static str, name: &str, value: &Bson) -> Result<()> {
+    let refused = |is: &str| {
+        Err(Error::Query {
+            collection,
+            message: format!(
+                "the value of the scope in `{name}` {is}, and under a collation only a text up to {LONGEST} bytes, a number or an id tells \
+                 one scope from another: use such a field for the scope, or no collation"
+            ),
+        })
+    };
+    match value {
+        Bson::String(text) if text.len() > LONGEST => refused("is a longer text"),
+        Bson::Document(_) | Bson::Array(_) if holds_text(value) => refused("holds texts"),
+        Bson::Symbol(_) => refused("is a symbol"),
+        _ => Ok(()),
+    }
+}
+
+fn holds_text(value: &Bson) -> bool {
+    match value {
+        Bson::String(_) | Bson::Symbol(_) => true,
+        Bson::Document(document) => document.values().any(holds_text),
+        Bson::Array(items) => items.iter().any(holds_text),
+        _ => false,
+    }
 }
 
 fn demands<'c>(condition: &'c Document, name: &str) -> Option<&'c Bson> {
     condition.get_document(name).ok()?.get("$eq")
+}
+
+/// The condition of exactly this value, also where a collation is in force.
+pub(crate) fn exactly(value: &Bson, collated: bool) -> Document {
+    match value {
+        Bson::String(text) if collated => doc! { "$eq": text, "$regex": pattern(text) },
+        _ => doc! { "$eq": value },
+    }
+}
+
+/// The regular expression of this text alone.
+fn pattern(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 3);
+    pattern.push('^');
+    for c in text.chars() {
+        match c {
+            '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$' => {
+                pattern.extend(['\\', c]);
+            }
+            // A pattern can't hold it as it is.
+            '\0' => pattern.push_str("\\x00"),
+            c => pattern.push(c),
+        }
+    }
+    pattern.push_str("\\z");
+    pattern
 }
 
 /// A condition on the documents of a type: of those of its variant, where it is one.
@@ -74,60 +179,5 @@ pub(crate) fn of_variant(meta: &DocumentMeta, filter: Document) -> Document {
     match meta.variant() {
         Some((tag, name)) => within(filter, &doc! { tag: { "$eq": name } }),
         None => filter,
-    }
-}
-
-/// A condition, and that of a scope. Where no name meets one of the other's they stand side by side, in which an index that is
-/// partial by the scope is found.
-pub(crate) fn within(mut filter: Document, scope: &Document) -> Document {
-    let mut rest = Vec::new();
-    for (name, value) in scope {
-        match filter.get(name) {
-            Some(same) if same == value => {}
-            Some(_) => rest.push(Bson::from(doc! { name: value.clone() })),
-            None => drop(filter.insert(name, value.clone())),
-        }
-    }
-    if !rest.is_empty() {
-        match filter.get_mut("$and") {
-            Some(Bson::Array(all)) => all.extend(rest),
-            None => drop(filter.insert("$and", rest)),
-            // The server refuses it, and has to see it.
-            Some(_) => {
-                rest.insert(0, filter.into());
-                filter = doc! { "$and": rest };
-            }
-        }
-    }
-    filter
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scope_stands_beside_a_condition_or_behind_it() {
-        let scope = doc! { "tenant": { "$eq": 1 }, "deleted_at": null };
-        assert_eq!(
-            within(doc! { "_id": 7 }, &scope),
-            doc! { "_id": 7, "tenant": { "$eq": 1 }, "deleted_at": null }
-        );
-        // The same condition is not repeated.
-        let twice = within(within(doc! { "_id": 7 }, &scope), &scope);
-        assert_eq!(twice, within(doc! { "_id": 7 }, &scope));
-        assert_eq!(
-            within(doc! { "tenant": { "$gt": 0 }, "$and": [{ "a": 1 }] }, &scope),
-            doc! { "tenant": { "$gt": 0 }, "$and": [{ "a": 1 }, { "tenant": { "$eq": 1 } }], "deleted_at": null }
-        );
-        assert_eq!(
-            within(doc! { "tenant": 2, "$and": 7 }, &doc! { "tenant": { "$eq": 1 } }),
-            doc! { "$and": [{ "tenant": 2, "$and": 7 }, { "tenant": { "$eq": 1 } }] },
-            "a condition that no server takes is not left out"
-        );
-        assert_eq!(
-            within(doc! { "$or": [{ "tenant": 2 }, { "a": 1 }] }, &scope),
-            doc! { "$or": [{ "tenant": 2 }, { "a": 1 }], "tenant": { "$eq": 1 }, "deleted_at": null }
-        );
     }
 }

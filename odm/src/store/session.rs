@@ -2,25 +2,36 @@
 
 use crate::error::driver::DriverText;
 use crate::store::queue::QueueKey;
+use crate::store::tasks::{Background, Closed, Tasks};
 use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
 use mongodb::ClientSession;
 use mongodb::error::TRANSIENT_TRANSACTION_ERROR;
 use std::any::Any;
 use std::sync::Arc;
-use tokio::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 /// The session that the operations of a transaction share. The driver executes one operation of a session at a time, so they
 /// take turns.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub(crate) struct Shared(Arc<Inner>);
+
+struct Inner {
     session: Arc<Mutex<ClientSession>>,
     /// Operations of several commands are executed one after the other: each reads documents that it then changes, and none
     /// expects other writes in between.
-    turn: Arc<Mutex<()>>,
+    turn: Mutex<()>,
     /// The same of operations whose documents are compared for hooks, around their own turns.
-    compared: Arc<Mutex<()>>,
-    end: Arc<std::sync::Mutex<End>>,
+    compared: Mutex<()>,
+    end: std::sync::Mutex<End>,
+    /// Whether the future of the transaction was dropped.
+    is_closed: AtomicBool,
+    /// Whether a command was executed for the library, so that the driver has seen a reply.
+    is_seen: AtomicBool,
+    /// Whether the application had the session for commands of its own, which may have been dropped.
+    is_lent: AtomicBool,
+    background: Background,
 }
 
 /// The turn of an operation that is several commands.
@@ -81,22 +92,70 @@ pub(crate) trait AfterCommit: Any + Send {
 }
 
 impl Shared {
-    pub(crate) fn new(session: ClientSession) -> Shared {
-        Shared {
+    pub(crate) fn new(session: ClientSession, tasks: &Tasks) -> Shared {
+        Shared(Arc::new(Inner {
             session: Arc::new(Mutex::new(session)),
-            turn: Arc::default(),
-            compared: Arc::default(),
-            end: Arc::default(),
-        }
+            turn: Mutex::default(),
+            compared: Mutex::default(),
+            end: std::sync::Mutex::default(),
+            is_closed: AtomicBool::new(false),
+            is_seen: AtomicBool::new(false),
+            is_lent: AtomicBool::new(false),
+            background: Background::here(tasks),
+        }))
     }
 
-    pub(crate) async fn lock(&self) -> MutexGuard<'_, ClientSession> {
-        self.session.lock().await
+    /// A transaction begins.
+    pub(crate) fn begin(&self) {
+        *self.end() = End::default();
+        self.0.is_seen.store(false, Ordering::Release);
+        self.0.is_lent.store(false, Ordering::Release);
+    }
+
+    /// Waits for the session, for one command of the transaction, which is executed to its reply.
+    ///
+    /// # Errors
+    /// [`Closed`] where the future of the transaction was dropped.
+    pub(crate) async fn lock(&self) -> mongodb::error::Result<OwnedMutexGuard<ClientSession>> {
+        let session = self.lock_to_end().await;
+        if self.0.is_closed.load(Ordering::Acquire) {
+            return Err(mongodb::error::Error::custom(Closed));
+        }
+        self.0.is_seen.store(true, Ordering::Release);
+        Ok(session)
+    }
+
+    /// The same for the end of the transaction.
+    pub(crate) async fn lock_to_end(&self) -> OwnedMutexGuard<ClientSession> {
+        self.0.session.clone().lock_owned().await
+    }
+
+    /// Waits for the session, for commands that the application executes by the driver.
+    pub(crate) async fn lend(&self) -> MutexGuard<'_, ClientSession> {
+        let session = self.0.session.lock().await;
+        self.0.is_lent.store(true, Ordering::Release);
+        session
+    }
+
+    /// Whether the server may have begun the transaction by a command whose reply the driver has not seen, since the application
+    /// has dropped its future.
+    pub(crate) fn may_have_begun_unseen(&self) -> bool {
+        self.0.is_lent.load(Ordering::Acquire) && !self.0.is_seen.load(Ordering::Acquire)
+    }
+
+    /// No command is sent any more but the one that ends the transaction.
+    pub(crate) fn close(&self) {
+        self.0.is_closed.store(true, Ordering::Release);
+    }
+
+    /// Where commands of the transaction, and its end, are completed after their futures were dropped.
+    pub(crate) fn background(&self) -> &Background {
+        &self.0.background
     }
 
     /// Waits for the operations before. One that is dropped before its end keeps the transaction from being committed.
     pub(crate) async fn turn(&self) -> Turn<'_> {
-        let turn = self.turn.lock().await;
+        let turn = self.0.turn.lock().await;
         Turn {
             unfinished: self.unfinished(),
             _turn: turn,
@@ -113,11 +172,14 @@ impl Shared {
 
     /// Waits for the operations before whose documents are compared.
     pub(crate) async fn compared(&self) -> MutexGuard<'_, ()> {
-        self.compared.lock().await
+        self.0.compared.lock().await
     }
 
     pub(crate) fn end(&self) -> std::sync::MutexGuard<'_, End> {
-        self.end.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0
+            .end
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// An operation failed: the server has ended the transaction, or a part of it was written, and it can only be rolled back.

@@ -1,11 +1,14 @@
 //! Runs transactions, by the driver's rules for retrying them.
 
 use crate::error::driver::DriverText;
+use crate::model::own_fields::EDGES;
 use crate::store::options::raised;
 use crate::store::queue::{QueueKey, Turns, at_random};
-use crate::store::session::End;
+use crate::store::tasks::Command;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
+use mongodb::ClientSession;
+use mongodb::bson::{Document, doc};
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::time::{Duration, Instant};
 
@@ -97,7 +100,6 @@ const CONFLICTS: usize = 3;
 struct InTurn<'o> {
     odm: &'o Odm,
     documents: Vec<QueueKey>,
-    turns: Option<Turns<'o>>,
     run: Run,
     began: Instant,
     /// How often it may still meet others, if that is limited.
@@ -112,11 +114,12 @@ impl<'o> InTurn<'o> {
     ) -> BoxFuture<'o, Result<InTurn<'o>>> {
         async move {
             let turns = odm.queue().turns(&documents).await;
+            let mut run = Run::new(odm).await?;
+            run.turns = Some(turns);
             Ok(InTurn {
                 odm,
-                turns: Some(turns),
                 documents,
-                run: Run::new(odm).await?,
+                run,
                 began: Instant::now(),
                 left: conflicts,
             })
@@ -147,6 +150,10 @@ impl<'o> InTurn<'o> {
     async fn wait(&mut self) {
         let queue = self.odm.queue();
         let met = std::mem::take(&mut self.run.met);
+        // It may have met a transaction whose future was dropped, which is being rolled back.
+        if self.odm.tasks().end_within(LONGEST_PAUSE).await {
+            return;
+        }
         self.left = self.left.map(|left| left.saturating_sub(1));
         if self.left == Some(0) {
             if met.is_empty() {
@@ -166,17 +173,21 @@ impl<'o> InTurn<'o> {
             return tokio::time::sleep(queue.pause()).await;
         }
         // All of them anew, in the order of all operations.
-        self.turns = None;
+        self.run.turns = None;
         let waits = Instant::now();
-        self.turns = Some(queue.turns(&self.documents).await);
+        self.run.turns = Some(queue.turns(&self.documents).await);
         self.run.started += waits.elapsed();
     }
 }
 
-/// A transaction that may be run several times.
+/// A transaction that may be run several times. One that is dropped before its end is rolled back: see `Drop`.
 struct Run {
     odm: Odm,
     session: Shared,
+    /// Whether the transaction has begun, and nothing ends it yet.
+    is_open: bool,
+    /// Its turns at the documents that it writes.
+    turns: Option<Turns>,
     started: Instant,
     /// The pause before it is run again.
     pause: Duration,
@@ -205,7 +216,9 @@ impl Run {
             };
             Ok(Run {
                 odm: odm.clone(),
-                session: Shared::new(session),
+                session: Shared::new(session, odm.tasks()),
+                is_open: false,
+                turns: None,
                 started: Instant::now(),
                 pause: FIRST_PAUSE,
                 races: 0,
@@ -227,13 +240,11 @@ impl Run {
                 // Else it would be the client's, and a transaction is refused where that is another.
                 .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
                 .build();
-            self.session
-                .lock()
-                .await
-                .start_transaction()
-                .with_options(options)
-                .await?;
-            *self.session.end() = End::default();
+            let mut session = self.session.lock_to_end().await;
+            session.start_transaction().with_options(options).await?;
+            drop(session);
+            self.is_open = true;
+            self.session.begin();
             self.was_refused = self.odm.bulk_write().is_refused();
             Ok(self.session.clone())
         }
@@ -270,11 +281,8 @@ impl Run {
                 (error, _) => (error, false),
             };
             match error {
-                None => match commit(&self.session, self.started).await {
+                None => match self.commit().await {
                     Ok(()) => {
-                        if let Some(clock) = self.odm.clock() {
-                            clock.end(&*self.session.lock().await);
-                        }
                         if let Some(after) = after {
                             after.run(&self.odm).await?;
                         }
@@ -286,10 +294,7 @@ impl Run {
                 },
                 Some(error) => {
                     // The server may have ended it already; whatever it says to the abort, `error` is what happened.
-                    let aborted = self.session.lock().await.abort_transaction().await;
-                    if let Err(second) = aborted {
-                        tracing::debug!(error = %DriverText(&second), "aborting a failed transaction failed");
-                    }
+                    self.abort().await;
                     // Once, without it.
                     let is_refused = !self.was_refused && self.odm.bulk_write().is_refused();
                     self.races += usize::from(end.raced);
@@ -306,8 +311,40 @@ impl Run {
         .boxed()
     }
 
+    /// Commits the transaction. Once the commit is sent, it is sent until its result is known, also where this future is dropped.
+    async fn commit(&mut self) -> Result<()> {
+        let mut session = self.session.lock_to_end().await;
+        let (started, clock, turns) = (self.started, self.odm.clock().cloned(), self.turns.take());
+        let commit = async move {
+            let committed = commit(&mut session, started).await;
+            if let (Ok(()), Some(clock)) = (&committed, clock) {
+                clock.end(&session);
+            }
+            (committed, turns)
+        };
+        self.is_open = false;
+        let (committed, turns) = Command::new(Some(self.session.background()), commit).await;
+        self.turns = turns;
+        committed
+    }
+
+    /// Rolls the transaction back, also where this future is dropped.
+    async fn abort(&mut self) {
+        let mut session = self.session.lock_to_end().await;
+        let turns = self.turns.take();
+        let abort = async move {
+            abort(&mut session).await;
+            turns
+        };
+        self.is_open = false;
+        self.turns = Command::new(Some(self.session.background()), abort).await;
+    }
+
     /// Waits before the transaction is run again.
     async fn pause(&mut self) {
+        if self.odm.tasks().end_within(LONGEST_PAUSE).await {
+            return;
+        }
         tokio::time::sleep(at_random(self.pause)).await;
         self.pause = LONGEST_PAUSE.min(self.pause * 3 / 2);
     }
@@ -319,9 +356,37 @@ fn spoiled(error: &str) -> Error {
     ))
 }
 
-async fn commit(session: &Shared, started: Instant) -> Result<()> {
+/// The future of the transaction was dropped, or its work has panicked. From now on no command of it is sent. The reply of the one
+/// that is under way is awaited, and then the transaction is rolled back, and gives its turns to the next one.
+impl Drop for Run {
+    fn drop(&mut self) {
+        if !self.is_open {
+            return;
+        }
+        self.session.close();
+        let (session, turns) = (self.session.clone(), self.turns.take());
+        let edges = self.odm.database().collection::<Document>(EDGES);
+        self.session.background().spawn(async move {
+            let mut locked = session.lock_to_end().await;
+            if session.may_have_begun_unseen() {
+                // The driver sends an abort only after a reply.
+                let _ = edges.find_one(doc! {}).session(&mut *locked).await;
+            }
+            abort(&mut locked).await;
+            drop((locked, turns));
+        });
+    }
+}
+
+async fn abort(session: &mut ClientSession) {
+    if let Err(error) = session.abort_transaction().await {
+        tracing::debug!(error = %DriverText(&error), "aborting a failed transaction failed");
+    }
+}
+
+async fn commit(session: &mut ClientSession, started: Instant) -> Result<()> {
     loop {
-        let error = match session.lock().await.commit_transaction().await {
+        let error = match session.commit_transaction().await {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };

@@ -5,7 +5,8 @@
 use crate::engine::{Delete, Operation, What, execute};
 use crate::model::document::{DocumentMeta, Expiry};
 use crate::store::action::Action;
-use crate::store::batch::{all, behind, document_id, ids};
+use crate::store::batch::{behind, document_id, ids};
+use crate::store::filter::all;
 use crate::store::scope::Scope;
 use crate::store::scopes::Scopes;
 use crate::store::trace::Trace;

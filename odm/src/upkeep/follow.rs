@@ -8,7 +8,7 @@ use crate::model::key::Key;
 use crate::rules::pending;
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::scope::{Scope, Statement};
-use crate::store::{batch, each};
+use crate::store::{batch, each, filter};
 use crate::upkeep::audit::InspectedDocuments;
 use crate::upkeep::inspect::{Fault, Kind, names_of};
 use crate::upkeep::repair::{Belief, Named, Repaired};
@@ -241,7 +241,7 @@ async fn taken(scope: &Scope<'_>, back: &Edge, faults: &[Fault<'_>]) -> Result<H
         return Ok(taken);
     }
     for keys in crate::model::key::chunks(&others(faults)) {
-        let which = batch::all([
+        let which = filter::all([
             doc! { "_id": { "$in": keys } },
             doc! { &back.path: { "$ne": null } },
         ]);

@@ -15,7 +15,7 @@ use crate::model::own_fields::Token;
 use crate::rules::copy::deliver::{StructPath, named, sources, structs};
 use crate::store::each::Written;
 use crate::store::scope::{Scope, Statement};
-use crate::store::{batch, each};
+use crate::store::{batch, each, filter};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
@@ -128,7 +128,7 @@ fn statement(edge: &Edge, key: &Bson, copy: &CopyField, value: Bson, ids: Vec<Bs
         ),
     };
     Statement {
-        filter: batch::all([which, condition]),
+        filter: filter::all([which, condition]),
         update: doc! { "$set": { name: value } },
         array_filters,
     }

@@ -17,6 +17,7 @@ mod patches;
 mod racing_upserts;
 mod replacing;
 mod scoped;
+mod scoped_texts;
 mod several;
 mod upserts;
 mod versions;

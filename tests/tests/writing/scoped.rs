@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Customers and orders belong to a tenant; currencies are everybody's.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "currencies")]
+#[document(collection = "currencies", shared(tenant))]
 struct Currency {
     #[serde(rename = "_id")]
     id: String,
@@ -376,5 +376,298 @@ fn what_no_scope_can_hold_for_is_refused() {
             .merge("invoices")
             .await;
         assert!(matches!(merged, Err(Error::Query { .. })), "{merged:?}");
+    });
+}
+
+/// A shop by its number, which the application supplies.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tills")]
+struct Till {
+    #[serde(rename = "_id")]
+    id: i32,
+    shop: i64,
+    cents: i64,
+}
+
+/// A shop by its number, which is that of the handle.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "receipts")]
+struct Receipt {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[field(scope)]
+    shop: i64,
+    cents: i64,
+}
+
+#[odm_tests::test]
+fn no_update_moves_a_document_to_another_tenant() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Till, Receipt]).unwrap();
+        let first = odm.scoped::<Till>(|r| r.shop.eq(1)).unwrap();
+        let (tills, receipts) = (first.collection::<Till>(), first.collection::<Receipt>());
+        let till = Till {
+            id: 1,
+            shop: 1,
+            cents: 1,
+        };
+        tills.insert(till.clone()).await.unwrap();
+        receipts.insert(NewReceipt { id: 1, cents: 1 }).await.unwrap();
+        let refused = |what: &str, done: Result<(), Error>| {
+            let field = match &done {
+                Err(Error::OutOfScope { field, .. }) => Some(field.clone()),
+                Err(Error::Bulk { errors, .. }) => match errors.first() {
+                    Some((0, Error::OutOfScope { field, .. })) => Some(field.clone()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            assert_eq!(field.as_deref(), Some("shop"), "{what}: {done:?}");
+        };
+        // Each with the scope's value as its operand.
+        refused("update", tills.update(1).inc(|r| r.shop, 1).await.map(drop));
+        let by_condition = tills.update_where(|r| r.cents.eq(1)).mul(|r| r.shop, 1);
+        refused("update_where", by_condition.await.map(drop));
+        let first_one = tills.update_first(|r| r.cents.eq(1)).max(|r| r.shop, 1);
+        refused("update_first", first_one.await.map(drop));
+        let bulk = first.bulk().update::<Till>(1, |r| r.inc(|r| r.shop, 1));
+        refused("bulk", bulk.await.map(drop));
+        let bulk = first
+            .bulk()
+            .update_where::<Till>(|r| r.cents.eq(1), |r| r.min(|r| r.shop, 1));
+        refused("bulk by a condition", bulk.await.map(drop));
+        let upsert = tills.update(2).inc(|r| r.shop, 1).set(|r| r.cents, 1).upsert();
+        refused("upsert", upsert.await.map(drop));
+        let upsert = tills.update_where(|r| r.id.eq(2)).inc(|r| r.shop, 1).upsert();
+        refused("upsert by a condition", upsert.await.map(drop));
+        for operator in [
+            "$inc",
+            "$mul",
+            "$max",
+            "$min",
+            "$unset",
+            "$push",
+            "$bit",
+            "$currentDate",
+        ] {
+            let raw = doc! { operator: { "shop": 1_i64 } };
+            refused(operator, tills.update(1).raw(raw.clone()).await.map(drop));
+            refused(operator, receipts.update(1).raw(raw.clone()).await.map(drop));
+            refused(
+                operator,
+                receipts
+                    .update_where(|_| odm::Filter::all())
+                    .raw(raw)
+                    .await
+                    .map(drop),
+            );
+        }
+        let other = tills.update(1).raw(doc! { "$rename": { "cents": "shop" } });
+        refused("$rename", other.await.map(drop));
+        let other = tills
+            .update(2)
+            .set(|r| r.cents, 1)
+            .set_on_insert(|r| r.shop, 2)
+            .upsert();
+        refused("$setOnInsert", other.await.map(drop));
+
+        // The value of the scope itself may be written again.
+        tills.update(1).set(|r| r.shop, 1).await.unwrap();
+        tills.replace(till.clone()).await.unwrap();
+        let new = tills.update(3).set(|r| r.cents, 1).set_on_insert(|r| r.shop, 1);
+        new.upsert().await.unwrap();
+        let all = odm.collection::<Till>().find_all().sort(|r| r.id.asc()).all();
+        assert_eq!(
+            all.await.unwrap(),
+            [
+                till,
+                Till {
+                    id: 3,
+                    shop: 1,
+                    cents: 1
+                }
+            ]
+        );
+        // A handle without a scope may move a document.
+        odm.collection::<Till>()
+            .update(3)
+            .inc(|r| r.shop, 1)
+            .await
+            .unwrap();
+        assert_eq!(tills.get(3).await.unwrap(), None);
+    });
+}
+
+/// A field that is stored under another name than in the other documents.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tickets")]
+#[serde(rename_all = "camelCase")]
+struct Ticket {
+    #[serde(rename = "_id")]
+    id: i32,
+    tenant_id: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "replies")]
+struct Reply {
+    #[serde(rename = "_id")]
+    id: i32,
+    tenant_id: i32,
+}
+
+/// Everybody's, and it says so for the name that is stored.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "colours", shared("tenantId"))]
+struct Colour {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[odm_tests::test]
+fn a_type_without_the_field_of_the_scope_is_refused_unless_it_is_shared() {
+    with_db(async |t| {
+        let problem = |scoped: odm::Result<Odm>| match scoped {
+            Err(Error::Models { problems }) => problems.concat(),
+            other => panic!("{other:?}"),
+        };
+        let odm = Odm::new(t.db.clone(), models![Ticket, Reply, Colour]).unwrap();
+        let named_otherwise = problem(odm.scoped::<Ticket>(|t| t.tenant_id.eq(1)));
+        assert!(
+            named_otherwise.contains("`Reply`") && named_otherwise.contains("shared(tenantId)"),
+            "{named_otherwise}"
+        );
+        // `Colour` is shared by another field.
+        let shared_otherwise = problem(odm.scoped::<Reply>(|r| r.tenant_id.eq(1)));
+        assert!(
+            shared_otherwise.contains("`Colour`") && shared_otherwise.contains("`Ticket`"),
+            "{shared_otherwise}"
+        );
+
+        let odm = Odm::new(t.db.clone(), models![Ticket, Colour]).unwrap();
+        let scoped = odm.scoped::<Ticket>(|t| t.tenant_id.eq(1)).unwrap();
+        odm.collection()
+            .insert(NewTicket { id: 1, tenant_id: 2 })
+            .await
+            .unwrap();
+        odm.collection().insert(NewColour { id: 1 }).await.unwrap();
+        assert_eq!(scoped.collection::<Ticket>().find_all().count().await.unwrap(), 0);
+        assert_eq!(scoped.collection::<Colour>().find_all().count().await.unwrap(), 1);
+        // A type that is not registered is refused by each of its operations.
+        let replies = scoped.collection::<Reply>();
+        let reply = || NewReply { id: 1, tenant_id: 1 };
+        let filter = odm::Filter::all;
+        let refused = |done: Result<(), Error>| {
+            assert!(matches!(done, Err(Error::Models { .. })), "{done:?}");
+        };
+        refused(replies.get(1).await.map(drop));
+        refused(replies.find_all().all().await.map(drop));
+        refused(replies.find_all().count().await.map(drop));
+        refused(replies.find_all().distinct(|r| r.id).await.map(drop));
+        refused(replies.aggregate().all::<Reply>().await.map(drop));
+        refused(replies.insert(reply()).await.map(drop));
+        match replies.insert_many([reply()]).await {
+            Err(Error::InsertMany { errors, .. }) => {
+                assert!(matches!(errors[..], [(0, Error::Models { .. })]), "{errors:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+        refused(replies.update(1).set(|r| r.tenant_id, 1).await.map(drop));
+        refused(
+            replies
+                .update_where(|_| filter())
+                .set(|r| r.tenant_id, 1)
+                .await
+                .map(drop),
+        );
+        refused(
+            replies
+                .update_first(|_| filter())
+                .set(|r| r.tenant_id, 1)
+                .await
+                .map(drop),
+        );
+        refused(replies.replace(Reply { id: 1, tenant_id: 1 }).await.map(drop));
+        refused(replies.save(Reply { id: 1, tenant_id: 1 }).await.map(drop));
+        refused(replies.delete(1).await.map(drop));
+        refused(replies.delete_where(|_| filter()).await.map(drop));
+        refused(replies.delete_first(|_| filter()).await.map(drop));
+        // So are stages that read a collection of which nothing is known.
+        for stage in [
+            doc! { "$lookup": { "from": "replies", "localField": "_id", "foreignField": "_id", "as": "r" } },
+            doc! { "$lookup": { "from": { "db": "other", "coll": "tickets" }, "pipeline": [], "as": "r" } },
+            doc! { "$graphLookup": {
+                "from": "replies", "startWith": "$_id", "connectFromField": "_id", "connectToField": "_id", "as": "r",
+            } },
+            doc! { "$unionWith": "replies" },
+            doc! { "$facet": { "a": [{ "$unionWith": { "coll": "replies", "pipeline": [] } }] } },
+        ] {
+            let read = scoped.collection::<Ticket>().aggregate().stage(stage.clone());
+            let read = read.all::<odm::bson::Document>().await;
+            assert!(matches!(read, Err(Error::Query { .. })), "{stage}: {read:?}");
+        }
+    });
+}
+
+/// The pages of a chat, in which each bucket has the tenant of its room.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "rooms")]
+struct Room {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[field(scope)]
+    tenant: String,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Room, size = 2, as_field = chat, scope(#[field(max_len = 20)] tenant: String))]
+struct Line {
+    text: String,
+}
+
+#[odm_tests::test]
+fn buckets_belong_to_the_tenant_of_their_parent() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Room, LineBucket]).unwrap();
+        odm.sync().await.unwrap();
+        let of = |tenant: &str| odm.scoped::<Room>(|r| r.tenant.eq(tenant)).unwrap();
+        let (a, b) = (of("a"), of("b"));
+        for (id, scoped) in [(1, &a), (2, &b)] {
+            scoped.collection().insert(NewRoom { id }).await.unwrap();
+            let lines = (0..3).map(|n| Line { text: n.to_string() });
+            scoped
+                .buckets::<Line>()
+                .push_many(&Ref::<Room>::new(id), lines)
+                .await
+                .unwrap();
+        }
+        let (own, theirs) = (Ref::<Room>::new(1), Ref::<Room>::new(2));
+        let lines = a.buckets::<Line>();
+        assert_eq!(lines.count(&own).await.unwrap(), 3);
+        assert_eq!(lines.count(&theirs).await.unwrap(), 0);
+        assert_eq!(lines.page(&theirs, 1).await.unwrap(), []);
+        assert_eq!(lines.collection().find_all().count().await.unwrap(), 2);
+        let crossing = lines.push(&theirs, Line { text: "x".into() }).await;
+        assert!(
+            matches!(crossing, Err(Error::MissingReference { .. })),
+            "{crossing:?}"
+        );
+        // A handle without a scope can't say which tenant the items belong to.
+        let unscoped = odm
+            .buckets::<Line>()
+            .push_many(&own, [Line { text: "x".into() }, Line { text: "y".into() }])
+            .await;
+        assert!(unscoped.is_err(), "{unscoped:?}");
+        let pages = odm
+            .collection::<LineBucket>()
+            .find_all()
+            .sort(|b| b.page.asc())
+            .all()
+            .await
+            .unwrap();
+        let mut tenants: Vec<_> = pages.iter().map(|page| page.tenant.as_str()).collect();
+        tenants.sort_unstable();
+        assert_eq!(tenants, ["a", "a", "b", "b"]);
+        assert_clean(&odm).await;
     });
 }

@@ -34,8 +34,8 @@ use crate::rules::on_delete::{OnDeleteRule, Rules};
 use crate::store::batch::document_id as id;
 use crate::store::batch::ids;
 use crate::store::fields::at;
+use crate::store::filter::within;
 use crate::store::scope::{Scope, Statement};
-use crate::store::scopes::within;
 use crate::store::session::Shared;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
@@ -448,7 +448,7 @@ impl Tree {
             self.token = token;
         }
         all.cascaded += self.delete_levels(execution, &below).await?;
-        let condition = crate::store::batch::all([doc! { "_id": { "$eq": &root } }, filter.clone()]);
+        let condition = crate::store::filter::all([doc! { "_id": { "$eq": &root } }, filter.clone()]);
         let deleted = change(execution, meta, condition, deletion(meta, self.token)).await?;
         if deleted == 0 {
             // Another client has deleted it, with the same id, or it does not match any more.

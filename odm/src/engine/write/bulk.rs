@@ -446,12 +446,16 @@ async fn one_command(
         .into_iter()
         .map(|statement| statement.model(odm))
         .collect::<Result<_>>()?;
-    let mut action = odm.database().client().bulk_write(models).ordered(ordered);
-    if let Some(concern) = concern(odm, session, metas.iter().map(|(_, meta)| *meta)) {
-        action = action.write_concern(concern);
-    }
+    let client = odm.database().client().clone();
+    let concern = concern(odm, session, metas.iter().map(|(_, meta)| *meta));
     let trips = AtomicU64::new(0);
-    let result = act!(&Scope::new(odm, session, &trips), write, action.verbose_results());
+    let result = act!(&Scope::new(odm, session, &trips), write, {
+        let mut action = client.bulk_write(models).ordered(ordered);
+        if let Some(concern) = concern {
+            action = action.write_concern(concern);
+        }
+        action.verbose_results()
+    });
     let summary = |results: &mongodb::results::VerboseBulkWriteResult| {
         let mut done = BulkDone {
             inserted: results.summary.inserted_count.max(0) as u64,
@@ -570,8 +574,12 @@ async fn runs(
         if let Some(comment) = comment.and_then(|comment| RawBson::try_from(comment).ok()) {
             run.append(bson::cstr!("comment"), comment);
         }
-        let action = odm.database().run_raw_command(run);
-        let reply = act!(&Scope::new(odm, session, &trips), command, action);
+        let database = odm.database().clone();
+        let reply = act!(
+            &Scope::new(odm, session, &trips),
+            command,
+            database.run_raw_command(run)
+        );
         let reply = match reply.map_err(|error| Context::of(meta).driver(error)) {
             Ok(reply) => reply,
             // Out of a transaction, the commands before it are done.

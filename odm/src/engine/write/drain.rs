@@ -10,6 +10,7 @@ use crate::store::batch;
 use crate::store::batch::{behind, id};
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::at;
+use crate::store::filter;
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -101,7 +102,7 @@ pub(crate) fn drain_any<'s>(
         let mut last: Option<Bson> = None;
         loop {
             let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
-            let filter = batch::all([pending.clone(), after]);
+            let filter = filter::all([pending.clone(), after]);
             let some = scope.batch(meta, filter, Some(fields.clone()), BATCH).await?;
             last = some.documents.last().map(batch::document_id);
             apply_each(&scope, meta, some.documents, &mut applied).await?;
@@ -172,7 +173,7 @@ pub(crate) fn apply_work<'s>(
             // A write that changed copied fields has taken over the pending work. Another write has not: then the rest is
             // applied here, with the current values of the document.
             let ids: Vec<Bson> = overtaken.iter().map(Key::to_bson).collect();
-            let which = batch::all([doc! { "_id": { "$in": ids } }, has_pending_work()]);
+            let which = filter::all([doc! { "_id": { "$in": ids } }, has_pending_work()]);
             documents = scope.every(meta, which, needed(scope.odm.graph(), meta)).await?;
             documents.retain(|document| {
                 operation_of(document).is_some_and(|(id, token)| tokens.get(&id) == Some(&token))
@@ -296,7 +297,7 @@ pub(crate) async fn apply_each(
         }
         (Err(_), _) => {
             // The work of some may be applied by now.
-            let pending = batch::all([doc! { "_id": { "$in": &ids } }, has_pending_work()]);
+            let pending = filter::all([doc! { "_id": { "$in": &ids } }, has_pending_work()]);
             for document in scope
                 .every(meta, pending, needed(scope.odm.graph(), meta))
                 .await?

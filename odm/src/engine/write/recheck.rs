@@ -381,7 +381,7 @@ async fn empty_gone(
         effects.complete(graph, Rewrite::detachment(edge), &mut change.update);
         let within = within.as_ref().map(|ids| doc! { "_id": { "$in": ids } });
         let refers = edge.holders_of(target, gone);
-        let filter = crate::store::batch::all(within.into_iter().chain([refers]));
+        let filter = crate::store::filter::all(within.into_iter().chain([refers]));
         scope.change(edge.holder, filter, change).await?;
     }
     Ok(())

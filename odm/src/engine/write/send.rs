@@ -12,35 +12,34 @@ use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
 use crate::plan::outcome::Outcome;
 use crate::rules::needed;
-use crate::store::core::{Core, PRIMARY, act};
+use crate::store::core::{Core, act};
+use crate::store::filter::all;
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::store::server::Topology;
 use crate::store::transaction::Shared;
 use crate::{Error, Result, bounds};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
-use mongodb::options::{Hint, ReturnDocument, UpdateModifications};
+use mongodb::bson::{Document, RawDocumentBuf, doc};
+use mongodb::options::{
+    CountOptions, DeleteOptions, FindOneAndDeleteOptions, FindOneAndUpdateOptions, Hint, ReturnDocument,
+    UpdateModifications, UpdateOptions,
+};
 use serde::Serialize;
 use std::borrow::Borrow;
 
-/// An action on the first document, in an order, by a collation and an index.
-macro_rules! selected {
-    ($action:expr, $by:expr) => {{
-        let (mut action, by) = ($action, $by);
+/// Sets the options of an action on the first document, in an order, by a collation and an index.
+macro_rules! select {
+    ($options:expr, $by:expr) => {{
+        let (options, by) = (&mut $options, $by);
         if !by.sort.is_empty() {
-            action = action.sort(by.sort.clone());
+            options.sort = Some(by.sort.clone());
         }
-        if let Some(collation) = &by.collation {
-            action = action.collation(collation.clone());
-        }
-        if let Some(index) = &by.hint {
-            action = action.hint(mongodb::options::Hint::Name(index.clone()));
-        }
-        action
+        options.collation.clone_from(&by.collation);
+        options.hint = by.hint.clone().map(mongodb::options::Hint::Name);
     }};
 }
-pub(in crate::engine) use selected;
+pub(in crate::engine) use select;
 
 /// The condition and the changes of an update.
 type UpdateStatement = (Document, UpdateModifications);
@@ -133,15 +132,13 @@ async fn inserts(execution: Execution<'_>, core: Core, writes: &[Write]) -> Resu
 }
 
 async fn delete_many(execution: Execution<'_>, core: Core, delete: &Delete) -> Result<Outcome> {
-    let mut action = core.raw().delete_many(delete.filter.clone());
-    if let Some(collation) = &delete.collation {
-        action = action.collation(collation.clone());
-    }
-    if let Some(index) = &delete.hint {
-        action = action.hint(Hint::Name(index.clone()));
-    }
+    let filter = delete.filter.clone();
+    let mut options = DeleteOptions::default();
+    options.collation.clone_from(&delete.collation);
+    options.hint = delete.hint.clone().map(Hint::Name);
     execution.trace.more(1);
-    let result = act!(&core, write, action).map_err(|error| core.error(error))?;
+    let result = act!(&core, write, [core] core.raw().delete_many(filter).with_options(options));
+    let result = result.map_err(|error| core.error(error))?;
     Ok(Outcome {
         deleted: result.deleted_count,
         ..Outcome::default()
@@ -150,7 +147,8 @@ async fn delete_many(execution: Execution<'_>, core: Core, delete: &Delete) -> R
 
 async fn insert(execution: Execution<'_>, core: Core, document: &RawDocumentBuf) -> Result<Outcome> {
     execution.trace.more(1);
-    act!(&core, write, core.raw().insert_one(document)).map_err(|error| core.error(error))?;
+    let inserted = act!(&core, write, [core, document] core.raw().insert_one(document));
+    inserted.map_err(|error| core.error(error))?;
     Ok(Outcome {
         inserted: 1,
         ..Outcome::default()
@@ -159,8 +157,9 @@ async fn insert(execution: Execution<'_>, core: Core, document: &RawDocumentBuf)
 
 async fn delete_one(execution: Execution<'_>, core: Core, filter: &Document) -> Result<Outcome> {
     execution.trace.more(1);
-    let result =
-        act!(&core, write, core.raw().delete_one(filter.clone())).map_err(|error| core.error(error))?;
+    let filter = filter.clone();
+    let result = act!(&core, write, [core] core.raw().delete_one(filter));
+    let result = result.map_err(|error| core.error(error))?;
     Ok(Outcome {
         deleted: result.deleted_count,
         ..Outcome::default()
@@ -173,9 +172,12 @@ async fn delete_first(
     filter: &Document,
     by: &Selection,
 ) -> Result<Outcome> {
-    let action = selected!(core.raw().find_one_and_delete(filter.clone()), by);
+    let filter = filter.clone();
+    let mut options = FindOneAndDeleteOptions::default();
+    select!(options, by);
     execution.trace.more(1);
-    let document = act!(&core, modify, action).map_err(|error| core.error(error))?;
+    let document = act!(&core, modify, [core] core.raw().find_one_and_delete(filter).with_options(options));
+    let document = document.map_err(|error| core.error(error))?;
     Ok(Outcome {
         deleted: document.is_some().into(),
         document,
@@ -201,7 +203,7 @@ pub(in crate::engine) async fn packed(
 
 /// Inserts documents. Those that the server refuses are [`Outcome::errors`]; in a transaction, which a refusal ends, an [`Error::Bulk`].
 /// `place` gives the position of a document that is sent among those that the application gave.
-async fn insert_many<D: Serialize + Send + Sync>(
+async fn insert_many<D: Serialize + Clone + Send + Sync + 'static>(
     execution: Execution<'_>,
     core: &Core,
     documents: impl IntoIterator<Item = impl Borrow<D>>,
@@ -209,10 +211,15 @@ async fn insert_many<D: Serialize + Send + Sync>(
     place: &(dyn Fn(usize) -> usize + Send + Sync),
 ) -> Result<Outcome> {
     let target = core.raw().clone_with_type::<D>();
-    let action = target.insert_many(documents).ordered(execution.ordered);
+    let ordered = execution.ordered;
     // The driver splits what is too much for one command; it does not say into how many.
     execution.trace.more(1);
-    let Err(error) = act!(core, write, action) else {
+    let inserted = act!(
+        core,
+        write,
+        [documents = copies::<D>(documents)] target.insert_many(documents).ordered(ordered)
+    );
+    let Err(error) = inserted else {
         return Ok(Outcome {
             inserted: sent as u64,
             ..execution.refused(Vec::new())
@@ -241,6 +248,13 @@ async fn insert_many<D: Serialize + Send + Sync>(
     }
 }
 
+fn copies<D: Clone>(documents: impl IntoIterator<Item = impl Borrow<D>>) -> Vec<D> {
+    documents
+        .into_iter()
+        .map(|document| document.borrow().clone())
+        .collect()
+}
+
 async fn update(
     execution: Execution<'_>,
     core: Core,
@@ -255,8 +269,10 @@ async fn update(
         return Ok(done);
     }
     execution.trace.more(1);
-    let action = || update_one(&core, update, filter, modifications);
-    let result = act!(&core, write, action()).map_err(|error| core.error(error))?;
+    let options = update_options(&core, update);
+    let result =
+        act!(&core, write, [core] core.raw().update_one(filter, modifications).with_options(options));
+    let result = result.map_err(|error| core.error(error))?;
     Ok(if result.matched_count > 0 || result.upserted_id.is_some() {
         Outcome {
             matched: result.matched_count,
@@ -288,16 +304,18 @@ async fn update_and_read(
     let mut fields = doc! { "_id": 1 };
     let needed = needed(core.odm().graph(), core.meta());
     needed.keys().for_each(|name| read_too(&mut fields, name));
-    let mut action = core
-        .raw()
-        .find_one_and_update(filter.clone(), update.built.modifications())
-        .return_document(ReturnDocument::After)
-        .projection(fields);
-    if !update.built.array_filters.is_empty() {
-        action = action.array_filters(update.built.array_filters.clone());
-    }
+    let (filter, modifications) = (filter.clone(), update.built.modifications());
+    let mut options = FindOneAndUpdateOptions::default();
+    options.return_document = Some(ReturnDocument::After);
+    options.projection = Some(fields);
+    options.array_filters = array_filters(&update.built);
     execution.trace.more(1);
-    let found = act!(core, modify, action).map_err(|error| core.error(error))?;
+    let found = act!(
+        core,
+        modify,
+        [core] core.raw().find_one_and_update(filter, modifications).with_options(options)
+    );
+    let found = found.map_err(|error| core.error(error))?;
     Ok(Some(match found {
         Some(document) => Outcome {
             matched: 1,
@@ -309,20 +327,21 @@ async fn update_and_read(
     }))
 }
 
-fn update_one<'a>(
-    core: &'a Core,
-    update: &Update,
-    filter: Document,
-    modifications: UpdateModifications,
-) -> mongodb::action::Update<'a> {
-    let mut action = core.raw().update_one(filter, modifications);
-    if update.upsert {
-        action = action.upsert(update.refused_insert(core.meta()).is_none());
+/// The options of an update of one document, if it has any.
+fn update_options(core: &Core, update: &Update) -> Option<UpdateOptions> {
+    if !update.upsert && update.built.array_filters.is_empty() {
+        return None;
     }
-    if !update.built.array_filters.is_empty() {
-        action = action.array_filters(update.built.array_filters.clone());
-    }
-    action
+    let mut options = UpdateOptions::default();
+    options.upsert = update
+        .upsert
+        .then(|| update.refused_insert(core.meta()).is_none());
+    options.array_filters = array_filters(&update.built);
+    Some(options)
+}
+
+fn array_filters(built: &Built) -> Option<Vec<Document>> {
+    Some(built.array_filters.clone()).filter(|filters| !filters.is_empty())
 }
 
 /// Stores the defaults that an update begins with, where its statement can't.
@@ -337,16 +356,20 @@ async fn fill_one(execution: Execution<'_>, core: &Core, update: &Update) -> Res
 }
 
 async fn update_field(execution: Execution<'_>, core: Core, update: &Update, field: &str) -> Result<Outcome> {
-    let mut action = core
-        .raw()
-        .find_one_and_update(update.filter.clone(), update.built.modifications())
-        .projection(doc! { field: 1 });
+    let (filter, modifications) = (update.filter.clone(), update.built.modifications());
+    let mut options = FindOneAndUpdateOptions::default();
+    options.projection = Some(doc! { field: 1 });
     if let Some(by) = &update.first {
-        action = selected!(action, by);
+        select!(options, by);
     }
     execution.trace.more(1);
     let refused = |error| growth::add_sizes(core.error(error), &update.built.update);
-    let found = act!(&core, modify, action).map_err(refused)?;
+    let found = act!(
+        &core,
+        modify,
+        [core] core.raw().find_one_and_update(filter, modifications).with_options(options)
+    );
+    let found = found.map_err(refused)?;
     Ok(match found {
         Some(document) => Outcome {
             document: Some(document),
@@ -405,21 +428,21 @@ async fn find_and_update(
     filter: Document,
     upsert: bool,
 ) -> Result<Option<RawDocumentBuf>> {
-    let mut action = core
-        .raw()
-        .find_one_and_update(filter, update.built.modifications())
-        .return_document(which.clone());
+    let modifications = update.built.modifications();
+    let mut options = FindOneAndUpdateOptions::default();
+    options.return_document = Some(which.clone());
     if let Some(by) = &update.first {
-        action = selected!(action, by);
+        select!(options, by);
     }
-    if upsert {
-        action = action.upsert(true);
-    }
-    if !update.built.array_filters.is_empty() {
-        action = action.array_filters(update.built.array_filters.clone());
-    }
+    options.upsert = upsert.then_some(true);
+    options.array_filters = array_filters(&update.built);
     execution.trace.more(1);
-    act!(core, modify, action).map_err(|error| core.error(error))
+    let found = act!(
+        core,
+        modify,
+        [core] core.raw().find_one_and_update(filter, modifications).with_options(options)
+    );
+    found.map_err(|error| core.error(error))
 }
 
 async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) -> Result<Outcome> {
@@ -447,26 +470,23 @@ async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) 
     let had = count(execution, core, update.has.as_ref(), update).await?;
     let modifications = update.built.modifications();
     let filter = update.filter.clone();
-    let mut action = if update.keys.is_empty() {
-        core.raw().update_many(filter, modifications)
-    } else {
-        core.raw().update_one(filter, modifications)
-    };
     let refused_insert = update.refused_insert(core.meta());
-    if update.upsert && refused + had == 0 && refused_insert.is_none() {
-        action = action.upsert(true);
-    }
-    if let Some(collation) = &update.collation {
-        action = action.collation(collation.clone());
-    }
-    if let Some(index) = &update.hint {
-        action = action.hint(Hint::Name(index.clone()));
-    }
-    if !update.built.array_filters.is_empty() {
-        action = action.array_filters(update.built.array_filters.clone());
-    }
+    let mut options = UpdateOptions::default();
+    options.upsert = (update.upsert && refused + had == 0 && refused_insert.is_none()).then_some(true);
+    options.collation.clone_from(&update.collation);
+    options.hint = update.hint.clone().map(Hint::Name);
+    options.array_filters = array_filters(&update.built);
+    let of_many = update.keys.is_empty();
     execution.trace.more(1);
-    let result = act!(core, write, action).map_err(|error| too_large(core.error(error)))?;
+    let result = act!(core, write, [core] {
+        let action = if of_many {
+            core.raw().update_many(filter, modifications)
+        } else {
+            core.raw().update_one(filter, modifications)
+        };
+        action.with_options(options)
+    });
+    let result = result.map_err(|error| too_large(core.error(error)))?;
     if result.matched_count == 0 && result.upserted_id.is_none() {
         refused += count(execution, core, update.held_uncounted.as_ref(), update).await?;
     }
@@ -492,18 +512,19 @@ async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: D
         built.fills().iter().any(|fill| fill.path() == path)
     };
     let guards = built.guards.iter().filter(|guard| !of_filled(guard));
-    let mut all = vec![Bson::Document(condition)];
-    all.extend(guards.map(|guard| Bson::Document(guard.condition())));
+    let held = all([condition].into_iter().chain(guards.map(Guard::condition)));
     for fill in built.fills() {
         let filling = fill.filling();
-        let one = all.iter().cloned().chain([Bson::Document(filling.condition)]);
-        let filter = doc! { "$and": one.collect::<Vec<_>>() };
-        let mut action = core.raw().update_many(filter, filling.update);
-        if !filling.array_filters.is_empty() {
-            action = action.array_filters(filling.array_filters);
-        }
+        let filter = all([held.clone(), filling.condition]);
+        let mut options = UpdateOptions::default();
+        options.array_filters = Some(filling.array_filters).filter(|filters| !filters.is_empty());
         execution.trace.more(1);
-        act!(core, write, action).map_err(|error| core.error(error))?;
+        let filled = act!(
+            core,
+            write,
+            [core] core.raw().update_many(filter, filling.update).with_options(options)
+        );
+        filled.map_err(|error| core.error(error))?;
     }
     Ok(())
 }
@@ -522,7 +543,7 @@ async fn replace(
     let by_time = replace.created.is_none() && made.is_whole;
     filter.extend(made.created.clone().filter(|_| by_time));
     execution.trace.more(1);
-    let result = act!(&core, write, core.raw().update_one(filter, update)).map_err(|error| {
+    let result = act!(&core, write, [core] core.raw().update_one(filter, update)).map_err(|error| {
         let mut error = core.error(error);
         // With what it keeps of the stored document it is larger than it was when it was looked at.
         if let Error::TooLarge { largest, .. } = &mut error {
@@ -546,12 +567,11 @@ async fn replace(
         return Ok(Outcome { document, ..replaced });
     }
     // Not by one command with the write: of a sharded collection it takes only what names a shard key.
-    let mut action = core.raw().find_one(doc! { "_id": &replace.one.id });
-    if core.session().is_none() {
-        action = action.selection_criteria(PRIMARY);
-    }
+    let filter = doc! { "_id": &replace.one.id };
+    let options = core.on_primary();
     execution.trace.more(1);
-    let stored = act!(&core, own, action).map_err(|error| core.error(error))?;
+    let stored = act!(&core, own, [core] core.raw().find_one(filter).with_options(options));
+    let stored = stored.map_err(|error| core.error(error))?;
     Ok(Outcome {
         document: stored.or_else(|| replace.changed.then(|| made.document.clone())),
         ..replaced
@@ -566,10 +586,10 @@ pub(in crate::engine) async fn count(
     update: &UpdateMany,
 ) -> Result<u64> {
     let Some(condition) = condition else { return Ok(0) };
-    let mut count = core.raw().count_documents(condition.clone());
-    if let Some(collation) = &update.collation {
-        count = count.collation(collation.clone());
-    }
+    let condition = condition.clone();
+    let mut options = CountOptions::default();
+    options.collation.clone_from(&update.collation);
     execution.trace.more(1);
-    act!(core, own, count).map_err(|error| core.error(error))
+    let count = act!(core, own, [core] core.raw().count_documents(condition).with_options(options));
+    count.map_err(|error| core.error(error))
 }

@@ -229,12 +229,11 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
             shown.insert(guard.name(), doc! { "$elemMatch": items.clone() });
         }
         let filter = doc! { "_id": &one.id, guard.name(): { "$elemMatch": items } };
-        let mut action = core.raw().find_one(filter).projection(shown);
-        if core.session().is_none() {
-            action = action.selection_criteria(PRIMARY);
-        }
+        let mut options = core.on_primary();
+        options.projection = Some(shown);
         execution.trace.more(1);
-        let found = act!(core, own, action).map_err(|error| core.error(error))?;
+        let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
+        let found = found.map_err(|error| core.error(error))?;
         if let Some(found) = found {
             let found = Document::try_from(&*found).unwrap_or_default();
             return Ok(Verdict::Refused(guard.with_item(error, &found)));
@@ -379,7 +378,7 @@ async fn taken_by(core: &Core, update: &UpdateMany, error: &Error) -> Result<Opt
     let Some(which) = key.and_then(|key| key.others(&update.condition)) else {
         return Ok(None);
     };
-    let which = core.odm().in_scope(core.meta(), which);
+    let which = core.odm().in_scope(core.meta(), which, false)?;
     let found = core.raw().find_one(which).projection(doc! { "_id": 1 });
     let found = found
         .selection_criteria(PRIMARY)
@@ -466,12 +465,12 @@ async fn peek(core: &Core, one: &One, names: impl IntoIterator<Item = &str>) -> 
     for name in names {
         read_too(&mut projection, name);
     }
-    let action = core.raw().clone_with_type::<Document>();
-    let mut action = action.find_one(one.place()).projection(projection);
-    if core.session().is_none() {
-        action = action.selection_criteria(PRIMARY);
-    }
-    act!(core, own, action).map_err(|error| core.error(error))
+    let collection = core.raw().clone_with_type::<Document>();
+    let filter = one.place();
+    let mut options = core.on_primary();
+    options.projection = Some(projection);
+    let found = act!(core, own, collection.find_one(filter).with_options(options));
+    found.map_err(|error| core.error(error))
 }
 
 /// Reads some fields of one document as [`peek`] does, and whether none of these conditions holds for it.

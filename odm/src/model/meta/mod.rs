@@ -599,6 +599,8 @@ pub struct DocumentMeta {
     pub append_only: bool,
     /// The stored name of the field with the time of a deletion, where a deletion keeps the document: `#[document(soft_delete)]`.
     pub soft_delete: Option<&'static str>,
+    /// The stored names of fields that it does not have, by which a scope does not restrict it: `#[document(shared(tenant))]`.
+    pub shared: &'static [&'static str],
     /// Whether the server keeps the documents before and after each change: MongoDB's `changeStreamPreAndPostImages`.
     pub pre_and_post_images: bool,
     /// Of a document that holds the items of a bucket: what `#[bucket(…)]` declares.

@@ -17,6 +17,7 @@ use crate::query::filter::Element;
 use crate::query::filter::condition::{self, both};
 use crate::query::filter::equal::ComparedField;
 use crate::query::filter::operand::{Operand, encode};
+use crate::store::filter::all;
 use crate::{Error, Result, Rule, Violation, bounds};
 use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::UpdateModifications;
@@ -401,14 +402,12 @@ impl Built {
             let guards = self.guards.iter().filter(move |guard| guard.lets_be() == lets_be);
             guards.map(Guard::condition)
         };
-        let needed: Vec<Document> = guards(true).collect();
+        let needed = all(guards(true));
         if needed.is_empty() {
             return None;
         }
-        let mut all = vec![condition];
-        all.extend(guards(false));
-        all.push(doc! { "$nor": [{ "$and": needed }] });
-        Some(doc! { "$and": all })
+        let idle = doc! { "$nor": [needed] };
+        Some(all([condition].into_iter().chain(guards(false)).chain([idle])))
     }
 
     /// Excludes documents without items for the update, where it would write other fields in them: their version, their

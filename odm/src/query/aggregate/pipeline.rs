@@ -157,7 +157,8 @@ impl Pipeline {
             }
         }
         let stages = std::mem::take(&mut self.stages);
-        let mut stages = restricted(self.core.odm(), self.core.meta(), stages)?;
+        let collated = self.options.collation.is_some();
+        let mut stages = restricted(self.core.odm(), self.core.meta(), stages, collated)?;
         if stages.iter().any(truncates) && !self.core.odm().server().await?.has_date_trunc() {
             stages = stages.into_iter().map(for_older).collect();
         }
@@ -716,11 +717,17 @@ async fn aggregate(
 ) -> Result<BoxStream<'static, Result<Batch>>> {
     core.may_have_options()?;
     let trace = core.trace("aggregate");
-    let action = core.raw().aggregate(stages).with_options(options);
     let meta = core.meta();
     let read = move |batch: RawBatch| Batch::of(meta, batch);
     let batches = trace
-        .begin(async { Ok(batches!(&core, action, meta, read)) })
+        .begin(async {
+            Ok(batches!(
+                &core,
+                [core] core.raw().aggregate(stages).with_options(options),
+                meta,
+                read
+            ))
+        })
         .await?;
     Ok(trace.go_on(batches))
 }

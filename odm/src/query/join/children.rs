@@ -12,6 +12,7 @@ use crate::query::scoped::joined;
 use crate::query::untyped::{Query, hand_out};
 use crate::store::batches::Take;
 use crate::store::core::Core;
+use crate::store::filter::all;
 use crate::{Document, Error, Filter, Odm, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
@@ -355,8 +356,7 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
         let filter = filter(C::paths()).into_document();
         self.change(|what| {
             what.filter = match (std::mem::replace(&mut what.filter, Ok(doc! {})), filter) {
-                (Ok(a), Ok(b)) if a.is_empty() => Ok(b),
-                (Ok(a), Ok(b)) => Ok(doc! { "$and": [a, b] }),
+                (Ok(a), Ok(b)) => Ok(all([a, b])),
                 (Err(error), _) => Err(error),
                 (_, Err(error)) => Err(error.to_string()),
             };
@@ -425,12 +425,7 @@ impl<C: Document + Clone> Wanted<C> {
             collection: C::META.collection,
             message,
         })?;
-        let via = self.what.via.filter(keys);
-        Ok(if own.is_empty() {
-            via
-        } else {
-            doc! { "$and": [via, own] }
-        })
+        Ok(all([self.what.via.filter(keys), own]))
     }
 
     fn sort(&self) -> bson::Document {
@@ -723,13 +718,16 @@ pub(super) fn each_of<'a>(
     take: Take<'a>,
 ) -> BoxFuture<'a, Result<()>> {
     async move {
-        let stages = joined(core.odm(), stages)?;
+        let collated = options.collation.is_some() || core.meta().collation.is_some();
+        let stages = joined(core.odm(), stages, collated)?;
         let trace = core.trace(operation);
         trace
             .run(async {
-                let action = core.raw().aggregate(stages).with_options(options);
-                let action = action.batch_size(i32::MAX as u32);
-                let (round_trips, documents) = hand_out!(core, action, take);
+                let (round_trips, documents) = hand_out!(
+                    core,
+                    [core] core.raw().aggregate(stages).with_options(options).batch_size(i32::MAX as u32),
+                    take
+                );
                 trace.done(round_trips, documents);
                 Ok(())
             })

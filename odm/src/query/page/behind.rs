@@ -4,6 +4,7 @@
 use crate::model::shape::{Shape, inner, may_be_null, shape_at};
 use crate::model::types::{Type, Types, types};
 use crate::query::filter::condition::both;
+use crate::store::filter::all;
 use mongodb::bson::{Bson, doc};
 
 /// A field by which pages are sorted.
@@ -60,12 +61,8 @@ impl Key {
 
 /// What sorts where these values do.
 pub(super) fn at(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
-    let equal: Vec<_> = keys
-        .iter()
-        .zip(values)
-        .map(|(key, value)| doc! { key.name: { "$eq": value } })
-        .collect();
-    doc! { "$and": equal }
+    let equal = keys.iter().zip(values);
+    all(equal.map(|(key, value)| doc! { key.name: { "$eq": value } }))
 }
 
 /// Everything that sorts behind these values: by the first key, or equal there and behind by the second, and so on.

@@ -6,6 +6,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::types::holds_text;
 use crate::query::untyped::Query;
 use crate::store::core::Core;
+use crate::store::filter::all;
 use crate::{Error, Filter, Order, Result};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use mongodb::options::{Collation, CollationAlternate, CollationStrength, FindOptions};
@@ -83,7 +84,7 @@ pub(super) async fn twins(
         return Ok(None);
     };
     // One of the two may be the document at which the page ended.
-    let at_mark = Filter::raw(doc! { "$and": [filter.clone(), at(keys, position)] });
+    let at_mark = Filter::raw(all([filter.clone(), at(keys, position)]));
     let mut query = Query::new(core.clone(), at_mark);
     query.options.collation = Some(collation.clone());
     query.options.selection_criteria = options.selection_criteria.clone();

@@ -10,10 +10,11 @@ use crate::query::untyped::{JOINED_AT_ONCE, Options, Query};
 use crate::store::action::Action;
 use crate::store::batches::Batch;
 use crate::store::core::Core;
+use crate::store::filter::all;
 use crate::{Document, Error, Filter, Find, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt};
-use mongodb::bson::{self, Bson, doc};
+use mongodb::bson::{self, Bson};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
@@ -188,7 +189,7 @@ impl Going {
                     ),
                 });
             }
-            filter = doc! { "$and": [filter, behind(&self.keys, &position)] };
+            filter = all([filter, behind(&self.keys, &position)]);
             options.skip = None;
             if let Some(limit) = options.limit {
                 let given = i64::try_from(self.given).unwrap_or(i64::MAX);

@@ -9,7 +9,7 @@ use crate::model::key::Key;
 use crate::model::meta::names::read_too;
 use crate::plan::operators::implied::matches;
 use crate::rules::children::parents::{element, order};
-use crate::store::batch::all;
+use crate::store::filter::all;
 use crate::store::scope::Scope;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};

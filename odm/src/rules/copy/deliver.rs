@@ -18,10 +18,10 @@ use crate::rules::pending::{PendingWork, below, first_version, record};
 use crate::store::batch::{Ids, id};
 use crate::store::each::Written;
 use crate::store::fields::{at, number, put};
+use crate::store::filter::within;
 use crate::store::looked::Which;
 use crate::store::scope::{Scope, Statement};
-use crate::store::scopes::within;
-use crate::store::{batch, each};
+use crate::store::{batch, each, filter};
 use crate::{Error, FanOut, Progress, Result};
 use futures::future::{try_join, try_join_all};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
@@ -209,7 +209,7 @@ pub(crate) fn statement(
         source.version.into(),
     );
     Statement {
-        filter: batch::all([restriction, filter]),
+        filter: filter::all([restriction, filter]),
         update,
         array_filters,
     }
@@ -450,7 +450,7 @@ async fn fan_out(
     let at_once = if options.pause.is_zero() { AT_ONCE } else { 1 };
     let ids_of = |rounds: &Rounds| {
         let of = holders(edge, vec![source.key.clone()]);
-        let of = batch::all(rounds.up_to(edge.holder).into_iter().chain([of]));
+        let of = filter::all(rounds.up_to(edge.holder).into_iter().chain([of]));
         Ids::of(
             scope,
             edge.holder,
@@ -487,7 +487,7 @@ async fn fan_out(
                 } else {
                     batch::between(edge.holder, from.as_ref(), end)
                 };
-                let restriction = batch::all(but_itself.into_iter().chain([restriction]));
+                let restriction = filter::all(but_itself.into_iter().chain([restriction]));
                 from = Some(end.clone());
                 let one = statement(scope, edge, source, To::Older, restriction, pending);
                 async move { each::update(scope, edge.holder, std::slice::from_ref(&one)).await }
@@ -735,7 +735,7 @@ pub(crate) async fn empty_copies(
             .passed_on(edge.holder, &path, pending, &mut update);
     }
     let statement = Statement {
-        filter: batch::all([which, filter]),
+        filter: filter::all([which, filter]),
         update,
         array_filters,
     };
@@ -757,7 +757,7 @@ pub(crate) async fn raise(
         let mut update = doc! { operator: { VERSION: by } };
         record(&mut update, token);
         Statement {
-            filter: batch::all([
+            filter: filter::all([
                 filter.clone(),
                 doc! { VERSION: version, OPERATION: { "$ne": token } },
             ]),

@@ -14,6 +14,7 @@ use crate::rules::pending::{all_fields, first_version, mark};
 use crate::rules::rule::{decoded, encoded};
 use crate::store::batch;
 use crate::store::batch::Change;
+use crate::store::filter;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::HashSet;
 
@@ -116,7 +117,7 @@ impl<'g> OnDeleteRule<'g> {
             return Some(refers);
         }
         let named: Vec<Bson> = self.named(documents).iter().map(Key::to_bson).collect();
-        (!named.is_empty()).then(|| batch::all([doc! { "_id": { "$in": named } }, refers]))
+        (!named.is_empty()).then(|| filter::all([doc! { "_id": { "$in": named } }, refers]))
     }
 
     /// The update that takes the references to these documents out of their holders.
@@ -133,7 +134,7 @@ impl<'g> OnDeleteRule<'g> {
         let named = doc! { "_id": { "$in": named } };
         let attachments = self.edge.attachments(&key).into_iter();
         attachments
-            .map(|(room, change)| (batch::all([named.clone(), room]), change))
+            .map(|(room, change)| (filter::all([named.clone(), room]), change))
             .collect()
     }
 }

@@ -5,7 +5,6 @@ use super::operator::whole;
 use crate::model::document::DocumentMeta;
 use crate::query::aggregate::Aggregate;
 use crate::store::core::Core;
-use crate::store::scopes::within;
 use crate::{Document, Error, Filter, Result};
 use mongodb::bson::{self, Binary, Bson, doc};
 use std::marker::PhantomData;
@@ -166,7 +165,7 @@ impl<T: Document> VectorStage<T> {
     pub fn filter(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self {
         let filter = filter(T::paths()).into_document();
         self.near.filter = match (self.near.filter, filter) {
-            (Ok(one), Ok(other)) => Ok(within(one, &other)),
+            (Ok(one), Ok(other)) => Ok(both(one, other)),
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
         self
@@ -184,6 +183,15 @@ impl<T: Document> VectorStage<T> {
     pub fn aggregate(self) -> Aggregate<T> {
         let scope = self.core.odm().scope_of(T::META);
         Aggregate::beginning_with(self.core, self.near.stage(T::META, scope))
+    }
+}
+
+/// Both conditions. A search takes few forms, so none is joined with another.
+fn both(one: bson::Document, other: bson::Document) -> bson::Document {
+    match (one.is_empty(), other.is_empty()) {
+        (true, _) => other,
+        (_, true) => one,
+        _ => doc! { "$and": [one, other] },
     }
 }
 
@@ -214,9 +222,10 @@ impl Near {
         let is_declared =
             |name: &str| declared.is_some_and(|vector| vector.filter.iter().any(|field| field() == name));
         for (name, value) in scope.iter().flatten() {
-            let is_value = value.as_document().is_some_and(|equal| equal.contains_key("$eq"));
-            if is_value && is_declared(name) {
-                filter = within(filter, &doc! { name: value.clone() });
+            // The search takes no pattern, and compares by no collation.
+            let equal = value.as_document().and_then(|operators| operators.get("$eq"));
+            if let Some(equal) = equal.filter(|_| is_declared(name)) {
+                filter = both(filter, doc! { name: { "$eq": equal } });
             }
         }
         let mut search = doc! { "index": self.index, "path": self.path, "queryVector": vector };
@@ -333,7 +342,7 @@ mod tests {
         let search = stage.get_document("$vectorSearch").unwrap();
         assert_eq!(
             *search.get_document("filter").unwrap(),
-            doc! { "genre": { "$ne": "b" }, "$and": [{ "genre": { "$eq": "a" } }] }
+            doc! { "$and": [{ "genre": { "$ne": "b" } }, { "genre": { "$eq": "a" } }] }
         );
     }
 

@@ -1,0 +1,157 @@
+//! What goes on in a task of its own after a future was dropped: a command of a transaction that was sent, and the end of the
+//! transaction.
+//!
+//! The driver aborts a transaction whose session is dropped, if it has seen a reply of it. Where the future of its first command is
+//! dropped, the server begins the transaction and the driver doesn't know, so its locks would stay until the server's own limit
+//! (`transactionLifetimeLimitSeconds`, a minute). And where the future of a later command is dropped, the driver closes the
+//! connection, and its abort may overtake that command. So a [`Command`] owns what it needs, and is executed to its reply also
+//! where nothing waits for it any more; whatever follows in the session waits for that.
+
+use futures::future::BoxFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+/// The error of a command for a transaction whose future was dropped: it is not sent.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+impl std::fmt::Display for Closed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the transaction was rolled back, since its future was dropped before it completed")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+/// The tasks of all handles of a client.
+#[derive(Clone, Default)]
+pub(crate) struct Tasks(Arc<watch::Sender<State>>);
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    is_shut_down: bool,
+}
+
+impl Tasks {
+    /// Waits for those that are running. Gives whether there were some and they have ended within this time.
+    pub(crate) async fn end_within(&self, longest: Duration) -> bool {
+        let are_running = self.0.borrow().running > 0;
+        are_running && tokio::time::timeout(longest, self.ended()).await.is_ok()
+    }
+
+    /// Waits for those that are running, and for those that begin meanwhile.
+    pub(crate) async fn ended(&self) {
+        self.when(|state| state.running == 0).await;
+    }
+
+    /// Tells what runs for as long as the client that it ends now.
+    pub(crate) fn shut_down(&self) {
+        self.0.send_modify(|state| state.is_shut_down = true);
+    }
+
+    /// Waits until that is so.
+    pub(crate) async fn are_shut_down(&self) {
+        self.when(|state| state.is_shut_down).await;
+    }
+
+    async fn when(&self, is_so: impl FnMut(&State) -> bool) {
+        // The sender is there for as long as `self`.
+        let _ = self.0.subscribe().wait_for(is_so).await;
+    }
+
+    fn begin(&self) -> Running {
+        self.0.send_modify(|state| state.running += 1);
+        Running(self.clone())
+    }
+}
+
+/// A task, until it has ended or its runtime has dropped it.
+struct Running(Tasks);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|state| state.running -= 1);
+    }
+}
+
+/// Where the tasks of a transaction run: the runtime in which it began. Its future may be dropped outside of any.
+#[derive(Clone)]
+pub(crate) struct Background {
+    runtime: Handle,
+    tasks: Tasks,
+}
+
+impl Background {
+    /// Within a runtime, which the driver needs, too.
+    pub(crate) fn here(tasks: &Tasks) -> Background {
+        Background {
+            runtime: Handle::current(),
+            tasks: tasks.clone(),
+        }
+    }
+
+    /// Executes `work` in a task. A runtime that has ended drops it.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let running = self.tasks.begin();
+        self.runtime.spawn(async move {
+            work.await;
+            drop(running);
+        });
+    }
+}
+
+/// A command that is executed to its reply, once it has begun.
+#[must_use = "a command does nothing until it is awaited"]
+pub(crate) struct Command<'a, R: Send + 'static> {
+    command: Option<BoxFuture<'static, R>>,
+    has_begun: bool,
+    /// Where it goes on. `None` outside of a transaction: there it ends with its future.
+    background: Option<&'a Background>,
+}
+
+impl<'a, R: Send + 'static> Command<'a, R> {
+    pub(crate) fn new(
+        background: Option<&'a Background>,
+        command: impl Future<Output = R> + Send + 'static,
+    ) -> Self {
+        Command {
+            command: Some(Box::pin(command)),
+            has_begun: false,
+            background,
+        }
+    }
+}
+
+impl<R: Send + 'static> Future for Command<'_, R> {
+    type Output = R;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
+        self.has_begun = true;
+        // One that panics is not there any more.
+        let Some(mut command) = self.command.take() else {
+            return Poll::Pending;
+        };
+        let polled = command.as_mut().poll(context);
+        if polled.is_pending() {
+            self.command = Some(command);
+        }
+        polled
+    }
+}
+
+impl<R: Send + 'static> Drop for Command<'_, R> {
+    fn drop(&mut self) {
+        if let (Some(command), Some(background), true) =
+            (self.command.take(), self.background, self.has_begun)
+        {
+            background.spawn(async move {
+                command.await;
+            });
+        }
+    }
+}
