@@ -9,7 +9,7 @@
 //! And it can make a member of a replica set, or a router of a sharded cluster, look like a standalone server: its answers to `hello`
 //! tell of neither, and commands that a standalone server refuses are refused.
 
-use crate::uri;
+use crate::{filters, uri};
 use mongodb::Client;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{ClientOptions, ServerAddress, ServerMonitoringMode};
@@ -89,6 +89,8 @@ struct Shared {
     names: Mutex<Vec<String>>,
     /// What becomes of the next commands of a name, and of how many.
     fates: Mutex<Vec<(String, usize, Fate)>>,
+    /// The first filter that a router would refuse for its form.
+    refused_filter: Mutex<Option<String>>,
     /// The transactions that are open, by session and number.
     open: Mutex<BTreeMap<(Vec<u8>, i64), Document>>,
     connections: Mutex<Vec<JoinHandle<()>>>,
@@ -189,6 +191,7 @@ impl Proxy {
             dead: watch::Sender::new(false),
             names: Mutex::default(),
             fates: Mutex::default(),
+            refused_filter: Mutex::default(),
             open: Mutex::default(),
             connections: Mutex::default(),
         });
@@ -265,7 +268,7 @@ impl Proxy {
     /// itself does so a minute after their process has died.
     ///
     /// # Panics
-    /// Where a connection or a task has failed.
+    /// Where a connection or a task has failed, and where a filter was sent that a router of a sharded cluster refuses.
     pub async fn bury(self) {
         self.shared.dead.send_replace(true);
         self.accepting.await.unwrap();
@@ -277,6 +280,8 @@ impl Proxy {
         for transaction in open.into_values() {
             abort(&self.shared.server, transaction).await;
         }
+        let refused = self.shared.refused_filter.lock().unwrap().take();
+        assert_eq!(refused, None, "a router refuses a filter that was sent");
     }
 }
 
@@ -323,6 +328,10 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
         };
         let Some(request) = request else { return };
         let command = Command::of(&request);
+        let filters = command.as_ref().filter(|command| command.name != "insert");
+        if let Some(refused) = filters.and_then(|_| filters::problem(&whole(&request)?)) {
+            shared.refused_filter.lock().unwrap().get_or_insert(refused);
+        }
         let mut number = 0;
         if let Some(command) = command
             .as_ref()
@@ -463,6 +472,34 @@ fn body(message: &[u8]) -> Option<&[u8]> {
         }
         at += 1 + length;
     }
+}
+
+/// The command of a message with the lists that stand in sections of their own.
+fn whole(message: &[u8]) -> Option<Document> {
+    if number(message, 12)? != OP_MSG {
+        return None;
+    }
+    let mut command = Document::try_from(RawDocument::from_bytes(body(message)?).ok()?).ok()?;
+    let mut at = HEADER + 4;
+    while let Some(kind) = message.get(at) {
+        let length = usize::try_from(number(message, at + 1)?).ok()?;
+        let section = message.get(at + 5..at + 1 + length)?;
+        if *kind == 1 {
+            let end = section.iter().position(|byte| *byte == 0)?;
+            let name = std::str::from_utf8(&section[..end]).ok()?;
+            let mut list = Vec::new();
+            let mut rest = &section[end + 1..];
+            while !rest.is_empty() {
+                let size = usize::try_from(number(rest, 0)?).ok()?;
+                let one = RawDocument::from_bytes(rest.get(..size)?).ok()?;
+                list.push(Document::try_from(one).ok()?);
+                rest = &rest[size..];
+            }
+            command.insert(name, list);
+        }
+        at += 1 + length;
+    }
+    Some(command)
 }
 
 /// A standalone server's answer to what only a replica set takes.
