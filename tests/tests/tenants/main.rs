@@ -1,0 +1,9 @@
+//! Handles of one tenant, by a model: whatever is asked of one, the documents of other tenants make no difference.
+#![allow(missing_docs)]
+
+mod cross_check;
+mod reference;
+
+fn main() -> std::process::ExitCode {
+    odm_tests::harness::main()
+}
