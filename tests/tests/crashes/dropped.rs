@@ -37,6 +37,10 @@ enum Where {
     Standalone,
 }
 
+impl Where {
+    const ALL: [Where; 3] = [Where::ReplicaSet, Where::Transaction, Where::Standalone];
+}
+
 /// A write, given a handle.
 #[derive(Clone)]
 struct Row {
@@ -141,10 +145,13 @@ impl Place {
             }
             let collection = self.db.collection::<Document>(&name);
             let failed = |error| format!("the documents can't be made what they were: {error}");
-            collection.delete_many(doc! {}).await.map_err(failed)?;
-            if !stored.is_empty() {
-                let inserted = collection.insert_many(&stored).bypass_document_validation(true);
-                inserted.await.map_err(failed)?;
+            let ids: Vec<&Bson> = stored.iter().filter_map(|document| document.get("_id")).collect();
+            let others = doc! { "_id": { "$nin": &ids } };
+            collection.delete_many(others).await.map_err(failed)?;
+            for document in stored.iter().filter(|document| !found.contains(document)) {
+                let replaced = collection.replace_one(doc! { "_id": document.get("_id") }, document);
+                let replaced = replaced.upsert(true).bypass_document_validation(true);
+                replaced.await.map_err(failed)?;
             }
         }
         Ok(())
@@ -402,9 +409,18 @@ fn groups() -> Vec<Group> {
     };
     let operations = (plain::SET.operations)().into_iter().map(Arc::new);
     let mut rows = Vec::new();
-    for operation in operations.filter(|operation| operation.kind != Kind::Read) {
-        for place in [Where::ReplicaSet, Where::Transaction, Where::Standalone] {
+    let writes = operations.filter(|operation| operation.kind != Kind::Read);
+    for (n, operation) in writes.enumerate() {
+        for place in Where::ALL {
             if place == Where::Transaction && operation.mode == Mode::Outside {
+                continue;
+            }
+            // One operator is sent as the other: those but `set` are tried in one place each.
+            let of_operator = operation
+                .methods
+                .iter()
+                .filter(|method| method.starts_with("Change::"));
+            if of_operator.clone().any(|method| *method != "Change::set") && place != Where::ALL[n % 3] {
                 continue;
             }
             let of_row = operation.clone();
