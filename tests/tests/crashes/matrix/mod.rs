@@ -93,6 +93,14 @@ pub enum Effect {
     Transaction,
 }
 
+/// The edges with atomic and those with eventual copies, and two-way references.
+pub fn edges() -> Vec<Edge> {
+    let mut edges = atomic::rows::edges();
+    edges.extend(eventual::rows::edges());
+    edges.extend(linked::edges());
+    edges
+}
+
 /// How copies follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
