@@ -12,12 +12,39 @@ pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, Documents, First, Found, Ids, Last, List, Maybe, OfId, Pairs, Position, Reason, Samples,
-    Scoped, SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
+    At, Bytes, Documents, First, Found, Ids, Last, List, Maybe, OfId, Others, Pairs, Position, Reason,
+    Samples, Scoped, SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
 use results::BulkDone;
+
+/// References to documents that do not exist, in [`Error::MissingReference`].
+///
+/// ```no_run
+/// # use samples::model::*;
+/// # async fn example<T: odm::write::SoftDelete>(posts: Collection<T>, id: T::Id) -> odm::Result<()>
+/// # where T::Id: odm::write::Target<T> {
+/// if let Err(Error::MissingReference { target, ids, others, .. }) = posts.restore(id).await {
+///     println!("restore {ids:?} of `{target}` first");
+///     for other in others {
+///         println!("and {:?} of `{}`", other.ids, other.target);
+///     }
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct MissingTargets {
+    /// The collection of the documents with the reference.
+    pub collection: &'static str,
+    /// The stored path of the reference.
+    pub field: String,
+    /// The collection that it refers to.
+    pub target: &'static str,
+    /// The ids that no document has, or values of the field that the reference is by.
+    pub ids: Vec<Bson>,
+}
 
 /// The result of an operation.
 ///
@@ -185,7 +212,11 @@ pub enum Error {
 
     /// A reference names a document that does not exist. A write is refused before it is sent, or undone if the target was
     /// deleted meanwhile; a join fails, unless it says what to do with missing targets.
-    #[error("{collection}: `{field}` refers to documents of `{target}` that do not exist: {}", Ids(.ids))]
+    /// So is a restoration of a document, or of one below it, whose target is deleted: then all such targets are listed.
+    #[error(
+        "{collection}: `{field}` refers to documents of `{target}` that do not exist: {}{}",
+        Ids(.ids), Others(.others)
+    )]
     MissingReference {
         /// The collection of the document with the reference; for `field.load(…)`, which gets a reference alone, the collection
         /// of the targets.
@@ -194,9 +225,12 @@ pub enum Error {
         field: String,
         /// The collection that it refers to.
         target: &'static str,
-        /// The ids that no document has (or values of the field that the reference is by), each once. For a reference to one of
-        /// several document types, only those of `target`, even if targets of another type are missing too.
+        /// The ids that no document has (or values of the field that the reference is by), each once, of the type that they are
+        /// stored as. For a reference to one of several document types, only those of `target`, even if targets of another type
+        /// are missing too.
         ids: Vec<Bson>,
+        /// The same of other references, where a restoration lists them all.
+        others: Vec<MissingTargets>,
     },
 
     /// The document can't be deleted, since others refer to it with `on_delete = restrict`: the requested document, or one that
@@ -595,6 +629,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error for references to documents that don't exist: the first ones, and all others.
+    pub(crate) fn missing_references(all: impl IntoIterator<Item = MissingTargets>) -> Error {
+        let mut all = all.into_iter();
+        let first = all.next().unwrap_or_default();
+        Error::MissingReference {
+            collection: first.collection,
+            field: first.field,
+            target: first.target,
+            ids: first.ids,
+            others: all.collect(),
+        }
+    }
+
     /// An error of the application, for the closure of a [transaction](crate::Odm::transaction): the transaction rolls back and
     /// returns it as [`Error::Application`].
     ///

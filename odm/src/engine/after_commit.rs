@@ -1,8 +1,10 @@
 //! The checks and the work that follow the commit of a transaction.
 
-use crate::engine::delete::kept::{self, Tree};
+use crate::engine::delete::kept;
+use crate::engine::delete::tree::Tree;
 use crate::engine::delete::walk::{self, Later};
-use crate::engine::hooks::call::{self, HookedDocument};
+use crate::engine::hooks::call::{self, HandOver, HookedDocument};
+use crate::engine::restore;
 use crate::engine::write::recheck::Recheck;
 use crate::engine::write::{drain, recheck};
 use crate::model::document::DocumentMeta;
@@ -12,8 +14,8 @@ use crate::store::scope::Scope;
 use crate::store::session::{AfterCommit, Shared};
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The work that the operations of a transaction leave for the time after its commit. References are checked again then, since its snapshot
 /// does not show the writes of others.
@@ -25,6 +27,8 @@ pub(crate) struct WorkAfterCommit {
     pub(crate) deleted: Vec<Later>,
     /// Documents that were deleted, and are kept.
     pub(crate) kept: Vec<Tree>,
+    /// Documents that were restored: whether the targets of their references are there.
+    pub(crate) restored: Vec<Tree>,
     /// The pending work of written documents.
     pub(crate) left: DeferredWork,
     /// Documents whose hooks follow the commit.
@@ -32,9 +36,6 @@ pub(crate) struct WorkAfterCommit {
     /// Where these are put instead of calling their hooks.
     pub(crate) hand_over: Option<HandOver>,
 }
-
-/// Documents of a committed transaction, whose hooks are still to be called.
-pub(crate) type HandOver = Arc<Mutex<Vec<HookedDocument>>>;
 
 /// The result of the checks after a commit: an error only if something of the transaction was undone. Any other failure is
 /// logged, since the transaction is committed, and an error would mean that it is not.
@@ -75,6 +76,11 @@ impl AfterCommit for WorkAfterCommit {
             } else {
                 kept::look_again(odm, self.kept).await
             };
+            let restored = if self.restored.is_empty() {
+                Ok(())
+            } else {
+                restore::look_again(odm, self.restored).await
+            };
             let checked = if self.written.is_empty() {
                 Ok(())
             } else {
@@ -90,7 +96,8 @@ impl AfterCommit for WorkAfterCommit {
             }
             log_unless_undone(checked)?;
             log_unless_undone(deleted)?;
-            log_unless_undone(kept)
+            log_unless_undone(kept)?;
+            log_unless_undone(restored)
         }
         .boxed()
     }
@@ -115,6 +122,11 @@ impl Shared {
     /// Looks once more, after the commit, whether something refers to these deleted documents, which are kept.
     pub(crate) fn look_for_references(&self, deleted: Tree) {
         self.after_commit(|after: &mut WorkAfterCommit| after.kept.push(deleted));
+    }
+
+    /// Looks once more, after the commit, whether the targets of these restored documents are there.
+    pub(crate) fn look_for_targets(&self, restored: Tree) {
+        self.after_commit(|after: &mut WorkAfterCommit| after.restored.push(restored));
     }
 
     /// Calls the hooks of these documents that follow the commit.

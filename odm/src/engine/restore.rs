@@ -1,106 +1,221 @@
 //! Restores documents whose deletion has kept them.
+//!
+//! What is restored is a [`Tree`]: the document with what its deletion has deleted below it. It is read, and all targets of its references
+//! are asked for, before the first write, so a document is not restored below a deleted one.
+//!
+//! Where the deployment has transactions, a tree of up to [`MAX_DOCS_PER_TX`] documents is restored in one transaction. Otherwise it is
+//! restored in steps, the document at the top first, and a refusal deletes all of them again. An interrupted restoration goes on when it
+//! is repeated. Afterwards the targets are looked up again: where one was deleted meanwhile, the documents are deleted again.
 
 use crate::Result;
-use crate::engine::delete::kept::{
-    ChangeFn, behind, end_restoration, is_deleted, restore_deletion, token_at,
+use crate::engine::delete::kept::behind;
+use crate::engine::delete::tree::{
+    Below, ChangeFn, Meta, Tree, fields, followers, has_below, is_deleted, token_at,
 };
 use crate::engine::execute;
-use crate::model::document::DocumentMeta;
-use crate::model::key::Key;
-use crate::model::own_fields::{DELETION, RESTORING};
-use crate::model::reference::OnDelete;
+use crate::engine::hooks::call::{HandOver, call_after_commit};
+use crate::engine::write::obligations::MAX_DOCS_PER_TX;
+use crate::model::own_fields::{DELETION, RESTORING, Token};
 use crate::plan::operation::{Operation, UpdateMany, What};
-use crate::rules::exists::{self, AskedTargets};
-use crate::rules::on_delete::Rules;
+use crate::plan::outcome::Outcome;
+use crate::rules::exists;
 use crate::store::core::Core;
 use crate::store::filter::within;
 use crate::store::scope::Scope;
+use crate::store::session::Shared;
 use crate::store::trace::Trace;
+use crate::store::transaction;
+use crate::{Error, Odm};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, doc};
+use std::collections::HashSet;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 
-/// Restores a deleted document, with those that its deletion has deleted: whether there was one, and how many others.
+/// Maximum number of looks for documents that have come below a document whose restoration is taken back.
+const LOOKS: usize = 10;
+
+/// Restores a deleted document, with what its deletion has deleted below it: whether it was deleted, and how many others.
 ///
 /// # Errors
-/// [`Error::MissingReference`] where it refers, with `cascade` or `restrict`, to a document that is deleted.
+/// [`Error::MissingReference`] where a reference with `cascade` or `restrict` names a document that is deleted.
 pub(crate) async fn restore(core: &Core, trace: &Trace, key: Bson) -> Result<(bool, u64)> {
-    let (odm, meta, session) = (core.odm(), core.meta(), core.session());
+    let (odm, meta) = (core.odm(), core.meta());
     odm.know_declarations(trace).await?;
-    odm.may_write(meta)?;
+    for written in followers(odm.graph(), meta).into_iter().chain([meta]) {
+        odm.may_write(written)?;
+    }
+    if core.session().is_none()
+        && has_below(odm.graph(), meta)
+        && odm.has_transactions().await?
+        && let Some(restored) = at_once(core, trace, &key).await?
+    {
+        return Ok(restored);
+    }
+    let restored = restore_up_to(usize::MAX, core, trace, &key).await?;
+    Ok(restored.unwrap_or_default())
+}
+
+/// Restores a document in a transaction. `None` where the documents are too many for one.
+async fn at_once(core: &Core, trace: &Trace, key: &Bson) -> Result<Option<(bool, u64)>> {
+    let committed = HandOver::default();
+    let work = |session: Shared| {
+        let (core, committed) = (core.within(Some(session.clone())), committed.clone());
+        async move {
+            session.hand_over(committed);
+            restore_up_to(MAX_DOCS_PER_TX, &core, trace, key).await
+        }
+    };
+    let made = transaction::transaction(core.odm(), work).await;
+    trace.more(1);
+    let committed = std::mem::take(&mut *committed.lock().unwrap_or_else(PoisonError::into_inner));
+    call_after_commit(core.odm(), committed).await;
+    made
+}
+
+/// Restores a document in the transaction of the handle, or in steps. `None` where more than `most` documents would be restored.
+async fn restore_up_to(most: usize, core: &Core, trace: &Trace, key: &Bson) -> Result<Option<(bool, u64)>> {
     let trips = AtomicU64::new(0);
-    let scope = Scope::new(odm, session, &trips);
-    let begun = [DELETION, RESTORING].map(|field| doc! { field: { "$exists": true } });
-    let place = doc! { "_id": { "$eq": &key }, "$or": begun.to_vec() };
-    let place = match odm.scope_with_deleted(meta) {
-        Some(own) => within(place, &own),
-        None => place,
+    let scope = Scope::new(core.odm(), core.session(), &trips);
+    let restored = match read(&scope, core.meta(), key, most).await {
+        Ok(None) => Ok(Some((false, 0))),
+        Ok(Some(tree)) if tree.len() > most => Ok(None),
+        Ok(Some(tree)) => restore_tree(&scope, trace, tree).await.map(Some),
+        Err(error) => Err(error),
     };
-    let mut fields = Rules::of(odm.graph(), meta).fields;
-    fields.extend(doc! { DELETION: 1, RESTORING: 1 });
-    fields.extend(meta.soft_delete.map(|name| (name.to_owned(), Bson::Int32(1))));
-    let graph = odm.graph();
-    let held = |rule: OnDelete| matches!(rule, OnDelete::Cascade | OnDelete::Restrict);
-    let edges = || graph.outgoing(meta).filter(|edge| held(edge.reference.on_delete));
-    for root in exists::roots(edges()) {
-        crate::model::meta::names::read_too(&mut fields, root);
-    }
-    let found = scope.few(meta, place, fields, 1).await?.pop();
-    let Some(document) = found else {
-        trace.more(trips.into_inner());
-        return Ok((false, 0));
-    };
-    let mut asked = AskedTargets::default();
-    for edge in edges() {
-        for (target, of) in edge.targets.iter().enumerate() {
-            for key in edge.keys(target, &document) {
-                asked.add(of, edge.by(), &key);
-            }
-        }
-    }
-    let there = asked.ask(&scope).await?;
-    for edge in edges() {
-        for (target, of) in edge.targets.iter().enumerate() {
-            let mut keys = edge.keys(target, &document);
-            let column = (of.collection, edge.by());
-            keys.retain(|key| !there.get(&column).is_some_and(|there| there.contains(key)));
-            if !keys.is_empty() {
-                let ids = keys.iter().map(Key::to_bson).collect();
-                return Err(crate::graph::sync::missing(edge, of, ids));
-            }
-        }
-    }
-    let Some(token) = token_at(&document, &[DELETION, RESTORING]) else {
-        return Ok((false, 0));
-    };
-    let was_deleted = is_deleted(meta, &document);
-    let change: &ChangeFn<'_> = &|meta, condition, update| changed(core, trace, meta, condition, update);
-    let restored = async {
-        let (restored, others) = restore_deletion(&scope, meta, (&key, token), change).await?;
-        end_restoration(behind(odm, session, trace), &scope, meta, (document, token)).await?;
-        Ok((restored && was_deleted, others))
-    };
-    let restored = restored.await;
     trace.more(trips.into_inner());
-    if let (Err(error), Some(session)) = (&restored, session) {
-        session.spoil(error);
-    }
     restored
 }
 
-/// Changes documents by an operation of its own, with their hooks.
-fn changed<'c>(
-    core: &'c Core,
-    trace: &'c Trace,
-    meta: &'static DocumentMeta,
-    condition: Document,
-    update: Document,
-) -> BoxFuture<'c, Result<u64>> {
-    async move {
-        let update = UpdateMany::by_library(meta, condition, update)?;
-        let operation = Operation::one(meta, What::UpdateMany(Box::new(update)));
-        let made = execute((core.odm(), core.session()), trace, operation).await?;
-        Ok(made.modified)
+/// Reads the document with what its deletion has deleted below it. One that another program has marked as deleted has nothing below it.
+async fn read(scope: &Scope<'_>, meta: Meta, key: &Bson, most: usize) -> Result<Option<Tree>> {
+    let graph = scope.odm.graph();
+    let mut begun = [DELETION, RESTORING]
+        .map(|field| doc! { field: { "$exists": true } })
+        .to_vec();
+    begun.extend(meta.soft_delete.map(|name| doc! { name: { "$ne": null } }));
+    let mut place = doc! { "_id": { "$eq": key }, "$or": begun };
+    if let Some(own) = scope.odm.scope_with_deleted(meta) {
+        place = within(place, &own);
     }
-    .boxed()
+    let found = scope.few(meta, place, fields(graph, meta), 1).await?.pop();
+    let Some(document) = found else { return Ok(None) };
+    let which = if is_deleted(meta, &document) {
+        Below::Deleted
+    } else {
+        Below::Both
+    };
+    let has_id = token_at(&document, &[DELETION, RESTORING]).is_some();
+    let mut tree = Tree::of(meta, document, Token::new());
+    if has_id && has_below(graph, meta) {
+        tree.grow(scope, which, most).await?;
+    }
+    Ok(Some(tree))
+}
+
+async fn restore_tree(scope: &Scope<'_>, trace: &Trace, mut tree: Tree) -> Result<(bool, u64)> {
+    let (odm, session) = (scope.odm, scope.session);
+    let missing = tree.missing_targets(scope).await?;
+    if !missing.is_empty() {
+        return Err(exists::refused(odm.graph(), missing));
+    }
+    let change = changing((odm, session), trace);
+    let restored = tree.restore(session.is_none(), &change).await;
+    let Some(session) = session else {
+        let restored = match restored {
+            Ok(restored) => restored,
+            Err(error) => {
+                take_back_or_log(scope, &mut tree, &change).await;
+                return Err(error);
+            }
+        };
+        keep_targets(scope, &mut tree, &change).await?;
+        if tree.len() > 1 {
+            let together = HashSet::new();
+            let execution = behind(odm, None, trace);
+            tree.compare(execution, (scope, &together), &mut Outcome::default())
+                .await?;
+        }
+        tree.end_restoration(scope).await?;
+        return Ok(restored);
+    };
+    let ended = match restored {
+        Ok(restored) => tree.end_restoration(scope).await.map(|()| restored),
+        Err(error) => Err(error),
+    };
+    match &ended {
+        Ok(_) => session.look_for_targets(tree),
+        // A part of it may be written: it must not be committed, whatever the caller does with the error.
+        Err(error) => session.spoil(error),
+    }
+    ended
+}
+
+/// Looks for the targets of documents that were restored in a transaction, after its commit.
+pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
+    let trips = AtomicU64::new(0);
+    let scope = Scope::new(odm, None, &trips);
+    let trace = Trace::new("(all)", "restore");
+    let change = changing((odm, None), &trace);
+    let mut failed = Ok(());
+    for mut tree in trees {
+        failed = failed.and(keep_targets(&scope, &mut tree, &change).await);
+    }
+    failed
+}
+
+/// Looks for the targets of restored documents again. Where one was deleted meanwhile, all of the documents are deleted again.
+///
+/// # Errors
+/// [`Error::MissingReference`] where they are.
+async fn keep_targets(scope: &Scope<'_>, tree: &mut Tree, change: &ChangeFn<'_>) -> Result<()> {
+    let missing = tree.missing_targets(scope).await?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    take_back(scope, tree, change).await?;
+    Err(exists::refused(scope.odm.graph(), missing))
+}
+
+/// Deletes restored documents again, and those that have come below them meanwhile.
+async fn take_back(scope: &Scope<'_>, tree: &mut Tree, change: &ChangeFn<'_>) -> Result<()> {
+    tree.delete_again(change).await?;
+    if !tree.has_deleted_root() {
+        return Ok(());
+    }
+    for _ in 0..LOOKS {
+        let late = tree.grow(scope, Below::Living, usize::MAX).await?;
+        if late.is_empty() {
+            break;
+        }
+        tree.delete_levels(&late, change).await?;
+    }
+    Ok(())
+}
+
+/// The same after an error, which is the one to report.
+async fn take_back_or_log(scope: &Scope<'_>, tree: &mut Tree, change: &ChangeFn<'_>) {
+    if let Err(error) = take_back(scope, tree, change).await {
+        tracing::warn!(
+            target: "odm",
+            %error,
+            "deleting the documents of a refused restoration again failed; `audit()` finds a part that is restored"
+        );
+    }
+}
+
+/// Changes documents by operations of their own, with their hooks.
+fn changing<'c>(
+    (odm, session): (&'c Odm, Option<&'c Shared>),
+    trace: &'c Trace,
+) -> impl Fn(Meta, Document, Document) -> BoxFuture<'c, Result<u64, Error>> + Send + Sync + 'c {
+    move |meta, condition, update| {
+        async move {
+            let update = UpdateMany::by_library(meta, condition, update)?;
+            let operation = Operation::one(meta, What::UpdateMany(Box::new(update)));
+            let made = execute((odm, session), trace, operation).await?;
+            Ok(made.modified)
+        }
+        .boxed()
+    }
 }

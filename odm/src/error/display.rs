@@ -117,6 +117,23 @@ impl fmt::Display for Ids<'_> {
     }
 }
 
+/// Further references to documents that don't exist.
+pub(super) struct Others<'a>(pub(super) &'a [super::MissingTargets]);
+impl fmt::Display for Others<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for other in self.0 {
+            let (field, target) = (&other.field, other.target);
+            write!(
+                f,
+                "; `{field}` in `{}` to those of `{target}`: {}",
+                other.collection,
+                Ids(&other.ids)
+            )?;
+        }
+        Ok(())
+    }
+}
+
 /// The path of a field before what is wrong there; nothing for the document itself.
 pub(super) struct At<'a>(pub(super) &'a str);
 impl fmt::Display for At<'_> {

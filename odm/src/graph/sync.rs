@@ -1,12 +1,15 @@
 //! Derived values and the fields that they depend on: which references have copies beside them, which fields others read.
 
+use crate::error::MissingTargets;
 use crate::graph::Graph;
 use crate::graph::edge::{CopyField, Derived, Edge};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
+use crate::model::key::as_stored;
 use crate::model::meta::names::meet;
 use crate::model::own_fields::COPIED;
 use crate::model::reference::OnDelete;
+use crate::model::shape::of_field;
 use mongodb::bson::{Bson, Document, doc};
 
 impl Edge {
@@ -145,11 +148,21 @@ pub(crate) fn is_held(graph: &Graph, edge: &Edge) -> bool {
 
 /// The error for references to documents of `target` that don't exist.
 pub(crate) fn missing(edge: &Edge, target: &DocumentMeta, ids: Vec<Bson>) -> crate::Error {
-    crate::Error::MissingReference {
+    crate::Error::missing_references([missing_targets(edge, target, ids)])
+}
+
+/// The references of an edge to documents of `target` that don't exist, with values of the type that references are stored as.
+pub(crate) fn missing_targets(edge: &Edge, target: &DocumentMeta, ids: Vec<Bson>) -> MissingTargets {
+    let shape = target.field(edge.by()).map(of_field);
+    let stored = |id: Bson| match shape {
+        Some(shape) => as_stored(shape, id),
+        None => id,
+    };
+    MissingTargets {
         collection: edge.holder.collection,
         field: edge.path.clone(),
         target: target.collection,
-        ids,
+        ids: ids.into_iter().map(stored).collect(),
     }
 }
 

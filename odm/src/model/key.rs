@@ -1,5 +1,6 @@
 //! The value of an id or of a reference as a key: values that MongoDB takes as equal are one key.
 
+use crate::model::shape::{self, Shape};
 use mongodb::bson::{self, Bson, Document, RawBsonRef, doc};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -139,6 +140,47 @@ fn decimals(value: Bson) -> Bson {
             .into(),
         Bson::Array(items) => Bson::Array(items.into_iter().map(decimals).collect()),
         other => other,
+    }
+}
+
+/// The value of a key as a field of this shape stores it: a key keeps no type of a number.
+pub(crate) fn as_stored(shape: Shape, value: Bson) -> Bson {
+    let decimal = |text: String| text.parse().map(Bson::Decimal128);
+    match (shape::inner(shape), value) {
+        (Shape::Int { .. }, Bson::Int64(n)) => i32::try_from(n).map_or(Bson::Int64(n), Bson::Int32),
+        (Shape::Double, Bson::Int64(n)) => Bson::Double(n as f64),
+        (Shape::Decimal, Bson::Int64(n)) => decimal(n.to_string()).unwrap_or(Bson::Int64(n)),
+        (Shape::Decimal, Bson::Double(n)) => decimal(n.to_string()).unwrap_or(Bson::Double(n)),
+        (shape @ Shape::Struct(_), Bson::Document(fields)) => {
+            let stored = fields.into_iter().map(|(name, value)| {
+                let value = match shape::within(shape, &name) {
+                    Some(field) => as_stored(field.shape, value),
+                    None => value,
+                };
+                (name, value)
+            });
+            Bson::Document(stored.collect())
+        }
+        (Shape::Map(values), Bson::Document(fields)) => {
+            let stored = fields
+                .into_iter()
+                .map(|(name, value)| (name, as_stored(values(), value)));
+            Bson::Document(stored.collect())
+        }
+        (Shape::Array(items) | Shape::Fixed { items, .. }, Bson::Array(list)) => {
+            list.into_iter().map(|item| as_stored(items(), item)).collect()
+        }
+        (Shape::Tuple(shapes), Bson::Array(list)) => {
+            let stored = list
+                .into_iter()
+                .enumerate()
+                .map(|(at, item)| match shapes.get(at) {
+                    Some(shape) => as_stored(shape(), item),
+                    None => item,
+                });
+            stored.collect()
+        }
+        (_, value) => value,
     }
 }
 

@@ -107,6 +107,22 @@ impl Tree {
         }
     }
 
+    /// Takes references out: of arrays of references, or of single ones, in whose places is nothing then, below as many names of the path.
+    pub(crate) fn leave_out(&mut self, of_arrays: bool, there: u32, which: &dyn Fn(Slot) -> bool) {
+        match self {
+            Tree::One(slot) if which(*slot) => *self = Tree::Nothing { there },
+            Tree::Many(items) => {
+                if of_arrays {
+                    items.retain(|item| !item.slot().is_some_and(which));
+                }
+                items
+                    .iter_mut()
+                    .for_each(|item| item.leave_out(of_arrays, there, which));
+            }
+            Tree::One(_) | Tree::Nothing { .. } => {}
+        }
+    }
+
     /// All references in it.
     pub(crate) fn each(&self, take: &mut dyn FnMut(Slot)) {
         match self {

@@ -358,12 +358,8 @@ impl<'a> LinkEffects<'a> {
 }
 
 pub(crate) fn missing(edge: &Edge, ids: impl Iterator<Item = Bson>) -> Error {
-    Error::MissingReference {
-        collection: edge.holder.collection,
-        field: edge.path.clone(),
-        target: edge.targets.first().map_or("", |target| target.collection),
-        ids: ids.collect(),
-    }
+    let target = edge.targets.first().copied().unwrap_or(edge.holder);
+    crate::graph::sync::missing(edge, target, ids.collect())
 }
 
 fn must_refer(edge: &Edge, holder: &Node) -> Error {

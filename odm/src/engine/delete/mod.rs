@@ -4,6 +4,7 @@ mod detach;
 mod erase;
 pub(crate) mod kept;
 mod restore;
+pub(crate) mod tree;
 pub(crate) mod walk;
 
 use crate::engine::write::execution::Execution;

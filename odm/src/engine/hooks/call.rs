@@ -14,6 +14,7 @@ use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf};
 use std::any::Any;
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 
 /// Maximum number of hooks that call each other by their writes: each is polled within the one before.
 const MAX_DEPTH: u8 = 8;
@@ -32,6 +33,9 @@ pub(crate) struct HookedDocument {
     /// `None` where it is gone.
     pub(crate) after: Option<RawDocumentBuf>,
 }
+
+/// Documents of a committed transaction, whose hooks are still to be called.
+pub(crate) type HandOver = Arc<Mutex<Vec<HookedDocument>>>;
 
 impl HookedDocument {
     /// Whether the application's part of it has changed, and not only the bookkeeping of the library.

@@ -12,9 +12,8 @@
 
 pub(crate) mod call;
 
-use crate::engine::after_commit::HandOver;
 use crate::engine::delete::walk::Gone;
-use crate::engine::hooks::call::HookedDocument;
+use crate::engine::hooks::call::{HandOver, HookedDocument};
 use crate::engine::parts;
 use crate::engine::write::documents;
 use crate::engine::write::documents::Parts;

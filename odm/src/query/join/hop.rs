@@ -1,7 +1,8 @@
 //! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
 
 use crate::model::document::DocumentMeta;
-use crate::model::key::{Key, Places, chunks};
+use crate::model::key::{Key, Places, as_stored, chunks};
+use crate::model::shape::of_field;
 use crate::model::tree::{Slot, Tree};
 use crate::query::untyped::Query;
 use crate::store::core::Core;
@@ -11,6 +12,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::any::Any;
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of queries of one join that run at once, outside a transaction.
@@ -96,8 +98,12 @@ pub(super) fn run_all<'a>(
         for level in 0.. {
             match hops.get_mut(level) {
                 Some(hop) if hop.is_empty() => break,
-                Some(hop) if hop.embedded => {}
-                Some(hop) => hop.run(from).await?,
+                Some(hop) => {
+                    if !hop.embedded {
+                        hop.run(from).await?;
+                    }
+                    hop.find_deleted(from).await?;
+                }
                 None => break,
             }
             let mut next = Hop::further(hops.iter().any(|hop| hop.embedded));
@@ -132,6 +138,19 @@ pub(super) trait Fetch: Any + Send {
     /// What each document was wanted by, in their order.
     fn keys(&self) -> Vec<&Key>;
     fn raw(&self, at: u32) -> Option<&RawDocument>;
+    /// The value of a key, of the type that the field stores.
+    fn stored(&self, key: &Key) -> Bson {
+        key.to_bson()
+    }
+    /// Those that are missing may be deleted and kept, which is no error.
+    fn take_deleted(&mut self) {}
+    /// Finds out which of the missing ones are deleted and kept, where that is to be known.
+    fn find_deleted<'a>(&'a mut self, _: &'a Source) -> BoxFuture<'a, Result<()>> {
+        std::future::ready(Ok(())).boxed()
+    }
+    fn is_deleted(&self, _: u32) -> bool {
+        false
+    }
     /// The raw documents are needed too, for what is joined to them.
     fn keep_raw(&mut self);
     fn as_any(&mut self) -> &mut dyn Any;
@@ -214,6 +233,18 @@ impl Hop {
         Ok(())
     }
 
+    /// Whether the document is deleted and kept.
+    pub(super) fn is_deleted(&self, slot: Slot) -> bool {
+        self.fetch(slot).is_some_and(|fetch| fetch.is_deleted(slot.at))
+    }
+
+    async fn find_deleted(&mut self, from: &Source) -> Result<()> {
+        for fetch in &mut self.fetches {
+            fetch.find_deleted(from).await?;
+        }
+        Ok(())
+    }
+
     /// Brings all of them.
     pub(super) async fn run(&mut self, from: &Source) -> Result<()> {
         if let [fetch] = self.fetches.as_mut_slice() {
@@ -252,6 +283,9 @@ pub(crate) struct ById<T> {
     lane: u32,
     /// What its queries are called.
     operation: &'static str,
+    takes_deleted: bool,
+    /// The places of documents that are deleted and kept.
+    deleted: HashSet<u32>,
 }
 
 struct Found<T> {
@@ -269,6 +303,8 @@ impl<T: Document + Clone> ById<T> {
             with_raw: false,
             lane: 0,
             operation: "join",
+            takes_deleted: false,
+            deleted: HashSet::new(),
         }
     }
 
@@ -415,6 +451,45 @@ impl<T: Document + Clone> Fetch for ById<T> {
 
     fn raw(&self, at: u32) -> Option<&RawDocument> {
         self.found.get(at as usize)?.raw.as_deref()
+    }
+
+    fn stored(&self, key: &Key) -> Bson {
+        match T::META.field(self.by) {
+            Some(field) => as_stored(of_field(field), key.to_bson()),
+            None => key.to_bson(),
+        }
+    }
+
+    fn take_deleted(&mut self) {
+        self.takes_deleted = true;
+    }
+
+    fn find_deleted<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
+        async move {
+            let Some(name) = T::META.soft_delete.filter(|_| self.takes_deleted) else {
+                return Ok(());
+            };
+            let missing = self.places.iter().filter(|(_, at)| !Fetch::has(self, **at));
+            let missing: Vec<&Key> = missing.map(|(key, _)| key).collect();
+            let core = Core::new(&from.odm.with_deleted(), T::META, from.session.clone());
+            for keys in chunks(missing) {
+                let condition = doc! { self.by: { "$in": keys }, name: { "$ne": null } };
+                let mut query = Query::new(core.clone(), Filter::raw(condition));
+                query.options.projection = Some(doc! { self.by: 1 });
+                let (places, by, deleted) = (&self.places, self.by, &mut self.deleted);
+                let mut take = |raw: &RawDocument| {
+                    deleted.extend(wanted(places, by, raw));
+                    Ok(())
+                };
+                query.each(self.operation, &mut take).await?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn is_deleted(&self, at: u32) -> bool {
+        self.deleted.contains(&at)
     }
 
     fn keep_raw(&mut self) {

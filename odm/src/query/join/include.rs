@@ -2,6 +2,7 @@
 
 use super::pointer::Load;
 use super::{Asked, Hop, Join, LookedUp, Slot, Stages, Tree};
+use crate::error::MissingTargets;
 use crate::model::key::Key;
 use crate::model::path::{OutsideVariants, Path, Step};
 use crate::model::reference::{Pointer, Reference, ReferenceTo};
@@ -136,7 +137,8 @@ pub trait Missing: Send + Sync + 'static {
     ) -> Result<Option<Self::Given<V, X>>>;
 }
 
-/// A target that does not exist is the error [`MissingReference`](Error::MissingReference), which lists the ids.
+/// A target that does not exist is the error [`MissingReference`](Error::MissingReference), which lists the ids. One that is
+/// deleted and kept (`#[document(soft_delete)]`) is left out of an array, and is `None` of an optional reference.
 pub struct Strict(());
 /// A target that does not exist is `None` in its place.
 pub struct OrNone(());
@@ -263,6 +265,42 @@ impl<J> To<J> {
     }
 }
 
+/// A reference of which a missing target is an error.
+#[derive(Clone, Copy)]
+pub(super) struct Refused {
+    pub(super) collection: &'static str,
+    pub(super) path: &'static str,
+    /// Whether it may do without one that is deleted and kept, and whether it is an array.
+    pub(super) without_deleted: Option<bool>,
+    /// The number of names before its own in the path.
+    pub(super) there: u32,
+}
+
+impl Refused {
+    pub(super) fn of<V: Reference, M: Missing>(
+        collection: &'static str,
+        path: &'static str,
+        there: u32,
+    ) -> Option<Refused> {
+        M::REFUSED.then_some(Refused {
+            collection,
+            path,
+            without_deleted: (V::MANY || V::OPTIONAL).then_some(V::MANY),
+            there,
+        })
+    }
+
+    fn at<R: Document, V: Reference, P: Step, M: Missing>() -> Option<Refused> {
+        let before = P::PATH.matches('.').count();
+        Refused::of::<V, M>(R::META.collection, P::PATH, before as u32)
+    }
+}
+
+/// Whether the documents are asked for that are missing since they are deleted and kept.
+pub(super) fn takes_deleted(refused: Option<Refused>) -> bool {
+    refused.is_some_and(|refused| refused.without_deleted.is_some())
+}
+
 /// The references of one field, and where their documents are.
 pub struct Noted<S> {
     /// The number of the join among all of the query.
@@ -292,7 +330,7 @@ impl<S> Noted<S> {
         path: &str,
         by: &'static str,
         raw: &RawDocument,
-        hop: &mut Hop,
+        (hop, takes_deleted): (&mut Hop, bool),
         level: usize,
     ) -> Result<()> {
         self.level = level;
@@ -301,10 +339,15 @@ impl<S> Noted<S> {
         }
         let tree = Tree::of(raw, path, &mut |value| {
             let slot = L::want(value, by, hop)?;
-            if !B::NOTHING
+            if (takes_deleted || !B::NOTHING)
                 && let Some(fetch) = hop.fetch_mut(slot)
             {
-                fetch.keep_raw();
+                if takes_deleted {
+                    fetch.take_deleted();
+                }
+                if !B::NOTHING {
+                    fetch.keep_raw();
+                }
             }
             Some(slot)
         });
@@ -321,14 +364,19 @@ impl<S> Noted<S> {
         level: usize,
         hops: &[Hop],
         next: &mut Hop,
-        refused: Option<(&'static str, &'static str)>,
+        refused: Option<Refused>,
     ) -> Result<()> {
         if level != self.level {
             return beyond.next(&mut self.beyond, level, hops, next);
         }
         let Some(hop) = hops.get(level) else { return Ok(()) };
-        if let Some((collection, path)) = refused {
-            nothing_is_missing(&self.trees, hop, collection, path)?;
+        if let Some(refused) = refused {
+            if let Some(of_arrays) = refused.without_deleted {
+                let is_deleted = |slot| hop.is_deleted(slot);
+                let trees = self.trees.iter_mut();
+                trees.for_each(|tree| tree.leave_out(of_arrays, refused.there, &is_deleted));
+            }
+            nothing_is_missing(&self.trees, hop, refused.collection, refused.path)?;
         }
         if B::NOTHING {
             return Ok(());
@@ -401,15 +449,15 @@ fn nothing_is_missing(trees: &[Tree], hop: &Hop, collection: &'static str, path:
         .filter_map(|slot| {
             let fetch = hop.fetch(*slot)?;
             let keys = keys.entry(slot.fetch).or_insert_with(|| fetch.keys());
-            keys.get(slot.at as usize).map(|key| key.to_bson())
+            keys.get(slot.at as usize).map(|key| fetch.stored(key))
         })
         .collect();
-    Err(Error::MissingReference {
+    Err(Error::missing_references([MissingTargets {
         collection,
         field: path.to_owned(),
         target,
         ids,
-    })
+    }]))
 }
 
 /// That a stored document lacks a reference that its type asks for.
@@ -510,10 +558,11 @@ where
         has_references::<R, V, P, Strict>(by::<P>(), raw)
     }
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
+        let hop = (hop, takes_deleted(Refused::at::<R, V, P, Strict>()));
         state.note::<V::Pointer, ()>(P::PATH, by::<P>(), raw, hop, level)
     }
     fn next(&self, state: &mut Self::State, level: usize, hops: &[Hop], next: &mut Hop) -> Result<()> {
-        state.next::<V::Pointer, ()>(&(), level, hops, next, Some((R::META.collection, P::PATH)))
+        state.next::<V::Pointer, ()>(&(), level, hops, next, Refused::at::<R, V, P, Strict>())
     }
     fn out(&self, state: &mut Self::State, hops: &mut [Hop], at: usize) -> Result<Self::Out> {
         state.out::<V::Pointer, (), V, Strict, P>(&(), hops, at, (R::META.collection, P::PATH))
@@ -562,11 +611,11 @@ where
         has_references::<R, V, P, M>(by::<P>(), raw)
     }
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
+        let hop = (hop, takes_deleted(Refused::at::<R, V, P, M>()));
         state.note::<V::Pointer, J>(P::PATH, by::<P>(), raw, hop, level)
     }
     fn next(&self, state: &mut Self::State, level: usize, hops: &[Hop], next: &mut Hop) -> Result<()> {
-        let refused = M::REFUSED.then_some((R::META.collection, P::PATH));
-        state.next::<V::Pointer, J>(&self.join, level, hops, next, refused)
+        state.next::<V::Pointer, J>(&self.join, level, hops, next, Refused::at::<R, V, P, M>())
     }
     fn out(&self, state: &mut Self::State, hops: &mut [Hop], at: usize) -> Result<Self::Out> {
         state.out::<V::Pointer, J, V, M, P>(&self.join, hops, at, (R::META.collection, P::PATH))

@@ -1,7 +1,7 @@
 //! `field.load(&odm)`: loads the documents that a given document refers to.
 
 use super::hop::run_all;
-use super::include::{Beyond, LeaveOut, Missing, Noted, OrNone, Strict, To};
+use super::include::{Beyond, LeaveOut, Missing, Noted, OrNone, Refused, Strict, To, takes_deleted};
 use super::pointer::{Load, LoadById};
 use super::{Hop, Join, ReadFrom, Source};
 use crate::model::path::Root;
@@ -158,16 +158,17 @@ where
     fn into_future(self) -> Self::IntoFuture {
         let loaded = async move {
             let raw = self.raw?;
-            let mut noted = Noted::new(&mut 0, |number| self.join.start(number));
-            let mut hops = vec![Hop::default()];
-            if let Some(hop) = hops.first_mut() {
-                noted.note::<V::Pointer, J>("v", "_id", &raw, hop, 0)?;
-            }
             let target = V::Pointer::TARGETS
                 .first()
                 .map_or("", |t| (t.document)().collection);
             let field = crate::store::decode::short_name(std::any::type_name::<V>());
-            let refused = M::REFUSED.then_some((target, field));
+            let refused = Refused::of::<V, M>(target, field, 0);
+            let mut noted = Noted::new(&mut 0, |number| self.join.start(number));
+            let mut hops = vec![Hop::default()];
+            if let Some(hop) = hops.first_mut() {
+                let hop = (hop, takes_deleted(refused));
+                noted.note::<V::Pointer, J>("v", "_id", &raw, hop, 0)?;
+            }
             let mut further = |level: usize, hops: &[Hop], next: &mut Hop| {
                 noted.next::<V::Pointer, J>(&self.join, level, hops, next, refused)
             };

@@ -4,6 +4,7 @@
 //! write of a reference looks for its target afterwards. The later of the two looks sees the other one's write.
 
 use crate::graph::edge::Edge;
+use crate::graph::sync::missing_targets;
 use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
 use crate::model::key;
@@ -74,6 +75,30 @@ pub(crate) fn refs_of(
 pub(crate) fn checked<'g>(graph: &'g Graph, meta: &'static DocumentMeta) -> impl Iterator<Item = &'g Edge> {
     let edges = graph.outgoing(meta);
     edges.filter(|edge| !edge.is_two_way() && edge.reference.check)
+}
+
+/// The references without whose targets a document can't be there: those with `cascade` or `restrict`.
+pub(crate) fn dependent<'g>(graph: &'g Graph, meta: &'static DocumentMeta) -> impl Iterator<Item = &'g Edge> {
+    let holds = |rule: OnDelete| matches!(rule, OnDelete::Cascade | OnDelete::Restrict);
+    graph
+        .outgoing(meta)
+        .filter(move |edge| holds(edge.reference.on_delete))
+}
+
+/// Adds these references of documents.
+pub(crate) fn add_dependent<'d>(
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    documents: impl Iterator<Item = &'d RawDocumentBuf>,
+    all: &mut Vec<AddedRefs>,
+) {
+    for document in documents {
+        for edge in dependent(graph, meta) {
+            each_of_document(edge, document, &mut |target, key, value| {
+                add(all, edge, target, (key, value), How::Replaces);
+            });
+        }
+    }
 }
 
 fn add(all: &mut Vec<AddedRefs>, edge: &Edge, target: usize, (key, value): (&Key, &Bson), how: How) {
@@ -186,19 +211,22 @@ pub(crate) struct Missing {
 
 impl Missing {
     pub(crate) fn error(self, graph: &Graph) -> Result<()> {
-        let Some(edge) = graph.edge(self.edge) else {
+        if graph.edge(self.edge).is_none() {
             return Ok(());
-        };
-        Err(Error::MissingReference {
-            collection: edge.holder.collection,
-            field: edge.path.clone(),
-            target: edge
-                .targets
-                .get(self.target)
-                .map_or("", |target| target.collection),
-            ids: self.keys.into_iter().map(|(_, value)| value).collect(),
-        })
+        }
+        Err(refused(graph, vec![self]))
     }
+}
+
+/// The error that lists all of these.
+pub(crate) fn refused(graph: &Graph, missing: Vec<Missing>) -> Error {
+    let listed = missing.into_iter().filter_map(|one| {
+        let edge = graph.edge(one.edge)?;
+        let target = edge.targets.get(one.target)?;
+        let ids = one.keys.into_iter().map(|(_, value)| value);
+        Some(missing_targets(edge, target, ids.collect()))
+    });
+    Error::missing_references(listed)
 }
 
 /// Returns the missing targets before the write. Documents that the write inserts itself count as existing.
@@ -209,7 +237,16 @@ pub(crate) async fn before<'w>(
     writes: impl Iterator<Item = &'w Write> + Clone,
 ) -> Result<Vec<Missing>> {
     let columns: Vec<Column> = added.iter().filter_map(|one| one.column(graph)).collect();
-    let own = inserted(writes, &columns);
+    missing_besides(scope, graph, added, &inserted(writes, &columns)).await
+}
+
+/// Returns the missing targets. Those with these keys count as existing.
+pub(crate) async fn missing_besides(
+    scope: &Scope<'_>,
+    graph: &Graph,
+    added: &[AddedRefs],
+    own: &HashMap<Column, HashSet<Key>>,
+) -> Result<Vec<Missing>> {
     let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
     let mut asked = AskedTargets::default();
     for one in added {

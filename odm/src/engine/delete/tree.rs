@@ -1,0 +1,389 @@
+//! A document with those below it, which are deleted and restored with it where deletions keep documents.
+//!
+//! The documents below refer to it with `cascade`, and so on, level by level. A deletion reads those that are not deleted, and gives all of
+//! them its id ([`DELETION`]). A restoration reads those that have this id: what lies below its document, and nothing else that the
+//! deletion has deleted. A document that the tree has is not read again, so references in a circle come to an end, and its target is
+//! restored with it.
+
+use crate::Result;
+use crate::engine::delete::walk::BATCH;
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
+use crate::model::document::DocumentMeta;
+use crate::model::key::Key;
+use crate::model::meta::Managed;
+use crate::model::meta::names::read_too;
+use crate::model::own_fields::{DELETION, RESTORING, Token};
+use crate::model::reference::OnDelete;
+use crate::rules::exists::{self, AddedRefs, Column, Missing};
+use crate::rules::on_delete::Rules;
+use crate::store::batch::{document_id as id, ids, value};
+use crate::store::fields::{at, put};
+use crate::store::filter::within;
+use crate::store::scope::{Scope, Statement};
+use futures::future::BoxFuture;
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use std::collections::{HashMap, HashSet};
+
+pub(crate) type Meta = &'static DocumentMeta;
+
+/// Changes the documents of a type that match a condition by an update, and returns how many it has changed.
+pub(crate) type ChangeFn<'c> =
+    dyn Fn(Meta, Document, Document) -> BoxFuture<'c, Result<u64>> + Send + Sync + 'c;
+
+/// A document by its collection and id.
+pub(super) type DocumentKey = (&'static str, Key);
+
+pub(super) fn document_key(meta: Meta, document: &RawDocumentBuf) -> DocumentKey {
+    (meta.collection, Key::of_bson(&id(document)))
+}
+
+/// The condition of documents that are not deleted.
+pub(super) fn alive(meta: Meta) -> Document {
+    meta.soft_delete
+        .map_or_else(Document::new, |name| doc! { name: null })
+}
+
+/// The condition of the documents that one deletion has deleted.
+fn of_deletion(meta: Meta, token: Token) -> Document {
+    let mut condition = doc! { DELETION: token };
+    if let Some(name) = meta.soft_delete {
+        condition.insert(name, doc! { "$ne": null });
+    }
+    condition
+}
+
+/// The update that deletes documents.
+pub(super) fn deletion(meta: Meta, token: Token) -> Document {
+    let mut set = doc! { DELETION: token };
+    if let Some(name) = meta.soft_delete {
+        set.insert(name, crate::now());
+    }
+    stamped(meta, doc! { "$set": set })
+}
+
+/// The update that restores documents. The one at the top may note the id until the others are restored.
+fn restoration(meta: Meta, notes: Option<Token>) -> Document {
+    let mut set = Document::new();
+    if let Some(name) = meta.soft_delete {
+        set.insert(name, Bson::Null);
+    }
+    if let Some(token) = notes {
+        set.insert(RESTORING, token);
+    }
+    stamped(meta, doc! { "$set": set, "$unset": { DELETION: "" } })
+}
+
+/// Raises the version of the documents, and sets the time of their last change: a deletion and a restoration are changes.
+fn stamped(meta: Meta, mut update: Document) -> Document {
+    for field in meta.fields() {
+        match field.managed {
+            Managed::Version => put(&mut update, "$inc", field.name, 1_i64.into()),
+            Managed::UpdatedAt => put(&mut update, "$set", field.name, crate::now().into()),
+            _ => {}
+        }
+    }
+    update
+}
+
+/// The id of a deletion in one of these fields.
+pub(crate) fn token_at(document: &RawDocument, fields: &[&str]) -> Option<Token> {
+    fields.iter().find_map(|field| match at(document, field) {
+        Some(RawBsonRef::ObjectId(token)) => Some(token),
+        _ => None,
+    })
+}
+
+/// The time of its deletion, where a document is deleted and kept.
+fn deleted_at(meta: Meta, document: &RawDocument) -> Option<Bson> {
+    let time = document.get(meta.soft_delete?).ok().flatten()?;
+    Bson::try_from(time).ok().filter(|time| *time != Bson::Null)
+}
+
+/// Whether a document is deleted and kept.
+pub(crate) fn is_deleted(meta: Meta, document: &RawDocument) -> bool {
+    deleted_at(meta, document).is_some()
+}
+
+/// Whether documents are deleted with those that they refer to. The items of a bucket stay until the purge.
+pub(super) fn is_followed(holder: Meta, rule: OnDelete) -> bool {
+    rule == OnDelete::Cascade && holder.soft_delete.is_some()
+}
+
+/// The collections of the documents that may be deleted with one of this type, from above.
+pub(crate) fn followers(graph: &Graph, meta: Meta) -> Vec<Meta> {
+    let mut all: Vec<Meta> = Vec::new();
+    let mut open = vec![meta];
+    while let Some(meta) = open.pop() {
+        for edge in graph.incoming(meta) {
+            if is_followed(edge.holder, edge.reference.on_delete)
+                && !all.iter().any(|known| known.collection == edge.holder.collection)
+            {
+                all.push(edge.holder);
+                open.push(edge.holder);
+            }
+        }
+    }
+    all
+}
+
+/// Which documents below are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Below {
+    /// Those that are not deleted.
+    Living,
+    /// Those that the deletion has deleted.
+    Deleted,
+    /// Both: of an interrupted deletion or restoration, which has left deleted documents below others that are not deleted.
+    Both,
+}
+
+impl Below {
+    fn condition(self, meta: Meta, token: Token) -> Document {
+        match self {
+            Below::Living => alive(meta),
+            Below::Deleted => of_deletion(meta, token),
+            Below::Both => doc! { "$or": [alive(meta), of_deletion(meta, token)] },
+        }
+    }
+
+    /// Whether the holders of a reference lie below its targets. Documents of one type that a condition has deleted together may refer to
+    /// each other with `restrict`.
+    fn follows(self, edge: &Edge, target: Meta) -> bool {
+        let rule = edge.reference.on_delete;
+        let is_restored_with_it = || {
+            self != Below::Living && rule == OnDelete::Restrict && edge.holder.collection == target.collection
+        };
+        is_followed(edge.holder, rule) || is_restored_with_it()
+    }
+}
+
+/// Whether documents may be restored with one of this type.
+pub(crate) fn has_below(graph: &Graph, meta: Meta) -> bool {
+    graph
+        .incoming(meta)
+        .any(|edge| Below::Deleted.follows(edge, meta))
+}
+
+/// The fields that are read of documents: all of those whose hooks get them.
+pub(crate) fn fields(graph: &Graph, meta: Meta) -> Document {
+    if meta.has_hooks() {
+        return Document::new();
+    }
+    let mut fields = Rules::of(graph, meta).fields;
+    fields.extend(doc! { DELETION: 1, RESTORING: 1 });
+    fields.extend(meta.soft_delete.map(|name| (name.to_owned(), Bson::Int32(1))));
+    for root in exists::roots(exists::dependent(graph, meta)) {
+        read_too(&mut fields, root);
+    }
+    fields
+}
+
+/// Documents of one type.
+pub(crate) type Level = (Meta, Vec<RawDocumentBuf>);
+
+/// A document with those below it.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// By the reference that led to them, each level behind those that it refers to.
+    pub(super) levels: Vec<Level>,
+    pub(super) known: HashSet<DocumentKey>,
+    /// The id of the deletion.
+    pub(super) token: Token,
+}
+
+impl Tree {
+    /// The document alone. An interrupted deletion has left its id in it, and so has an interrupted restoration; any other has this one.
+    pub(crate) fn of(meta: Meta, document: RawDocumentBuf, token: Token) -> Tree {
+        Tree {
+            token: token_at(&document, &[DELETION, RESTORING]).unwrap_or(token),
+            known: HashSet::from([document_key(meta, &document)]),
+            levels: vec![(meta, vec![document])],
+        }
+    }
+
+    pub(super) fn root(&self) -> Option<(Meta, &RawDocumentBuf)> {
+        let (meta, documents) = self.levels.first()?;
+        Some((meta, documents.first()?))
+    }
+
+    /// Whether the document at the top was deleted by a deletion of the library when it was read.
+    pub(crate) fn has_deleted_root(&self) -> bool {
+        let root = self.root();
+        root.is_some_and(|(meta, root)| is_deleted(meta, root) && token_at(root, &[DELETION]).is_some())
+    }
+
+    /// The number of its documents.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Reads the documents below, level by level, until there are more than `most`. Gives all that were found, also those that it had.
+    pub(crate) async fn grow(&mut self, scope: &Scope<'_>, which: Below, most: usize) -> Result<Vec<Level>> {
+        let graph = scope.odm.graph();
+        let root = self.root().map(|(meta, root)| document_key(meta, root));
+        let mut seen: HashSet<DocumentKey> = root.into_iter().collect();
+        let mut all = Vec::new();
+        let mut level = 0;
+        while let Some((meta, documents)) = self.levels.get(level)
+            && self.known.len() <= most
+        {
+            let rules = Rules::of(graph, meta);
+            let mut more = Vec::new();
+            for rule in rules.list.iter().filter(|rule| which.follows(rule.edge, meta)) {
+                let holder = rule.edge.holder;
+                for part in documents.chunks(BATCH) {
+                    let Some(refers) = rule.holders(part) else {
+                        continue;
+                    };
+                    let condition = within(refers, &which.condition(holder, self.token));
+                    let found = scope.every(holder, condition, fields(graph, holder)).await?;
+                    more.push((holder, found));
+                }
+            }
+            for (holder, mut found) in more {
+                found.retain(|one| seen.insert(document_key(holder, one)));
+                let new = found
+                    .iter()
+                    .filter(|one| self.known.insert(document_key(holder, one)));
+                let new: Vec<RawDocumentBuf> = new.cloned().collect();
+                if !new.is_empty() {
+                    self.levels.push((holder, new));
+                }
+                if !found.is_empty() {
+                    all.push((holder, found));
+                }
+            }
+            level += 1;
+        }
+        Ok(all)
+    }
+
+    /// Deletes these documents, the last level first.
+    pub(crate) async fn delete_levels(&self, levels: &[Level], change: &ChangeFn<'_>) -> Result<u64> {
+        let mut deleted = 0;
+        for (meta, documents) in levels.iter().rev() {
+            for part in documents.chunks(BATCH) {
+                let condition = within(doc! { "_id": { "$in": ids(part) } }, &alive(meta));
+                deleted += change(meta, condition, deletion(meta, self.token)).await?;
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// Restores those of these documents that the deletion has deleted, the first level first.
+    pub(super) async fn restore_levels(&self, levels: &[Level], change: &ChangeFn<'_>) -> Result<u64> {
+        let mut restored = 0;
+        for (meta, documents) in levels {
+            let deleted: Vec<Bson> = documents
+                .iter()
+                .filter(|document| is_deleted(meta, document))
+                .map(id)
+                .collect();
+            for part in deleted.chunks(BATCH) {
+                let condition = within(doc! { "_id": { "$in": part } }, &of_deletion(meta, self.token));
+                restored += change(meta, condition, restoration(meta, None)).await?;
+            }
+        }
+        Ok(restored)
+    }
+
+    /// Restores the document at the top, and then the others: whether it was deleted, and how many others.
+    ///
+    /// Where a process may die in between, the document at the top keeps the id of the deletion under another name until the others are
+    /// [restored](Tree::end_restoration): so the restoration goes on when it is repeated, and another deletion meanwhile has an id of its
+    /// own.
+    pub(crate) async fn restore(&self, in_steps: bool, change: &ChangeFn<'_>) -> Result<(bool, u64)> {
+        let Some((meta, root)) = self.root() else {
+            return Ok((false, 0));
+        };
+        let others = self.levels.get(1..).unwrap_or_default();
+        let mut restored = 0;
+        if let Some(condition) = self.unrestored_root() {
+            let notes = (in_steps && !others.is_empty()).then_some(self.token);
+            restored = change(meta, condition, restoration(meta, notes)).await?;
+        }
+        let others = self.restore_levels(others, change).await?;
+        Ok((restored > 0 && is_deleted(meta, root), others))
+    }
+
+    /// The condition of the document at the top, as long as it is to be restored; `None` where it is restored already. One that another
+    /// program has marked as deleted has no id.
+    fn unrestored_root(&self) -> Option<Document> {
+        let (meta, root) = self.root()?;
+        let place = doc! { "_id": { "$eq": id(root) } };
+        if token_at(root, &[DELETION]).is_some() {
+            return Some(within(place, &doc! { DELETION: self.token }));
+        }
+        let name = meta.soft_delete.filter(|_| is_deleted(meta, root))?;
+        Some(within(
+            place,
+            &doc! { name: { "$ne": null }, DELETION: { "$exists": false } },
+        ))
+    }
+
+    /// Ends a restoration: the document at the top forgets the id.
+    pub(crate) async fn end_restoration(&self, scope: &Scope<'_>) -> Result<()> {
+        let Some((meta, root)) = self.root() else {
+            return Ok(());
+        };
+        let is_noted = token_at(root, &[RESTORING]).is_some();
+        if !is_noted && (scope.session.is_some() || self.levels.len() < 2) {
+            return Ok(());
+        }
+        let done = Statement {
+            filter: doc! { "_id": id(root), RESTORING: self.token },
+            update: doc! { "$unset": { RESTORING: "" } },
+            array_filters: Vec::new(),
+        };
+        scope.update(meta, &[done]).await.map(drop)
+    }
+
+    /// Deletes those documents again that were deleted when they were read and have been restored since, the last level first: with the
+    /// time and the id of their deletion.
+    pub(crate) async fn delete_again(&self, change: &ChangeFn<'_>) -> Result<()> {
+        for (meta, documents) in self.levels.iter().rev() {
+            let Some(name) = meta.soft_delete else { continue };
+            let mut by_time: HashMap<Key, (Bson, Option<Token>, Vec<Bson>)> = HashMap::new();
+            for document in documents {
+                if let Some(time) = deleted_at(meta, document) {
+                    let token = token_at(document, &[DELETION]);
+                    let key = Key::of_bson(&doc! { "at": &time, "by": token }.into());
+                    let (.., ids) = by_time.entry(key).or_insert_with(|| (time, token, Vec::new()));
+                    ids.push(id(document));
+                }
+            }
+            for (time, token, ids) in by_time.into_values() {
+                let mut set = doc! { name: time };
+                set.extend(token.map(|token| (DELETION.to_owned(), token.into())));
+                for part in ids.chunks(BATCH) {
+                    let restored = doc! { name: null, DELETION: { "$exists": false } };
+                    let condition = within(doc! { "_id": { "$in": part } }, &restored);
+                    let update = doc! { "$set": set.clone(), "$unset": { RESTORING: "" } };
+                    change(meta, condition, stamped(meta, update)).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The targets without which the deleted documents of the tree can't be there: those of their references with `cascade` or
+    /// `restrict` that are deleted or missing, and not in the tree.
+    pub(crate) async fn missing_targets(&self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
+        let graph = scope.odm.graph();
+        let mut refs: Vec<AddedRefs> = Vec::new();
+        for (meta, documents) in &self.levels {
+            let deleted = documents.iter().filter(|document| is_deleted(meta, document));
+            exists::add_dependent(graph, meta, deleted, &mut refs);
+        }
+        let mut own: HashMap<Column, HashSet<Key>> = HashMap::new();
+        for column in refs.iter().filter_map(|one| one.column(graph)) {
+            let keys = own.entry(column).or_default();
+            let levels = self.levels.iter().filter(|(meta, _)| meta.collection == column.0);
+            for document in levels.flat_map(|(_, documents)| documents) {
+                keys.extend(value(document, column.1).map(|key| Key::of_bson(&key)));
+            }
+        }
+        exists::missing_besides(scope, graph, &refs, &own).await
+    }
+}
