@@ -45,13 +45,12 @@ impl World {
         name: &str,
     ) -> World {
         let db = t.db.client().database(&format!("{}_{name}", t.db.name()));
-        let at = if standalone {
-            t.standalone().await.client().database(db.name())
-        } else {
-            db.clone()
-        };
-        let odm = Odm::new(at, (set.models)(!standalone)).unwrap();
+        let mut odm = Odm::new(db.clone(), (set.models)()).unwrap();
         odm.sync().await.unwrap();
+        if standalone {
+            let db = t.standalone().await.client().database(db.name());
+            odm = Odm::new(db, (set.models)()).unwrap();
+        }
         for tenant in tenants {
             (set.fill)(odm.clone(), *tenant).await;
         }
