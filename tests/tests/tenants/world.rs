@@ -45,13 +45,12 @@ impl World {
         name: &str,
     ) -> World {
         let db = t.db.client().database(&format!("{}_{name}", t.db.name()));
-        let at = if standalone {
-            t.standalone().await.client().database(db.name())
-        } else {
-            db.clone()
-        };
-        let odm = Odm::new(at, (set.models)()).unwrap();
+        let mut odm = Odm::new(db.clone(), (set.models)()).unwrap();
         odm.sync().await.unwrap();
+        if standalone {
+            let db = t.standalone().await.client().database(db.name());
+            odm = Odm::new(db, (set.models)()).unwrap();
+        }
         for tenant in tenants {
             (set.fill)(odm.clone(), *tenant).await;
         }
@@ -111,26 +110,31 @@ impl World {
     pub fn masked(&self, result: odm::Result<String>) -> Result<String, String> {
         let masked = |text: String| {
             let mut text = text.replace(self.db.name(), "db");
-            for made in ["DateTime(\"", "ObjectId(\""] {
-                text = without(&text, made, |rest| rest.find('"').unwrap_or(rest.len()));
-            }
             // A version that the library makes is the time in microseconds.
-            without(&text, "Int64(17", |rest| rest.find(')').unwrap_or(rest.len()))
+            for made in ["DateTime(", "ObjectId(", "Int64(17"] {
+                text = without(&text, made);
+            }
+            text
         };
         match result {
             Ok(text) => Ok(masked(text)),
-            Err(error) => Err(masked(format!("{error:?}"))),
+            Err(error) => {
+                // Without the reply of the server, which tells its time.
+                let name = format!("{error:?}");
+                let name = name.split([' ', '(']).next().unwrap_or_default();
+                Err(masked(format!("{name}: {error}")))
+            }
         }
     }
 }
 
-/// The text without what follows each of these words.
-fn without(text: &str, words: &str, end: impl Fn(&str) -> usize) -> String {
+/// The text without what follows each of these words, up to a bracket.
+fn without(text: &str, words: &str) -> String {
     let mut parts = text.split(words);
     let mut left = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         left.push_str(words);
-        left.push_str(&part[end(part)..]);
+        left.push_str(&part[part.find(')').unwrap_or(part.len())..]);
     }
     left
 }

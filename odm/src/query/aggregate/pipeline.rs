@@ -692,13 +692,18 @@ async fn all<Out: DeserializeOwned + Send>(
     Ok(all)
 }
 
-/// The results of a pipeline as documents.
+/// The results of a pipeline as documents, of those in the scope of the handle.
 pub(crate) fn documents(
     core: &Core,
     stages: Vec<bson::Document>,
 ) -> BoxFuture<'static, Result<Vec<bson::Document>>> {
-    let batches = aggregate(core.clone(), stages, AggregateOptions::default());
-    all(core.meta(), batches.boxed()).boxed()
+    let stages = restricted(core.odm(), core.meta(), stages, false);
+    let core = core.clone();
+    async move {
+        let batches = aggregate(core.clone(), stages?, AggregateOptions::default());
+        all(core.meta(), batches.boxed()).await
+    }
+    .boxed()
 }
 
 /// Sends a pipeline, and gives the batches of its results.
