@@ -258,7 +258,8 @@ async fn find(
     names: &[&'static str],
     filter: &bson::Document,
 ) -> Result<Option<RawDocumentBuf>> {
-    let filter = core.odm().in_scope(core.meta(), filter.clone());
+    // A deleted document has left its key to others.
+    let filter = core.odm().in_scope_of_existing(core.meta(), filter.clone());
     let mut action = core.raw().find_one(filter);
     if let Some(collation) = collation(core.meta(), names)? {
         action = action.collation(collation);
@@ -387,7 +388,7 @@ async fn replace_stored(core: Core, one: One, document: RawDocumentBuf) -> Resul
     let of = engine::Replace::new(core.meta(), one, document, false);
     match replace(core, of).await {
         Ok(stored) => Ok(Some(stored)),
-        Err(Error::NotFound { .. }) => Ok(None),
+        Err(Error::NotFound { deleted: false, .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

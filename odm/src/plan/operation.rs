@@ -438,7 +438,8 @@ impl UpdateMany {
         in_transaction: bool,
     ) -> Result<UpdateMany> {
         has_one_variant(meta)?;
-        let condition = odm.in_scope(meta, condition);
+        // A deleted document has left its unique keys to the new one.
+        let condition = odm.in_scope_of_existing(meta, condition);
         odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &given);
         if built.update.is_empty() {
@@ -489,7 +490,7 @@ impl UpdateMany {
         (condition, given): (Document, Vec<(&'static str, Bson)>),
         built: Built,
     ) -> Result<UpdateMany> {
-        let condition = odm.in_scope(meta, condition);
+        let condition = odm.in_scope_of_existing(meta, condition);
         demands_key(odm.graph(), meta, &condition)?;
         UpdateMany::upsert(odm, meta, (condition, given), built, None, false, false)
     }
