@@ -256,7 +256,8 @@ async fn behind(
     attempt: usize,
 ) -> Result<Verdict> {
     match verdict(execution, core, update, one).await? {
-        Verdict::Refused(Error::NotFound { .. }) if has_same_id(&error) => Ok(Verdict::Again),
+        // It may have been deleted since. One that is out of the scope, or deleted and kept, stays.
+        Verdict::Refused(Error::NotFound { .. }) if has_same_id(&error) && attempt < 2 => Ok(Verdict::Again),
         Verdict::Refused(Error::NotFound { .. }) => Ok(Verdict::Refused(error)),
         Verdict::Again if attempt > 0 && !has_same_id(&error) => Ok(Verdict::Refused(error)),
         verdict => Ok(verdict),
