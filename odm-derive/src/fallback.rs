@@ -158,6 +158,7 @@ pub fn document(input: &DeriveInput, krate: Option<Path>, error: &syn::Error) ->
                 search_indexes: &[],
                 several: #odm::Several::No,
                 checks: &[],
+                shared: &[],
             };
             fn paths() -> Self::Paths {
                 ::core::unreachable!()

@@ -62,6 +62,35 @@ pub fn exactly(ty: &Type, name: &str) -> bool {
     last(ty).is_some_and(|segment| segment.ident == name && segment.arguments.is_none())
 }
 
+/// Whether the type may be an alias: a name without arguments that is none of the types that a document holds mostly.
+pub fn may_be_alias(ty: &Type) -> bool {
+    const KNOWN: &[&str] = &[
+        "DateTime",
+        "String",
+        "ObjectId",
+        "Uuid",
+        "Decimal128",
+        "Timestamp",
+        "Binary",
+        "Document",
+        "Bson",
+        "bool",
+        "char",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "f32",
+        "f64",
+    ];
+    last(ty)
+        .is_some_and(|segment| segment.arguments.is_none() && !KNOWN.iter().any(|name| segment.ident == name))
+}
+
 /// `Option<…>`.
 pub fn is_option(ty: &Type) -> bool {
     named(ty, "Option")

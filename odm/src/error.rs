@@ -82,12 +82,17 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// No document has this id or unique key. An update or a replacement needs an existing document; `get` returns `None` and
     /// `delete` a count instead. [`Action::required`](crate::query::Action::required) makes this of `None`.
-    #[error("{collection}: no document {}", Sought(.key))]
+    ///
+    /// It is the answer to every write that names a document which is deleted and kept (`#[document(soft_delete)]`), also to an
+    /// insert or an upsert with its id; to a deletion it is a count of 0.
+    #[error("{collection}: {}", Sought(.key, .deleted))]
     NotFound {
         /// The collection.
         collection: &'static str,
         /// The id that was looked for, as `_id`, or the fields of the unique key. Empty where a query found nothing.
         key: Box<Document>,
+        /// Whether there is a document with this id that is deleted and kept: `restore` it, or `purge` it to use its id again.
+        deleted: bool,
     },
 
     /// A unique index already holds these values.

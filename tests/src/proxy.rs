@@ -4,12 +4,15 @@
 //! know. From then on nothing passes in either direction, and no new connection is taken. The other moment, before the
 //! server has the command, is the same as after the answer to the command before.
 //!
+//! It can also hold one command, before the server gets it or before its reply is passed on, while the process goes on or drops its
+//! future.
+//!
 //! It can also lose single commands or their answers, or answer in the server's place, and pass on whatever follows.
 //!
 //! And it can make a member of a replica set, or a router of a sharded cluster, look like a standalone server: its answers to `hello`
 //! tell of neither, and commands that a standalone server refuses are refused.
 
-use crate::uri;
+use crate::{filters, uri};
 use mongodb::Client;
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{ClientOptions, ServerAddress, ServerMonitoringMode};
@@ -69,6 +72,40 @@ pub enum Fate {
     Answered(Document),
 }
 
+/// A command that has come.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Its name.
+    pub name: String,
+    /// Its transaction, by session and number.
+    pub transaction: Option<(Vec<u8>, i64)>,
+}
+
+/// When a command is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The server has not got it. When it is released, a command of a transaction is passed on; any other one is lost, with its
+    /// connection.
+    BeforeSending,
+    /// The server has executed it, and its reply is outstanding.
+    BeforeReply,
+}
+
+/// The command that is held, by its number among those that are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hold {
+    at: usize,
+    moment: Moment,
+}
+
+/// Whether a command is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    None,
+    Waits(Hold),
+    Reached(Hold),
+}
+
 /// Between one process and the server.
 pub struct Proxy {
     /// Where a process connects to.
@@ -85,10 +122,17 @@ struct Shared {
     at: AtomicUsize,
     sent: AtomicUsize,
     dead: watch::Sender<bool>,
+    held: watch::Sender<Held>,
+    /// How many commands have come that are not answered yet.
+    in_flight: AtomicUsize,
+    /// How many write conflicts the server has answered.
+    conflicts: AtomicUsize,
     /// The commands so far.
-    names: Mutex<Vec<String>>,
+    commands: Mutex<Vec<Sent>>,
     /// What becomes of the next commands of a name, and of how many.
     fates: Mutex<Vec<(String, usize, Fate)>>,
+    /// The first filter that a router would refuse for its form.
+    refused_filter: Mutex<Option<String>>,
     /// The transactions that are open, by session and number.
     open: Mutex<BTreeMap<(Vec<u8>, i64), Document>>,
     connections: Mutex<Vec<JoinHandle<()>>>,
@@ -187,8 +231,12 @@ impl Proxy {
             at: AtomicUsize::new(at),
             sent: AtomicUsize::new(0),
             dead: watch::Sender::new(false),
-            names: Mutex::default(),
+            held: watch::Sender::new(Held::None),
+            in_flight: AtomicUsize::new(0),
+            conflicts: AtomicUsize::new(0),
+            commands: Mutex::default(),
             fates: Mutex::default(),
+            refused_filter: Mutex::default(),
             open: Mutex::default(),
             connections: Mutex::default(),
         });
@@ -231,6 +279,54 @@ impl Proxy {
         self.shared.fates.lock().unwrap().is_empty()
     }
 
+    /// Holds the command with this number, counted from now on.
+    pub fn hold(&self, commands: usize, moment: Moment) {
+        let at = self.shared.sent.load(Ordering::SeqCst) + commands;
+        self.shared.held.send_replace(Held::Waits(Hold { at, moment }));
+    }
+
+    /// Waits until it has come.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
+    pub async fn reached(&self) {
+        let mut held = self.shared.held.subscribe();
+        held.wait_for(|held| matches!(held, Held::Reached(_)))
+            .await
+            .unwrap();
+    }
+
+    /// Lets it go on.
+    pub fn release(&self) {
+        self.shared.held.send_replace(Held::None);
+    }
+
+    /// Whether every command is answered, and every transaction has ended.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
+    pub fn is_quiet(&self) -> bool {
+        self.shared.in_flight.load(Ordering::SeqCst) == 0 && self.shared.open.lock().unwrap().is_empty()
+    }
+
+    /// How many transactions are open, which it ends. The server itself does so after a minute.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
+    pub async fn end_transactions(&self) -> usize {
+        let open = std::mem::take(&mut *self.shared.open.lock().unwrap());
+        let number = open.len();
+        for transaction in open.into_values() {
+            abort(&self.shared.server, transaction).await;
+        }
+        number
+    }
+
+    /// How many write conflicts the server has answered, since the last time.
+    pub fn take_conflicts(&self) -> usize {
+        self.shared.conflicts.swap(0, Ordering::SeqCst)
+    }
+
     /// Waits for the cut.
     ///
     /// # Panics
@@ -250,7 +346,8 @@ impl Proxy {
     /// # Panics
     /// Where a connection or a task has failed.
     pub fn names(&self) -> Vec<String> {
-        self.shared.names.lock().unwrap().clone()
+        let commands = self.shared.commands.lock().unwrap();
+        commands.iter().map(|command| command.name.clone()).collect()
     }
 
     /// The commands since the last time.
@@ -258,14 +355,25 @@ impl Proxy {
     /// # Panics
     /// Where a connection or a task has failed.
     pub fn take_names(&self) -> Vec<String> {
-        std::mem::take(&mut self.shared.names.lock().unwrap())
+        self.take_commands()
+            .into_iter()
+            .map(|command| command.name)
+            .collect()
+    }
+
+    /// The same with their transactions.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
+    pub fn take_commands(&self) -> Vec<Sent> {
+        std::mem::take(&mut self.shared.commands.lock().unwrap())
     }
 
     /// Ends all connections, when the server has executed the commands it got, and the transactions that are open then: the server
     /// itself does so a minute after their process has died.
     ///
     /// # Panics
-    /// Where a connection or a task has failed.
+    /// Where a connection or a task has failed, and where a filter was sent that a router of a sharded cluster refuses.
     pub async fn bury(self) {
         self.shared.dead.send_replace(true);
         self.accepting.await.unwrap();
@@ -277,10 +385,38 @@ impl Proxy {
         for transaction in open.into_values() {
             abort(&self.shared.server, transaction).await;
         }
+        let refused = self.shared.refused_filter.lock().unwrap().take();
+        assert_eq!(refused, None, "a router refuses a filter that was sent");
+    }
+}
+
+/// A command that is not answered yet.
+struct InFlight<'s>(&'s Shared);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Shared {
+    /// Holds this command, if it is the one and this is the moment. Gives whether it was.
+    async fn hold(&self, number: usize, moment: Moment) -> bool {
+        let hold = Hold { at: number, moment };
+        let is_held = self.held.send_if_modified(|held| {
+            let is_it = *held == Held::Waits(hold);
+            if is_it {
+                *held = Held::Reached(hold);
+            }
+            is_it
+        });
+        if is_held {
+            let mut held = self.held.subscribe();
+            held.wait_for(|held| *held != Held::Reached(hold)).await.unwrap();
+        }
+        is_held
+    }
+
     fn fate(&self, name: &str) -> Option<Fate> {
         let mut fates = self.fates.lock().unwrap();
         let at = fates.iter().position(|(of, ..)| of == name)?;
@@ -323,6 +459,15 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
         };
         let Some(request) = request else { return };
         let command = Command::of(&request);
+        let filters = command.as_ref().filter(|command| command.name != "insert");
+        if let Some(refused) = filters.and_then(|_| filters::problem(&whole(&request)?)) {
+            shared.refused_filter.lock().unwrap().get_or_insert(refused);
+        }
+        let is_greeting = |command: &Command| GREETINGS.contains(&command.name.as_str());
+        let _in_flight = command.as_ref().filter(|command| !is_greeting(command)).map(|_| {
+            shared.in_flight.fetch_add(1, Ordering::SeqCst);
+            InFlight(&shared)
+        });
         let mut number = 0;
         if let Some(command) = command
             .as_ref()
@@ -330,7 +475,10 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
             && shared.armed.load(Ordering::SeqCst)
         {
             number = shared.sent.fetch_add(1, Ordering::SeqCst) + 1;
-            shared.names.lock().unwrap().push(command.name.clone());
+            shared.commands.lock().unwrap().push(Sent {
+                name: command.name.clone(),
+                transaction: command.transaction.as_ref().map(|(key, _)| key.clone()),
+            });
         }
         let fate = match &command {
             Some(command) if shared.standalone && command.needs_a_set => Some(Fate::Answered(refusal())),
@@ -357,6 +505,14 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
             }
             Some(Fate::Unanswered) | None => {}
         }
+        if number > 0
+            && shared.hold(number, Moment::BeforeSending).await
+            && command
+                .as_ref()
+                .is_some_and(|command| command.transaction.is_none())
+        {
+            return;
+        }
         if let Some((key, abort)) = command.as_ref().and_then(|command| command.transaction.clone()) {
             shared.open.lock().unwrap().insert(key, abort);
         }
@@ -379,8 +535,13 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
         if fate.is_some() {
             return;
         }
-        let greets = |command: &Command| GREETINGS.contains(&command.name.as_str());
-        let answer = if shared.standalone && command.as_ref().is_some_and(greets) {
+        if is_conflict(&answer) {
+            shared.conflicts.fetch_add(1, Ordering::SeqCst);
+        }
+        if number > 0 {
+            shared.hold(number, Moment::BeforeReply).await;
+        }
+        let answer = if shared.standalone && command.as_ref().is_some_and(is_greeting) {
             standalone(&answer, self::number(&request, 4).unwrap_or_default()).unwrap_or(answer)
         } else {
             answer
@@ -463,6 +624,46 @@ fn body(message: &[u8]) -> Option<&[u8]> {
         }
         at += 1 + length;
     }
+}
+
+/// The command of a message with the lists that stand in sections of their own.
+fn whole(message: &[u8]) -> Option<Document> {
+    if number(message, 12)? != OP_MSG {
+        return None;
+    }
+    let mut command = Document::try_from(RawDocument::from_bytes(body(message)?).ok()?).ok()?;
+    let mut at = HEADER + 4;
+    while let Some(kind) = message.get(at) {
+        let length = usize::try_from(number(message, at + 1)?).ok()?;
+        let section = message.get(at + 5..at + 1 + length)?;
+        if *kind == 1 {
+            let end = section.iter().position(|byte| *byte == 0)?;
+            let name = std::str::from_utf8(&section[..end]).ok()?;
+            let mut list = Vec::new();
+            let mut rest = &section[end + 1..];
+            while !rest.is_empty() {
+                let size = usize::try_from(number(rest, 0)?).ok()?;
+                let one = RawDocument::from_bytes(rest.get(..size)?).ok()?;
+                list.push(Document::try_from(one).ok()?);
+                rest = &rest[size..];
+            }
+            command.insert(name, list);
+        }
+        at += 1 + length;
+    }
+    Some(command)
+}
+
+/// Whether an answer says that another transaction has written the same document.
+fn is_conflict(answer: &[u8]) -> bool {
+    const WRITE_CONFLICT: i32 = 112;
+    let Some(answer) = body(answer).and_then(|body| RawDocument::from_bytes(body).ok()) else {
+        return false;
+    };
+    let refused = answer.get_array("writeErrors").into_iter().flatten();
+    let mut refused = refused.filter_map(|error| error.ok()?.as_document()?.get_i32("code").ok());
+    answer.get_i32("code").is_ok_and(|code| code == WRITE_CONFLICT)
+        || refused.any(|code| code == WRITE_CONFLICT)
 }
 
 /// A standalone server's answer to what only a replica set takes.

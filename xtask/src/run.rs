@@ -18,6 +18,9 @@ pub const STOP_WITHIN: Duration = Duration::from_secs(5);
 /// Where the whole crash matrix is written to; without it, the test of crashes tries a part of it.
 const MATRIX: &str = "ODM_CRASH_MATRIX";
 
+/// Which writes the matrix of dropped futures has: without it, some.
+const DROPPED: &str = "ODM_DROPPED";
+
 /// How many random operations the test of them does.
 const OPERATIONS: &str = "ODM_RANDOM_OPERATIONS";
 
@@ -101,12 +104,14 @@ impl Job {
         }
     }
 
-    /// The tests at full length: each row of the crash matrix, many random operations, and all meetings of writers. The matrix is written below the
+    /// The tests at full length: each row of the crash matrix and of that of dropped futures, many random operations, and all
+    /// meetings of writers. The crash matrix is written below the
     /// target directory, and what the environment says of either holds.
     pub fn at_full_length(self) -> Self {
         let matrix = target_dir().join("crash-matrix.md").into();
         let variables = [
             (MATRIX, matrix),
+            (DROPPED, "all".into()),
             (OPERATIONS, "100000".into()),
             (VALUES, "100000".into()),
             (MEETINGS, "all".into()),
@@ -282,6 +287,7 @@ mod tests {
         assert!(matrix.is_absolute());
         let expected = [
             (MATRIX, matrix.into()),
+            (DROPPED, "all".into()),
             (OPERATIONS, OsString::from("100000")),
             (VALUES, OsString::from("100000")),
             (MEETINGS, "all".into()),

@@ -79,7 +79,7 @@ async fn serve(config: Config, odm: Odm) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.addr).await?;
     println!("listening on http://{}", listener.local_addr()?);
     let (stop, mut stopping) = watch::channel(false);
-    let server = axum::serve(listener, router(App { odm, metrics }))
+    let server = axum::serve(listener, router(App { odm: odm.clone(), metrics }))
         .with_graceful_shutdown(async move {
             stopped().await;
             stop.send_replace(true);
@@ -97,6 +97,8 @@ async fn serve(config: Config, odm: Odm) -> anyhow::Result<()> {
     if let Some(reconciler) = reconciler {
         reconciler.stop().await?;
     }
+    // Rolls back what was broken off.
+    let _ = tokio::time::timeout(GRACE, odm.shutdown()).await;
     Ok(())
 }
 

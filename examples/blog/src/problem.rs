@@ -177,6 +177,7 @@ mod tests {
                 Error::NotFound {
                     collection: "posts",
                     key: Box::new(odm::bson::doc! { "_id": "x" }),
+                    deleted: false,
                 },
                 404,
             ),

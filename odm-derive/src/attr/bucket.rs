@@ -158,13 +158,13 @@ fn sums(meta: &ParseNestedMeta) -> syn::Result<Vec<Sum>> {
 
 /// `(tenant: String)`.
 fn scopes(meta: &ParseNestedMeta) -> syn::Result<Vec<syn::Field>> {
+    let advice = "`scope` declares the fields by which a handle is restricted to a tenant, as the parent has them: `scope(tenant: String)`";
     if !meta.input.peek(token::Paren) {
-        return Err(meta.error(
-            "`scope` declares the fields by which a handle is restricted to a tenant, as the parent has them: `scope(tenant: String)`",
-        ));
+        return Err(meta.error(advice));
     }
     let content;
     parenthesized!(content in meta.input);
-    let fields = content.parse_terminated(syn::Field::parse_named, Token![,])?;
+    let fields = content.parse_terminated(syn::Field::parse_named, Token![,]);
+    let fields = fields.map_err(|error| syn::Error::new(error.span(), advice))?;
     Ok(fields.into_iter().collect())
 }

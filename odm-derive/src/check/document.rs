@@ -206,7 +206,11 @@ pub(super) fn field_exists(cx: &Ctxt, container: &Container, given: &Ident, role
 fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str, wanted: &str) {
     // Of a type of another crate, the compiler says whether it is a date.
     let is_wanted = match wanted {
-        "Option<DateTime>" => ty::is_option(field.ty) && ty::exactly(ty::inside(field.ty), "DateTime"),
+        // Of an alias too.
+        "Option<DateTime>" => match ty::option(field.ty) {
+            Some(inner) => ty::exactly(inner, "DateTime") || ty::may_be_alias(inner),
+            None => ty::may_be_alias(field.ty),
+        },
         "DateTime" => ty::exactly(field.ty, wanted) || field.serde.native,
         _ => ty::exactly(field.ty, wanted),
     };

@@ -41,6 +41,9 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     if field.indexes.iter().any(|index| index.expire_after.is_some()) {
         out.extend(quote_spanned!(span=> #odm::check::dated::<#stored>();));
     }
+    if target.container.roles.is_deleted(field) {
+        out.extend(quote_spanned!(span=> #odm::check::deleted_at::<#stored>();));
+    }
     let parameters = super::generics::parameters(target.container.generics);
     let is_ordered = |index: &crate::attr::index::Index| index.keys.iter().any(|key| key.kind.is_by_value());
     if field.indexes.iter().any(is_ordered) && !ty::mentions(stored, &parameters) {

@@ -46,7 +46,9 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         make
     };
     let aliases = &field.serde.aliases;
-    let required = field.required(&target.container.serde);
+    // Documents that were there before lack it.
+    let is_deleted = target.container.roles.is_deleted(field);
+    let required = field.required(&target.container.serde) && !is_deleted;
     let flatten = field.serde.flatten.is_some();
     let aliases = (!aliases.is_empty()).then(|| quote!(aliases: &[#(#aliases),*],));
     let required = (!required).then(|| quote!(required: false,));

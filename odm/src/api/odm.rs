@@ -75,6 +75,34 @@ impl Odm {
         Ok(Odm::with_graph(db, models, graph))
     }
 
+    /// Shuts the driver's client down, at the end of a program. Transactions whose futures were dropped are rolled back, or
+    /// committed if their commit was sent; workers and reconcilers end; and then the driver ends its sessions, its tasks and
+    /// its connections. Without it, a program that ends right after a dropped write leaves the transaction to the server, which
+    /// ends it by itself after `transactionLifetimeLimitSeconds`, a minute by default; and tasks of the driver may still run
+    /// while the runtime ends, which tokio reports as panics.
+    ///
+    /// It waits for the operations that run, and for streams until they are dropped: put a timeout around it where one may hang.
+    ///
+    /// The client belongs to all clones of this handle, to those of other databases, and to whatever else the application made of
+    /// it. Further operations of theirs fail with [`Error::Driver`].
+    ///
+    /// # Cost
+    /// One round trip, which ends the sessions; and those of the transactions that are rolled back.
+    ///
+    /// # Example
+    /// ```no_run
+    /// # use samples::model::*;
+    /// # async fn example(odm: Odm, serve: impl Future<Output = ()>) {
+    /// serve.await;
+    /// odm.shutdown().await;
+    /// # }
+    /// ```
+    pub async fn shutdown(self) {
+        self.tasks().shut_down();
+        self.tasks().ended().await;
+        self.database().client().clone().shutdown().await;
+    }
+
     /// The same models and options in another database, or by way of another client.
     pub(crate) fn in_database(&self, db: Database) -> Result<Odm> {
         let odm = Odm::new(db, self.models().iter().copied())?;

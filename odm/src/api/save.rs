@@ -259,9 +259,10 @@ async fn find(
     filter: &bson::Document,
 ) -> Result<Option<RawDocumentBuf>> {
     let collation = collation(core.meta(), names)?;
+    // A deleted document has left its key to others.
     let filter = core
         .odm()
-        .in_scope(core.meta(), filter.clone(), collation.is_some())?;
+        .existing_in_scope(core.meta(), filter.clone(), collation.is_some())?;
     let mut options = core.on_primary();
     options.collation = collation;
     let trace = core.trace("insert_or_get");
@@ -386,7 +387,7 @@ async fn replace_stored(core: Core, one: One, document: RawDocumentBuf) -> Resul
     let of = engine::Replace::new(core.meta(), one, document, false);
     match replace(core, of).await {
         Ok(stored) => Ok(Some(stored)),
-        Err(Error::NotFound { .. }) => Ok(None),
+        Err(Error::NotFound { deleted: false, .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

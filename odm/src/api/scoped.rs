@@ -40,7 +40,7 @@ pub trait SoftDelete: Document {}
 pub struct Restored {
     /// Whether the document was deleted.
     pub restored: bool,
-    /// How many documents were restored with it, which its deletion had deleted by `on_delete = cascade`.
+    /// How many documents were restored with it, which its deletion had deleted below it.
     pub cascaded: u64,
 }
 
@@ -200,19 +200,24 @@ impl<T: Document> Collection<T> {
         Collection::new(&self.odm().with_deleted(), session)
     }
 
-    /// Restores the deleted document with this id, and exactly those that its deletion has deleted with it. If there is no such
-    /// document, or it is not deleted, [`Restored::restored`] is `false`.
+    /// Restores the deleted document with this id, and what its deletion has deleted below it: the documents that refer to it with
+    /// `on_delete = cascade`, and so on. If there is no such document, or it is not deleted, [`Restored::restored`] is `false`.
     ///
-    /// The document comes first, then those that refer to it. An interrupted restoration goes on when it is requested again; in a
-    /// transaction it is all or nothing.
+    /// All of them are restored, or none: up to 1,000 in one transaction where the deployment has transactions. Otherwise the document
+    /// comes first, then those below it; a refusal deletes all of them again, and an interrupted restoration goes on when it is
+    /// requested again. Where the target of a reference is deleted at the same time, all of them are deleted again.
+    ///
+    /// A document that another program has marked as deleted, which has no id of a deletion, is restored alone.
     ///
     /// # Errors
-    /// [`Error::MissingReference`] where the document refers, with `on_delete = cascade` or `restrict`, to one that is deleted: restore
-    /// that first. [`Error::DuplicateKey`] where another document has its unique key by now.
+    /// [`Error::MissingReference`] where one of the documents refers, with `on_delete = cascade` or `restrict`, to one that is deleted
+    /// and not restored with it. It lists all of these: restore them first. [`Error::DuplicateKey`] where another document has a
+    /// unique key of one of them by now.
     ///
     /// # Cost
-    /// One round trip to read the document, one for each collection that it refers to with `cascade` or `restrict`, and an update. For
-    /// each collection whose documents a deletion may delete too, an update and one round trip more, and two to end it.
+    /// One round trip to read the document, one for each collection that it refers to with `cascade` or `restrict` before it and after
+    /// it, and an update. Where a deletion may delete others with it: one for each such reference at each level, an update for each
+    /// level, and one for the commit; without transactions one for each reference and two more, to end it.
     ///
     /// # Example
     /// ```no_run

@@ -82,6 +82,7 @@ impl First {
         Error::NotFound {
             collection: core.meta().collection,
             key: Box::new(self.condition.clone()),
+            deleted: false,
         }
     }
 

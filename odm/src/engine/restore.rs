@@ -8,10 +8,8 @@
 //! is repeated. Afterwards the targets are looked up again: where one was deleted meanwhile, the documents are deleted again.
 
 use crate::Result;
-use crate::engine::delete::kept::behind;
-use crate::engine::delete::tree::{
-    Below, ChangeFn, Meta, Tree, fields, followers, has_below, is_deleted, token_at,
-};
+use crate::engine::delete::kept::{behind, changing as undoing};
+use crate::engine::delete::tree::{Below, Meta, Tree, fields, followers, has_below, is_deleted, token_at};
 use crate::engine::execute;
 use crate::engine::hooks::call::{HandOver, call_after_commit};
 use crate::engine::write::obligations::MAX_DOCS_PER_TX;
@@ -125,11 +123,15 @@ async fn restore_tree(scope: &Scope<'_>, trace: &Trace, mut tree: Tree) -> Resul
         let restored = match restored {
             Ok(restored) => restored,
             Err(error) => {
-                take_back_or_log(scope, &mut tree, &change).await;
+                if !tree.is_restored_by_another() {
+                    take_back_or_log(scope, trace, &mut tree).await;
+                }
                 return Err(error);
             }
         };
-        keep_targets(scope, &mut tree, &change).await?;
+        if !tree.is_restored_by_another() {
+            keep_targets(scope, trace, &mut tree).await?;
+        }
         if tree.len() > 1 {
             let together = HashSet::new();
             let execution = behind(odm, None, trace);
@@ -156,10 +158,9 @@ pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
     let trips = AtomicU64::new(0);
     let scope = Scope::new(odm, None, &trips);
     let trace = Trace::new("(all)", "restore");
-    let change = changing((odm, None), &trace);
     let mut failed = Ok(());
     for mut tree in trees {
-        failed = failed.and(keep_targets(&scope, &mut tree, &change).await);
+        failed = failed.and(keep_targets(&scope, &trace, &mut tree).await);
     }
     failed
 }
@@ -168,18 +169,19 @@ pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::MissingReference`] where they are.
-async fn keep_targets(scope: &Scope<'_>, tree: &mut Tree, change: &ChangeFn<'_>) -> Result<()> {
+async fn keep_targets(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<()> {
     let missing = tree.missing_targets(scope).await?;
     if missing.is_empty() {
         return Ok(());
     }
-    take_back(scope, tree, change).await?;
+    take_back(scope, trace, tree).await?;
     Err(exists::refused(scope.odm.graph(), missing))
 }
 
-/// Deletes restored documents again, and those that have come below them meanwhile.
-async fn take_back(scope: &Scope<'_>, tree: &mut Tree, change: &ChangeFn<'_>) -> Result<()> {
-    tree.delete_again(change).await?;
+/// Deletes restored documents again, and those that have come below them meanwhile. As of all that is undone, no hooks are called.
+async fn take_back(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<()> {
+    let change = undoing(behind(scope.odm, None, trace));
+    tree.delete_again(&change).await?;
     if !tree.has_deleted_root() {
         return Ok(());
     }
@@ -188,14 +190,14 @@ async fn take_back(scope: &Scope<'_>, tree: &mut Tree, change: &ChangeFn<'_>) ->
         if late.is_empty() {
             break;
         }
-        tree.delete_levels(&late, change).await?;
+        tree.delete_levels(&late, &change).await?;
     }
     Ok(())
 }
 
 /// The same after an error, which is the one to report.
-async fn take_back_or_log(scope: &Scope<'_>, tree: &mut Tree, change: &ChangeFn<'_>) {
-    if let Err(error) = take_back(scope, tree, change).await {
+async fn take_back_or_log(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) {
+    if let Err(error) = take_back(scope, trace, tree).await {
         tracing::warn!(
             target: "odm",
             %error,

@@ -24,14 +24,21 @@ impl fmt::Display for Last<'_> {
     }
 }
 
-/// Which document there is none of.
-pub(super) struct Sought<'a>(pub(super) &'a Document);
+/// Which document there is none of, and whether it is deleted and kept.
+pub(super) struct Sought<'a>(pub(super) &'a Document, pub(super) &'a bool);
 impl fmt::Display for Sought<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return f.write_str("matches");
+        if *self.1 {
+            let key = Pairs(self.0);
+            return write!(
+                f,
+                "the document with {key} is deleted: restore it, or purge it to use its id again"
+            );
         }
-        write!(f, "has {}", Pairs(self.0))
+        if self.0.is_empty() {
+            return f.write_str("no document matches");
+        }
+        write!(f, "no document has {}", Pairs(self.0))
     }
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct Derived {
     pub(crate) edge: usize,
     /// How it is derived.
     pub(crate) what: Derivation,
-    /// Which children count.
+    /// Which of the children that are not deleted count.
     pub(crate) filter: Option<Document>,
     /// When it follows.
     pub(crate) sync: SyncMode,
@@ -129,6 +129,19 @@ impl Derived {
             Shape::Double => Bson::Double(n as f64),
             Shape::Decimal => n.to_string().parse().map_or(Bson::Int64(n), Bson::Decimal128),
             _ => Bson::Int64(n),
+        }
+    }
+
+    /// The condition of the children that count.
+    pub(crate) fn counted(&self) -> Option<Document> {
+        let filter = self.filter.clone();
+        match self.child.soft_delete {
+            // A deleted child counts no more.
+            Some(name) => Some(match filter {
+                Some(filter) => doc! { "$and": [filter, { name: null }] },
+                None => doc! { name: null },
+            }),
+            None => filter,
         }
     }
 

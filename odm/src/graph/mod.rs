@@ -29,7 +29,7 @@ use crate::model::meta::Several;
 use crate::model::reference::{OnDelete, TargetMeta};
 use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, Document};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -218,14 +218,6 @@ impl Graph {
             Some(Ok(Ok(filter))) => Some(filter),
             Some(Err(error)) => return problems.push(format!("the filter of `{full}`: {error}")),
             Some(Ok(Err(error))) => return problems.push(format!("the filter of `{full}`: {error}")),
-        };
-        let filter = match child.soft_delete {
-            // A deleted child counts no more.
-            Some(name) => Some(match filter {
-                Some(filter) => doc! { "$and": [filter, { name: null }] },
-                None => doc! { name: null },
-            }),
-            None => filter,
         };
         if let Some(operator) = filter.as_ref().and_then(unforeseen) {
             return problems.push(format!(

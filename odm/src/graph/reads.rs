@@ -14,7 +14,7 @@ impl Derived {
             Derivation::Computed { of: "", .. } => {}
             Derivation::Computed { of, .. } => names.push(of.to_owned()),
         }
-        if let Some(filter) = &self.filter {
+        if let Some(filter) = &self.counted() {
             fields_of(filter, &mut names);
         }
         names

@@ -413,7 +413,8 @@ impl UpdateMany {
         in_transaction: bool,
     ) -> Result<UpdateMany> {
         has_one_variant(meta)?;
-        let condition = odm.in_scope(meta, condition, false)?;
+        // A deleted document has left its unique keys to the new one.
+        let condition = odm.existing_in_scope(meta, condition, false)?;
         odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &given);
         if built.update.is_empty() {
@@ -465,7 +466,7 @@ impl UpdateMany {
         (condition, given): (Document, Vec<(&'static str, Bson)>),
         built: Built,
     ) -> Result<UpdateMany> {
-        let condition = odm.in_scope(meta, condition, false)?;
+        let condition = odm.existing_in_scope(meta, condition, false)?;
         demands_key(odm.graph(), meta, &condition)?;
         UpdateMany::upsert(odm, meta, (condition, given), built, None, false, false)
     }
@@ -689,7 +690,8 @@ impl Write {
             // Its conditions have the scope. They were made before its collation was known.
             What::UpdateMany(update) if update.collation.is_some() => {
                 odm.scopes().can_restrict(meta, true)?;
-                if let Some(scope) = odm.scopes().condition(meta, odm.scopes().with_deleted, true) {
+                let with_deleted = odm.scopes().with_deleted && !update.upsert;
+                if let Some(scope) = odm.scopes().condition(meta, with_deleted, true) {
                     update.restrict(&scope);
                 }
             }

@@ -182,6 +182,25 @@ impl Index {
         }
     }
 
+    /// Leaves deleted documents out of a unique index: they leave their keys to others. No index is both sparse and partial, so the
+    /// documents that a sparse one holds are a condition of the partial one.
+    pub fn leave_out_deleted(&mut self, deleted_at: &str) {
+        let mut partial = self.partial.take().unwrap_or_default();
+        if std::mem::take(&mut self.sparse) {
+            let mut exist: Vec<Document> = self
+                .paths
+                .iter()
+                .map(|path| doc! { path: { "$exists": true } })
+                .collect();
+            let held = match exist.len() {
+                1 => exist.remove(0),
+                _ => doc! { "$or": exist },
+            };
+            partial = within(partial, &held);
+        }
+        self.partial = Some(within(partial, &doc! { deleted_at: null }));
+    }
+
     /// The index by which the holders of a reference are found, in the order that it declares.
     pub fn implied(edge: &Edge) -> Option<Index> {
         let reference = edge.reference;

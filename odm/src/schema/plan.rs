@@ -9,14 +9,13 @@ use super::values::plural;
 use super::{kind, partial, words};
 use crate::graph::Graph;
 use crate::model::document::{Action, CollectionKind, DocumentMeta, Level};
-use crate::store::filter::within;
 use crate::store::scopes::of_variant;
 use crate::store::{action, trace::Trace};
 use crate::{Odm, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::Document;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -1078,11 +1077,8 @@ impl Look {
             }
         }
         if let Some(deleted) = meta.soft_delete {
-            // A deleted document leaves its unique keys to others.
-            for index in declared.iter_mut().filter(|index| index.unique) {
-                let partial = index.partial.take().unwrap_or_default();
-                index.partial = Some(within(partial, &doc! { deleted: null }));
-            }
+            let unique = declared.iter_mut().filter(|index| index.unique);
+            unique.for_each(|index| index.leave_out_deleted(deleted));
         }
         Ok(declared)
     }

@@ -109,6 +109,7 @@ impl<Out: 'static> Action<Option<Out>> {
                     Sought::Id(id) => Box::new(doc! { "_id": id }),
                     Sought::Key(key) => key,
                 },
+                deleted: false,
             })
         };
         Action::new(collection, operation, Box::new(found))

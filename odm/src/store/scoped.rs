@@ -51,6 +51,21 @@ impl Odm {
         Ok(all([filter].into_iter().chain(scope)))
     }
 
+    /// The same of documents that count as existing, also where the handle reads deleted ones.
+    ///
+    /// # Errors
+    /// As [`in_scope`](Odm::in_scope).
+    pub(crate) fn existing_in_scope(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        collated: bool,
+    ) -> Result<Document> {
+        self.scopes().can_restrict(meta, collated)?;
+        let scope = self.scopes().condition(meta, false, collated);
+        Ok(all([filter].into_iter().chain(scope)))
+    }
+
     /// A condition on documents that count as existing.
     pub(crate) fn in_scope_of_existing(&self, meta: &'static DocumentMeta, filter: Document) -> Document {
         all([filter].into_iter().chain(self.scope_of_existing(meta)))

@@ -102,10 +102,16 @@ pub(crate) fn lacks(meta: &DocumentMeta, name: &str) -> Option<String> {
     if has || meta.shared.contains(&name) {
         return None;
     }
+    let is_word = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let written = if is_word {
+        name.to_owned()
+    } else {
+        format!("{name:?}")
+    };
     Some(format!(
         "the scope is by the field `{name}`, and `{}` has no field that is stored under this name, so its documents would be read and \
          changed across all scopes: add the field (the stored name counts: `#[serde(rename = \"{name}\")]`), or say that all scopes \
-         share these documents: `#[document(shared({name}))]`",
+         share these documents: `#[document(shared({written}))]`",
         meta.name
     ))
 }
@@ -179,5 +185,50 @@ pub(crate) fn of_variant(meta: &DocumentMeta, filter: Document) -> Document {
     match meta.variant() {
         Some((tag, name)) => within(filter, &doc! { tag: { "$eq": name } }),
         None => filter,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_compared_exactly_where_a_collation_is_in_force() {
+        // The forms of the replies of a `mongod`: only the second one is out of the reach of a collation.
+        assert_eq!(exactly(&"acme".into(), false), doc! { "$eq": "acme" });
+        assert_eq!(
+            exactly(&"acme".into(), true),
+            doc! { "$eq": "acme", "$regex": "^acme\\z" }
+        );
+        for value in [Bson::Int32(7), Bson::Boolean(true), doc! { "a": 1 }.into()] {
+            assert_eq!(exactly(&value, true), doc! { "$eq": value });
+        }
+    }
+
+    #[test]
+    fn a_pattern_matches_its_text_alone() {
+        let texts = [
+            "",
+            "acme",
+            "a.me",
+            "acme\n",
+            "^a$|b(c)[d]{2}\\E+*?",
+            "\\",
+            "\0",
+            "a\0b",
+            "#x y\t-&~/<>",
+            "\u{e9}\u{1f980}",
+        ];
+        for text in texts {
+            let compiled = regex_lite::Regex::new(&pattern(text)).unwrap();
+            let found: Vec<&str> = texts
+                .into_iter()
+                .filter(|other| compiled.is_match(other))
+                .collect();
+            assert_eq!(found, [text], "{}", pattern(text));
+            for around in [format!("{text}x"), format!("x{text}"), format!("{text}\n")] {
+                assert!(!compiled.is_match(&around), "{around:?} by {}", pattern(text));
+            }
+        }
     }
 }

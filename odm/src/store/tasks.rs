@@ -155,3 +155,72 @@ impl<R: Send + 'static> Drop for Command<'_, R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Counts how often a command that ends after one pause was begun and ended.
+    fn command(steps: &Arc<AtomicUsize>) -> impl Future<Output = ()> + use<> {
+        let steps = steps.clone();
+        async move {
+            steps.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            steps.fetch_add(10, Ordering::SeqCst);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_command_that_has_begun_goes_on_where_its_future_is_dropped() {
+        let (tasks, steps) = (Tasks::default(), Arc::new(AtomicUsize::new(0)));
+        let background = Background::here(&tasks);
+        drop(Command::new(Some(&background), command(&steps)));
+        assert_eq!(steps.load(Ordering::SeqCst), 0, "it had not begun");
+        assert!(tasks.ended().now_or_never().is_some());
+
+        let begun = Command::new(Some(&background), command(&steps)).now_or_never();
+        assert!(begun.is_none() && tasks.ended().now_or_never().is_none());
+        assert!(tasks.end_within(Duration::from_secs(5)).await);
+        assert_eq!(steps.swap(0, Ordering::SeqCst), 11);
+        assert!(
+            !tasks.end_within(Duration::from_secs(5)).await,
+            "none was running"
+        );
+
+        let outside = Command::new(None, command(&steps)).now_or_never();
+        assert!(outside.is_none() && tasks.ended().now_or_never().is_some());
+        assert_eq!(steps.load(Ordering::SeqCst), 1, "it has ended with its future");
+    }
+
+    #[tokio::test]
+    async fn a_command_that_panics_is_not_polled_again() {
+        let (tasks, steps) = (Tasks::default(), Arc::new(AtomicUsize::new(0)));
+        let background = Background::here(&tasks);
+        let of_command = steps.clone();
+        let panics = async move {
+            of_command.fetch_add(1, Ordering::SeqCst);
+            std::panic::resume_unwind(Box::new("it fails"));
+        };
+        let panicked = std::panic::AssertUnwindSafe(Command::new(Some(&background), panics));
+        assert!(panicked.catch_unwind().await.is_err());
+        tasks.ended().await;
+        assert_eq!(steps.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_runtime_that_has_ended_runs_nothing() {
+        let (tasks, steps) = (Tasks::default(), Arc::new(AtomicUsize::new(0)));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        let background = runtime.block_on(async { Background::here(&tasks) });
+        let mut begun = Box::pin(Command::new(Some(&background), command(&steps)));
+        assert!(begun.as_mut().now_or_never().is_none());
+        drop(runtime);
+        drop(begun);
+        assert!(tasks.ended().now_or_never().is_some());
+        assert_eq!(steps.load(Ordering::SeqCst), 1);
+    }
+}

@@ -291,6 +291,7 @@ mod tests {
         let error = Error::NotFound {
             collection: "people",
             key: Box::new(doc! { "_id": "secret" }),
+            deleted: false,
         };
         assert_eq!(kind(&error), "NotFound");
         let reply = doc! { "code": 112, "codeName": "WriteConflict", "errmsg": "secret" };

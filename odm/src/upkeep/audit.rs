@@ -1,6 +1,7 @@
 //! Finds faults in references and copies, by reading every document that holds some once.
 
 use crate::graph::edge::Edge;
+use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
 use crate::rules::derived::DerivedValue;
@@ -32,8 +33,9 @@ const SAMPLE: usize = 5;
 impl Odm {
     /// Finds all faults in the references and copies of the registered documents, and changes nothing: dangling references;
     /// two-way references that are missing on one side, or that list a document twice; arrays over their bound; parents with
-    /// several children where each may have one, if the unique index is missing; copies, subsets and computed fields that
-    /// differ from their sources; and buckets whose count, times, sums or room differ from their items, which the server
+    /// several children where each may have one, if the unique index is missing; documents that are not deleted below deleted
+    /// ones, and deletions and restorations that were interrupted (`#[document(soft_delete)]`); copies, subsets and computed
+    /// fields that differ from their sources; and buckets whose count, times, sums or room differ from their items, which the server
     /// compares without sending the items.
     ///
     /// Every document that holds some is read once, in batches in the order of their ids, so memory is bounded. Before a fault
@@ -574,6 +576,13 @@ pub struct AuditedReference {
     /// Parents with several children where each may have one: the parent's id. Only looked up where the unique index is
     /// missing.
     pub several_children: Findings,
+    /// References with `on_delete = cascade` or `restrict` of documents that are not deleted to documents that are deleted and
+    /// kept: the id of the holder, and the id that it refers to. The library writes none; another program may, and a process
+    /// that died just before the last look of a deletion.
+    pub below_deleted: Findings,
+    /// Documents that a deletion or restoration has left deleted since it was interrupted, while the one that they refer to with
+    /// `on_delete = cascade` is not deleted: the id of the document, and the id that it refers to.
+    pub interrupted: Findings,
     /// How many it may hold.
     max: Option<u64>,
 }
@@ -612,17 +621,20 @@ impl AuditedReference {
         }
     }
 
-    fn findings(&self) -> [&Findings; 5] {
+    fn findings(&self) -> [&Findings; 7] {
         [
             &self.dangling,
             &self.one_sided,
             &self.repeated,
             &self.over_bound,
             &self.several_children,
+            &self.below_deleted,
+            &self.interrupted,
         ]
     }
 
-    /// How many references refer to an existing document, and are on both sides if they are two-way.
+    /// How many references refer to an existing document, which is not deleted where its deletion would take the holder with it,
+    /// and are on both sides if they are two-way.
     ///
     /// ```no_run
     /// # fn example(reference: odm::upkeep::AuditedReference) {
@@ -630,7 +642,7 @@ impl AuditedReference {
     /// # }
     /// ```
     pub fn right(&self) -> u64 {
-        let wrong = self.kept + self.dangling.count + self.one_sided.count;
+        let wrong = self.kept + self.dangling.count + self.one_sided.count + self.below_deleted.count;
         self.checked.saturating_sub(wrong)
     }
 
@@ -728,6 +740,28 @@ impl AuditedReference {
             },
             &|id, _| format!("_id {id}"),
         );
+        line(
+            &self.below_deleted,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} of the references to {targets} {} a deleted document, and the document with the \
+                     reference is not deleted",
+                    one(n, "names", "name")
+                )
+            },
+            &refers,
+        );
+        line(
+            &self.interrupted,
+            &|n| {
+                format!(
+                    "`{collection}`.`{field}`: {n} {} deleted by a deletion or restoration of a document in {targets} that was \
+                     interrupted",
+                    one(n, "document is", "documents are")
+                )
+            },
+            &refers,
+        );
         lines
     }
 }
@@ -824,6 +858,8 @@ impl Audit {
         };
         let (findings, what) = match &fault.kind {
             Kind::Dangling { key, .. } => (&mut reference.dangling, key.clone()),
+            Kind::BelowDeleted { other } => (&mut reference.below_deleted, other.clone()),
+            Kind::Interrupted { key, .. } => (&mut reference.interrupted, key.clone()),
             Kind::OneSided { other } => (&mut reference.one_sided, other.clone()),
             Kind::Repeated { other } => (&mut reference.repeated, other.clone()),
             Kind::OverBound { items } => {
@@ -840,8 +876,10 @@ impl Audit {
             if !edge.reference.one || is_unique(scope, edge).await? {
                 continue;
             }
+            let mut counted = doc! { &edge.path: { "$ne": null } };
+            counted.extend(edge.holder.soft_delete.map(|name| (name.to_owned(), Bson::Null)));
             let group = [
-                doc! { "$match": { &edge.path: { "$ne": null } } },
+                doc! { "$match": counted },
                 doc! { "$group": { "_id": format!("${}", edge.path), "n": { "$sum": 1 } } },
                 doc! { "$match": { "n": { "$gt": 1 } } },
                 doc! { "$facet": {
@@ -897,18 +935,23 @@ async fn is_unique(scope: &Scope<'_>, edge: &Edge) -> Result<bool> {
     scope.trip();
     let indexes = crate::schema::indexes(scope.odm.database(), edge.holder.collection).await?;
     Ok(indexes.iter().any(|index| {
-        // Of a union it is on both parts. A partial index may leave out only what refers to nothing.
+        // Of a union it is on both parts. A partial index may leave out only what refers to nothing, or is deleted.
         let parts = [
             edge.path.clone(),
             format!("{}.type", edge.path),
             format!("{}.id", edge.path),
         ];
-        let of_it = |names: &Fields| names.keys().all(|name| parts.contains(name));
-        let alone = index.get_document("key").is_ok_and(of_it);
-        let whole = index
-            .get_document("partialFilterExpression")
-            .ok()
-            .is_none_or(of_it);
+        let alone = index
+            .get_document("key")
+            .is_ok_and(|key| key.keys().all(|name| parts.contains(name)));
+        let may_be_asked =
+            |name: &String| parts.contains(name) || Some(name.as_str()) == edge.holder.soft_delete;
+        let partial = index.get_document("partialFilterExpression").ok();
+        let mut asked = Vec::new();
+        partial
+            .into_iter()
+            .for_each(|filter| fields_of(filter, &mut asked));
+        let whole = asked.iter().all(may_be_asked);
         alone && whole && index.get_bool("unique").unwrap_or(false)
     }))
 }

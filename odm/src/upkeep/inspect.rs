@@ -4,13 +4,15 @@
 //! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
 
 use crate::Result;
+use crate::engine::delete::tree::{is_deleted, token_at};
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, Segment};
 use crate::graph::sync::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::key;
 use crate::model::key::Key;
-use crate::model::own_fields::DELETE;
+use crate::model::own_fields::{DELETE, DELETION, RESTORING, Token};
+use crate::model::reference::OnDelete;
 use crate::rules::pending;
 use crate::store::batch::{document_id, ids};
 use crate::store::scope::Scope;
@@ -40,6 +42,10 @@ pub(crate) enum Kind {
     Repeated { other: Bson },
     /// An array holds more than it may.
     OverBound { items: u64 },
+    /// The document is not deleted, and the one that it refers to with `cascade` or `restrict` is.
+    BelowDeleted { other: Bson },
+    /// An interrupted deletion or restoration of the target at this position has left the document deleted.
+    Interrupted { target: usize, key: Bson },
 }
 
 impl Fault<'_> {
@@ -50,6 +56,8 @@ impl Fault<'_> {
             Kind::OneSided { other } => (1, Key::of_bson(other)),
             Kind::Repeated { other } => (2, Key::of_bson(other)),
             Kind::OverBound { .. } => (3, Key::Int(0)),
+            Kind::BelowDeleted { other } => (4, Key::of_bson(other)),
+            Kind::Interrupted { key, .. } => (5, Key::of_bson(key)),
         };
         (self.edge.at, Key::of_bson(&self.holder), kind, other)
     }
@@ -68,10 +76,26 @@ pub(crate) struct Inspected<'g> {
 /// The fields to read of documents to inspect these references.
 pub(crate) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge> + Clone) -> Document {
     let mut fields = fields_of(edges.clone());
+    if let Some(edge) = edges.clone().into_iter().find(|edge| may_be_below(edge)) {
+        add_deletion(edge.holder, &mut fields);
+    }
     if edges.into_iter().any(Edge::is_two_way) {
         fields.insert(DELETE, 1);
     }
     fields
+}
+
+/// Whether a document with such a reference is deleted with its target, or keeps it from being deleted, where deletions keep documents.
+fn may_be_below(edge: &Edge) -> bool {
+    let keeps = edge.targets.iter().any(|target| target.soft_delete.is_some());
+    keeps && matches!(edge.reference.on_delete, OnDelete::Cascade | OnDelete::Restrict)
+}
+
+/// Adds the fields that tell of a deletion that keeps its documents.
+fn add_deletion(meta: &DocumentMeta, fields: &mut Document) {
+    if let Some(name) = meta.soft_delete {
+        fields.extend(doc! { name: 1, DELETION: 1, RESTORING: 1 });
+    }
 }
 
 /// A collection and the field of it that is asked for.
@@ -90,6 +114,10 @@ struct There {
     keys: HashSet<Key>,
     /// By edge that refers back and document, whom of the batch it refers to.
     back: HashMap<(usize, Key), HashSet<Key>>,
+    /// Those of documents that are not deleted.
+    living: HashSet<Key>,
+    /// Of documents that are not deleted, the id of a deletion or restoration that has not come to its end.
+    begun: HashMap<Key, Token>,
 }
 
 /// Inspects these references in documents of one collection.
@@ -145,15 +173,43 @@ pub(crate) async fn inspect<'g>(
     Ok(inspected)
 }
 
+impl There {
+    /// What is wrong with a document and its target where one of them is deleted and kept.
+    fn deletion(
+        &self,
+        edge: &Edge,
+        document: &RawDocumentBuf,
+        (target, key): (usize, &Key),
+        stored: &Bson,
+    ) -> Option<Kind> {
+        if !may_be_below(edge) {
+            return None;
+        }
+        if !is_deleted(edge.holder, document) {
+            let other = stored.clone();
+            return (!self.living.contains(key)).then_some(Kind::BelowDeleted { other });
+        }
+        let begun = self.begun.get(key)?;
+        let is_of_it = token_at(document, &[DELETION]) == Some(*begun);
+        (is_of_it && edge.reference.on_delete == OnDelete::Cascade).then(|| Kind::Interrupted {
+            target,
+            key: key.to_bson(),
+        })
+    }
+}
+
 async fn look(scope: &Scope<'_>, asked: &InspectedTargets<'_>, holders: &[Bson]) -> Result<There> {
     let mut fields = doc! { "_id": 1, asked.by: 1 };
     for back in &asked.backs {
         fields.insert(back.path.as_str(), names_of(back, holders));
         fields.insert(DELETE, 1);
     }
+    add_deletion(asked.meta, &mut fields);
     let mut there = There {
         keys: HashSet::new(),
         back: HashMap::new(),
+        living: HashSet::new(),
+        begun: HashMap::new(),
     };
     for keys in key::chunks(&asked.keys) {
         let filter = doc! { asked.by: { "$in": keys } };
@@ -161,9 +217,14 @@ async fn look(scope: &Scope<'_>, asked: &InspectedTargets<'_>, holders: &[Bson])
             if pending::is_gone(&found) {
                 continue;
             }
-            there
-                .keys
-                .extend(crate::store::batch::value(&found, asked.by).map(|key| Key::of_bson(&key)));
+            if let Some(key) = crate::store::batch::value(&found, asked.by).map(|key| Key::of_bson(&key)) {
+                there.keys.insert(key.clone());
+                if !is_deleted(asked.meta, &found) {
+                    there.living.insert(key.clone());
+                    let begun = token_at(&found, &[DELETION, RESTORING]);
+                    there.begun.extend(begun.map(|token| (key, token)));
+                }
+            }
             let id = Key::of_bson(&document_id(&found));
             for back in &asked.backs {
                 let refers: HashSet<Key> = back.keys(0, &found).into_iter().collect();
@@ -242,6 +303,10 @@ fn one<'g>(
                 }),
             }
             continue;
+        }
+        if let Some(kind) = column.and_then(|column| column.deletion(edge, document, (target, &key), &stored))
+        {
+            fault(kind);
         }
         let back = graph.inverse(edge).map(|back| (back.at, key));
         if back.is_some_and(|back| {

@@ -136,10 +136,11 @@ async fn start(odm: Odm) -> Result<Reconciler> {
     };
     // The first stream is opened here, so that what is written after this returns is in it.
     let stream = follower.open().await?;
-    let (beat, stopped) = (follower.beat.clone(), stop.clone());
+    let (beat, stopped, tasks) = (follower.beat.clone(), stop.clone(), odm.tasks().clone());
     let task = tokio::spawn(async move {
         tokio::select! {
             () = stopped.notified() => {}
+            () = tasks.are_shut_down() => {}
             () = follower.run(stream) => {}
         }
     });

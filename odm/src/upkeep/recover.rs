@@ -78,7 +78,7 @@ impl Odm {
     /// all pending work.)
     ///
     /// Failures are logged, and retried in the next round. The worker ends with [`Worker::stop`], which does not wait for a
-    /// fan-out to complete, or when it is dropped.
+    /// fan-out to complete, with [`shutdown`](Odm::shutdown), or when it is dropped.
     ///
     /// # Cost
     /// That of [`recover`](Odm::recover) and [`delete_expired`](Odm::delete_expired), and for each 200 documents with pending
@@ -96,39 +96,36 @@ impl Odm {
         let (odm, stop) = (self.clone(), Arc::new(Notify::new()));
         let stopped = stop.clone();
         let task = tokio::spawn(async move {
-            loop {
-                let recovering = Recovering {
-                    odm: odm.clone(),
-                    by_worker: true,
-                };
-                // A recovery that is stopped anywhere is like one of a process that ends: the work is still pending, and
-                // another process can repeat every step.
-                let recovered = tokio::select! {
-                    () = stopped.notified() => return,
-                    recovered = recovering.into_future() => recovered,
-                };
-                if let Err(error) = recovered {
-                    tracing::warn!(target: "odm", %error, "applying pending work failed, will retry");
-                }
-                if odm.has_expiring() {
-                    let deleted = tokio::select! {
-                        () = stopped.notified() => return,
-                        deleted = odm.delete_expired() => deleted,
-                    };
-                    if let Err(error) = deleted {
-                        tracing::warn!(target: "odm", %error, "deleting expired documents failed, will retry");
-                    }
-                }
-                tokio::select! {
-                    () = stopped.notified() => return,
-                    () = tokio::time::sleep(every) => {}
-                }
+            // A recovery that is stopped anywhere is like one of a process that ends: the work is still pending, and another
+            // process can repeat every step.
+            tokio::select! {
+                () = stopped.notified() => {}
+                () = odm.tasks().are_shut_down() => {}
+                () = work(&odm, every) => {}
             }
         });
         Worker {
             stop,
             task: Some(task),
         }
+    }
+}
+
+async fn work(odm: &Odm, every: Duration) {
+    loop {
+        let recovering = Recovering {
+            odm: odm.clone(),
+            by_worker: true,
+        };
+        if let Err(error) = recovering.await {
+            tracing::warn!(target: "odm", %error, "applying pending work failed, will retry");
+        }
+        if odm.has_expiring()
+            && let Err(error) = odm.delete_expired().await
+        {
+            tracing::warn!(target: "odm", %error, "deleting expired documents failed, will retry");
+        }
+        tokio::time::sleep(every).await;
     }
 }
 

@@ -4,6 +4,7 @@
 //! repaired link is read again on both sides: one half of a concurrent write may have been undone, and then the link is
 //! repaired again.
 
+use crate::engine::restore::restore;
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
@@ -14,6 +15,7 @@ use crate::rules::derived::DerivedValue;
 use crate::rules::library::Rewrite;
 use crate::rules::rule::Effects;
 use crate::store::batch::{Change, document_id, value};
+use crate::store::core::Core;
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::filter::all;
 use crate::store::scope::{Scope, Statement};
@@ -51,6 +53,8 @@ impl Odm {
     /// | copies, subsets and computed fields that differ from their source | updated |
     /// | buckets whose count, times, sums or room differ from their items | computed again by the server; room may shrink but never grows |
     /// | an array over its bound, a parent with several children of which it may have one | left |
+    /// | documents that an interrupted deletion or restoration has left deleted, below one that is not deleted | restored, unless [`restore`](crate::Collection::restore) of the latter is refused |
+    /// | a document that is not deleted, below a deleted one | left: restore the latter, or delete the former |
     ///
     /// Every write matches the value that was read, so other clients may write meanwhile, and several repairs may run at once.
     /// Versions and timestamps of the documents stay as they are, except for the versions of changed buckets and of documents
@@ -221,6 +225,8 @@ pub enum RepairKind {
     Copied,
     /// The summaries of buckets were computed again; the count is in buckets.
     Summed,
+    /// Documents that an interrupted deletion or restoration had left deleted were restored.
+    Restored,
 }
 
 impl IntoFuture for Repairing {
@@ -312,6 +318,7 @@ impl Repaired {
                 let mut inspected = look(scope, edges, &documents).await?;
                 read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                 let faults = std::mem::take(&mut inspected.faults);
+                let faults = self.end_interrupted(scope, faults).await?;
                 self.left.count(documents.len(), edges, &inspected);
                 match but_for_the_deployment(self.repair(scope, faults).await)? {
                     Ok(left) => left.iter().for_each(|fault| self.left.found(fault)),
@@ -321,6 +328,52 @@ impl Repaired {
             self.left.several_children(scope, edges).await?;
         }
         Ok(failed)
+    }
+
+    /// Restores what interrupted deletions and restorations have left deleted below documents that are not deleted. Returns the other
+    /// faults, and those whose restoration is refused.
+    async fn end_interrupted<'g>(
+        &mut self,
+        scope: &Scope<'g>,
+        faults: Vec<Fault<'g>>,
+    ) -> Result<Vec<Fault<'g>>> {
+        let (interrupted, mut left): (Vec<_>, Vec<_>) = faults
+            .into_iter()
+            .partition(|fault| matches!(fault.kind, Kind::Interrupted { .. }));
+        let mut by_target: HashMap<(usize, usize, Key), Vec<Fault<'g>>> = HashMap::new();
+        for fault in interrupted {
+            if let Kind::Interrupted { target, key } = &fault.kind {
+                let key = (fault.edge.at, *target, Key::of_bson(key));
+                by_target.entry(key).or_default().push(fault);
+            }
+        }
+        for ((_, target, key), faults) in by_target {
+            let Some((edge, meta)) = faults
+                .first()
+                .and_then(|fault| Some((fault.edge, fault.edge.targets.get(target).copied()?)))
+            else {
+                continue;
+            };
+            let place = doc! { edge.by(): key.to_bson() };
+            let named = scope.every(meta, place, doc! { "_id": 1 }).await?;
+            let mut restored = 0;
+            for document in &named {
+                let core = Core::new(scope.odm, meta, None);
+                let trace = Trace::new(meta.collection, "restore");
+                match restore(&core, &trace, document_id(document)).await {
+                    Ok((_, others)) => restored += others,
+                    Err(
+                        Error::MissingReference { .. } | Error::DuplicateKey { .. } | Error::Invalid { .. },
+                    ) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if restored == 0 {
+                left.extend(confirm(scope, scope.odm.graph(), faults).await?);
+            }
+            self.count(edge, RepairKind::Restored, restored);
+        }
+        Ok(left)
     }
 
     fn count(&mut self, edge: &Edge, what: RepairKind, count: u64) {
@@ -873,6 +926,10 @@ impl RepairKind {
             RepairKind::Summed => (
                 "bucket with its count and sums computed again",
                 "buckets with their count and sums computed again",
+            ),
+            RepairKind::Restored => (
+                "document of an interrupted deletion or restoration restored",
+                "documents of interrupted deletions or restorations restored",
             ),
             RepairKind::Deduplicated => (
                 "array with duplicate references removed",

@@ -1,13 +1,16 @@
 //! A deletion that keeps its documents, and their restoration.
 //!
 //! A document at the top has children, which its deletion deletes with it. All get the id of the deletion, by which a restoration finds
-//! them. Clients delete and restore the document at the same time, and insert further children.
+//! them. The first child has a second parent, whose deletion deletes it, too: it can't be restored while that is deleted. Clients delete and
+//! restore both parents at the same time, and insert further children.
 //!
-//! The steps in the code: `Tree::grow`, `begin`, `delete_levels`, `delete` and `compare`, `restore_deletion` and `end_restoration`, in
-//! `engine/delete/kept.rs`; `exists::before` and `recheck::after` (a new child).
+//! The steps in the code: `Tree::grow`, `begin`, `delete_levels`, `delete` and `compare` in `engine/delete/{tree,kept}.rs`;
+//! `missing_targets`, `restore`, `keep_targets`, `take_back` and `end_restoration` in `engine/delete/tree.rs` and `engine/restore.rs`;
+//! `exists::before` and `recheck::after` (a new child).
 //!
 //! Left out: a process that dies between its last step and the comparison, and two restorations and two deletions of one document at
-//! once, after which a child may have an id that is not that of its parent.
+//! once, after which a child may have an id that is not that of its parent. A restoration in a transaction is the one whose steps up to its
+//! last look are one.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -16,6 +19,12 @@ const CHILDREN: usize = 2;
 
 /// The id of an earlier deletion of one child alone.
 const OWN: u8 = 9;
+
+/// The id of the deletion of the second parent.
+const OTHER: u8 = 8;
+
+/// The child that has two parents.
+const SHARED: usize = 0;
 
 /// A part of the protocol that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +43,10 @@ enum Safeguard {
     LookAfterRestoration,
     /// A deletion restores what it has deleted of a document that was restored meanwhile.
     RestoredAgain,
+    /// `keep_targets`: a restoration looks for the second parent again after its last write.
+    LookForTargets,
+    /// `is_restored_by_another`: a restoration takes back nothing that another one has restored.
+    OwnRestoration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +55,9 @@ enum Work {
     Restore,
     /// Inserts this child.
     Come(usize),
+    /// Deletes, or restores, the second parent.
+    DeleteOther,
+    RestoreOther,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,9 +72,21 @@ enum At {
     Compares(u8),
     DeletesLate(u8, [bool; CHILDREN], usize),
     RestoresLate(u8, usize),
-    RestoresTop(u8),
-    RestoresChild(u8, usize),
+    /// The children that are to be restored, and whether the document at the top is.
+    AsksTargets(u8, [bool; CHILDREN], bool),
+    RestoresTop(u8, [bool; CHILDREN]),
+    /// The same, whether this client is to take it back, and the next child.
+    RestoresChild(u8, [bool; CHILDREN], bool, usize),
+    AsksTargetsAgain(u8, [bool; CHILDREN], bool),
+    TakesBackChild(u8, [bool; CHILDREN], usize),
+    TakesBackTop(u8),
     Ends(u8),
+    /// The shared child is deleted with the second parent, before it and after it.
+    DeletesShared,
+    DeletesOther,
+    LooksForShared,
+    /// It is restored after the second parent.
+    RestoresShared,
     Inserts,
     ChecksAgain,
     Done,
@@ -82,8 +110,11 @@ const THERE: Document = Document {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     top: Document,
+    other: Document,
     children: [Option<Document>; CHILDREN],
     last: u8,
+    /// Whether a restoration of the document at the top has come to its end.
+    is_restored: bool,
     at: Vec<At>,
 }
 
@@ -102,6 +133,12 @@ impl State {
         }
     }
 
+    /// The children that a restoration of the document at the top is for.
+    fn of_deletion(&self, id: u8) -> [bool; CHILDREN] {
+        self.children
+            .map(|child| child.is_some_and(|child| child.is_deleted && child.deletion == id))
+    }
+
     fn have_returned(&self) -> bool {
         self.at.iter().all(|at| *at == At::Done)
     }
@@ -117,6 +154,7 @@ impl State {
 #[derive(Clone, Debug)]
 struct Kept {
     top: Document,
+    other: Document,
     children: [Option<Document>; CHILDREN],
     processes: Vec<Work>,
     without: Option<Safeguard>,
@@ -208,25 +246,102 @@ impl Kept {
             }
             (At::Start, Work::Restore) => match (state.top.deletion, state.top.restoring) {
                 (0, 0) => At::Done,
-                (0, id) => At::RestoresChild(id, 0),
-                (id, _) => At::RestoresTop(id),
+                (0, id) => At::AsksTargets(id, state.of_deletion(id), false),
+                (id, _) => At::AsksTargets(id, state.of_deletion(id), true),
             },
-            (At::RestoresTop(id), _) if state.top.deletion != id => At::Done,
-            (At::RestoresTop(id), _) => {
+            (At::AsksTargets(id, children, is_top), _) => {
+                if children[SHARED] && state.other.is_deleted {
+                    At::Done
+                } else if is_top {
+                    At::RestoresTop(id, children)
+                } else {
+                    At::RestoresChild(id, children, true, 0)
+                }
+            }
+            (At::RestoresTop(id, children), _) if state.top.deletion != id => {
+                At::RestoresChild(id, children, !self.has(Safeguard::OwnRestoration), 0)
+            }
+            (At::RestoresTop(id, children), _) => {
                 next.top.is_deleted = false;
                 if self.has(Safeguard::AnotherName) {
                     next.top.deletion = 0;
                     next.top.restoring = id;
                 }
-                At::RestoresChild(id, 0)
+                At::RestoresChild(id, children, true, 0)
             }
-            (At::RestoresChild(id, child), _) => {
-                next.restore_child(child, id);
-                match child + 1 {
-                    CHILDREN if self.has(Safeguard::LookAfterRestoration) => At::Compares(id),
-                    CHILDREN => At::Ends(id),
-                    child => At::RestoresChild(id, child),
+            (At::RestoresChild(id, children, is_own, child), _) => {
+                if children[child] {
+                    next.restore_child(child, id);
                 }
+                match child + 1 {
+                    CHILDREN => At::AsksTargetsAgain(id, children, is_own),
+                    child => At::RestoresChild(id, children, is_own, child),
+                }
+            }
+            (At::AsksTargetsAgain(id, children, is_own), _) => {
+                let is_lost = is_own && children[SHARED] && state.other.is_deleted;
+                if is_lost && self.has(Safeguard::LookForTargets) {
+                    At::TakesBackChild(id, children, 0)
+                } else if self.has(Safeguard::LookAfterRestoration) {
+                    next.is_restored |= is_own;
+                    At::Compares(id)
+                } else {
+                    At::Ends(id)
+                }
+            }
+            (At::TakesBackChild(id, children, child), _) => {
+                if children[child] {
+                    next.delete_child(child, id);
+                }
+                match child + 1 {
+                    CHILDREN => At::TakesBackTop(id),
+                    child => At::TakesBackChild(id, children, child),
+                }
+            }
+            (At::TakesBackTop(id), _) => {
+                if !next.top.is_deleted && next.top.deletion == 0 {
+                    next.top = Document {
+                        is_deleted: true,
+                        deletion: id,
+                        restoring: 0,
+                    };
+                }
+                At::Compares(id)
+            }
+            (At::Start, Work::DeleteOther) if state.other.is_deleted => At::Done,
+            (At::Start, Work::DeleteOther) => match state.not_deleted()[SHARED] {
+                true => At::DeletesShared,
+                false => At::DeletesOther,
+            },
+            (At::DeletesShared, _) => {
+                next.delete_child(SHARED, OTHER);
+                match state.other.is_deleted {
+                    true => At::LooksForShared,
+                    false => At::DeletesOther,
+                }
+            }
+            (At::DeletesOther, _) => {
+                next.other = deleted(OTHER);
+                At::LooksForShared
+            }
+            (At::LooksForShared, _) if state.other.is_deleted && state.not_deleted()[SHARED] => {
+                At::DeletesShared
+            }
+            (At::LooksForShared, _) => At::Done,
+            (At::Start, Work::RestoreOther) => match state.other.is_deleted {
+                true if state.of_deletion(OTHER)[SHARED] && state.top.is_deleted => At::Done,
+                true => {
+                    next.other = THERE;
+                    match state.of_deletion(OTHER)[SHARED] {
+                        true => At::RestoresShared,
+                        false => At::Done,
+                    }
+                }
+                false => At::Done,
+            },
+            (At::RestoresShared, _) => {
+                next.restore_child(SHARED, OTHER);
+                At::Done
             }
             (At::Ends(_), Work::Delete) => At::Done,
             (At::Ends(id), _) => {
@@ -262,6 +377,8 @@ impl Kept {
 
 const NO_ORPHAN: &str = "no child is left without its parent";
 const EXACT: &str = "a restoration brings back all that its deletion took";
+const NO_SECOND_ORPHAN: &str = "no child is left without its second parent";
+const STAYS: &str = "a document that was restored is there until it is deleted";
 const ALONE: &str = "a child that was deleted by itself stays deleted";
 const FINDS: &str = "a deleted document can be restored";
 const DELETED: &str = "the document is deleted";
@@ -274,8 +391,10 @@ impl Model for Kept {
     fn init_states(&self) -> Vec<State> {
         vec![State {
             top: self.top,
+            other: self.other,
             children: self.children,
             last: 0,
+            is_restored: false,
             at: vec![At::Start; self.processes.len()],
         }]
     }
@@ -294,8 +413,16 @@ impl Model for Kept {
             Property::always(NO_ORPHAN, |_, state: &State| {
                 !state.have_returned() || !state.top.is_deleted || !state.not_deleted().contains(&true)
             }),
+            Property::always(NO_SECOND_ORPHAN, |_, state: &State| {
+                !state.have_returned() || !state.other.is_deleted || !state.not_deleted()[SHARED]
+            }),
+            Property::always(STAYS, |model: &Kept, state: &State| {
+                let is_deleted = model.processes.contains(&Work::Delete);
+                is_deleted || !state.have_returned() || !state.is_restored || !state.top.is_deleted
+            }),
             Property::always(EXACT, |_, state: &State| {
-                let brought_back = |child: Document| !child.is_deleted || child.deletion == OWN;
+                let brought_back =
+                    |child: Document| !child.is_deleted || [OWN, OTHER].contains(&child.deletion);
                 !state.have_returned()
                     || state.top.is_deleted
                     || state.top.deletion != 0
@@ -322,6 +449,7 @@ impl Model for Kept {
 fn kept(top: Document, children: [Option<Document>; CHILDREN], processes: &[Work]) -> Kept {
     Kept {
         top,
+        other: THERE,
         children,
         processes: processes.to_vec(),
         without: None,
@@ -358,6 +486,36 @@ fn meanwhile() -> Kept {
     )
 }
 
+/// A restoration of the document at the top while the second parent of a child is deleted.
+fn second_parent() -> Kept {
+    use Work::{DeleteOther, Restore};
+    kept(
+        deleted(5),
+        [Some(deleted(5)), Some(deleted(5))],
+        &[Restore, DeleteOther],
+    )
+}
+
+/// The same where the second parent is deleted already, and restored.
+fn without_second_parent() -> Kept {
+    use Work::{Restore, RestoreOther};
+    Kept {
+        other: deleted(OTHER),
+        processes: vec![Restore, RestoreOther, Restore],
+        ..second_parent()
+    }
+}
+
+/// Two restorations, while the second parent is deleted.
+fn both_restore() -> Kept {
+    use Work::{DeleteOther, Restore};
+    kept(
+        deleted(5),
+        [Some(deleted(5)), Some(deleted(5))],
+        &[Restore, Restore, DeleteOther],
+    )
+}
+
 /// A restoration was interrupted.
 fn half_restored() -> Kept {
     use Work::{Delete, Restore};
@@ -389,6 +547,18 @@ fn deletions_that_keep_documents() {
             ),
         ),
         ("kept: an interrupted restoration is repeated", half_restored()),
+        (
+            "kept: a restoration, and a deletion of a second parent",
+            second_parent(),
+        ),
+        (
+            "kept: restorations of a document and of a second parent",
+            without_second_parent(),
+        ),
+        (
+            "kept: two restorations, and a deletion of a second parent",
+            both_restore(),
+        ),
         (
             "kept: a child was deleted by itself before",
             kept(
@@ -446,6 +616,18 @@ fn each_safeguard_of_a_kept_deletion_is_needed() {
             Safeguard::LookAfterRestoration,
             meanwhile(),
             NO_ORPHAN,
+        ),
+        (
+            "look at the second parents after a restoration",
+            Safeguard::LookForTargets,
+            second_parent(),
+            NO_SECOND_ORPHAN,
+        ),
+        (
+            "leaving what another restoration has restored",
+            Safeguard::OwnRestoration,
+            both_restore(),
+            STAYS,
         ),
     ] {
         let without = Some(safeguard);

@@ -1,6 +1,8 @@
 //! The crash matrix: writes by a process that dies after each of its commands.
 #![allow(missing_docs)]
 
+mod dropped;
+mod ends;
 mod matrix;
 
 use odm_tests::fixtures::links;

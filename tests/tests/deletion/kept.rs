@@ -714,8 +714,8 @@ fn deletions_and_restorations_cost_what_the_guide_says() {
         all.notes.restore(1).await.unwrap();
         assert_eq!(
             sent(&t),
-            3,
-            "it is read, its task is looked for, and it is updated"
+            4,
+            "it is read, its task is looked for, it is updated, and the task is looked for again"
         );
         all.users.delete(2).await.unwrap();
         // A project might refer to the user with `restrict`, before the deletion and after it.

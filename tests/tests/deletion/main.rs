@@ -5,6 +5,7 @@ mod deletion;
 mod detached;
 mod kept;
 mod parts;
+mod restored;
 
 fn main() -> std::process::ExitCode {
     odm_tests::harness::main()

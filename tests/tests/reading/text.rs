@@ -162,7 +162,7 @@ fn the_words_are_a_value_in_every_command() {
                 .unwrap_err();
             assert_eq!(
                 last().get_document("filter").unwrap(),
-                &doc! { "$and": [filter, { "stars": { "$gte": 1 } }] }
+                &doc! { "$text": { "$search": words }, "stars": { "$gte": 1 } }
             );
         }
     });

@@ -87,6 +87,7 @@ macro_rules! model {
                 search_indexes: &[],
                 several: meta::Several::No,
                 checks: &[],
+                shared: &[],
                 pre_and_post_images: false,
                 bucket: None,
                 extra: || false,

@@ -5,6 +5,7 @@ mod builders;
 mod bulk;
 mod bulk_upserts;
 mod computing;
+mod exact_ids;
 mod input;
 mod items;
 mod items_in_items;

@@ -12,13 +12,13 @@ struct Post {
     tenant: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[bucket(of = Post, scope(tenant))]
 struct Comment {
     text: String,
 }
 
-#[derive(Embed, Serialize, Deserialize)]
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[bucket(of = Post, scope(page: i32))]
 struct Note {
     text: String,

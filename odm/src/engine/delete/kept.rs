@@ -364,7 +364,7 @@ impl Tree {
 }
 
 /// Changes documents as a part of an operation.
-fn changing<'c>(
+pub(in crate::engine) fn changing<'c>(
     execution: Execution<'c>,
 ) -> impl Fn(Meta, Document, Document) -> BoxFuture<'c, Result<u64>> + Send + Sync + 'c {
     move |meta, condition, update| change(execution, meta, condition, update).boxed()

@@ -190,6 +190,8 @@ pub(crate) struct Tree {
     pub(super) known: HashSet<DocumentKey>,
     /// The id of the deletion.
     pub(super) token: Token,
+    /// Whether this restoration has restored the document at the top: it may have been another one at the same time.
+    has_restored_root: bool,
 }
 
 impl Tree {
@@ -199,6 +201,7 @@ impl Tree {
             token: token_at(&document, &[DELETION, RESTORING]).unwrap_or(token),
             known: HashSet::from([document_key(meta, &document)]),
             levels: vec![(meta, vec![document])],
+            has_restored_root: false,
         }
     }
 
@@ -293,18 +296,24 @@ impl Tree {
     /// Where a process may die in between, the document at the top keeps the id of the deletion under another name until the others are
     /// [restored](Tree::end_restoration): so the restoration goes on when it is repeated, and another deletion meanwhile has an id of its
     /// own.
-    pub(crate) async fn restore(&self, in_steps: bool, change: &ChangeFn<'_>) -> Result<(bool, u64)> {
+    pub(crate) async fn restore(&mut self, in_steps: bool, change: &ChangeFn<'_>) -> Result<(bool, u64)> {
         let Some((meta, root)) = self.root() else {
             return Ok((false, 0));
         };
-        let others = self.levels.get(1..).unwrap_or_default();
-        let mut restored = 0;
+        let was_deleted = is_deleted(meta, root);
         if let Some(condition) = self.unrestored_root() {
-            let notes = (in_steps && !others.is_empty()).then_some(self.token);
-            restored = change(meta, condition, restoration(meta, notes)).await?;
+            let notes = (in_steps && self.levels.len() > 1).then_some(self.token);
+            let restored = change(meta, condition, restoration(meta, notes)).await?;
+            self.has_restored_root = restored > 0;
         }
+        let others = self.levels.get(1..).unwrap_or_default();
         let others = self.restore_levels(others, change).await?;
-        Ok((restored > 0 && is_deleted(meta, root), others))
+        Ok((self.has_restored_root && was_deleted, others))
+    }
+
+    /// Whether another restoration has restored the document at the top at the same time: it is the one that takes it back.
+    pub(crate) fn is_restored_by_another(&self) -> bool {
+        !self.has_restored_root && self.root().is_some_and(|(meta, root)| is_deleted(meta, root))
     }
 
     /// The condition of the document at the top, as long as it is to be restored; `None` where it is restored already. One that another

@@ -5,16 +5,19 @@
 use crate::engine::write::execution::Execution;
 use crate::engine::write::send::count;
 use crate::model::document::DocumentMeta;
+use crate::model::key::{self, Key};
 use crate::model::meta::names::read_too;
 use crate::plan::operation::{One, Reply, Update, UpdateMany, What, Write};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, Known, growth};
 use crate::plan::outcome::Outcome;
 use crate::query::find::Query;
+use crate::store::batch::id;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::scope;
 use crate::{Error, Filter, Result, bounds};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU64;
 
@@ -252,7 +255,8 @@ async fn behind(
     attempt: usize,
 ) -> Result<Verdict> {
     match verdict(execution, core, update, one).await? {
-        Verdict::Refused(Error::NotFound { .. }) if has_same_id(&error) => Ok(Verdict::Again),
+        // It may have been deleted since. One that is out of the scope, or deleted and kept, stays.
+        Verdict::Refused(Error::NotFound { .. }) if has_same_id(&error) && attempt < 2 => Ok(Verdict::Again),
         Verdict::Refused(Error::NotFound { .. }) => Ok(Verdict::Refused(error)),
         Verdict::Again if attempt > 0 && !has_same_id(&error) => Ok(Verdict::Refused(error)),
         verdict => Ok(verdict),
@@ -417,7 +421,83 @@ fn not_found(meta: &DocumentMeta, one: &One) -> Error {
     Error::NotFound {
         collection: meta.collection,
         key: Box::new(key),
+        deleted: false,
     }
+}
+
+/// The answer to writes that name documents which are deleted and kept: one, whatever the writes are. An update and a replacement don't find
+/// the document, and an insert and an upsert with its id are refused by the index of the ids.
+pub(in crate::engine) async fn answered(
+    execution: Execution<'_>,
+    mut made: Result<Outcome>,
+) -> Result<Outcome> {
+    let errors: Vec<&mut Error> = match &mut made {
+        Ok(outcome) => outcome.errors.iter_mut().map(|(_, error)| error).collect(),
+        Err(Error::Bulk { errors, .. }) => errors.iter_mut().map(|(_, error)| error).collect(),
+        Err(error) => vec![error],
+    };
+    let mut asked: Vec<(&'static DocumentMeta, &'static str, bool, Vec<(Bson, &mut Error)>)> = Vec::new();
+    for error in errors {
+        let Some((meta, deleted_at, id)) = kept_by_id(execution, error) else {
+            continue;
+        };
+        // A refused insert has ended the transaction.
+        let within = matches!(error, Error::NotFound { .. });
+        let known = |(other, _, also, _): &&mut (&'static DocumentMeta, _, bool, _)| {
+            other.collection == meta.collection && *also == within
+        };
+        match asked.iter_mut().find(known) {
+            Some((.., named)) => named.push((id, error)),
+            None => asked.push((meta, deleted_at, within, vec![(id, error)])),
+        }
+    }
+    for (meta, deleted_at, within, named) in asked {
+        let trips = AtomicU64::new(0);
+        let session = execution.session.filter(|_| within);
+        let scope = scope::Scope::new(execution.odm, session, &trips);
+        let keys: Vec<Key> = named.iter().map(|(id, _)| Key::of_bson(id)).collect();
+        let mut deleted = HashSet::new();
+        for ids in key::chunks(&keys) {
+            let mut filter = doc! { "_id": { "$in": ids }, deleted_at: { "$ne": null } };
+            if let Some(own) = execution.odm.scope_with_deleted(meta) {
+                filter = crate::store::filter::within(filter, &own);
+            }
+            // Without it the error says less.
+            let found = scope
+                .every(meta, filter, doc! { "_id": 1 })
+                .await
+                .unwrap_or_default();
+            deleted.extend(found.iter().map(id));
+        }
+        execution.trace.more(trips.into_inner());
+        for (id, error) in named {
+            if deleted.contains(&Key::of_bson(&id)) {
+                *error = Error::NotFound {
+                    collection: meta.collection,
+                    key: Box::new(doc! { "_id": id }),
+                    deleted: true,
+                };
+            }
+        }
+    }
+    made
+}
+
+/// The document that an error names by its id, of a type whose deletions keep documents.
+fn kept_by_id(
+    execution: Execution<'_>,
+    error: &Error,
+) -> Option<(&'static DocumentMeta, &'static str, Bson)> {
+    let (collection, id) = match error {
+        Error::DuplicateKey {
+            collection, value, ..
+        } if has_same_id(error) => (collection.as_str(), value.get("_id")?),
+        Error::NotFound { collection, key, .. } => (*collection, key.get("_id")?),
+        _ => return None,
+    };
+    let mut models = execution.odm.graph().models();
+    let meta = models.find(|meta| meta.collection == collection)?;
+    Some((meta, meta.soft_delete?, id.clone()))
 }
 
 /// Why a write of one document matched none: it does not exist, or it has another version. `None`: it exists with this version,

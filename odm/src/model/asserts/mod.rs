@@ -93,6 +93,18 @@ impl Extra for mongodb::bson::Document {}
 /// `#[index(expire_after = N)]`.
 pub const fn dated<T: Dated>() {}
 
+/// The field of `#[document(soft_delete)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no time of a deletion, which the library writes as an `Option<bson::DateTime>`",
+    label = "not an `Option<bson::DateTime>`",
+    note = "write `deleted_at: Option<DateTime>`"
+)]
+pub trait TimeOfDeletion {}
+impl TimeOfDeletion for Option<mongodb::bson::DateTime> {}
+
+/// The field of `#[document(soft_delete)]`.
+pub const fn deleted_at<T: TimeOfDeletion>() {}
+
 /// `#[index]` on a field, in an order or hashed.
 pub const fn indexed<T: Compared<As: Ordered<T>>>() {}
 

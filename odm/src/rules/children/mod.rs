@@ -380,7 +380,7 @@ pub(crate) async fn derive(
     let mut numbers: Vec<(Document, Vec<Computed>)> = Vec::new();
     for derived in list {
         let condition = all([
-            derived.filter.clone().unwrap_or_default(),
+            derived.counted().unwrap_or_default(),
             doc! { DELETE: { "$ne": true } },
         ]);
         match derived.what {

@@ -39,6 +39,15 @@ pub(crate) fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> 
     edge.keys(target, child).into_iter().next()
 }
 
+/// Whether a child is deleted and kept: it counts nowhere.
+fn is_deleted(derived: &Derived, child: &RawDocument) -> bool {
+    let deleted_at = derived
+        .child
+        .soft_delete
+        .and_then(|name| child.get(name).ok().flatten());
+    deleted_at.is_some_and(|time| time != RawBsonRef::Null)
+}
+
 /// The changes of the parents of documents that a write has changed as these images show.
 pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Image]) -> Parents {
     let mut parents = Parents::new();
@@ -48,14 +57,16 @@ pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Imag
         };
         let reads = derived.reads(graph);
         for image in images {
-            let before = image
-                .before
-                .as_ref()
-                .and_then(|child| parent_of(edge, derived, child));
-            let after = image
-                .after
-                .as_ref()
-                .and_then(|child| parent_of(edge, derived, child));
+            let [named_before, named_after] = [&image.before, &image.after].map(|child| {
+                let child = child.as_ref()?;
+                parent_of(edge, derived, child)
+            });
+            let is_moved = named_before != named_after;
+            let counts = |child: &Option<RawDocumentBuf>| {
+                child.as_ref().is_some_and(|child| !is_deleted(derived, child))
+            };
+            let before = named_before.filter(|_| counts(&image.before));
+            let after = named_after.filter(|_| counts(&image.after));
             let moved = before != after;
             if !moved && (before.is_none() || is_same(&reads, image)) {
                 continue;
@@ -63,7 +74,7 @@ pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Imag
             // An eventual field may not include the child yet, so that nothing can be added to it or taken away; while the
             // child stays where it is, its own pending work covers it.
             if !is_atomic(derived.sync, true) {
-                if image.before.is_some() && moved {
+                if image.before.is_some() && is_moved {
                     for key in [before, after].into_iter().flatten() {
                         let parent = change(&mut parents, edge, derived, key);
                         parent.anew.insert(derived.at);
@@ -72,7 +83,7 @@ pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Imag
                 }
                 continue;
             }
-            let named = after.clone().filter(|_| moved);
+            let named = after.clone().filter(|_| is_moved);
             let lost = before.clone().filter(|_| was_negative(derived, image));
             let grown = [after.clone(), lost];
             one(&mut parents, edge, derived, image, before, after);

@@ -57,7 +57,7 @@ impl DerivedValue for OfChildren<'_> {
         let parent = graph.parent_edge(derived).map_or("", |edge| edge.path.as_str());
         let mut declaration = doc! {
             "parent": parent,
-            "filter": storable(&derived.filter.clone().unwrap_or_default().into()),
+            "filter": storable(&derived.counted().unwrap_or_default().into()),
             "sync": derived.sync.to_string(),
         };
         match derived.what {

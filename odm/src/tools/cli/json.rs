@@ -131,6 +131,8 @@ fn reference(reference: &AuditedReference) -> Value {
         "repeated": findings(&reference.repeated),
         "over_bound": findings(&reference.over_bound),
         "several_children": findings(&reference.several_children),
+        "below_deleted": findings(&reference.below_deleted),
+        "interrupted": findings(&reference.interrupted),
     })
 }
 
@@ -152,6 +154,7 @@ pub(super) fn repaired(repaired: &Repaired) -> Value {
                 RepairKind::Deduplicated => "deduplicated",
                 RepairKind::Copied => "copied",
                 RepairKind::Summed => "summed",
+                RepairKind::Restored => "restored",
             },
             "count": repair.count,
         })

@@ -49,7 +49,7 @@
 //! | `plan` | `empty`: whether there is nothing to change; `changes`; `notes`: what is there without being declared, in words; `backfills`: the names of what `backfill` is to fill; `unknown`: the copies that the database knows and the models lack, such as `orders.name from customers.name`; `warning`: on a standalone server what it lacks and how to make it a replica set, else `null` |
 //! | `sync` | `changes`: what was changed; `backfills` as of `plan` |
 //! | `audit` | `documents`, `checked`, `right`, `wrong`: numbers; `references`, `copies`: arrays |
-//! | `repair` | `repairs`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`; `repaired`: their total number; `left`: the faults that are left, as of an audit |
+//! | `repair` | `repairs`: an array of `{ collection, field, what, count }` with `what` one of `nullified`, `pulled`, `linked`, `unlinked`, `deduplicated`, `copied`, `summed`, `restored`; `repaired`: their total number; `left`: the faults that are left, as of an audit |
 //! | `recover` | `documents`: how many had pending work; `copies`: in how many copies were updated; `oldest_s`: the age of the oldest pending work in seconds, or null |
 //! | `backfill` | `edges`: the names of what was filled, such as `products.parts.id`; `documents`: in how many copies were filled |
 //! | `forget` | `forgotten`: what the database knew and the models lack, as of `plan`, and names of references |
@@ -58,8 +58,8 @@
 //! A change is `{ kind, collection, words }` with `kind` one of `create_collection`, `set_validator`, `create_index`,
 //! `change_ttl`, `set_pre_and_post_images`, `conflict`; `index` is the index's name, and `violations` is `{ count, sample }` where existing documents
 //! are in the way. A reference of an audit is `{ collection, field, targets, checked, right, kept, dangling, one_sided,
-//! repeated, over_bound, several_children }`, where each of the last five is `{ count, sample }` and each sample a pair: the
-//! id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, wrong, share,
+//! repeated, over_bound, several_children, below_deleted, interrupted }`, where each of the last seven is `{ count, sample }` and
+//! each sample a pair: the id of the document, and what is wrong. The copies of an audit are `{ collection, fields, source, checked, wrong, share,
 //! stale }`, where `wrong` is how many of the checked ones differ, `share` is that of the right ones, from 0 to 1, and
 //! `stale` is `{ count, sample }` with the ids of the documents that hold them.
 //!

@@ -91,6 +91,18 @@ pub enum Effect {
     LinkedParts,
     /// A transaction of the application.
     Transaction,
+    /// Documents are deleted and kept, in parts: a repair restores what an interrupted deletion has deleted.
+    Kept,
+    /// They are restored, together if the deployment has transactions, else as [`Kept`](Effect::Kept).
+    Restored,
+}
+
+/// The edges with atomic and those with eventual copies, and two-way references.
+pub fn edges() -> Vec<Edge> {
+    let mut edges = atomic::rows::edges();
+    edges.extend(eventual::rows::edges());
+    edges.extend(linked::edges());
+    edges
 }
 
 /// How copies follow.
@@ -145,7 +157,8 @@ impl Mode {
             Effect::One | Effect::Transaction => true,
             Effect::Many => matches!(self, Mode::Atomic | Mode::Behind),
             Effect::Parts | Effect::LinkedParts => false,
-            Effect::Linked => self != Mode::Standalone,
+            Effect::Linked | Effect::Restored => self != Mode::Standalone,
+            Effect::Kept => false,
         }
     }
 }
@@ -267,6 +280,10 @@ impl Place {
                     pending.push(format!("{name} {id}: {own}"));
                 }
                 clean(&mut document);
+                // The time of a deletion is another one each time.
+                if document.contains_key("deleted_at") {
+                    document.insert("deleted_at", true);
+                }
                 state.insert((name.clone(), id), document);
             }
         }
@@ -388,8 +405,8 @@ impl Place {
             .recover()
             .await
             .map_err(|error| format!("recover: {error} after {sent}"))?;
-        if self.mode == Mode::Standalone && cut {
-            // A link, and the move of a child, are two statements there.
+        if (self.mode == Mode::Standalone || row.effect == Effect::Kept) && cut {
+            // A link, and the move of a child, are two statements there; a deletion that keeps documents is several everywhere.
             let repaired = other.repair_all().await.map_err(|error| error.to_string())?;
             cuts.repaired += usize::from(repaired.repaired > 0);
             if !repaired.left.is_clean() {

@@ -30,6 +30,7 @@ pub fn edges() -> Vec<Edge> {
         embedded(),
         comments(),
         readings(),
+        kept(),
     ]
 }
 
@@ -1918,6 +1919,109 @@ fn readings() -> Edge {
                         .edit(1, |r| r.n.gt(3), |r| r.inc(|r| r.degrees, 1))
                         .await?;
                     readings.delete(1, |r| r.n.eq(3)).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
+}
+
+fn draft(id: i32, folder: i32, topic: i32, follows: Option<i32>) -> NewDraft {
+    NewDraft {
+        id,
+        text: format!("draft {id}"),
+        folder: Ref::new(folder),
+        topic: Ref::new(topic),
+        follows: follows.map(Ref::new),
+    }
+}
+
+fn kept() -> Edge {
+    Edge {
+        name: "kept deletions",
+        models: || models![Folder, Topic, Draft].into(),
+        copies: &[("folders", "drafts")],
+        setup: |odm| {
+            async move {
+                let (folders, drafts) = (odm.collection::<Folder>(), odm.collection::<Draft>());
+                folders.insert_many((1..=4).map(|id| NewFolder { id })).await?;
+                let topics = odm.collection::<Topic>();
+                topics.insert_many((1..=2).map(|id| NewTopic { id })).await?;
+                let new = [
+                    draft(1, 1, 1, None),
+                    draft(2, 1, 2, Some(1)),
+                    draft(3, 1, 2, Some(2)),
+                    draft(4, 2, 1, None),
+                    draft(5, 2, 2, Some(4)),
+                    draft(6, 3, 1, None),
+                    draft(7, 4, 1, None),
+                    draft(8, 4, 1, None),
+                ];
+                drafts.insert_many(new).await?;
+                // Two in a circle, on each side of which one is deleted.
+                for (id, follows) in [(9, None), (10, Some(9)), (11, None), (12, Some(11))] {
+                    drafts.insert(draft(id, 3, 1, follows)).await?;
+                }
+                drafts.update(9).set(|d| d.follows, Ref::new(10)).await?;
+                drafts.update(11).set(|d| d.follows, Ref::new(12)).await?;
+                drafts.delete(11).await?;
+                folders.delete(2).await?;
+                folders.delete(4).await?;
+                // A part of a deletion, which can be restored alone.
+                let deleted = drafts.with_deleted();
+                deleted.update(7).set(|d| d.folder, Ref::new(3)).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                let drafts = odm.collection::<Draft>().with_deleted();
+                drafts
+                    .update_where(|d| d.id.gt(0))
+                    .set(|d| d.text, "again")
+                    .await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("delete", One, |odm| {
+                odm.collection::<Draft>().delete(6).await?;
+            }),
+            row!("delete, cascade", Kept, |odm| {
+                odm.collection::<Folder>().delete(1).await?;
+            }),
+            row!("delete, a circle", Kept, |odm| {
+                odm.collection::<Draft>().delete(9).await?;
+            }),
+            row!("delete_where", Kept, |odm| {
+                odm.collection::<Topic>().delete_where(|t| t.id.gt(0)).await?;
+            }),
+            row!("insert below", One, |odm| {
+                odm.collection::<Draft>().insert(draft(20, 1, 1, None)).await?;
+            }),
+            row!("restore, two parents", Restored, |odm| {
+                odm.collection::<Folder>().restore(2).await?;
+            }),
+            row!("restore, a circle", Restored, |odm| {
+                odm.collection::<Draft>().restore(12).await?;
+            }),
+            row!("restore, a part", One, |odm| {
+                odm.collection::<Draft>().restore(7).await?;
+            }),
+            row!("purge", Parts, |odm| {
+                odm.collection::<Folder>().purge(2).await?;
+            }),
+            row!("purge_where", Parts, |odm| {
+                odm.collection::<Folder>().purge_where(|f| f.id.gt(0)).await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<Folder>().restore(2).await?;
+                    tx.collection::<Topic>().delete(1).await?;
+                    tx.collection::<Draft>().insert(draft(20, 1, 2, None)).await?;
                     Ok(())
                 })
                 .await?;
