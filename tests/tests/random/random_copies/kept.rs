@@ -22,7 +22,7 @@ fn refused<R: std::fmt::Debug>(outcome: odm::Result<R>) -> odm::Result<bool> {
     }
 }
 
-/// What is done to a document by its id.
+/// An operation on a document by its id.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Delete,

@@ -252,7 +252,7 @@ impl Task {
             let _ = running.await;
         }
         proxy.release();
-        // What was sent is answered, and its transaction has ended.
+        // Until the sent commands are answered, and the transaction has ended.
         while ended.is_none() && !proxy.is_quiet() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
