@@ -1,4 +1,4 @@
-//! What of other tenants is found, by operation; and the table of what was tried.
+//! The faults that are found, by operation, and the table of the operations.
 
 use crate::world::Documents;
 use mongodb::bson::{Bson, Document as Doc};

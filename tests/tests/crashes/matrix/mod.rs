@@ -35,6 +35,7 @@ macro_rules! row {
 
 mod atomic;
 mod eventual;
+mod hooked;
 mod linked;
 mod page;
 use odm_tests::fixtures::edges::{clean, remove, through};
@@ -102,6 +103,7 @@ pub fn edges() -> Vec<Edge> {
     let mut edges = atomic::rows::edges();
     edges.extend(eventual::rows::edges());
     edges.extend(linked::edges());
+    edges.extend(hooked::edges());
     edges
 }
 
@@ -132,6 +134,10 @@ impl Mode {
             Mode::Atomic | Mode::Standalone | Mode::Behind => atomic::rows::edges(),
         };
         edges.extend(linked::edges());
+        // At the end, since an edge has one number in all modes.
+        if matches!(self, Mode::Atomic | Mode::Behind) {
+            edges.extend(hooked::edges());
+        }
         edges
     }
 

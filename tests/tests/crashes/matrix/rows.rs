@@ -31,6 +31,7 @@ pub fn edges() -> Vec<Edge> {
         comments(),
         readings(),
         kept(),
+        scoped(),
     ]
 }
 
@@ -2025,6 +2026,135 @@ fn kept() -> Edge {
                     Ok(())
                 })
                 .await?;
+            }),
+        ],
+    }
+}
+
+fn of(odm: &Odm, tenant: &str) -> Odm {
+    odm.scoped::<Shelf>(|s| s.tenant.eq(tenant)).unwrap()
+}
+
+fn volume(id: i32, shelf: i32) -> NewVolume {
+    NewVolume {
+        id,
+        title: format!("volume {id}"),
+        shelf: Ref::new(shelf),
+    }
+}
+
+/// By the handle of a tenant, beside the documents of another one.
+fn scoped() -> Edge {
+    Edge {
+        name: "documents of a tenant",
+        models: || models![Shelf, Volume].into(),
+        copies: &[("shelves", "volumes"), ("volumes", "shelf_name")],
+        setup: |odm| {
+            async move {
+                for (tenant, first) in [("acme", 1), ("ACME", 11)] {
+                    let of = of(&odm, tenant);
+                    let shelves = (first..first + 3).map(|id| NewShelf {
+                        id,
+                        name: format!("shelf {id}"),
+                    });
+                    of.collection::<Shelf>().insert_many(shelves).await?;
+                    let volumes = [
+                        volume(first, first),
+                        volume(first + 1, first),
+                        volume(first + 2, first + 1),
+                    ];
+                    of.collection::<Volume>().insert_many(volumes).await?;
+                }
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                let shelves = odm.collection::<Shelf>();
+                shelves
+                    .update_where(|s| s.id.gt(0))
+                    .set(|s| s.name, "again")
+                    .await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("insert", One, |odm| {
+                of(&odm, "acme")
+                    .collection::<Volume>()
+                    .insert(volume(5, 1))
+                    .await?;
+            }),
+            row!("insert_many", Many, |odm| {
+                let volumes = [volume(5, 1), volume(6, 2)];
+                of(&odm, "acme")
+                    .collection::<Volume>()
+                    .insert_many(volumes)
+                    .await?;
+            }),
+            row!("set the source", One, |odm| {
+                let shelves = of(&odm, "acme").collection::<Shelf>();
+                shelves.update(1).set(|s| s.name, "new").await?;
+            }),
+            row!("update_where", Many, |odm| {
+                let shelves = of(&odm, "acme").collection::<Shelf>();
+                shelves
+                    .update_where(|s| s.id.gt(0))
+                    .set(|s| s.name, "new")
+                    .await?;
+            }),
+            row!("move", One, |odm| {
+                let volumes = of(&odm, "acme").collection::<Volume>();
+                volumes.update(1).set(|v| v.shelf, Ref::new(3)).await?;
+            }),
+            row!("upsert", One, |odm| {
+                let volumes = of(&odm, "acme").collection::<Volume>();
+                volumes
+                    .update(9)
+                    .set(|v| v.title, "new")
+                    .set(|v| v.shelf, Ref::new(2))
+                    .upsert()
+                    .await?;
+            }),
+            row!("replace", One, |odm| {
+                let volumes = of(&odm, "acme").collection::<Volume>();
+                let Some(mut volume) = volumes.get(1).await? else {
+                    return Ok(());
+                };
+                volume.title = "new".into();
+                volume.shelf = Ref::new(2);
+                volumes.replace(volume).await?;
+            }),
+            row!("delete", One, |odm| {
+                of(&odm, "acme").collection::<Volume>().delete(1).await?;
+            }),
+            row!("delete, cascade", Parts, |odm| {
+                of(&odm, "acme").collection::<Shelf>().delete(1).await?;
+            }),
+            row!("delete_where", Parts, |odm| {
+                let shelves = of(&odm, "acme").collection::<Shelf>();
+                shelves.delete_where(|s| s.id.gt(1)).await?;
+            }),
+            row!("bulk", Many, |odm| {
+                of(&odm, "acme")
+                    .bulk()
+                    .without_bulk_write_command()
+                    .update::<Shelf>(2, |s| s.set(|s| s.name, "new"))
+                    .insert::<Volume>(volume(5, 1))
+                    .await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                of(&odm, "acme")
+                    .transaction(async |tx| {
+                        let shelves = tx.collection::<Shelf>();
+                        shelves.update(1).set(|s| s.name, "new").await?;
+                        tx.collection::<Volume>().insert(volume(5, 2)).await?;
+                        tx.collection::<Volume>().delete(2).await?;
+                        Ok(())
+                    })
+                    .await?;
             }),
         ],
     }

@@ -126,8 +126,103 @@ pub struct Stub {
     pub version: i64,
 }
 
-pub(super) fn models() -> Vec<odm::Model> {
-    models![
+/// A parent of books, of one of three tenants.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "shelves", version)]
+pub struct Shelf {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[field(scope)]
+    pub tenant: String,
+    pub name: String,
+    #[computed(count = Book)]
+    pub books: i64,
+    pub version: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "books", version)]
+pub struct Book {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[field(scope)]
+    pub tenant: String,
+    pub title: String,
+    pub pages: i32,
+    #[parent_ref]
+    pub shelf: Ref<Shelf>,
+    #[denormalize(from = shelf.name)]
+    pub shelf_name: String,
+    pub version: i64,
+}
+
+/// A parent that a deletion keeps, with its papers.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "folders", soft_delete, version)]
+pub struct Folder {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    #[computed(count = Paper)]
+    pub papers: i64,
+    pub deleted_at: Option<DateTime>,
+    pub version: i64,
+}
+
+/// The other one.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "binders", soft_delete)]
+pub struct Binder {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub name: String,
+    pub deleted_at: Option<DateTime>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "papers", soft_delete, version)]
+pub struct Paper {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[parent_ref(on_delete = cascade)]
+    pub folder: Ref<Folder>,
+    #[denormalize(from = folder.name)]
+    pub folder_name: String,
+    #[reference(on_delete = cascade)]
+    pub binder: Ref<Binder>,
+    pub deleted_at: Option<DateTime>,
+    pub version: i64,
+}
+
+/// Each of its writes leaves a trace.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "entries", after_write(in_transaction) = trace)]
+pub struct Entry {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    /// That of the write.
+    pub number: i32,
+    pub amount: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "traces")]
+pub struct Trace {
+    /// The number of the write.
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub entry: i32,
+    pub amount: i32,
+}
+
+/// A handle of the documents of tenants alone: every document of a handle with a scope has its field, or says that it is shared.
+pub(super) fn of_tenants(db: Database) -> Odm {
+    Odm::new(db, models![Shelf, Book]).unwrap()
+}
+
+/// Documents with hooks need transactions.
+pub(super) fn models(with_hooks: bool) -> Vec<odm::Model> {
+    let mut all = Vec::from(models![
         Host,
         Log,
         Receipt,
@@ -166,13 +261,21 @@ pub(super) fn models() -> Vec<odm::Model> {
         Post,
         CommentBucket,
         Sensor,
-        ReadingBucket
-    ]
-    .into()
+        ReadingBucket,
+        Shelf,
+        Book,
+        Folder,
+        Binder,
+        Paper
+    ]);
+    if with_hooks {
+        all.extend(models![Entry, Trace]);
+    }
+    all
 }
 
-pub(super) fn handle(db: Database) -> Odm {
-    Odm::new(db, models()).unwrap()
+pub(super) fn handle(db: Database, alone: bool) -> Odm {
+    Odm::new(db, models(!alone)).unwrap()
 }
 
 /// Makes the documents that others refer to.
@@ -277,9 +380,15 @@ pub(super) async fn sources(odm: &Odm) {
         }))
         .await
         .unwrap();
+    let of = of_tenants(odm.database().clone());
+    for id in ids() {
+        let shelf = NewShelf { id, name: text(id) };
+        let of = scoped(&of, tenant_of(id));
+        of.collection::<Shelf>().insert(shelf).await.unwrap();
+    }
 }
 
-pub(super) const COLLECTIONS: [&str; 37] = [
+pub(super) const COLLECTIONS: [&str; 44] = [
     "hosts",
     "logs",
     "receipts",
@@ -317,6 +426,13 @@ pub(super) const COLLECTIONS: [&str; 37] = [
     "acrobats",
     "tills",
     "stubs",
+    "shelves",
+    "books",
+    "folders",
+    "binders",
+    "papers",
+    "entries",
+    "traces",
 ];
 
 /// The data in buckets: the items, the collection, the parent.

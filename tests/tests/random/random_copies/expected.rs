@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) const COPIES: [(&str, &str); 45] = [
+pub(super) const COPIES: [(&str, &str); 49] = [
     ("logs", "host_name"),
     ("logs", "host_ip"),
     ("logs", "host_load"),
@@ -50,6 +50,10 @@ pub(super) const COPIES: [(&str, &str); 45] = [
     // The acrobats say which circuses are theirs.
     ("circuses", "acrobats"),
     ("acrobats", "home_name"),
+    ("shelves", "books"),
+    ("books", "shelf_name"),
+    ("folders", "papers"),
+    ("papers", "folder_name"),
 ];
 
 /// The application's own fields of a document.
@@ -67,8 +71,16 @@ pub(super) fn written(collection: &str, mut document: Raw) -> Option<Raw> {
         }
     }
     document.remove("version");
+    say_deleted(&mut document);
     clean(&mut document);
     Some(document)
+}
+
+/// That it is deleted, instead of the time.
+fn say_deleted(document: &mut Raw) {
+    if matches!(document.remove("deleted_at"), Some(Bson::DateTime(_))) {
+        document.insert("deleted", true);
+    }
 }
 
 pub(super) fn cleaned(mut document: Raw) -> Raw {
@@ -109,6 +121,7 @@ pub(super) async fn stored(db: &Database) -> Written {
         for mut document in documents {
             let id = document.get_i32("_id").unwrap();
             document.remove("version");
+            say_deleted(&mut document);
             for side in ["members", "acrobats"] {
                 if let Ok(linked) = document.get_array_mut(side) {
                     // In whichever order they came.
@@ -414,6 +427,23 @@ pub(super) fn with_copies(own: &Written) -> Written {
                 document.insert("stubs", children.len() as i64);
                 let sum: i64 = children.iter().map(|(amount, _)| i64::from(*amount)).sum();
                 document.insert("amount", sum);
+            }
+            "shelves" => {
+                let books = of("books").filter(|(_, book)| book.get_i32("shelf").ok() == Some(*id));
+                document.insert("books", books.count() as i64);
+            }
+            "books" => {
+                let shelf = &own[&("shelves", key("shelf"))];
+                copy(document, shelf, &[("shelf_name", "name")]);
+            }
+            "folders" => {
+                let papers = of("papers").filter(|(_, paper)| paper.get_i32("folder").ok() == Some(*id));
+                let living = papers.filter(|(_, paper)| !paper.contains_key("deleted"));
+                document.insert("papers", living.count() as i64);
+            }
+            "papers" => {
+                let folder = &own[&("folders", key("folder"))];
+                copy(document, folder, &[("folder_name", "name")]);
             }
             "stubs" => {
                 let till = &own[&("tills", key("till"))];

@@ -9,8 +9,12 @@
 //! list says which of them have happened, and in which order. Their effects on the other fields, one after the other, are
 //! the expected document; a write that has returned without an error has to be there, and none may be there twice.
 //!
+//! Some documents belong to three tenants, and are written by a handle of each of them, also of another one, which finds nothing.
+//! Others are kept when they are deleted, restored and purged, or leave a trace of each of their writes by a hook.
+//!
 //! A task is killed by a proxy that cuts it off at one of its commands; whether that one operation has happened is read from
-//! its documents, which has to be all of it or nothing, and the task goes on with a new handle. Meanwhile a worker applies the
+//! its documents, which has to be all of it or nothing, and the task goes on with a new handle. Or the future of an operation is
+//! dropped at one of its commands, and the process goes on. Meanwhile a worker applies the
 //! pending work of the dead ones. At the end `recover()` runs, the audit is clean, and the database is what was computed in memory.
 //!
 //! `ODM_RANDOM_OPERATIONS` says how many operations there are (100,000 for a thorough run), `ODM_RANDOM_SEED` which; the seed
@@ -18,12 +22,16 @@
 
 mod documents;
 mod expected;
+mod hooked;
+mod kept;
 mod operations;
+mod scoped;
 
 use documents::*;
 use expected::*;
 use futures::TryStreamExt;
 use futures::future::{BoxFuture, FutureExt, TryFutureExt, join_all};
+use hooked::trace;
 use mongodb::Database;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
@@ -38,9 +46,11 @@ use odm_tests::fixtures::edges::eventual::{
     NewMarket, NewOffer, NewSample, NewWell, Offer, Sample, Well,
 };
 use odm_tests::fixtures::edges::{clean, remove, through};
-use odm_tests::proxy::{Proxy, server};
+use odm_tests::proxy::{Moment, Proxy, server};
 use odm_tests::random::Random;
 use odm_tests::{may_stand_still, require_transactions, with_db};
+use operations::{one, some};
+use scoped::{scoped, tenant_of};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -107,7 +117,11 @@ struct Operation {
     events: Vec<Event>,
     /// It has done nothing if this gives `false`: another task was first.
     run: BoxFuture<'static, odm::Result<bool>>,
+    /// What goes on with it where the task was killed on a standalone server: the same call again.
+    again: Option<Again>,
 }
+
+type Again = Arc<dyn Fn(Odm) -> BoxFuture<'static, odm::Result<bool>> + Send + Sync>;
 
 struct Task {
     number: i32,
@@ -117,7 +131,11 @@ struct Task {
     direct: Database,
     alone: bool,
     kills: usize,
-    /// Kills after which the operation was found done.
+    /// Futures that were dropped before their end.
+    drops: usize,
+    /// The number of the operation that has deleted a document, of those that are deleted and kept.
+    deletions: BTreeMap<Key, usize>,
+    /// Kills and drops after which the operation was found done.
     done: usize,
     events: Vec<Event>,
     errors: Vec<String>,
@@ -130,6 +148,8 @@ struct Task {
 struct Process {
     proxy: Proxy,
     odm: Odm,
+    /// A handle for the documents of tenants.
+    of_tenants: Odm,
 }
 
 impl Task {
@@ -140,11 +160,17 @@ impl Task {
         } else {
             Proxy::start(&server, 0).await
         };
-        let odm = handle(through(&proxy, self.direct.name()).await);
+        let db = through(&proxy, self.direct.name()).await;
+        let (odm, of_tenants) = (handle(db.clone(), self.alone), of_tenants(db));
         odm.server().await.unwrap();
         odm.check_models().await.unwrap();
+        of_tenants.server().await.unwrap();
         proxy.arm();
-        Process { proxy, odm }
+        Process {
+            proxy,
+            odm,
+            of_tenants,
+        }
     }
 
     async fn run(mut self, operations: usize, kill_one_of: i32) -> Task {
@@ -157,26 +183,19 @@ impl Task {
                 process.proxy.cut_after(commands);
                 dies = true;
             }
+            let is_dropped = !dies && (self.random.below(kill_one_of) == 0 || n == operations / 4);
             let Operation {
                 name,
                 after,
                 whole,
                 events,
                 run,
-            } = self.operation(process.odm.clone());
-            let mut running = tokio::spawn(run);
-            let ended = tokio::select! {
-                ended = &mut running => ended,
-                () = process.proxy.cut() => {
-                    running.abort();
-                    running.await
-                }
-            };
-            // One that was cut off has ended somehow, but never by a panic.
-            let ended = match ended {
-                Ok(ended) => Some(ended),
-                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                Err(_) => None,
+                again,
+            } = self.operation(&process);
+            let ended = if is_dropped {
+                self.dropped(&process.proxy, run).await
+            } else {
+                ended(&process.proxy, run).await
             };
             let cut = process.proxy.is_cut();
             if cut {
@@ -185,6 +204,11 @@ impl Task {
                 process.proxy.bury().await;
                 process = self.process().await;
             }
+            let ended = match (ended, again) {
+                // It goes on where it stopped.
+                (None | Some(Err(_)), Some(again)) if self.alone => Some(again(process.odm.clone()).await),
+                (ended, _) => ended,
+            };
             let done = match &ended {
                 Some(Ok(done)) => Some(*done),
                 _ => None,
@@ -194,14 +218,14 @@ impl Task {
             match ended {
                 Some(Ok(_)) => {
                     for (key, after) in after {
-                        self.note(key, after);
+                        self.note(n, key, after);
                     }
                 }
                 ended => {
                     if let (Some(Err(error)), false) = (&ended, cut) {
                         self.errors.push(format!("{name}: {error}"));
                     }
-                    self.look(name, after, whole).await;
+                    self.look(n, name, after, whole).await;
                 }
             }
         }
@@ -209,7 +233,39 @@ impl Task {
         self
     }
 
-    fn note(&mut self, key: Key, after: Option<Raw>) {
+    /// An operation whose future is dropped at one of its next commands, before the server gets it or while its reply is outstanding.
+    async fn dropped(
+        &mut self,
+        proxy: &Proxy,
+        run: BoxFuture<'static, odm::Result<bool>>,
+    ) -> Option<odm::Result<bool>> {
+        let moment = self.random.pick(&[Moment::BeforeSending, Moment::BeforeReply]);
+        proxy.hold(1 + self.random.below(KILLED_WITHIN) as usize, moment);
+        let mut running = tokio::spawn(run);
+        let ended = tokio::select! {
+            ended = &mut running => Some(ended.unwrap()),
+            () = proxy.reached() => None,
+        };
+        if ended.is_none() {
+            self.drops += 1;
+            running.abort();
+            let _ = running.await;
+        }
+        proxy.release();
+        // Until the sent commands are answered, and the transaction has ended.
+        while ended.is_none() && !proxy.is_quiet() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        ended
+    }
+
+    fn note(&mut self, n: usize, key: Key, after: Option<Raw>) {
+        let is_deleted = after.as_ref().is_some_and(|after| after.contains_key("deleted"));
+        if is_deleted {
+            self.deletions.entry(key).or_insert(n);
+        } else {
+            self.deletions.remove(&key);
+        }
         match after {
             Some(after) => drop(self.own.insert(key, cleaned(after))),
             None => drop(self.own.remove(&key)),
@@ -217,7 +273,7 @@ impl Task {
     }
 
     /// The effect of an operation that did not come to its end.
-    async fn look(&mut self, name: &str, after: Vec<(Key, Option<Raw>)>, whole: bool) {
+    async fn look(&mut self, n: usize, name: &str, after: Vec<(Key, Option<Raw>)>, whole: bool) {
         let (mut undone, mut done) = (Vec::new(), Vec::new());
         for (key, after) in after {
             let now = now(&self.direct, key).await;
@@ -237,7 +293,7 @@ impl Task {
                     undone.push(key)
                 }
             }
-            self.note(key, now);
+            self.note(n, key, now);
         }
         assert!(
             !whole || undone.is_empty() || done.is_empty(),
@@ -268,6 +324,24 @@ impl Task {
     }
 }
 
+/// The end of an operation, if the task is not killed before.
+async fn ended(proxy: &Proxy, run: BoxFuture<'static, odm::Result<bool>>) -> Option<odm::Result<bool>> {
+    let mut running = tokio::spawn(run);
+    let ended = tokio::select! {
+        ended = &mut running => ended,
+        () = proxy.cut() => {
+            running.abort();
+            running.await
+        }
+    };
+    // One that was cut off has ended somehow, but never by a panic.
+    match ended {
+        Ok(ended) => Some(ended),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => None,
+    }
+}
+
 fn run(alone: bool) {
     with_db(async |t| {
         let of_environment = |name: &str| {
@@ -279,9 +353,9 @@ fn run(alone: bool) {
         let seed =
             of_environment("ODM_RANDOM_SEED").unwrap_or_else(|| Random(std::process::id().into()).next());
         let odm = if alone {
-            handle(t.standalone().await)
+            handle(t.standalone().await, alone)
         } else {
-            handle(t.db.clone())
+            handle(t.db.clone(), alone)
         };
         if !alone {
             require_transactions(&odm).await;
@@ -320,6 +394,8 @@ fn run(alone: bool) {
                 direct: t.db.clone(),
                 alone,
                 kills: 0,
+                drops: 0,
+                deletions: BTreeMap::new(),
                 done: 0,
                 events: Vec::new(),
                 errors: Vec::new(),
@@ -343,18 +419,19 @@ fn run(alone: bool) {
             assert!(repaired.left.is_clean(), "{repaired}");
         }
         let mut own = Written::new();
-        let (mut kills, mut done) = (0, 0);
+        let (mut kills, mut drops, mut done) = (0, 0, 0);
         let (mut errors, mut events) = (Vec::<String>::new(), Vec::<Event>::new());
         for task in tasks {
             assert!(task.own.keys().all(|(_, id)| id % TASKS == task.number));
             own.extend(task.own);
             events.extend(task.events);
             kills += task.kills;
+            drops += task.drops;
             done += task.done;
             errors.extend(task.errors);
         }
         println!(
-            "{operations} operations, {kills} kills (after {done} of them the operation was done), {} errors, {} documents, \
+            "{operations} operations, {kills} kills, {drops} dropped futures (after {done} of these the operation was done), {} errors, {} documents, \
              {recovered:?}, {:.1} s",
             errors.len(),
             own.len(),
@@ -366,6 +443,7 @@ fn run(alone: bool) {
                 kills >= TASKS as usize,
                 "each of {TASKS} processes is killed once at least, and {kills} kills were there"
             );
+            assert!(drops > 0, "no future was dropped");
             let done = events.iter().filter(|event| event.done == Some(true)).count();
             assert!(done > 0, "nothing was done with what all tasks write");
         }

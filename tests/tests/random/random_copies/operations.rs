@@ -71,7 +71,7 @@ macro_rules! child {
     }};
 }
 
-fn one(
+pub(super) fn one(
     name: &'static str,
     key: Key,
     after: Option<Raw>,
@@ -83,11 +83,12 @@ fn one(
         whole: true,
         events: vec![],
         run: run.map_ok(|()| true).boxed(),
+        again: None,
     }
 }
 
 /// Of several documents, each of which may be written without the others.
-fn some(
+pub(super) fn some(
     name: &'static str,
     after: Vec<(Key, Option<Raw>)>,
     run: impl Future<Output = odm::Result<()>> + Send + 'static,
@@ -98,6 +99,7 @@ fn some(
         whole: false,
         events: vec![],
         run: run.map_ok(|()| true).boxed(),
+        again: None,
     }
 }
 
@@ -123,22 +125,23 @@ fn contended(
         whole: false,
         events,
         run: run.boxed(),
+        again: None,
     }
 }
 
 impl Task {
-    fn id(&mut self) -> i32 {
+    pub(super) fn id(&mut self) -> i32 {
         self.ids += TASKS;
         self.ids
     }
 
-    fn all(&self, collection: &'static str) -> impl Iterator<Item = i32> + '_ {
+    pub(super) fn all(&self, collection: &'static str) -> impl Iterator<Item = i32> + '_ {
         let range = (collection, i32::MIN)..=(collection, i32::MAX);
         self.own.range(range).map(|((_, id), _)| *id)
     }
 
     /// One of the task's own.
-    fn pick(&mut self, collection: &'static str) -> Option<(i32, Raw)> {
+    pub(super) fn pick(&mut self, collection: &'static str) -> Option<(i32, Raw)> {
         let all = self.all(collection).count();
         if all == 0 {
             return None;
@@ -148,7 +151,7 @@ impl Task {
         Some((id, self.own.get(&(collection, id))?.clone()))
     }
 
-    fn source(&mut self, collection: &'static str) -> (i32, Raw) {
+    pub(super) fn source(&mut self, collection: &'static str) -> (i32, Raw) {
         self.pick(collection).expect("sources are never deleted")
     }
 
@@ -179,13 +182,14 @@ impl Task {
         None
     }
 
-    pub(super) fn operation(&mut self, odm: Odm) -> Operation {
+    pub(super) fn operation(&mut self, process: &Process) -> Operation {
+        let odm = process.odm.clone();
         if let Some(delete) = self.too_many(&odm) {
             return delete;
         }
         let to = self.random.below(SOURCES);
         let text = format!("{}", self.random.below(1_000_000));
-        match self.random.below(80) {
+        match self.random.below(96) {
             0 => {
                 let (id, mut after) = self.source("hosts");
                 after.insert("name", &text);
@@ -479,6 +483,9 @@ impl Task {
             58..=61 => self.reading(odm),
             62..=66 => self.acrobat(odm),
             67..=77 => self.contended(odm),
+            78..=83 => self.scoped(&process.of_tenants),
+            84..=89 => self.kept(odm),
+            90..=93 if !self.alone => self.hooked(odm),
             _ => self.transaction(odm),
         }
     }
@@ -1183,6 +1190,7 @@ impl Task {
             whole: true,
             events: vec![event],
             run: run.map_ok(|()| true).boxed(),
+            again: None,
         }
     }
 
