@@ -171,8 +171,8 @@ pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
 /// # Errors
 /// [`Error::MissingReference`] where they are.
 async fn keep_targets(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<()> {
-    let missing = tree.missing_targets(scope).await?;
-    if missing.is_empty() {
+    let missing = tree.lost_targets(scope).await?;
+    if missing.is_empty() || tree.is_ended(scope).await? {
         return Ok(());
     }
     take_back(scope, trace, tree).await?;
