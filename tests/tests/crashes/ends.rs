@@ -212,7 +212,7 @@ fn a_shutdown_waits_for_what_is_open() {
     });
 }
 
-/// A program that reads, and ends: the driver ends its sessions in a task, while the runtime ends.
+/// A program with several clients, which reads and ends: the driver ends the sessions of each in a task, while the runtime ends.
 fn program(uri: &str, name: &str, shuts_down: bool) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -220,17 +220,21 @@ fn program(uri: &str, name: &str, shuts_down: bool) {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let client = odm::mongodb::Client::with_uri_str(uri).await.unwrap();
-        let odm = Odm::new(client.database(name), (plain::SET.models)()).unwrap();
-        odm.collection::<Note>().find_all().count().await.unwrap();
+        let mut all = Vec::new();
+        for _ in 0..CLIENTS {
+            let client = odm::mongodb::Client::with_uri_str(uri).await.unwrap();
+            let odm = Odm::new(client.database(name), models![Note]).unwrap();
+            odm.collection::<Note>().find_all().count().await.unwrap();
+            all.push(odm);
+        }
         if shuts_down {
-            drop(client);
-            odm.shutdown().await;
+            futures::future::join_all(all.into_iter().map(Odm::shutdown)).await;
         }
     });
 }
 
-const PROGRAMS: usize = 100;
+const PROGRAMS: usize = 10;
+const CLIENTS: usize = 16;
 
 #[odm_tests::test]
 fn a_short_program_that_shuts_down_ends_without_panics() {
