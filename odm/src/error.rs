@@ -12,8 +12,8 @@ pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, Documents, First, Found, Ids, Last, List, Maybe, OfId, Others, Pairs, Position, Reason,
-    Samples, Scoped, SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
+    At, Bytes, Documents, First, Found, Last, List, Maybe, Missing, OfId, Pairs, Position, Reason, Samples,
+    Scoped, SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
@@ -219,8 +219,8 @@ pub enum Error {
     /// deleted meanwhile; a join fails, unless it says what to do with missing targets.
     /// So is a restoration of a document, or of one below it, whose target is deleted: then all such targets are listed.
     #[error(
-        "{collection}: `{field}` refers to documents of `{target}` that do not exist: {}{}",
-        Ids(.ids), Others(.others)
+        "{collection}: `{field}` refers to documents of `{target}` that do not exist: {}",
+        Missing(.ids, .others)
     )]
     MissingReference {
         /// The collection of the document with the reference; for `field.load(…)`, which gets a reference alone, the collection

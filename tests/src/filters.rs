@@ -3,7 +3,7 @@
 
 use mongodb::bson::{Bson, Document};
 
-/// What is wrong with the filters of a command.
+/// The first filter of a command that a router may refuse, and why.
 pub fn problem(command: &Document) -> Option<String> {
     let name = command.keys().next()?.as_str();
     let document = |value: Option<&Bson>| value.and_then(Bson::as_document).cloned();

@@ -78,8 +78,8 @@ impl Odm {
     /// Shuts the driver's client down, at the end of a program. Transactions whose futures were dropped are rolled back, or
     /// committed if their commit was sent; workers and reconcilers end; and then the driver ends its sessions, its tasks and
     /// its connections. Without it, a program that ends right after a dropped write leaves the transaction to the server, which
-    /// ends it by itself after `transactionLifetimeLimitSeconds`, a minute by default; and tasks of the driver may still run
-    /// while the runtime ends, which tokio reports as panics.
+    /// ends it by itself after `transactionLifetimeLimitSeconds`, a minute by default; and the driver, which ends its sessions in
+    /// a task when the last handle is dropped, may panic there while the runtime ends.
     ///
     /// It waits for the operations that run, and for streams until they are dropped: put a timeout around it where one may hang.
     ///

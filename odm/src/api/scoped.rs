@@ -85,7 +85,8 @@ impl Odm {
     }
 
     /// A handle whose reads also find deleted documents, of types with `#[document(soft_delete)]`: joined ones too. Updates change
-    /// them; a replacement and a deletion find only documents that are not deleted.
+    /// them; a replacement, a deletion, `or_get_by` and an upsert by a condition find only documents that are not deleted, since a
+    /// deleted one has left its unique keys to others.
     ///
     /// ```no_run
     /// # use samples::model::*;

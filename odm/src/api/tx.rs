@@ -213,6 +213,10 @@ impl Odm {
     /// applied. A reference with `restrict` restores the deleted document while the transaction's other writes stay, and the
     /// transaction returns [`Error::StillReferenced`].
     ///
+    /// If the future of the transaction is dropped, by a timeout for example, the transaction is rolled back in a task of its own, or
+    /// committed if its commit was sent; [`shutdown`](Odm::shutdown) waits for that. An operation of a [`Tx`] that is kept
+    /// elsewhere sends nothing then, and fails with an [`Error::Application`].
+    ///
     /// No other error is returned after the commit. Pending work that can't be applied is left to [`recover`](Odm::recover),
     /// and references that can't be looked up are left to [`audit`](Odm::audit); both are logged.
     ///

@@ -39,6 +39,7 @@ const LOOKS: usize = 10;
 /// [`Error::MissingReference`] where a reference with `cascade` or `restrict` names a document that is deleted.
 pub(crate) async fn restore(core: &Core, trace: &Trace, key: Bson) -> Result<(bool, u64)> {
     let (odm, meta) = (core.odm(), core.meta());
+    odm.scopes().can_restrict(meta, false)?;
     odm.know_declarations(trace).await?;
     for written in followers(odm.graph(), meta).into_iter().chain([meta]) {
         odm.may_write(written)?;
@@ -170,8 +171,8 @@ pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
 /// # Errors
 /// [`Error::MissingReference`] where they are.
 async fn keep_targets(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<()> {
-    let missing = tree.missing_targets(scope).await?;
-    if missing.is_empty() {
+    let missing = tree.lost_targets(scope).await?;
+    if missing.is_empty() || tree.is_ended(scope).await? {
         return Ok(());
     }
     take_back(scope, trace, tree).await?;

@@ -124,11 +124,12 @@ impl fmt::Display for Ids<'_> {
     }
 }
 
-/// Further references to documents that don't exist.
-pub(super) struct Others<'a>(pub(super) &'a [super::MissingTargets]);
-impl fmt::Display for Others<'_> {
+/// The ids of documents that don't exist, and those that other references name.
+pub(super) struct Missing<'a>(pub(super) &'a [Bson], pub(super) &'a [super::MissingTargets]);
+impl fmt::Display for Missing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for other in self.0 {
+        Ids(self.0).fmt(f)?;
+        for other in self.1 {
             let (field, target) = (&other.field, other.target);
             write!(
                 f,

@@ -274,6 +274,32 @@ mod tests {
     }
 
     #[test]
+    fn the_value_of_a_key_has_the_type_of_its_field() {
+        let int = Shape::Int {
+            min: i32::MIN,
+            max: i32::MAX,
+        };
+        let long = Shape::Long {
+            min: i64::MIN,
+            max: i64::MAX,
+        };
+        for (shape, value) in [
+            (int, Bson::Int32(7)),
+            (long, Bson::Int64(7)),
+            (Shape::Double, Bson::Double(7.0)),
+            (Shape::Decimal, number("7")),
+            (Shape::String, Bson::from("7")),
+            (
+                Shape::Array(|| Shape::Double),
+                vec![Bson::Double(1.0), Bson::Double(1.5)].into(),
+            ),
+            (Shape::Any, Bson::Int64(7)),
+        ] {
+            assert_eq!(as_stored(shape, Key::of_bson(&value).to_bson()), value);
+        }
+    }
+
+    #[test]
     fn ids_that_are_equal_have_one_key() {
         for (a, b) in [
             (Bson::Double(0.0), Bson::Double(-0.0)),

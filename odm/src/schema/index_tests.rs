@@ -59,6 +59,31 @@ fn partial() -> Result<mongodb::bson::RawDocumentBuf> {
 }
 
 #[test]
+fn a_unique_index_leaves_deleted_documents_out_by_a_partial_filter_alone() {
+    let of = |meta: IndexMeta| {
+        let mut index = declared(meta);
+        index.leave_out_deleted("deleted_at");
+        (index.sparse, index.partial)
+    };
+    let sparse = |meta| IndexMeta {
+        sparse: true,
+        unique: true,
+        ..meta
+    };
+    let alone = doc! { "deleted_at": null };
+    assert_eq!(of(on!("a": Ascending)), (false, Some(alone)));
+    let exists = doc! { "a": { "$exists": true }, "deleted_at": null };
+    assert_eq!(of(sparse(on!("a": Ascending))), (false, Some(exists)));
+    // A sparse index of several fields holds the documents that have one of them.
+    let one_of =
+        doc! { "$or": [{ "a": { "$exists": true } }, { "b": { "$exists": true } }], "deleted_at": null };
+    assert_eq!(
+        of(sparse(on!("a": Ascending, "b": Ascending))),
+        (false, Some(one_of))
+    );
+}
+
+#[test]
 fn names_are_made_as_mongodb_makes_them() {
     for (meta, name) in [
         (on!("a": Ascending, "b": Descending), "a_1_b_-1"),

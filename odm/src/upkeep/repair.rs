@@ -36,7 +36,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Maximum number of attempts to repair a link that other writers change meanwhile.
 const ROUNDS: usize = 4;
 
-/// Maximum number of passes over all documents: a repair of one document may make room for a link of an earlier one.
+/// Maximum number of passes over all documents: a repair of one document may make room for a link of an earlier one, and restore the target
+/// of another.
 const PASSES: usize = 3;
 
 impl Odm {
@@ -252,8 +253,10 @@ impl IntoFuture for Repairing {
                     let before: u64 = repaired.repairs.iter().map(|repair| repair.count).sum();
                     failed = failed.and(repaired.pass(&scope, &edges, &chosen.read).await?);
                     let after: u64 = repaired.repairs.iter().map(|repair| repair.count).sum();
-                    let links = repaired.left.references.iter().map(|left| left.one_sided.count);
-                    if after == before || links.sum::<u64>() == 0 {
+                    // Of links, and of documents whose targets were deleted when they were read, some may be right by now.
+                    let left = repaired.left.references.iter();
+                    let left = left.map(|left| left.one_sided.count + left.below_deleted.count);
+                    if after == before || left.sum::<u64>() == 0 {
                         break;
                     }
                 }

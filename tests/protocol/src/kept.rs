@@ -9,8 +9,8 @@
 //! `exists::before` and `recheck::after` (a new child).
 //!
 //! Left out: a process that dies between its last step and the comparison, and two restorations and two deletions of one document at
-//! once, after which a child may have an id that is not that of its parent. A restoration in a transaction is the one whose steps up to its
-//! last look are one.
+//! once, after which a child may have an id that is not that of its parent; two restorations in steps of one document while its second
+//! parent is deleted. A restoration in a transaction is the one whose steps up to its last look are one.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};
@@ -45,8 +45,6 @@ enum Safeguard {
     RestoredAgain,
     /// `keep_targets`: a restoration looks for the second parent again after its last write.
     LookForTargets,
-    /// `is_restored_by_another`: a restoration takes back nothing that another one has restored.
-    OwnRestoration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +56,16 @@ enum Work {
     /// Deletes, or restores, the second parent.
     DeleteOther,
     RestoreOther,
+}
+
+/// The restoration that has restored the document at the top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum By {
+    This,
+    /// Another one at the same time, which takes it back.
+    Another,
+    /// One before this one began.
+    Earlier,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,10 +83,10 @@ enum At {
     /// The children that are to be restored, and whether the document at the top is.
     AsksTargets(u8, [bool; CHILDREN], bool),
     RestoresTop(u8, [bool; CHILDREN]),
-    /// The same, whether this client is to take it back, and the next child.
-    RestoresChild(u8, [bool; CHILDREN], bool, usize),
-    AsksTargetsAgain(u8, [bool; CHILDREN], bool),
-    TakesBackChild(u8, [bool; CHILDREN], usize),
+    /// The same, the client that has restored the document at the top, and the next child.
+    RestoresChild(u8, [bool; CHILDREN], By, usize),
+    AsksTargetsAgain(u8, [bool; CHILDREN], By),
+    TakesBackChild(u8, [bool; CHILDREN], By, usize),
     TakesBackTop(u8),
     Ends(u8),
     /// The shared child is deleted with the second parent, before it and after it.
@@ -255,11 +263,11 @@ impl Kept {
                 } else if is_top {
                     At::RestoresTop(id, children)
                 } else {
-                    At::RestoresChild(id, children, true, 0)
+                    At::RestoresChild(id, children, By::Earlier, 0)
                 }
             }
             (At::RestoresTop(id, children), _) if state.top.deletion != id => {
-                At::RestoresChild(id, children, !self.has(Safeguard::OwnRestoration), 0)
+                At::RestoresChild(id, children, By::Another, 0)
             }
             (At::RestoresTop(id, children), _) => {
                 next.top.is_deleted = false;
@@ -267,35 +275,37 @@ impl Kept {
                     next.top.deletion = 0;
                     next.top.restoring = id;
                 }
-                At::RestoresChild(id, children, true, 0)
+                At::RestoresChild(id, children, By::This, 0)
             }
-            (At::RestoresChild(id, children, is_own, child), _) => {
+            (At::RestoresChild(id, children, by, child), _) => {
                 if children[child] {
                     next.restore_child(child, id);
                 }
                 match child + 1 {
-                    CHILDREN => At::AsksTargetsAgain(id, children, is_own),
-                    child => At::RestoresChild(id, children, is_own, child),
+                    CHILDREN => At::AsksTargetsAgain(id, children, by),
+                    child => At::RestoresChild(id, children, by, child),
                 }
             }
-            (At::AsksTargetsAgain(id, children, is_own), _) => {
-                let is_lost = is_own && children[SHARED] && state.other.is_deleted;
+            (At::AsksTargetsAgain(id, children, by), _) => {
+                let is_below = children[SHARED] && state.not_deleted()[SHARED];
+                let is_lost = by != By::Another && is_below && state.other.is_deleted;
                 if is_lost && self.has(Safeguard::LookForTargets) {
-                    At::TakesBackChild(id, children, 0)
+                    At::TakesBackChild(id, children, by, 0)
                 } else if self.has(Safeguard::LookAfterRestoration) {
-                    next.is_restored |= is_own;
+                    next.is_restored |= by == By::This;
                     At::Compares(id)
                 } else {
                     At::Ends(id)
                 }
             }
-            (At::TakesBackChild(id, children, child), _) => {
+            (At::TakesBackChild(id, children, by, child), _) => {
                 if children[child] {
                     next.delete_child(child, id);
                 }
                 match child + 1 {
-                    CHILDREN => At::TakesBackTop(id),
-                    child => At::TakesBackChild(id, children, child),
+                    CHILDREN if by == By::This => At::TakesBackTop(id),
+                    CHILDREN => At::Done,
+                    child => At::TakesBackChild(id, children, by, child),
                 }
             }
             (At::TakesBackTop(id), _) => {
@@ -506,16 +516,6 @@ fn without_second_parent() -> Kept {
     }
 }
 
-/// Two restorations, while the second parent is deleted.
-fn both_restore() -> Kept {
-    use Work::{DeleteOther, Restore};
-    kept(
-        deleted(5),
-        [Some(deleted(5)), Some(deleted(5))],
-        &[Restore, Restore, DeleteOther],
-    )
-}
-
 /// A restoration was interrupted.
 fn half_restored() -> Kept {
     use Work::{Delete, Restore};
@@ -554,10 +554,6 @@ fn deletions_that_keep_documents() {
         (
             "kept: restorations of a document and of a second parent",
             without_second_parent(),
-        ),
-        (
-            "kept: two restorations, and a deletion of a second parent",
-            both_restore(),
         ),
         (
             "kept: a child was deleted by itself before",
@@ -622,12 +618,6 @@ fn each_safeguard_of_a_kept_deletion_is_needed() {
             Safeguard::LookForTargets,
             second_parent(),
             NO_SECOND_ORPHAN,
-        ),
-        (
-            "leaving what another restoration has restored",
-            Safeguard::OwnRestoration,
-            both_restore(),
-            STAYS,
         ),
     ] {
         let without = Some(safeguard);

@@ -331,6 +331,16 @@ impl Tree {
         ))
     }
 
+    /// Whether a restoration that had begun before this one has come to its end: nothing of it is taken back.
+    pub(crate) async fn is_ended(&self, scope: &Scope<'_>) -> Result<bool> {
+        let Some((meta, root)) = self.root().filter(|(meta, root)| !is_deleted(meta, root)) else {
+            return Ok(false);
+        };
+        let begun = [DELETION, RESTORING].map(|field| doc! { field: self.token });
+        let place = doc! { "_id": id(root), "$or": begun.to_vec() };
+        Ok(scope.few(meta, place, doc! { "_id": 1 }, 1).await?.is_empty())
+    }
+
     /// Ends a restoration: the document at the top forgets the id.
     pub(crate) async fn end_restoration(&self, scope: &Scope<'_>) -> Result<()> {
         let Some((meta, root)) = self.root() else {
@@ -394,5 +404,39 @@ impl Tree {
             }
         }
         exists::missing_besides(scope, graph, &refs, &own).await
+    }
+
+    /// Those of them that are missing after the restoration, while a document of the tree that refers to them is there. The deletion of a
+    /// target may have taken its documents by now.
+    pub(crate) async fn lost_targets(&self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
+        let mut lost = Vec::new();
+        for missing in self.missing_targets(scope).await? {
+            if self.is_named(scope, &missing).await? {
+                lost.push(missing);
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Whether a document of the tree that is not deleted has one of these references.
+    async fn is_named(&self, scope: &Scope<'_>, missing: &Missing) -> Result<bool> {
+        let Some(edge) = scope.odm.graph().edge(missing.edge) else {
+            return Ok(false);
+        };
+        let keys: Vec<Bson> = missing.keys.iter().map(|(_, value)| value.clone()).collect();
+        let refers = edge.holders_of(missing.target, keys);
+        for (meta, documents) in &self.levels {
+            if meta.collection != edge.holder.collection {
+                continue;
+            }
+            for part in documents.chunks(BATCH) {
+                let place = within(doc! { "_id": { "$in": ids(part) } }, &alive(meta));
+                let named = within(refers.clone(), &place);
+                if !scope.few(meta, named, doc! { "_id": 1 }, 1).await?.is_empty() {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 }

@@ -436,26 +436,35 @@ pub(in crate::engine) async fn answered(
         Err(Error::Bulk { errors, .. }) => errors.iter_mut().map(|(_, error)| error).collect(),
         Err(error) => vec![error],
     };
-    let mut asked: Vec<(&'static DocumentMeta, &'static str, bool, Vec<(Bson, &mut Error)>)> = Vec::new();
+    let mut asked: Vec<Named<'_>> = Vec::new();
     for error in errors {
         let Some((meta, deleted_at, id)) = kept_by_id(execution, error) else {
             continue;
         };
         // A refused insert has ended the transaction.
         let within = matches!(error, Error::NotFound { .. });
-        let known = |(other, _, also, _): &&mut (&'static DocumentMeta, _, bool, _)| {
-            other.collection == meta.collection && *also == within
-        };
+        let known = |one: &&mut Named<'_>| one.meta.collection == meta.collection && one.within == within;
         match asked.iter_mut().find(known) {
-            Some((.., named)) => named.push((id, error)),
-            None => asked.push((meta, deleted_at, within, vec![(id, error)])),
+            Some(one) => one.errors.push((id, error)),
+            None => asked.push(Named {
+                meta,
+                deleted_at,
+                within,
+                errors: vec![(id, error)],
+            }),
         }
     }
-    for (meta, deleted_at, within, named) in asked {
+    for Named {
+        meta,
+        deleted_at,
+        within,
+        errors,
+    } in asked
+    {
         let trips = AtomicU64::new(0);
         let session = execution.session.filter(|_| within);
         let scope = scope::Scope::new(execution.odm, session, &trips);
-        let keys: Vec<Key> = named.iter().map(|(id, _)| Key::of_bson(id)).collect();
+        let keys: Vec<Key> = errors.iter().map(|(id, _)| Key::of_bson(id)).collect();
         let mut deleted = HashSet::new();
         for ids in key::chunks(&keys) {
             let mut filter = doc! { "_id": { "$in": ids }, deleted_at: { "$ne": null } };
@@ -470,7 +479,7 @@ pub(in crate::engine) async fn answered(
             deleted.extend(found.iter().map(id));
         }
         execution.trace.more(trips.into_inner());
-        for (id, error) in named {
+        for (id, error) in errors {
             if deleted.contains(&Key::of_bson(&id)) {
                 *error = Error::NotFound {
                     collection: meta.collection,
@@ -481,6 +490,16 @@ pub(in crate::engine) async fn answered(
         }
     }
     made
+}
+
+/// Errors that name documents of one collection by their ids.
+struct Named<'e> {
+    meta: &'static DocumentMeta,
+    /// The field with the time of a deletion.
+    deleted_at: &'static str,
+    /// Whether they are looked for in the transaction.
+    within: bool,
+    errors: Vec<(Bson, &'e mut Error)>,
 }
 
 /// The document that an error names by its id, of a type whose deletions keep documents.

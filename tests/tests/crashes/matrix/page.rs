@@ -176,7 +176,9 @@ pub fn page(lines: &[Line], modes: &[&str]) -> String {
          \x20 (`FanOut::new().in_transaction(0).batch(1)`). Its copies are updated after the commit, holder by holder.\n\
          - ***the same***: the write sends the same commands as on a standalone server.\n\
          - On **buckets**, the rows are the writes of items, the deletion of a parent, and by count an update of it. Writes\n\
-         \x20 that the compiler refuses for a document with `append_only` have no row.\n",
+         \x20 that the compiler refuses for a document with `append_only` have no row.\n\
+         - **Kept deletions** are those of documents with `soft_delete`. They are several writes with transactions, too, and there\n\
+         \x20 `repair_all()` runs as on a standalone server.\n",
         grouped(all.cut + all.same),
         grouped(all.cut),
         grouped(all.same),

@@ -3,6 +3,7 @@
 use super::declared;
 use super::operator::whole;
 use crate::model::document::DocumentMeta;
+use crate::model::meta::options::together;
 use crate::query::aggregate::Aggregate;
 use crate::store::core::Core;
 use crate::{Document, Error, Filter, Result};
@@ -165,7 +166,8 @@ impl<T: Document> VectorStage<T> {
     pub fn filter(mut self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Self {
         let filter = filter(T::paths()).into_document();
         self.near.filter = match (self.near.filter, filter) {
-            (Ok(one), Ok(other)) => Ok(both(one, other)),
+            // Not by `store::filter`: a search takes `$and`, and perhaps no two operators of a field in one document.
+            (Ok(one), Ok(other)) => Ok(together(one, other)),
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
         self
@@ -183,15 +185,6 @@ impl<T: Document> VectorStage<T> {
     pub fn aggregate(self) -> Aggregate<T> {
         let scope = self.core.odm().scope_of(T::META);
         Aggregate::beginning_with(self.core, self.near.stage(T::META, scope))
-    }
-}
-
-/// Both conditions. A search takes few forms, so none is joined with another.
-fn both(one: bson::Document, other: bson::Document) -> bson::Document {
-    match (one.is_empty(), other.is_empty()) {
-        (true, _) => other,
-        (_, true) => one,
-        _ => doc! { "$and": [one, other] },
     }
 }
 
@@ -225,7 +218,7 @@ impl Near {
             // The search takes no pattern, and compares by no collation.
             let equal = value.as_document().and_then(|operators| operators.get("$eq"));
             if let Some(equal) = equal.filter(|_| is_declared(name)) {
-                filter = both(filter, doc! { name: { "$eq": equal } });
+                filter = together(filter, doc! { name: { "$eq": equal } });
             }
         }
         let mut search = doc! { "index": self.index, "path": self.path, "queryVector": vector };
