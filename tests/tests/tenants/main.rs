@@ -4,6 +4,7 @@
 mod cross_check;
 mod faults;
 mod reference;
+mod statements;
 mod world;
 
 fn main() -> std::process::ExitCode {
