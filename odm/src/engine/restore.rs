@@ -1,7 +1,7 @@
 //! Restores documents whose deletion has kept them.
 //!
-//! What is restored is a [`Tree`]: the document with what its deletion has deleted below it. It is read, and all targets of its references
-//! are asked for, before the first write, so a document is not restored below a deleted one.
+//! A restoration restores a [`Tree`]: the document with what its deletion has deleted below it. The tree is read, and all targets of its
+//! references are looked for, before the first write, so no document is restored below a deleted one.
 //!
 //! Where the deployment has transactions, a tree of up to [`MAX_DOCS_PER_TX`] documents is restored in one transaction. Otherwise it is
 //! restored in steps, the document at the top first, and a refusal deletes all of them again. An interrupted restoration goes on when it
