@@ -129,7 +129,7 @@ async fn restore_tree(scope: &Scope<'_>, trace: &Trace, mut tree: Tree) -> Resul
                 return Err(error);
             }
         };
-        if !tree.is_restored_by_another() {
+        if !tree.is_restored_by_another() && !tree.is_ended(scope).await? {
             keep_targets(scope, trace, &mut tree).await?;
         }
         if tree.len() > 1 {
@@ -171,7 +171,7 @@ pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
 /// [`Error::MissingReference`] where they are.
 async fn keep_targets(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<()> {
     let missing = tree.lost_targets(scope).await?;
-    if missing.is_empty() || tree.is_ended(scope).await? {
+    if missing.is_empty() {
         return Ok(());
     }
     take_back(scope, trace, tree).await?;
@@ -183,7 +183,7 @@ async fn take_back(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<
     let change = undoing(behind(scope.odm, None, trace));
     tree.delete_again(&change).await?;
     if !tree.has_deleted_root() {
-        return Ok(());
+        return tree.begin_again(scope).await;
     }
     for _ in 0..LOOKS {
         let late = tree.grow(scope, Below::Living, usize::MAX).await?;
