@@ -1,7 +1,7 @@
 //! Restores documents whose deletion has kept them.
 //!
-//! What is restored is a [`Tree`]: the document with what its deletion has deleted below it. It is read, and all targets of its references
-//! are asked for, before the first write, so a document is not restored below a deleted one.
+//! A restoration restores a [`Tree`]: the document with what its deletion has deleted below it. The tree is read, and all targets of its
+//! references are looked for, before the first write, so no document is restored below a deleted one.
 //!
 //! Where the deployment has transactions, a tree of up to [`MAX_DOCS_PER_TX`] documents is restored in one transaction. Otherwise it is
 //! restored in steps, the document at the top first, and a refusal deletes all of them again. An interrupted restoration goes on when it
@@ -130,7 +130,7 @@ async fn restore_tree(scope: &Scope<'_>, trace: &Trace, mut tree: Tree) -> Resul
                 return Err(error);
             }
         };
-        if !tree.is_restored_by_another() {
+        if !tree.is_restored_by_another() && !tree.is_ended(scope).await? {
             keep_targets(scope, trace, &mut tree).await?;
         }
         if tree.len() > 1 {
@@ -172,7 +172,7 @@ pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
 /// [`Error::MissingReference`] where they are.
 async fn keep_targets(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<()> {
     let missing = tree.lost_targets(scope).await?;
-    if missing.is_empty() || tree.is_ended(scope).await? {
+    if missing.is_empty() {
         return Ok(());
     }
     take_back(scope, trace, tree).await?;
@@ -184,7 +184,7 @@ async fn take_back(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<
     let change = undoing(behind(scope.odm, None, trace));
     tree.delete_again(&change).await?;
     if !tree.has_deleted_root() {
-        return Ok(());
+        return tree.begin_again(scope).await;
     }
     for _ in 0..LOOKS {
         let late = tree.grow(scope, Below::Living, usize::MAX).await?;

@@ -174,7 +174,7 @@ pub(crate) async fn inspect<'g>(
 }
 
 impl There {
-    /// What is wrong with a document and its target where one of them is deleted and kept.
+    /// The fault of a document and its target where one of them is deleted and kept.
     fn deletion(
         &self,
         edge: &Edge,

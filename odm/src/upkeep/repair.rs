@@ -55,7 +55,7 @@ impl Odm {
     /// | buckets whose count, times, sums or room differ from their items | computed again by the server; room may shrink but never grows |
     /// | an array over its bound, a parent with several children of which it may have one | left |
     /// | documents that an interrupted deletion or restoration has left deleted, below one that is not deleted | restored, unless [`restore`](crate::Collection::restore) of the latter is refused |
-    /// | a document that is not deleted, below a deleted one | left: restore the latter, or delete the former |
+    /// | a document that is not deleted, below a deleted one | left: restore the deleted one, or delete the other |
     ///
     /// Every write matches the value that was read, so other clients may write meanwhile, and several repairs may run at once.
     /// Versions and timestamps of the documents stay as they are, except for the versions of changed buckets and of documents

@@ -262,6 +262,7 @@ fn the_caller_chooses_the_result_for_a_missing_target() {
             field,
             target,
             ids: missing,
+            ..
         } = &error
         else {
             panic!("{error}");

@@ -227,6 +227,7 @@ fn given<X>(result: odm::Result<X>) -> Result<X, Missing> {
             field,
             target,
             ids,
+            ..
         } => (collection.into(), field, target.into(), ids),
         other => panic!("{other}"),
     })

@@ -333,12 +333,30 @@ impl Tree {
 
     /// Whether a restoration that had begun before this one has come to its end: nothing of it is taken back.
     pub(crate) async fn is_ended(&self, scope: &Scope<'_>) -> Result<bool> {
-        let Some((meta, root)) = self.root().filter(|(meta, root)| !is_deleted(meta, root)) else {
+        let Some((meta, root)) = self.living_root() else {
             return Ok(false);
         };
         let begun = [DELETION, RESTORING].map(|field| doc! { field: self.token });
         let place = doc! { "_id": id(root), "$or": begun.to_vec() };
         Ok(scope.few(meta, place, doc! { "_id": 1 }, 1).await?.is_empty())
+    }
+
+    /// Leaves a restoration unfinished that had begun before this one: it goes on when it is repeated.
+    pub(crate) async fn begin_again(&self, scope: &Scope<'_>) -> Result<()> {
+        let Some((meta, root)) = self.living_root() else {
+            return Ok(());
+        };
+        let begun = Statement {
+            filter: within(doc! { "_id": id(root) }, &alive(meta)),
+            update: doc! { "$set": { RESTORING: self.token } },
+            array_filters: Vec::new(),
+        };
+        scope.update(meta, &[begun]).await.map(drop)
+    }
+
+    /// The document at the top, if it was not deleted when it was read: an earlier deletion or restoration was interrupted.
+    fn living_root(&self) -> Option<(Meta, &RawDocumentBuf)> {
+        self.root().filter(|(meta, root)| !is_deleted(meta, root))
     }
 
     /// Ends a restoration: the document at the top forgets the id.
