@@ -39,7 +39,7 @@ const LOOKS: usize = 10;
 /// [`Error::MissingReference`] where a reference with `cascade` or `restrict` names a document that is deleted.
 pub(crate) async fn restore(core: &Core, trace: &Trace, key: Bson) -> Result<(bool, u64)> {
     let (odm, meta) = (core.odm(), core.meta());
-    odm.scopes().can_restrict(meta, false)?;
+    odm.can_restrict(meta, false)?;
     odm.know_declarations(trace).await?;
     for written in followers(odm.graph(), meta).into_iter().chain([meta]) {
         odm.may_write(written)?;

@@ -64,7 +64,7 @@ impl Odm {
     /// ```
     pub fn audit(&self) -> Auditing {
         Auditing {
-            chosen: Chosen::new(self),
+            chosen: Chosen::new(&self.unscoped()),
             sample: None,
         }
     }

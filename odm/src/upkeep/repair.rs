@@ -86,7 +86,7 @@ impl Odm {
     /// ```
     pub fn repair(&self, audit: &Audit) -> Repairing {
         Repairing {
-            chosen: Chosen::found(self, audit),
+            chosen: Chosen::found(&self.unscoped(), audit),
         }
     }
 
@@ -104,7 +104,7 @@ impl Odm {
     /// ```
     pub fn repair_all(&self) -> Repairing {
         Repairing {
-            chosen: Chosen::new(self),
+            chosen: Chosen::new(&self.unscoped()),
         }
     }
 }
