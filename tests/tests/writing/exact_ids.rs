@@ -110,7 +110,7 @@ async fn fill(t: &TestDb) {
     insert("notes", doc! { "_id": 1, "tenant": "a" }).await;
 }
 
-/// What each of a type's deletions of one document sends.
+/// Deletions of one document, each with its name.
 macro_rules! deletions {
     ($($name:literal |$odm:ident| $delete:expr;)*) => {
         [$(($name, Box::new(|$odm: Odm| -> futures::future::BoxFuture<'static, ()> {
