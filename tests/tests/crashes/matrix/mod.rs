@@ -630,12 +630,12 @@ fn a_killed_process_loses_nothing() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         match whole {
             Some(path) => {
-                let lines = if only.is_some() {
-                    beside_others(lines)
-                } else {
-                    lines
+                let path = root.join(path);
+                let lines = match only {
+                    Some(_) => beside_others(&std::fs::read_to_string(&path).unwrap(), lines),
+                    None => lines,
                 };
-                std::fs::write(root.join(path), page::page(&lines, &MODES)).unwrap();
+                std::fs::write(path, page::page(&lines, &MODES)).unwrap();
             }
             // How many commands there are is the server's, too; which rows there are is not.
             None => {
