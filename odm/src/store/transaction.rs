@@ -1,14 +1,12 @@
 //! Runs transactions, by the driver's rules for retrying them.
 
 use crate::error::driver::DriverText;
-use crate::model::own_fields::EDGES;
 use crate::store::options::raised;
 use crate::store::queue::{QueueKey, Turns, at_random};
 use crate::store::tasks::Command;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::ClientSession;
-use mongodb::bson::{Document, doc};
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::time::{Duration, Instant};
 
@@ -365,13 +363,8 @@ impl Drop for Run {
         }
         self.session.close();
         let (session, turns) = (self.session.clone(), self.turns.take());
-        let edges = self.odm.database().collection::<Document>(EDGES);
         self.session.background().spawn(async move {
             let mut locked = session.lock_to_end().await;
-            if session.may_have_begun_unseen() {
-                // The driver sends an abort only after a reply.
-                let _ = edges.find_one(doc! {}).session(&mut *locked).await;
-            }
             abort(&mut locked).await;
             drop((locked, turns));
         });
