@@ -310,6 +310,7 @@ impl Run {
     }
 
     /// Commits the transaction. Once the commit is sent, it is sent until its result is known, also where this future is dropped.
+    /// It gives up its turns: what follows a commit may be transactions of their own at the same documents.
     async fn commit(&mut self) -> Result<()> {
         let mut session = self.session.lock_to_end().await;
         let (started, clock, turns) = (self.started, self.odm.clock().cloned(), self.turns.take());
@@ -322,7 +323,9 @@ impl Run {
         };
         self.is_open = false;
         let (committed, turns) = Command::new(Some(self.session.background()), commit).await;
-        self.turns = turns;
+        if committed.is_err() {
+            self.turns = turns;
+        }
         committed
     }
 
