@@ -148,10 +148,6 @@ impl<'o> InTurn<'o> {
     async fn wait(&mut self) {
         let queue = self.odm.queue();
         let met = std::mem::take(&mut self.run.met);
-        // It may have met a transaction whose future was dropped, which is being rolled back.
-        if self.odm.tasks().end_within(LONGEST_PAUSE).await {
-            return;
-        }
         self.left = self.left.map(|left| left.saturating_sub(1));
         if self.left == Some(0) {
             if met.is_empty() {
@@ -159,6 +155,10 @@ impl<'o> InTurn<'o> {
             } else {
                 queue.contend(&met)
             }
+            return;
+        }
+        // It may have met a transaction whose future was dropped, which is being rolled back.
+        if self.odm.tasks().end_within(LONGEST_PAUSE).await {
             return;
         }
         let known = self.documents.len();
@@ -212,19 +212,23 @@ impl Run {
                 Some(clock) => clock.begin(client).await?,
                 None => client.start_session().await?,
             };
-            Ok(Run {
-                odm: odm.clone(),
-                session: Shared::new(session, odm.tasks()),
-                is_open: false,
-                turns: None,
-                started: Instant::now(),
-                pause: FIRST_PAUSE,
-                races: 0,
-                was_refused: false,
-                met: Vec::new(),
-            })
+            Ok(Run::of(odm, session))
         }
         .boxed()
+    }
+
+    fn of(odm: &Odm, session: ClientSession) -> Run {
+        Run {
+            odm: odm.clone(),
+            session: Shared::new(session, odm.tasks()),
+            is_open: false,
+            turns: None,
+            started: Instant::now(),
+            pause: FIRST_PAUSE,
+            races: 0,
+            was_refused: false,
+            met: Vec::new(),
+        }
     }
 
     fn begin(&mut self) -> BoxFuture<'_, Result<Shared>> {
@@ -393,5 +397,35 @@ async fn commit(session: &mut ClientSession, started: Instant) -> Result<()> {
         if !unknown || expired || started.elapsed() >= RETRY_FOR {
             return Err(error.into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tasks::Background;
+    use mongodb::Client;
+    use mongodb::options::ClientOptions;
+
+    #[tokio::test]
+    async fn a_conflict_is_counted_also_while_dropped_transactions_are_rolled_back() {
+        // Nothing is sent.
+        let client = Client::with_options(ClientOptions::default()).expect("a client");
+        let odm = Odm::new(client.database("unused"), []).expect("no models");
+        let session = client.start_session().await.expect("a session");
+        let mut turns = InTurn {
+            odm: &odm,
+            documents: Vec::new(),
+            run: Run::of(&odm, session),
+            began: Instant::now(),
+            left: Some(CONFLICTS),
+        };
+        for conflicts in 1..=CONFLICTS {
+            let rolled_back = tokio::time::sleep(Duration::from_millis(5));
+            Background::here(odm.tasks()).spawn(rolled_back);
+            turns.wait().await;
+            assert_eq!(turns.left, Some(CONFLICTS - conflicts));
+        }
+        assert!(turns.are_contended());
     }
 }
