@@ -24,6 +24,16 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How often an upsert that was refused for a document with the values of its condition is sent again.
 pub(crate) const REPEATS: usize = 5;
 
+tokio::task_local! {
+    /// What a task executes for a transaction, which has a session of the driver until that has ended.
+    static WITHIN: ();
+}
+
+/// Whether this is awaited by the work of a transaction, or by a hook of it.
+pub(crate) fn is_within() -> bool {
+    WITHIN.try_with(|()| ()).is_ok()
+}
+
 /// Executes `work` as one transaction, and again where that may succeed.
 pub(crate) async fn transaction<R, F, Fut>(odm: &Odm, work: F) -> Result<R>
 where
@@ -33,7 +43,7 @@ where
     let mut run = Run::new(odm).await?;
     loop {
         let session = run.begin().await?;
-        if let Some(result) = run.end(work(session).await).await? {
+        if let Some(result) = run.end(WITHIN.scope((), work(session)).await).await? {
             return Ok(result);
         }
         run.pause().await;
@@ -54,7 +64,7 @@ where
     let mut turns = InTurn::new(odm, documents, None).await?;
     loop {
         let session = turns.begin().await?;
-        let made = work(session).await;
+        let made = WITHIN.scope((), work(session)).await;
         if let Some(result) = turns.end(made).await? {
             return Ok(result);
         }
@@ -84,7 +94,7 @@ where
             return Ok(None);
         }
         let session = turns.begin().await?;
-        let made = work(session).await;
+        let made = WITHIN.scope((), work(session)).await;
         if let Some(result) = turns.end(made).await? {
             return Ok(Some(result));
         }
@@ -286,7 +296,7 @@ impl Run {
                 None => match self.commit().await {
                     Ok(()) => {
                         if let Some(after) = after {
-                            after.run(&self.odm).await?;
+                            WITHIN.scope((), after.run(&self.odm)).await?;
                         }
                         return Ok(true);
                     }

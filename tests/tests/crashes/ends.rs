@@ -246,6 +246,31 @@ fn a_shutdown_waits_for_what_is_open() {
     });
 }
 
+#[odm_tests::test]
+fn a_shutdown_within_a_transaction_follows_its_end() {
+    with_transactions(async |t| {
+        let process = Process::new(&t).await;
+        let odm = process.odm.clone();
+        let work = odm.transaction(async |tx| {
+            tx.collection::<Note>().update(1).inc(|n| n.cents, 1).await?;
+            odm.clone().shutdown().await;
+            tx.collection::<Note>().update(2).inc(|n| n.cents, 1).await
+        });
+        let done = tokio::time::timeout(Duration::from_secs(10), work).await;
+        done.expect("it does not wait for itself").unwrap();
+        let names = process.proxy.take_names();
+        assert_eq!(names, ["update", "update", "commitTransaction"]);
+        let begun = Instant::now();
+        while odm.collection::<Note>().get(1).await.is_ok() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(5),
+                "the client is not shut down"
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+}
+
 /// A program with several clients, which reads and ends: the driver ends the sessions of each in a task, while the runtime ends.
 fn program(uri: &str, name: &str, shuts_down: bool) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
