@@ -3,6 +3,7 @@
 use crate::graph::Graph;
 use crate::model::meta::Several;
 use crate::model::several;
+use crate::store::transaction;
 use crate::{Error, Model, Odm, Result};
 use mongodb::Database;
 
@@ -81,10 +82,13 @@ impl Odm {
     /// ends it by itself after `transactionLifetimeLimitSeconds`, a minute by default; and the driver, which ends its sessions in
     /// a task when the last handle is dropped, may panic there while the runtime ends.
     ///
-    /// It waits for the operations that run, and for streams until they are dropped: put a timeout around it where one may hang.
+    /// It waits for the operations that run and those that begin meanwhile, and for streams until they are dropped. So end first
+    /// what begins operations, and the workers and reconcilers of another [`Odm::new`] of the same client; and put a timeout around
+    /// it where one may hang. Within the closure of a transaction, and in a hook, which it would wait for, it returns at once, and
+    /// the client is shut down after the transaction.
     ///
     /// The client belongs to all clones of this handle, to those of other databases, and to whatever else the application made of
-    /// it. Further operations of theirs fail with [`Error::Driver`].
+    /// it. Once it is shut down, operations of theirs fail with [`Error::Driver`].
     ///
     /// # Cost
     /// One round trip, which ends the sessions; and those of the transactions that are rolled back.
@@ -99,8 +103,15 @@ impl Odm {
     /// ```
     pub async fn shutdown(self) {
         self.tasks().shut_down();
-        self.tasks().ended().await;
-        self.database().client().clone().shutdown().await;
+        let shutdown = async move {
+            self.tasks().ended().await;
+            self.database().client().clone().shutdown().await;
+        };
+        if transaction::is_within() {
+            tokio::spawn(shutdown);
+        } else {
+            shutdown.await;
+        }
     }
 
     /// The same models and options in another database, or by way of another client.

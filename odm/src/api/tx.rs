@@ -160,8 +160,16 @@ impl Tx {
     /// Lends the driver's session, for an operation of the driver's own within the transaction. Nothing else of the
     /// transaction runs meanwhile.
     ///
+    /// An operation of the driver's own that is dropped before it completes, by a timeout for example, may be a part of the
+    /// transaction or not. Return an error from the closure where that matters: it rolls both back.
+    ///
+    /// # Errors
+    /// [`Error::Application`](crate::Error::Application) where the future of the transaction was dropped: the transaction is
+    /// rolled back, and the session would execute commands outside of it. Errors of the server.
+    ///
     /// # Cost
-    /// None: it waits for the operations of the transaction that run.
+    /// One round trip where nothing of the transaction was sent before, which begins it; else none. It waits for the operations
+    /// of the transaction that run.
     ///
     /// # Example
     /// ```no_run
@@ -169,15 +177,15 @@ impl Tx {
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// odm.transaction(async |tx| {
     ///     let people = tx.collection::<Person>().driver::<Person>();
-    ///     let mut session = tx.session().await;
+    ///     let mut session = tx.session().await?;
     ///     people.update_one(doc! {}, doc! { "$currentDate": { "seen": true } }).session(&mut *session).await?;
     ///     Ok(())
     /// })
     /// .await?;
     /// # Ok(()) }
     /// ```
-    pub async fn session(&self) -> MutexGuard<'_, ClientSession> {
-        self.session.lend().await
+    pub async fn session(&self) -> Result<MutexGuard<'_, ClientSession>> {
+        self.session.lend(&self.odm).await
     }
 }
 

@@ -1,11 +1,13 @@
 //! The session of a transaction: the driver's, whose turn it is, and how the transaction may end.
 
 use crate::error::driver::DriverText;
+use crate::model::own_fields::EDGES;
 use crate::store::queue::QueueKey;
-use crate::store::tasks::{Background, Closed, Tasks};
+use crate::store::tasks::{Background, Closed, Command, Tasks};
 use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
 use mongodb::ClientSession;
+use mongodb::bson::{Document, doc};
 use mongodb::error::TRANSIENT_TRANSACTION_ERROR;
 use std::any::Any;
 use std::sync::Arc;
@@ -27,10 +29,8 @@ struct Inner {
     end: std::sync::Mutex<End>,
     /// Whether the future of the transaction was dropped.
     is_closed: AtomicBool,
-    /// Whether a command was executed for the library, so that the driver has seen a reply.
-    is_seen: AtomicBool,
-    /// Whether the application had the session for commands of its own, which may have been dropped.
-    is_lent: AtomicBool,
+    /// Whether a command of the library was sent, whose reply the driver sees in any case.
+    has_begun: AtomicBool,
     background: Background,
 }
 
@@ -99,8 +99,7 @@ impl Shared {
             compared: Mutex::default(),
             end: std::sync::Mutex::default(),
             is_closed: AtomicBool::new(false),
-            is_seen: AtomicBool::new(false),
-            is_lent: AtomicBool::new(false),
+            has_begun: AtomicBool::new(false),
             background: Background::here(tasks),
         }))
     }
@@ -108,8 +107,7 @@ impl Shared {
     /// A transaction begins.
     pub(crate) fn begin(&self) {
         *self.end() = End::default();
-        self.0.is_seen.store(false, Ordering::Release);
-        self.0.is_lent.store(false, Ordering::Release);
+        self.0.has_begun.store(false, Ordering::Release);
     }
 
     /// Waits for the session, for one command of the transaction, which is executed to its reply.
@@ -121,7 +119,7 @@ impl Shared {
         if self.0.is_closed.load(Ordering::Acquire) {
             return Err(mongodb::error::Error::custom(Closed));
         }
-        self.0.is_seen.store(true, Ordering::Release);
+        self.0.has_begun.store(true, Ordering::Release);
         Ok(session)
     }
 
@@ -130,17 +128,25 @@ impl Shared {
         self.0.session.clone().lock_owned().await
     }
 
-    /// Waits for the session, for commands that the application executes by the driver.
-    pub(crate) async fn lend(&self) -> MutexGuard<'_, ClientSession> {
+    /// Waits for the session, for commands that the application executes by the driver. The application may drop the first of
+    /// them before its reply, and the driver commits or aborts nothing on the server before it has seen one. So the transaction
+    /// begins by a command of the library.
+    ///
+    /// # Errors
+    /// [`Error::Application`] where the future of the transaction was dropped. Errors of the server.
+    pub(crate) async fn lend(&self, odm: &Odm) -> Result<MutexGuard<'_, ClientSession>> {
+        if !self.0.has_begun.load(Ordering::Acquire) {
+            let session = self.lock().await;
+            let mut session = session.map_err(|_| Error::application(Closed))?;
+            let edges = odm.database().collection::<Document>(EDGES);
+            let begin = async move { edges.find_one(doc! {}).session(&mut *session).await };
+            self.noted(Command::new(Some(self.background()), begin).await)?;
+        }
         let session = self.0.session.lock().await;
-        self.0.is_lent.store(true, Ordering::Release);
-        session
-    }
-
-    /// Whether the server may have begun the transaction by a command whose reply the driver has not seen, since the application
-    /// has dropped its future.
-    pub(crate) fn may_have_begun_unseen(&self) -> bool {
-        self.0.is_lent.load(Ordering::Acquire) && !self.0.is_seen.load(Ordering::Acquire)
+        if self.0.is_closed.load(Ordering::Acquire) {
+            return Err(Error::application(Closed));
+        }
+        Ok(session)
     }
 
     /// No command is sent any more but the one that ends the transaction.

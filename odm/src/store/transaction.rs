@@ -1,14 +1,12 @@
 //! Runs transactions, by the driver's rules for retrying them.
 
 use crate::error::driver::DriverText;
-use crate::model::own_fields::EDGES;
 use crate::store::options::raised;
 use crate::store::queue::{QueueKey, Turns, at_random};
 use crate::store::tasks::Command;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::ClientSession;
-use mongodb::bson::{Document, doc};
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::time::{Duration, Instant};
 
@@ -26,6 +24,16 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How often an upsert that was refused for a document with the values of its condition is sent again.
 pub(crate) const REPEATS: usize = 5;
 
+tokio::task_local! {
+    /// What a task executes for a transaction, which has a session of the driver until that has ended.
+    static WITHIN: ();
+}
+
+/// Whether this is awaited by the work of a transaction, or by a hook of it.
+pub(crate) fn is_within() -> bool {
+    WITHIN.try_with(|()| ()).is_ok()
+}
+
 /// Executes `work` as one transaction, and again where that may succeed.
 pub(crate) async fn transaction<R, F, Fut>(odm: &Odm, work: F) -> Result<R>
 where
@@ -35,7 +43,7 @@ where
     let mut run = Run::new(odm).await?;
     loop {
         let session = run.begin().await?;
-        if let Some(result) = run.end(work(session).await).await? {
+        if let Some(result) = run.end(WITHIN.scope((), work(session)).await).await? {
             return Ok(result);
         }
         run.pause().await;
@@ -56,7 +64,7 @@ where
     let mut turns = InTurn::new(odm, documents, None).await?;
     loop {
         let session = turns.begin().await?;
-        let made = work(session).await;
+        let made = WITHIN.scope((), work(session)).await;
         if let Some(result) = turns.end(made).await? {
             return Ok(result);
         }
@@ -86,7 +94,7 @@ where
             return Ok(None);
         }
         let session = turns.begin().await?;
-        let made = work(session).await;
+        let made = WITHIN.scope((), work(session)).await;
         if let Some(result) = turns.end(made).await? {
             return Ok(Some(result));
         }
@@ -150,10 +158,6 @@ impl<'o> InTurn<'o> {
     async fn wait(&mut self) {
         let queue = self.odm.queue();
         let met = std::mem::take(&mut self.run.met);
-        // It may have met a transaction whose future was dropped, which is being rolled back.
-        if self.odm.tasks().end_within(LONGEST_PAUSE).await {
-            return;
-        }
         self.left = self.left.map(|left| left.saturating_sub(1));
         if self.left == Some(0) {
             if met.is_empty() {
@@ -161,6 +165,10 @@ impl<'o> InTurn<'o> {
             } else {
                 queue.contend(&met)
             }
+            return;
+        }
+        // It may have met a transaction whose future was dropped, which is being rolled back.
+        if self.odm.tasks().end_within(LONGEST_PAUSE).await {
             return;
         }
         let known = self.documents.len();
@@ -214,19 +222,23 @@ impl Run {
                 Some(clock) => clock.begin(client).await?,
                 None => client.start_session().await?,
             };
-            Ok(Run {
-                odm: odm.clone(),
-                session: Shared::new(session, odm.tasks()),
-                is_open: false,
-                turns: None,
-                started: Instant::now(),
-                pause: FIRST_PAUSE,
-                races: 0,
-                was_refused: false,
-                met: Vec::new(),
-            })
+            Ok(Run::of(odm, session))
         }
         .boxed()
+    }
+
+    fn of(odm: &Odm, session: ClientSession) -> Run {
+        Run {
+            odm: odm.clone(),
+            session: Shared::new(session, odm.tasks()),
+            is_open: false,
+            turns: None,
+            started: Instant::now(),
+            pause: FIRST_PAUSE,
+            races: 0,
+            was_refused: false,
+            met: Vec::new(),
+        }
     }
 
     fn begin(&mut self) -> BoxFuture<'_, Result<Shared>> {
@@ -284,7 +296,7 @@ impl Run {
                 None => match self.commit().await {
                     Ok(()) => {
                         if let Some(after) = after {
-                            after.run(&self.odm).await?;
+                            WITHIN.scope((), after.run(&self.odm)).await?;
                         }
                         return Ok(true);
                     }
@@ -312,6 +324,7 @@ impl Run {
     }
 
     /// Commits the transaction. Once the commit is sent, it is sent until its result is known, also where this future is dropped.
+    /// It gives up its turns: what follows a commit may be transactions of their own at the same documents.
     async fn commit(&mut self) -> Result<()> {
         let mut session = self.session.lock_to_end().await;
         let (started, clock, turns) = (self.started, self.odm.clock().cloned(), self.turns.take());
@@ -324,7 +337,9 @@ impl Run {
         };
         self.is_open = false;
         let (committed, turns) = Command::new(Some(self.session.background()), commit).await;
-        self.turns = turns;
+        if committed.is_err() {
+            self.turns = turns;
+        }
         committed
     }
 
@@ -365,13 +380,8 @@ impl Drop for Run {
         }
         self.session.close();
         let (session, turns) = (self.session.clone(), self.turns.take());
-        let edges = self.odm.database().collection::<Document>(EDGES);
         self.session.background().spawn(async move {
             let mut locked = session.lock_to_end().await;
-            if session.may_have_begun_unseen() {
-                // The driver sends an abort only after a reply.
-                let _ = edges.find_one(doc! {}).session(&mut *locked).await;
-            }
             abort(&mut locked).await;
             drop((locked, turns));
         });
@@ -397,5 +407,35 @@ async fn commit(session: &mut ClientSession, started: Instant) -> Result<()> {
         if !unknown || expired || started.elapsed() >= RETRY_FOR {
             return Err(error.into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tasks::Background;
+    use mongodb::Client;
+    use mongodb::options::ClientOptions;
+
+    #[tokio::test]
+    async fn a_conflict_is_counted_also_while_dropped_transactions_are_rolled_back() {
+        // Nothing is sent.
+        let client = Client::with_options(ClientOptions::default()).expect("a client");
+        let odm = Odm::new(client.database("unused"), []).expect("no models");
+        let session = client.start_session().await.expect("a session");
+        let mut turns = InTurn {
+            odm: &odm,
+            documents: Vec::new(),
+            run: Run::of(&odm, session),
+            began: Instant::now(),
+            left: Some(CONFLICTS),
+        };
+        for conflicts in 1..=CONFLICTS {
+            let rolled_back = tokio::time::sleep(Duration::from_millis(5));
+            Background::here(odm.tasks()).spawn(rolled_back);
+            turns.wait().await;
+            assert_eq!(turns.left, Some(CONFLICTS - conflicts));
+        }
+        assert!(turns.are_contended());
     }
 }

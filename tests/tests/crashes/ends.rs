@@ -116,9 +116,14 @@ fn what_still_holds_a_dropped_transaction_sends_nothing() {
                 .into_future(),
         );
         let read = tokio::spawn(tx.collection::<Note>().find_all().all().into_future());
+        let session = tokio::spawn(async move { tx.session().await.map(drop) });
         tokio::time::sleep(Duration::from_millis(20)).await;
         process.proxy.release();
-        for error in [late.await.unwrap().unwrap_err(), read.await.unwrap().unwrap_err()] {
+        for error in [
+            late.await.unwrap().unwrap_err(),
+            read.await.unwrap().unwrap_err(),
+            session.await.unwrap().unwrap_err(),
+        ] {
             assert!(matches!(error, odm::Error::Application(_)), "{error:?}");
             assert!(error.to_string().contains("its future was dropped"), "{error}");
         }
@@ -133,12 +138,12 @@ fn a_transaction_that_only_the_driver_has_begun_is_rolled_back() {
         let process = Process::new(&t).await;
         let work = process.odm.transaction(async |tx| {
             let notes = tx.collection::<Note>().driver::<Note>();
-            let mut session = tx.session().await;
+            let mut session = tx.session().await?;
             let update = notes.update_one(doc! { "_id": 1 }, doc! { "$inc": { "cents": 1 } });
             update.session(&mut *session).await?;
             Ok(())
         });
-        process.dropped((1, Moment::BeforeReply), work).await;
+        process.dropped((2, Moment::BeforeReply), work).await;
         process.proxy.release();
         process.quiet().await;
         assert_eq!(
@@ -147,6 +152,35 @@ fn a_transaction_that_only_the_driver_has_begun_is_rolled_back() {
         );
         let note = process.direct.collection::<Note>().get(1).required();
         assert_eq!(note.await.unwrap().cents, 1);
+    });
+}
+
+#[odm_tests::test]
+fn a_transaction_whose_first_command_of_the_driver_was_dropped_ends_on_the_server() {
+    with_transactions(async |t| {
+        let process = Process::new(&t).await;
+        for (commits, end) in [(true, "commitTransaction"), (false, "abortTransaction")] {
+            let outcome = process.odm.transaction(async |tx| {
+                let notes = tx.collection::<Note>().driver::<Note>();
+                let mut session = tx.session().await?;
+                let update = notes.update_one(doc! { "_id": 1 }, doc! { "$inc": { "cents": 1 } });
+                let update = async { update.session(&mut *session).await };
+                process.dropped((1, Moment::BeforeReply), update).await;
+                process.proxy.release();
+                if commits {
+                    Ok(())
+                } else {
+                    Err(odm::Error::application("enough"))
+                }
+            });
+            assert_eq!(outcome.await.is_ok(), commits);
+            process.quiet().await;
+            assert_eq!(process.proxy.take_names().last().map(String::as_str), Some(end));
+            let next = process.odm.collection::<Note>().update(1).inc(|n| n.cents, 1);
+            next.await.unwrap();
+            assert_eq!(process.proxy.take_conflicts(), 0);
+            process.proxy.take_names();
+        }
     });
 }
 
@@ -209,6 +243,31 @@ fn a_shutdown_waits_for_what_is_open() {
         assert!(failed.to_string().contains("shut down"), "{failed}");
         assert!(reconciler.caught_up().await.is_err());
         worker.stop().await;
+    });
+}
+
+#[odm_tests::test]
+fn a_shutdown_within_a_transaction_follows_its_end() {
+    with_transactions(async |t| {
+        let process = Process::new(&t).await;
+        let odm = process.odm.clone();
+        let work = odm.transaction(async |tx| {
+            tx.collection::<Note>().update(1).inc(|n| n.cents, 1).await?;
+            odm.clone().shutdown().await;
+            tx.collection::<Note>().update(2).inc(|n| n.cents, 1).await
+        });
+        let done = tokio::time::timeout(Duration::from_secs(10), work).await;
+        done.expect("it does not wait for itself").unwrap();
+        let names = process.proxy.take_names();
+        assert_eq!(names, ["update", "update", "commitTransaction"]);
+        let begun = Instant::now();
+        while odm.collection::<Note>().get(1).await.is_ok() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(5),
+                "the client is not shut down"
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     });
 }
 

@@ -6,11 +6,14 @@ use odm::hooks::{Committed, InTransaction};
 use odm::prelude::*;
 use odm::write::Bulk;
 use odm::{Collection, Error, Result};
+use odm_tests::fixtures::edges::through;
+use odm_tests::proxy::{Moment, Proxy, server};
 use odm_tests::{TestDb, assert_clean_after, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "customers")]
@@ -992,5 +995,101 @@ fn hooks_that_write_call_hooks_up_to_a_depth() {
             .unwrap();
         let counts: Vec<i32> = counts.iter().map(|echo| echo.count).collect();
         assert!(matches!(counts[..], [0, -95..=-90]), "{counts:?}");
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "topics")]
+pub struct Topic {
+    #[serde(rename = "_id")]
+    pub id: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "threads")]
+pub struct Thread {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub title: String,
+    #[computed(count = Answer)]
+    pub answers: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "answers", before_write = accept)]
+pub struct Answer {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[parent_ref]
+    pub thread: Ref<Thread>,
+    #[reference]
+    pub topic: Ref<Topic>,
+}
+
+async fn accept(_: InTransaction<Answer>) -> Result<()> {
+    Ok(())
+}
+
+/// Inserts an answer, and changes its thread.
+async fn answer(odm: Odm, id: i32) -> Result<()> {
+    let answer = NewAnswer {
+        id,
+        thread: Ref::new(1),
+        topic: Ref::new(id),
+    };
+    let bulk = odm.bulk().insert::<Answer>(answer);
+    let bulk = bulk.update::<Thread>(1, |thread| thread.set(|t| t.title, format!("answer {id}")));
+    bulk.await.map(drop)
+}
+
+/// The write has its turn at the thread until it is committed. Undoing the insert is a transaction of its own at the thread, which
+/// takes its turn after a conflict.
+#[odm_tests::test]
+fn undoing_a_write_after_its_commit_does_not_wait_for_the_turn_of_that_write() {
+    with_transactions(async |t| {
+        let models = || models![Topic, Thread, Answer];
+        let direct = Odm::new(t.db.clone(), models()).unwrap();
+        direct.sync().await.unwrap();
+        let topics = (1..=3).map(|id| NewTopic { id });
+        direct.collection::<Topic>().insert_many(topics).await.unwrap();
+        let thread = NewThread {
+            id: 1,
+            title: "new".into(),
+        };
+        direct.collection::<Thread>().insert(thread).await.unwrap();
+        let proxy = Proxy::start(&server().await, 0).await;
+        let odm = Odm::new(through(&proxy, t.db.name()).await, models()).unwrap();
+        answer(odm.clone(), 1).await.unwrap();
+        proxy.arm();
+        answer(odm.clone(), 2).await.unwrap();
+        let sent = proxy.take_names();
+        let commit = sent.iter().position(|name| name == "commitTransaction").unwrap();
+
+        proxy.hold(commit + 1, Moment::BeforeReply);
+        let written = tokio::spawn(answer(odm, 3));
+        proxy.reached().await;
+        // The topic is deleted after the commit, and another process writes the thread.
+        let topics = t.db.collection::<Doc>("topics");
+        topics.delete_one(doc! { "_id": 3 }).await.unwrap();
+        let mut other = t.db.client().start_session().await.unwrap();
+        other.start_transaction().await.unwrap();
+        let title = doc! { "$set": { "title": "of another process" } };
+        let threads = t.db.collection::<Doc>("threads");
+        let locked = threads.update_one(doc! { "_id": 1 }, title).session(&mut other);
+        locked.await.unwrap();
+        proxy.take_conflicts();
+        proxy.release();
+        let begun = Instant::now();
+        while proxy.take_conflicts() == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", proxy.names());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        other.abort_transaction().await.unwrap();
+        let written = tokio::time::timeout(Duration::from_secs(20), written).await;
+        let error = written.expect("it has its turn").unwrap().unwrap_err();
+        assert!(matches!(error, Error::MissingReference { .. }), "{error:?}");
+        let thread = direct.collection::<Thread>().get(1).required().await.unwrap();
+        assert_eq!((thread.answers, thread.title.as_str()), (2, "answer 3"));
+        assert_clean_after(&direct, "the insert is undone").await;
     });
 }

@@ -355,7 +355,7 @@ async fn every_operation(tx: &Tx, steps: &mut Steps<'_>) -> odm::Result<()> {
     steps.step("stream of buckets", "find");
 
     let driver = writers.driver::<Doc>();
-    let mut session = tx.session().await;
+    let mut session = tx.session().await?;
     driver
         .delete_one(doc! { "_id": 12 })
         .session(&mut *session)
