@@ -494,6 +494,15 @@ mod tests {
         let id = || doc! { "_id": 7 };
         for (conditions, filter) in [
             (vec![doc! { "_id": { "$in": [7] } }], id()),
+            // Two texts, which may be equal under a collation.
+            (
+                vec![
+                    doc! { "_id": "a" },
+                    doc! { "_id": { "$in": ["A", 1] } },
+                    doc! { "_id": { "$in": ["A", 2] } },
+                ],
+                doc! { "_id": "a", "$and": [{ "_id": "A" }] },
+            ),
             (vec![doc! { "_id": { "$eq": 7 } }, doc! { "_id": 7_i64 }], id()),
             (
                 vec![doc! { "$and": [{ "_id": { "$in": [7] } }, { "_id": 7 }] }],
