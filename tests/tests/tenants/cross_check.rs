@@ -23,7 +23,8 @@ const OF_COMBINATIONS: usize = 6;
 impl Handle {
     /// Whether the table has a cell of this row for this handle.
     fn takes(self, number: usize, operation: &Operation) -> bool {
-        let is_in_sample = !operation.is_combination || (number + self as usize) % OF_COMBINATIONS == 0;
+        let is_in_sample =
+            !operation.is_combination || (number + self as usize).is_multiple_of(OF_COMBINATIONS);
         match self {
             Handle::Scoped => true,
             Handle::InTransaction => operation.mode == Mode::Anywhere && is_in_sample,
