@@ -567,7 +567,9 @@ fn a_stream_goes_on_behind_a_batch_with_a_missing_target() {
             .unwrap()
             .try_collect()
             .await;
-        assert!(matches!(stopped, Err(Error::MissingReference { ids, .. }) if ids == [77_i64.into()]));
+        assert!(
+            matches!(stopped, Err(Error::MissingReference { ids, .. }) if ids == [odm::bson::Bson::Int32(77)])
+        );
         let left_out: Vec<(Product, Vec<Part>)> = query()
             .include(|p| p.parts.leave_out_missing())
             .stream()
