@@ -234,7 +234,10 @@ impl Kept {
                 let id = state.top.deletion;
                 let mut late = state.of_deletion(id);
                 late[SHARED] &= !state.other.is_deleted || !self.has(Safeguard::TargetsOfLate);
-                next.top = Document { restoring: id, ..THERE };
+                next.top = Document {
+                    restoring: id,
+                    ..THERE
+                };
                 At::RestoresLate(id, late, 0)
             }
             (At::Compares(id), _) => {
@@ -243,9 +246,7 @@ impl Kept {
                 late[SHARED] &= !state.other.is_deleted || !self.has(Safeguard::TargetsOfLate);
                 if state.top.is_deleted && found.contains(&true) {
                     At::DeletesLate(state.top.deletion, found, 0)
-                } else if !state.top.is_deleted
-                    && late.contains(&true)
-                    && self.has(Safeguard::RestoredAgain)
+                } else if !state.top.is_deleted && late.contains(&true) && self.has(Safeguard::RestoredAgain)
                 {
                     At::RestoresLate(id, late, 0)
                 } else {
@@ -460,7 +461,8 @@ impl Model for Kept {
             Property::always(EXACT, |_, state: &State| {
                 let is_kept = |child: usize| child == SHARED && state.other.is_deleted;
                 let brought_back = |(at, child): (usize, &Option<Document>)| {
-                    let is_of_it = |child: &Document| child.is_deleted && ![OWN, OTHER].contains(&child.deletion);
+                    let is_of_it =
+                        |child: &Document| child.is_deleted && ![OWN, OTHER].contains(&child.deletion);
                     is_kept(at) || !child.as_ref().is_some_and(is_of_it)
                 };
                 !state.have_returned()
