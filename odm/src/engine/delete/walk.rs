@@ -393,9 +393,10 @@ impl<'a, 'd> Walk<'a, 'd> {
                     return Ok(Some(None));
                 };
                 level.state = State::Before(at + 1);
-                let own = match self.purges {
-                    true => rule.with_own_key(&self.scope, level.meta, &level.batch).await?,
-                    false => Cow::Borrowed(level.batch.as_slice()),
+                let own = if self.purges {
+                    rule.with_own_key(&self.scope, level.meta, &level.batch).await?
+                } else {
+                    Cow::Borrowed(level.batch.as_slice())
                 };
                 return self.apply(level.meta, &own, rule).await.map(Some);
             }

@@ -432,7 +432,7 @@ pub(in crate::engine) type NewIds = HashMap<usize, Bson>;
 /// texts by the sort keys of the collation.
 pub(in crate::engine) fn new_ids(writes: &Writes) -> NewIds {
     let is_asked = |meta: &DocumentMeta| meta.collation.is_some() && meta.soft_delete.is_some();
-    let stored = |document: &RawDocument| Some(Bson::try_from(document.get("_id").ok()??).ok()?);
+    let stored = |document: &RawDocument| Bson::try_from(document.get("_id").ok()??).ok();
     let of_write = |write: &Write| {
         let id = match write.inserted().filter(|_| is_asked(write.meta)) {
             Some(document) => stored(document)?,

@@ -83,7 +83,7 @@ impl<'g> OnDeleteRule<'g> {
         let (deleted, living): (HashSet<Key>, HashSet<Key>) = (keys(&deleted), keys(&living));
         let is_own = |one: &&RawDocumentBuf| {
             let key = self.key(one).map(|key| Key::of_bson(&key));
-            key.is_some_and(|key| !living.contains(&key) && !(is_deleted(one) && deleted.contains(&key)))
+            key.is_some_and(|key| !(living.contains(&key) || is_deleted(one) && deleted.contains(&key)))
         };
         Ok(Cow::Owned(documents.iter().filter(is_own).cloned().collect()))
     }

@@ -64,9 +64,10 @@ impl<'g> Restricting<'_, 'g> {
             .restricting(self.after)
             .map(|rule| {
                 async move {
-                    let own = match self.rules.purges {
-                        true => rule.with_own_key(&scope, self.meta, documents).await?,
-                        false => Cow::Borrowed(documents),
+                    let own = if self.rules.purges {
+                        rule.with_own_key(&scope, self.meta, documents).await?
+                    } else {
+                        Cow::Borrowed(documents)
                     };
                     let Some(others) = self.others(rule, &own) else {
                         return Ok(None);
