@@ -1252,3 +1252,51 @@ fn every_write_that_names_a_deleted_document_has_the_same_answer() {
         });
     }
 }
+
+/// A word by its text, under a collation.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "words", soft_delete, collation(locale = "en", strength = 2))]
+struct Word {
+    #[serde(rename = "_id")]
+    text: String,
+    used: i32,
+    deleted_at: When,
+}
+
+#[odm_tests::test]
+fn a_deleted_document_is_named_by_its_text_under_a_collation_too() {
+    with_db(async |t| {
+        odm_tests::require_inherited_collations(&t.db).await;
+        let odm = Odm::new(t.db.clone(), models![Word]).unwrap();
+        odm.sync().await.unwrap();
+        let words = odm.collection::<Word>();
+        let new = |text: &str| NewWord {
+            text: text.into(),
+            used: 0,
+        };
+        words.insert(new("rust")).await.unwrap();
+        words.delete("rust".to_owned()).await.unwrap();
+        let of_many = match words.insert_many([new("iron"), new("rust")]).await {
+            Err(Error::InsertMany { mut errors, .. }) => Err(errors.remove(0).1),
+            other => other.map(drop),
+        };
+        let of_bulk = match odm.bulk().insert(new("steel")).insert(new("rust")).await {
+            Err(Error::Bulk { mut errors, .. }) => Err(errors.remove(0).1),
+            other => other.map(drop),
+        };
+        let upserted = words.update("rust".to_owned()).set(|w| w.used, 1).upsert();
+        for answer in [
+            words.insert(new("rust")).await.map(drop),
+            upserted.await.map(drop),
+            of_many,
+            of_bulk,
+        ] {
+            match answer {
+                Err(Error::NotFound {
+                    deleted: true, key, ..
+                }) => assert_eq!(*key, doc! { "_id": "rust" }),
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+}
