@@ -208,7 +208,8 @@ impl<T: Document> Collection<T> {
     /// comes first, then those below it; a refusal deletes all of them again, and an interrupted restoration goes on when it is
     /// requested again. Where the target of a reference is deleted at the same time, all of them are deleted again.
     ///
-    /// A document that another program has marked as deleted, which has no id of a deletion, is restored alone.
+    /// A document that another program has marked as deleted, which has no id of a deletion, is restored alone. One that lies below two
+    /// documents of one deletion is restored with the last of them.
     ///
     /// # Errors
     /// [`Error::MissingReference`] where one of the documents refers, with `on_delete = cascade` or `restrict`, to one that is deleted
@@ -247,14 +248,16 @@ impl<T: Document> Collection<T> {
     }
 
     /// Removes the deleted document with this id for good, by the `on_delete` rules of references to it: `nullify` and `pull` are
-    /// applied now, and `cascade` removes the documents that its deletion has deleted. A document that is not deleted stays.
+    /// applied now, and `cascade` removes the deleted documents that refer to it. A document that is not deleted stays. References by
+    /// another field than `_id` stay as they are where another document has its key by now.
     ///
     /// # Errors
     /// [`Error::StillReferenced`] where a reference with `on_delete = restrict` prevents it, of a deleted document too: purge that
-    /// first.
+    /// first. Likewise where a document that is not deleted refers to it with `cascade`.
     ///
     /// # Cost
-    /// That of [`delete`](Collection::delete) of a type whose deletions remove documents.
+    /// That of [`delete`](Collection::delete) of a type whose deletions remove documents, where a reference with `cascade` is looked for
+    /// like one with `restrict`, too; and one for each reference by another field.
     ///
     /// # Example
     /// ```no_run

@@ -84,6 +84,7 @@ pub(crate) fn execute<'a>(
         enter_scope(odm, &mut writes)?;
         odm.may_have_options(execution.core.map_or("(all)", |core| core.meta().collection))?;
         odm.know_declarations(trace).await?;
+        let new_ids = unmatched::new_ids(&writes);
         let mut made = if hooks::concern(odm, &writes) {
             let dispatch: hooks::Dispatch = |execution, writes| dispatch(execution, writes).boxed();
             hooks::execute(execution, writes, dispatch).boxed().await
@@ -91,7 +92,7 @@ pub(crate) fn execute<'a>(
             dispatch(execution, writes).await
         };
         if made.as_ref().map_or(true, |outcome| !outcome.errors.is_empty()) {
-            made = unmatched::answered(execution, made).boxed().await;
+            made = unmatched::answered(execution, &new_ids, made).boxed().await;
         }
         let outcome = made?;
         trace.done(0, outcome.documents());

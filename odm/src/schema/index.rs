@@ -58,6 +58,9 @@ const WILDCARD: &str = "$**";
 /// From MongoDB 7.0 on (wire version 21), a wildcard stands beside other fields in an index.
 pub(super) const COMPOUND_WILDCARD: i32 = 21;
 
+/// From MongoDB 6.0 on (wire version 17), the filter of a partial index has alternatives.
+pub(super) const PARTIAL_ALTERNATIVES: i32 = 17;
+
 /// Dotted names, and whether a wildcard index holds these alone, or leaves them out.
 type Projection = BTreeMap<String, bool>;
 
@@ -136,6 +139,15 @@ fn field(shape: Shape, name: &str, left: u32) -> Option<Shape> {
     own.find(|field| field.name == name).map(of).or_else(|| {
         let mut flat = shape.fields.iter().filter(|field| field.flatten);
         flat.find_map(|inner| field(of(inner), name, left.checked_sub(1)?))
+    })
+}
+
+fn has_alternatives(filter: &Document) -> bool {
+    filter.iter().any(|(name, value)| match value {
+        _ if name == "$or" => true,
+        Bson::Document(inner) => has_alternatives(inner),
+        Bson::Array(items) => items.iter().filter_map(Bson::as_document).any(has_alternatives),
+        _ => false,
     })
 }
 
@@ -426,6 +438,11 @@ impl Index {
     /// Whether it is on every field below one, beside other fields.
     pub fn is_compound_wildcard(&self) -> bool {
         self.key.len() > 1 && self.key.keys().any(|path| path.ends_with(WILDCARD))
+    }
+
+    /// Whether its filter has alternatives: also that of a sparse index of several fields that leaves deleted documents out.
+    pub fn has_alternatives(&self) -> bool {
+        self.partial.as_ref().is_some_and(has_alternatives)
     }
 
     pub fn is_text(&self) -> bool {

@@ -715,6 +715,16 @@ impl Odm {
                 ));
                 continue;
             }
+            if index.has_alternatives()
+                && self.server().await?.max_wire_version() < index::PARTIAL_ALTERNATIVES
+            {
+                look.conflict(format!(
+                    "the filter of the index {} has alternatives, as that of a unique and sparse index of several fields has where deleted \
+                     documents are kept, and servers take them from MongoDB 6.0 on: declare it without them, or upgrade the server",
+                    index.in_words()
+                ));
+                continue;
+            }
             let fields = look.fields_of_measurements.as_ref();
             if fields.is_some_and(|known| index.paths.iter().any(|path| !known.contains(&path.as_str())))
                 && self.server().await?.max_wire_version() < kind::INDEXES_OF_MEASUREMENTS

@@ -25,7 +25,8 @@ impl Odm {
     /// A document expires at the time in the field, or `after` seconds later; one whose field is missing or `null` does not
     /// expire. It is deleted by the next call, or the next round of a worker, and found by every query until then. The time is
     /// that of the process that deletes. Any number of processes may do it at once. A document whose deletion `on_delete =
-    /// restrict` or a [hook](crate::hooks) prevents is left, and tried again by the next call. The counts lack what was deleted just
+    /// restrict` or a [hook](crate::hooks) prevents is left, and tried again by the next call; so is one of a type whose deletions keep
+    /// documents ([`purge`](crate::Collection::purge)), while a document that is not deleted refers to it with `cascade`. The counts lack what was deleted just
     /// before another client came to refer to one of the documents with `restrict`.
     ///
     /// # Errors

@@ -5,7 +5,8 @@
 //! restore both parents at the same time, and insert further children.
 //!
 //! The steps in the code: `Tree::grow`, `begin`, `delete_levels`, `delete` and `compare` in `engine/delete/{tree,kept}.rs`;
-//! `missing_targets`, `restore`, `keep_targets`, `take_back` and `end_restoration` in `engine/delete/tree.rs` and `engine/restore.rs`;
+//! `give_up`, `leave_out_lacking` and `delete_lacking` there; `missing_targets`, `restore`, `keep_targets`, `take_back` and
+//! `end_restoration` in `engine/delete/tree.rs` and `engine/restore.rs`;
 //! `exists::before` and `recheck::after` (a new child).
 //!
 //! Left out: a process that dies between its last step and the comparison, and two restorations and two deletions of one document at
@@ -45,11 +46,15 @@ enum Safeguard {
     RestoredAgain,
     /// `keep_targets`: a restoration looks for the second parent again after its last write.
     LookForTargets,
+    /// `leave_out_lacking`, `delete_lacking`: what a deletion restores again has its second parent, before and after.
+    TargetsOfLate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Work {
     Delete,
+    /// Deletes the document at the top, and takes that back for a document that has come to refer to it with `restrict`.
+    DeleteRefused,
     Restore,
     /// Inserts this child.
     Come(usize),
@@ -79,7 +84,10 @@ enum At {
     /// The children have to be as the document at the top is.
     Compares(u8),
     DeletesLate(u8, [bool; CHILDREN], usize),
-    RestoresLate(u8, usize),
+    RestoresLate(u8, [bool; CHILDREN], usize),
+    /// The second parent of the children that were restored late is asked for again, and its child is deleted again.
+    AsksLateAgain(u8, [bool; CHILDREN]),
+    TakesLateBack(u8),
     /// The children that are to be restored, and whether the document at the top is.
     AsksTargets(u8, [bool; CHILDREN], bool),
     RestoresTop(u8, [bool; CHILDREN]),
@@ -178,8 +186,8 @@ impl Kept {
         let mut next = state.clone();
         next.at[process] = match (state.at[process], work) {
             (At::Done, _) => return None,
-            (At::Start, Work::Delete) if state.top.is_deleted => At::Done,
-            (At::Start, Work::Delete) => {
+            (At::Start, Work::Delete | Work::DeleteRefused) if state.top.is_deleted => At::Done,
+            (At::Start, Work::Delete | Work::DeleteRefused) => {
                 next.last += 1;
                 let id = match (state.top.deletion, state.top.restoring) {
                     (0, id) if id != 0 && self.has(Safeguard::InterruptedRestoration) => id,
@@ -222,16 +230,25 @@ impl Kept {
                     At::Done
                 }
             }
+            (At::Compares(_), Work::DeleteRefused) if state.top.is_deleted => {
+                let id = state.top.deletion;
+                let mut late = state.of_deletion(id);
+                late[SHARED] &= !state.other.is_deleted || !self.has(Safeguard::TargetsOfLate);
+                next.top = Document {
+                    restoring: id,
+                    ..THERE
+                };
+                At::RestoresLate(id, late, 0)
+            }
             (At::Compares(id), _) => {
                 let found = state.not_deleted();
-                let is_of = |child: &Document| child.is_deleted && child.deletion == id;
+                let mut late = state.of_deletion(id);
+                late[SHARED] &= !state.other.is_deleted || !self.has(Safeguard::TargetsOfLate);
                 if state.top.is_deleted && found.contains(&true) {
                     At::DeletesLate(state.top.deletion, found, 0)
-                } else if !state.top.is_deleted
-                    && state.children.iter().flatten().any(is_of)
-                    && self.has(Safeguard::RestoredAgain)
+                } else if !state.top.is_deleted && late.contains(&true) && self.has(Safeguard::RestoredAgain)
                 {
-                    At::RestoresLate(id, 0)
+                    At::RestoresLate(id, late, 0)
                 } else {
                     At::Ends(id)
                 }
@@ -245,12 +262,23 @@ impl Kept {
                     child => At::DeletesLate(id, found, child),
                 }
             }
-            (At::RestoresLate(id, child), _) => {
-                next.restore_child(child, id);
-                match child + 1 {
-                    CHILDREN => At::Compares(id),
-                    child => At::RestoresLate(id, child),
+            (At::RestoresLate(id, late, child), _) => {
+                if late[child] {
+                    next.restore_child(child, id);
                 }
+                match child + 1 {
+                    CHILDREN if self.has(Safeguard::TargetsOfLate) => At::AsksLateAgain(id, late),
+                    CHILDREN => At::Compares(id),
+                    child => At::RestoresLate(id, late, child),
+                }
+            }
+            (At::AsksLateAgain(id, late), _) => match late[SHARED] && state.other.is_deleted {
+                true => At::TakesLateBack(id),
+                false => At::Compares(id),
+            },
+            (At::TakesLateBack(id), _) => {
+                next.delete_child(SHARED, id);
+                At::Compares(id)
             }
             (At::Start, Work::Restore) => match (state.top.deletion, state.top.restoring) {
                 (0, 0) => At::Done,
@@ -431,12 +459,16 @@ impl Model for Kept {
                 is_deleted || !state.have_returned() || !state.is_restored || !state.top.is_deleted
             }),
             Property::always(EXACT, |_, state: &State| {
-                let brought_back =
-                    |child: Document| !child.is_deleted || [OWN, OTHER].contains(&child.deletion);
+                let is_kept = |child: usize| child == SHARED && state.other.is_deleted;
+                let brought_back = |(at, child): (usize, &Option<Document>)| {
+                    let is_of_it =
+                        |child: &Document| child.is_deleted && ![OWN, OTHER].contains(&child.deletion);
+                    is_kept(at) || !child.as_ref().is_some_and(is_of_it)
+                };
                 !state.have_returned()
                     || state.top.is_deleted
                     || state.top.deletion != 0
-                    || state.children.iter().flatten().all(|child| brought_back(*child))
+                    || state.children.iter().enumerate().all(brought_back)
             }),
             Property::always(ALONE, |model: &Kept, state: &State| {
                 let was = |child: &Option<Document>| child.is_some_and(|child| child.deletion == OWN);
@@ -506,7 +538,17 @@ fn second_parent() -> Kept {
     )
 }
 
-/// The same where the second parent is deleted already, and restored.
+/// A deletion that is taken back while the second parent of a child is deleted, and another deletion.
+fn taken_back() -> Kept {
+    use Work::{Delete, DeleteOther, DeleteRefused};
+    kept(
+        THERE,
+        [Some(THERE), Some(THERE)],
+        &[DeleteRefused, DeleteOther, Delete],
+    )
+}
+
+/// A restoration of the document where the second parent is deleted already, and restored.
 fn without_second_parent() -> Kept {
     use Work::{Restore, RestoreOther};
     Kept {
@@ -550,6 +592,10 @@ fn deletions_that_keep_documents() {
         (
             "kept: a restoration, and a deletion of a second parent",
             second_parent(),
+        ),
+        (
+            "kept: a deletion that is taken back, another one, and one of a second parent",
+            taken_back(),
         ),
         (
             "kept: restorations of a document and of a second parent",
@@ -617,6 +663,12 @@ fn each_safeguard_of_a_kept_deletion_is_needed() {
             "look at the second parents after a restoration",
             Safeguard::LookForTargets,
             second_parent(),
+            NO_SECOND_ORPHAN,
+        ),
+        (
+            "look at the second parents of what a deletion restores again",
+            Safeguard::TargetsOfLate,
+            taken_back(),
             NO_SECOND_ORPHAN,
         ),
     ] {

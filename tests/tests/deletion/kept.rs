@@ -23,7 +23,7 @@ struct User {
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "projects", soft_delete)]
+#[document(collection = "projects", soft_delete, shared(name))]
 struct Project {
     #[serde(rename = "_id")]
     id: i32,
@@ -41,7 +41,7 @@ struct Project {
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "tasks", soft_delete)]
+#[document(collection = "tasks", soft_delete, shared(name))]
 struct Task {
     #[serde(rename = "_id")]
     id: i32,
@@ -52,7 +52,7 @@ struct Task {
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "notes", soft_delete(removed), expire = removed)]
+#[document(collection = "notes", soft_delete(removed), expire = removed, shared(name))]
 struct Note {
     #[serde(rename = "_id")]
     id: i32,
@@ -323,6 +323,123 @@ fn a_purge_removes_deleted_documents_by_the_rules_and_leaves_the_others() {
         assert_eq!(all.users.purge(1).await.unwrap().deleted, 1);
         assert_eq!(all.notes.with_deleted().find_all().count().await.unwrap(), 0);
         assert_clean(&all.odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn a_purge_is_refused_while_a_document_that_is_not_deleted_would_go_with_it() {
+    for standalone in [false, true] {
+        with_db(async |t| {
+            let all = All::of(&t, standalone).await;
+            all.projects.delete(1).await.unwrap();
+            // Another program restores a task.
+            let living = doc! { "$set": { "deleted_at": null }, "$unset": { "_odm.deletion": "" } };
+            let tasks = t.db.collection::<odm::bson::Document>("tasks");
+            tasks.update_one(doc! { "_id": 1 }, living).await.unwrap();
+            let refused = all.projects.purge(1).await;
+            match refused {
+                Err(Error::StillReferenced {
+                    by, count, sample, ..
+                }) => assert_eq!((by, count, sample), ("tasks", 1, vec![1.into()])),
+                other => panic!("{other:?}"),
+            }
+            // Nothing is removed.
+            let all_tasks = all.tasks.with_deleted();
+            assert_eq!(all_tasks.find_all().count().await.unwrap(), 3);
+            assert_eq!(all.notes.with_deleted().find_all().count().await.unwrap(), 3);
+            all.tasks.delete(1).await.unwrap();
+            let gone = all.projects.purge(1).await.unwrap();
+            assert_eq!((gone.deleted, gone.cascaded), (1, 6));
+            assert_clean(&all.odm).await;
+        });
+    }
+}
+
+/// A member names its club by the slug, which a new club may have after a deletion.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "clubs", soft_delete)]
+struct Club {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[index(unique)]
+    slug: String,
+    deleted_at: Option<odm::bson::DateTime>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "members", soft_delete)]
+struct Member {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(by = slug, on_delete = cascade)]
+    club: Ref<Club, String>,
+    #[reference(by = slug, on_delete = restrict)]
+    needs: Option<Ref<Club, String>>,
+    #[reference(by = slug, on_delete = nullify)]
+    was_in: Option<Ref<Club, String>>,
+    deleted_at: Option<odm::bson::DateTime>,
+}
+
+#[odm_tests::test]
+fn a_purge_leaves_references_by_a_key_that_another_document_has() {
+    for standalone in [false, true] {
+        with_db(async |t| {
+            // Without its indexes: a stand-in keeps deleted documents in a partial one.
+            let mut odm = Odm::new(t.db.clone(), models![Club, Member]).unwrap();
+            if standalone {
+                odm = t.standalone_of(&odm).await;
+            }
+            let (clubs, members) = (odm.collection::<Club>(), odm.collection::<Member>());
+            let club = |id| NewClub {
+                id,
+                slug: "chess".into(),
+            };
+            let chess = || Ref::new("chess".to_owned());
+            let member = |id| NewMember {
+                id,
+                club: chess(),
+                needs: Some(chess()),
+                was_in: Some(chess()),
+            };
+            clubs.insert(club(1)).await.unwrap();
+            clubs.delete(1).await.unwrap();
+            clubs.insert(club(2)).await.unwrap();
+            let new = members.insert(member(1)).await.unwrap();
+            let gone = clubs.purge(1).await.unwrap();
+            assert_eq!((gone.deleted, gone.cascaded, gone.nullified), (1, 0, 0));
+            assert_eq!(members.get(1).required().await.unwrap(), new);
+            assert_clean(&odm).await;
+            // The last one with this key takes them.
+            members.update(1).unset(|m| m.needs).await.unwrap();
+            clubs.delete(2).await.unwrap();
+            assert_eq!(clubs.purge(2).await.unwrap().cascaded, 1);
+            assert_eq!(members.with_deleted().find_all().count().await.unwrap(), 0);
+        });
+    }
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Club, size = 3)]
+struct Game {
+    n: i32,
+}
+
+#[odm_tests::test]
+fn items_of_buckets_stay_until_the_purge_and_an_audit_takes_them_for_right() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Club, GameBucket]).unwrap();
+        odm.sync().await.unwrap();
+        let clubs = odm.collection::<Club>();
+        let new = NewClub {
+            id: 1,
+            slug: "chess".into(),
+        };
+        clubs.insert(new).await.unwrap();
+        odm.buckets::<Game>().push(1, Game { n: 1 }).await.unwrap();
+        assert_eq!(clubs.delete(1).await.unwrap().deleted, 1);
+        assert_clean(&odm).await;
+        assert_eq!(clubs.purge(1).await.unwrap().cascaded, 1);
+        assert_clean(&odm).await;
     });
 }
 

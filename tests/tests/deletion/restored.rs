@@ -10,6 +10,7 @@ use odm_tests::{TestDb, assert_clean, is_the_stand_in, skip, with_db, with_trans
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::task::Poll;
 
 /// A card goes with its board and with its sprint, and keeps its owner; a note goes with its card.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -388,15 +389,25 @@ struct Ticket {
 /// The handle of another client, which deletes the sprint of a ticket while that is restored.
 static OTHER: Mutex<Option<Odm>> = Mutex::new(None);
 
+/// The ticket that its hook keeps deleted.
+const REFUSED: i32 = 13;
+
 async fn delete_the_sprint(write: InTransaction<Ticket>) -> odm::Result<()> {
     let is_deleted = |ticket: &Option<Ticket>| ticket.as_ref().is_some_and(|one| one.deleted_at.is_some());
-    if is_deleted(&write.before) && !is_deleted(&write.after) {
-        let other = OTHER.lock().unwrap().clone();
-        if let Some(other) = other {
-            other.collection::<Sprint>().delete(2).await?;
-        }
+    if !is_deleted(&write.before) || is_deleted(&write.after) {
+        return Ok(());
     }
-    Ok(())
+    match write.after {
+        Some(Ticket { id: REFUSED, .. }) => Err(Error::application("it stays deleted")),
+        Some(Ticket { id: 1, .. }) => {
+            let other = OTHER.lock().unwrap().clone();
+            if let Some(other) = other {
+                other.collection::<Sprint>().delete(2).await?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 #[odm_tests::test]
@@ -426,6 +437,313 @@ fn a_target_that_is_deleted_while_a_document_is_restored_takes_it_again() {
         // The ticket belongs to the first deletion.
         assert_eq!(sprints.restore(2).await.unwrap(), restored(0));
         assert_eq!(sprints.restore(1).await.unwrap(), restored(1));
+        assert_clean(&odm).await;
+
+        // An interrupted deletion that is taken back meanwhile can be taken back again.
+        sprints.delete(1).await.unwrap();
+        let undone = doc! { "$set": { "deleted_at": null } };
+        raw(&t, "sprints")
+            .update_one(doc! { "_id": 1 }, undone)
+            .await
+            .unwrap();
+        *OTHER.lock().unwrap() = Some(odm.clone());
+        let refused = sprints.restore(1).await;
+        *OTHER.lock().unwrap() = None;
+        assert_eq!(lacking(refused), BTreeSet::from([("sprints", vec![2])]));
+        assert_eq!(tickets.find_all().count().await.unwrap(), 0);
+        sprints.restore(2).await.unwrap();
+        let done = sprints.restore(1).await.unwrap();
+        assert_eq!((done.restored, done.cascaded), (false, 1));
+        assert_clean(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn a_condition_on_what_the_deletion_changes_is_evaluated_once() {
+    for standalone in [false, true] {
+        with_db(async |t| {
+            let all = All::of(&t, standalone).await;
+            let done = all.boards.delete_where(|b| b.cards.eq(2)).await.unwrap();
+            assert_eq!((done.deleted, done.cascaded), (1, 4));
+            assert_eq!(all.below().await, (0, 0));
+            assert_eq!(all.boards.restore(1).await.unwrap(), restored(4));
+            assert_clean(&all.odm).await;
+        });
+    }
+    with_transactions(async |t| {
+        let all = All::of(&t, false).await;
+        let done = all
+            .odm
+            .transaction(async |tx| tx.collection::<Board>().delete_where(|b| b.cards.eq(2)).await)
+            .await
+            .unwrap();
+        assert_eq!((done.deleted, done.cascaded), (1, 4));
+        assert_eq!(all.boards.get(1).await.unwrap(), None);
+        assert_clean(&all.odm).await;
+    });
+}
+
+/// A future that is dropped after it was pending this many times: `None`.
+async fn dropped_after<T>(times: usize, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut left) = (Box::pin(future), times);
+    std::future::poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(made) => Poll::Ready(Some(made)),
+        Poll::Pending if left == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            left -= 1;
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+#[odm_tests::test]
+fn a_transaction_in_which_a_deletion_or_a_restoration_was_dropped_changes_nothing() {
+    with_transactions(async |t| {
+        odm_tests::takes_long();
+        let all = All::of(&t, false).await;
+        for restores in [false, true] {
+            let before = all.below().await;
+            for times in 0.. {
+                let made = all
+                    .odm
+                    .transaction(async |tx| {
+                        let boards = tx.collection::<Board>();
+                        let change = async {
+                            if restores {
+                                boards.restore(1).await.map(drop)
+                            } else {
+                                boards.delete(1).await.map(drop)
+                            }
+                        };
+                        dropped_after(times, change).await.transpose()
+                    })
+                    .await;
+                if let Ok(Some(())) = made {
+                    break;
+                }
+                assert_eq!(all.below().await, before, "{times}: {made:?}");
+                assert_eq!(all.boards.get(1).await.unwrap().is_none(), restores, "{times}");
+            }
+            assert_eq!(all.below().await, if restores { (2, 2) } else { (0, 0) });
+            assert_clean(&all.odm).await;
+        }
+    });
+}
+
+/// A transfer goes with each of its two purses; its receipt goes with it.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "purses", soft_delete)]
+struct Purse {
+    #[serde(rename = "_id")]
+    id: i32,
+    deleted_at: Option<DateTime>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "transfers", soft_delete)]
+struct Transfer {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(on_delete = cascade)]
+    from: Ref<Purse>,
+    #[reference(on_delete = cascade)]
+    to: Ref<Purse>,
+    deleted_at: Option<DateTime>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "receipts", soft_delete)]
+struct Receipt {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(on_delete = cascade)]
+    transfer: Ref<Transfer>,
+    deleted_at: Option<DateTime>,
+}
+
+#[odm_tests::test]
+fn a_document_below_two_documents_of_one_deletion_is_restored_with_the_last_of_them() {
+    for standalone in [false, true] {
+        with_db(async |t| {
+            let mut odm = Odm::new(t.db.clone(), models![Purse, Transfer, Receipt]).unwrap();
+            if standalone {
+                odm = t.standalone_of(&odm).await;
+            }
+            odm.sync().await.unwrap();
+            let purses = odm.collection::<Purse>();
+            let ids = (1..=3).map(|id| NewPurse { id });
+            purses.insert_many(ids).await.unwrap();
+            for (id, from, to) in [(1, 1, 2), (2, 1, 1), (3, 3, 3)] {
+                let (from, to) = (Ref::new(from), Ref::new(to));
+                let new = NewTransfer { id, from, to };
+                odm.collection::<Transfer>().insert(new).await.unwrap();
+                let new = NewReceipt {
+                    id,
+                    transfer: Ref::new(id),
+                };
+                odm.collection::<Receipt>().insert(new).await.unwrap();
+            }
+            for (first, last) in [(1, 2), (2, 1)] {
+                let done = purses.delete_where(|p| p.id.lte(2)).await.unwrap();
+                assert_eq!((done.deleted, done.cascaded), (2, 4));
+                let own = |purse| if purse == 1 { 2 } else { 0 };
+                assert_eq!(purses.restore(first).await.unwrap(), restored(own(first)));
+                assert_clean(&odm).await;
+                assert_eq!(purses.restore(last).await.unwrap(), restored(2 + own(last)));
+                assert_clean(&odm).await;
+            }
+        });
+    }
+}
+
+#[odm_tests::test]
+fn documents_that_match_a_deletion_are_counted_as_deleted_and_not_as_what_follows() {
+    for standalone in [false, true] {
+        with_db(async |t| {
+            let mut odm = Odm::new(t.db.clone(), models![Node]).unwrap();
+            if standalone {
+                odm = t.standalone_of(&odm).await;
+            }
+            odm.sync().await.unwrap();
+            let nodes = odm.collection::<Node>();
+            for id in 1..=4 {
+                let new = NewNode {
+                    id,
+                    of: (id > 1).then(|| Ref::new(1)),
+                    needs: None,
+                };
+                nodes.insert(new).await.unwrap();
+            }
+            let done = nodes.delete_where(|n| n.id.lte(3)).await.unwrap();
+            assert_eq!((done.deleted, done.cascaded), (3, 1));
+            assert_eq!(nodes.restore(1).await.unwrap(), restored(3));
+            assert_clean(&odm).await;
+        });
+    }
+}
+
+/// A pin keeps its card.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "pins")]
+struct Pin {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(on_delete = restrict)]
+    card: Ref<Card>,
+}
+
+#[odm_tests::test]
+fn a_deletion_that_is_taken_back_leaves_what_lies_below_another_deleted_document() {
+    with_transactions(async |t| {
+        let all = All::of(&t, false).await;
+        let odm = Odm::new(t.db.clone(), models![Board, Sprint, Person, Card, Note, Pin]).unwrap();
+        odm.sync().await.unwrap();
+        let refused = odm
+            .transaction(async |tx| {
+                tx.collection::<Board>().delete(1).await?;
+                // Meanwhile another client deletes a sprint, and comes to refer to the other card.
+                let deleted = doc! { "$set": { "deleted_at": DateTime::now() } };
+                raw(&t, "sprints")
+                    .update_one(doc! { "_id": 1 }, deleted)
+                    .await
+                    .unwrap();
+                let pinned = doc! { "$set": { "card": 2 } };
+                raw(&t, "pins")
+                    .update_one(doc! { "_id": 1 }, pinned)
+                    .upsert(true)
+                    .await
+                    .unwrap();
+                Ok(())
+            })
+            .await;
+        assert!(
+            matches!(refused, Err(Error::StillReferenced { .. })),
+            "{refused:?}"
+        );
+        let cards = odm.collection::<Card>().find_all().all().await.unwrap();
+        assert_eq!(cards.iter().map(|card| card.id).collect::<Vec<_>>(), [2]);
+        assert_eq!(all.below().await, (1, 1));
+        assert_eq!(
+            odm.collection::<Board>().get(1).required().await.unwrap().cards,
+            1
+        );
+        assert_clean(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn a_deletion_takes_over_what_an_interrupted_one_below_it_has_left() {
+    for standalone in [false, true] {
+        with_db(async |t| {
+            let all = All::of(&t, standalone).await;
+            for mark in ["_odm.deletion", "_odm.restoring"] {
+                // As the process leaves them that dies while it deletes, or restores, a card.
+                let inner = odm::bson::oid::ObjectId::new();
+                let begun = doc! { "$set": { mark: inner } };
+                raw(&t, "cards")
+                    .update_one(doc! { "_id": 1 }, begun)
+                    .await
+                    .unwrap();
+                let gone = doc! { "$set": { "deleted_at": DateTime::now(), "_odm.deletion": inner } };
+                raw(&t, "notes")
+                    .update_one(doc! { "_id": 1 }, gone)
+                    .await
+                    .unwrap();
+                let done = all.boards.delete(1).await.unwrap();
+                assert_eq!((done.deleted, done.cascaded), (1, 3));
+                assert_eq!(all.boards.restore(1).await.unwrap(), restored(4), "{mark}");
+                assert_eq!(all.below().await, (2, 2));
+                assert_clean(&all.odm).await;
+            }
+        });
+    }
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "firms", soft_delete)]
+struct Firm {
+    #[serde(rename = "_id")]
+    id: i32,
+    tenant: i32,
+    deleted_at: Option<DateTime>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "jobs", soft_delete)]
+struct Job {
+    #[serde(rename = "_id")]
+    id: i32,
+    tenant: i32,
+    #[reference(on_delete = cascade)]
+    firm: Ref<Firm>,
+    deleted_at: Option<DateTime>,
+}
+
+#[odm_tests::test]
+fn a_restoration_takes_a_target_of_another_tenant_for_one_that_is_there() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Firm, Job]).unwrap();
+        odm.sync().await.unwrap();
+        odm.collection::<Firm>()
+            .insert(NewFirm { id: 1, tenant: 2 })
+            .await
+            .unwrap();
+        let firm = Ref::new(1);
+        let job = NewJob {
+            id: 1,
+            tenant: 1,
+            firm,
+        };
+        odm.collection::<Job>().insert(job).await.unwrap();
+        let jobs = odm.scoped::<Job>(|j| j.tenant.eq(1)).unwrap().collection::<Job>();
+        assert_eq!(jobs.delete(1).await.unwrap().deleted, 1);
+        assert_eq!(jobs.restore(1).await.unwrap(), restored(0));
+        odm.collection::<Firm>().delete(1).await.unwrap();
+        assert_eq!(
+            lacking(jobs.restore(1).await),
+            BTreeSet::from([("firms", vec![1])])
+        );
         assert_clean(&odm).await;
     });
 }
@@ -508,6 +826,76 @@ fn an_audit_finds_an_interrupted_deletion_or_restoration_and_a_repair_ends_it() 
             }
         });
     }
+}
+
+#[odm_tests::test]
+fn an_audit_finds_an_interrupted_deletion_or_restoration_further_up() {
+    for standalone in [false, true] {
+        with_db(async |t| {
+            let all = All::of(&t, standalone).await;
+            // As the process leaves them that dies after the notes were deleted, or before they are restored.
+            for mark in ["_odm.deletion", "_odm.restoring"] {
+                let token = odm::bson::oid::ObjectId::new();
+                let begun = doc! { "$set": { mark: token } };
+                raw(&t, "boards")
+                    .update_one(doc! { "_id": 1 }, begun)
+                    .await
+                    .unwrap();
+                let gone = doc! { "$set": { "deleted_at": DateTime::now(), "_odm.deletion": token } };
+                raw(&t, "notes").update_many(doc! {}, gone).await.unwrap();
+                let audit = all.odm.audit().await.unwrap();
+                let found = &of(&audit, "notes", "card").interrupted;
+                assert_eq!((found.count, &found.sample[0].1), (2, &Bson::Int32(1)), "{audit}");
+                let repaired = all.odm.repair(&audit).await.unwrap();
+                let counts = repaired.repairs.iter().map(|one| (one.what, one.count));
+                assert_eq!(
+                    counts.collect::<Vec<_>>(),
+                    [(RepairKind::Restored, 2)],
+                    "{repaired}"
+                );
+                assert_eq!(all.below().await, (2, 2));
+                assert_clean(&all.odm).await;
+            }
+            // One that was deleted alone is none.
+            all.notes.delete(1).await.unwrap();
+            all.boards.delete(1).await.unwrap();
+            all.boards.restore(1).await.unwrap();
+            assert_clean(&all.odm).await;
+        });
+    }
+}
+
+#[odm_tests::test]
+fn a_repair_ends_the_other_restorations_where_a_hook_refuses_one() {
+    with_transactions(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Sprint, Ticket]).unwrap();
+        odm.sync().await.unwrap();
+        let (sprints, tickets) = (odm.collection::<Sprint>(), odm.collection::<Ticket>());
+        let ids = (1..=3).map(|id| NewSprint { id });
+        sprints.insert_many(ids).await.unwrap();
+        for (id, board) in [(REFUSED, 1), (REFUSED + 1, 3)] {
+            let (board, sprint) = (Ref::new(board), Ref::new(2));
+            tickets.insert(NewTicket { id, board, sprint }).await.unwrap();
+        }
+        for id in [1, 3] {
+            sprints.delete(id).await.unwrap();
+            let begun =
+                doc! { "$set": { "deleted_at": null }, "$rename": { "_odm.deletion": "_odm.restoring" } };
+            raw(&t, "sprints")
+                .update_one(doc! { "_id": id }, begun)
+                .await
+                .unwrap();
+        }
+        let repaired = odm.repair_all().await.unwrap();
+        let counts = repaired.repairs.iter().map(|one| (one.what, one.count));
+        assert_eq!(
+            counts.collect::<Vec<_>>(),
+            [(RepairKind::Restored, 1)],
+            "{repaired}"
+        );
+        let left = &of(&repaired.left, "tickets", "board").interrupted;
+        assert_eq!(samples(left), [(Bson::Int32(REFUSED), Bson::Int32(1))]);
+    });
 }
 
 #[odm_tests::test]
@@ -884,4 +1272,52 @@ fn every_write_that_names_a_deleted_document_has_the_same_answer() {
             );
         });
     }
+}
+
+/// A word by its text, under a collation.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "words", soft_delete, collation(locale = "en", strength = 2))]
+struct Word {
+    #[serde(rename = "_id")]
+    text: String,
+    used: i32,
+    deleted_at: When,
+}
+
+#[odm_tests::test]
+fn a_deleted_document_is_named_by_its_text_under_a_collation_too() {
+    with_db(async |t| {
+        odm_tests::require_inherited_collations(&t.db).await;
+        let odm = Odm::new(t.db.clone(), models![Word]).unwrap();
+        odm.sync().await.unwrap();
+        let words = odm.collection::<Word>();
+        let new = |text: &str| NewWord {
+            text: text.into(),
+            used: 0,
+        };
+        words.insert(new("rust")).await.unwrap();
+        words.delete("rust".to_owned()).await.unwrap();
+        let of_many = match words.insert_many([new("iron"), new("rust")]).await {
+            Err(Error::InsertMany { mut errors, .. }) => Err(errors.remove(0).1),
+            other => other.map(drop),
+        };
+        let of_bulk = match odm.bulk().insert(new("steel")).insert(new("rust")).await {
+            Err(Error::Bulk { mut errors, .. }) => Err(errors.remove(0).1),
+            other => other.map(drop),
+        };
+        let upserted = words.update("rust".to_owned()).set(|w| w.used, 1).upsert();
+        for answer in [
+            words.insert(new("rust")).await.map(drop),
+            upserted.await.map(drop),
+            of_many,
+            of_bulk,
+        ] {
+            match answer {
+                Err(Error::NotFound {
+                    deleted: true, key, ..
+                }) => assert_eq!(*key, doc! { "_id": "rust" }),
+                other => panic!("{other:?}"),
+            }
+        }
+    });
 }

@@ -47,6 +47,7 @@ use crate::{Error, Result, rules};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -392,7 +393,11 @@ impl<'a, 'd> Walk<'a, 'd> {
                     return Ok(Some(None));
                 };
                 level.state = State::Before(at + 1);
-                let own = rule.with_own_key(&self.scope, level.meta, &level.batch).await?;
+                let own = if self.purges {
+                    rule.with_own_key(&self.scope, level.meta, &level.batch).await?
+                } else {
+                    Cow::Borrowed(level.batch.as_slice())
+                };
                 return self.apply(level.meta, &own, rule).await.map(Some);
             }
             State::Delete => {

@@ -7,7 +7,7 @@ use crate::engine::write::send::count;
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::read_too;
-use crate::plan::operation::{One, Reply, Update, UpdateMany, What, Write};
+use crate::plan::operation::{One, Reply, Update, UpdateMany, What, Write, Writes};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, Known, growth};
 use crate::plan::outcome::Outcome;
@@ -18,7 +18,7 @@ use crate::store::filter::all;
 use crate::store::scope;
 use crate::{Error, Filter, Result, bounds};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU64;
 
@@ -423,22 +423,56 @@ fn not_found(meta: &DocumentMeta, one: &One) -> Error {
     }
 }
 
+/// The ids of new documents by the positions of their writes.
+pub(in crate::engine) type NewIds = HashMap<usize, Bson>;
+
+/// The ids of the documents that these writes may insert, of types with a collation whose deletions keep documents: an error names their
+/// texts by the sort keys of the collation.
+pub(in crate::engine) fn new_ids(writes: &Writes) -> NewIds {
+    let is_asked = |meta: &DocumentMeta| meta.collation.is_some() && meta.soft_delete.is_some();
+    let stored = |document: &RawDocument| Bson::try_from(document.get("_id").ok()??).ok();
+    let of_write = |write: &Write| {
+        let id = match write.inserted().filter(|_| is_asked(write.meta)) {
+            Some(document) => stored(document)?,
+            None => write.upserted_id().filter(|_| is_asked(write.meta))?.clone(),
+        };
+        Some((write.at, id))
+    };
+    match writes {
+        Writes::One(write) => of_write(write).into_iter().collect(),
+        Writes::Each(writes) => writes.iter().filter_map(of_write).collect(),
+        Writes::Packed { meta, documents, .. } if is_asked(meta) => {
+            let ids = documents.documents().map(|document| stored(document.ok()?));
+            let by_position = documents.positions().zip(ids);
+            by_position.filter_map(|(at, id)| Some((at, id?))).collect()
+        }
+        Writes::Packed { .. } => NewIds::new(),
+    }
+}
+
 /// The answer to writes that name documents which are deleted and kept: one, whatever the writes are. An update and a replacement don't find
 /// the document, and an insert and an upsert with its id are refused by the index of the ids.
 pub(in crate::engine) async fn answered(
     execution: Execution<'_>,
+    new_ids: &NewIds,
     mut made: Result<Outcome>,
 ) -> Result<Outcome> {
-    let errors: Vec<&mut Error> = match &mut made {
-        Ok(outcome) => outcome.errors.iter_mut().map(|(_, error)| error).collect(),
-        Err(Error::Bulk { errors, .. }) => errors.iter_mut().map(|(_, error)| error).collect(),
-        Err(error) => vec![error],
+    let errors: Vec<(Option<usize>, &mut Error)> = match &mut made {
+        Ok(Outcome { errors, .. }) | Err(Error::Bulk { errors, .. }) => {
+            errors.iter_mut().map(|(at, error)| (Some(*at), error)).collect()
+        }
+        Err(error) => vec![(None, error)],
     };
     let mut asked: Vec<Named<'_>> = Vec::new();
-    for error in errors {
-        let Some((meta, deleted_at, id)) = kept_by_id(execution, error) else {
+    for (at, error) in errors {
+        let Some((meta, deleted_at, mut id)) = kept_by_id(execution, error) else {
             continue;
         };
+        // An error of a single write is that of the write.
+        let at = at.or_else(|| new_ids.keys().next().copied().filter(|_| new_ids.len() == 1));
+        if let Some(new) = at.and_then(|at| new_ids.get(&at)) {
+            id = new.clone();
+        }
         // A refused insert has ended the transaction.
         let within = matches!(error, Error::NotFound { .. });
         let known = |one: &&mut Named<'_>| one.meta.collection == meta.collection && one.within == within;

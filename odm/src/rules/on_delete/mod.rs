@@ -59,8 +59,8 @@ impl<'g> OnDeleteRule<'g> {
         self.on_delete() == OnDelete::Cascade && self.edge.holder.soft_delete.is_some()
     }
 
-    /// Those of these documents whose key no other document has, which a reference may mean as well: where deletions keep documents,
-    /// the key of a deleted one is free.
+    /// Those of these documents to which the references belong that a purge follows: whose key no document has that is not deleted, and of
+    /// the deleted ones those whose key no other has. Where deletions keep documents, the key of a deleted one is free.
     pub(crate) async fn with_own_key<'d>(
         &self,
         scope: &Scope<'_>,
@@ -69,16 +69,21 @@ impl<'g> OnDeleteRule<'g> {
     ) -> crate::Result<Cow<'d, [RawDocumentBuf]>> {
         let by = self.edge.by();
         let keys = self.keys(documents);
-        if by == "_id" || meta.soft_delete.is_none() || keys.is_empty() {
+        let Some(deleted_at) = meta.soft_delete.filter(|_| by != "_id" && !keys.is_empty()) else {
             return Ok(Cow::Borrowed(documents));
-        }
+        };
+        let is_deleted = |document: &RawDocumentBuf| {
+            batch::value(document, deleted_at).is_some_and(|time| time != Bson::Null)
+        };
         let others = doc! { by: { "$in": keys }, "_id": { "$nin": batch::ids(documents) } };
-        let others = scope.every(meta, others, doc! { "_id": 1, by: 1 }).await?;
-        let others: HashSet<Key> = self.keys(&others).iter().map(Key::of_bson).collect();
+        let fields = doc! { "_id": 1, by: 1, deleted_at: 1 };
+        let others = scope.every(meta, others, fields).await?;
+        let (deleted, living): (Vec<_>, Vec<_>) = others.into_iter().partition(is_deleted);
+        let keys = |of: &[RawDocumentBuf]| self.keys(of).iter().map(Key::of_bson).collect();
+        let (deleted, living): (HashSet<Key>, HashSet<Key>) = (keys(&deleted), keys(&living));
         let is_own = |one: &&RawDocumentBuf| {
-            !self
-                .key(one)
-                .is_some_and(|key| others.contains(&Key::of_bson(&key)))
+            let key = self.key(one).map(|key| Key::of_bson(&key));
+            key.is_some_and(|key| !(living.contains(&key) || is_deleted(one) && deleted.contains(&key)))
         };
         Ok(Cow::Owned(documents.iter().filter(is_own).cloned().collect()))
     }
@@ -409,6 +414,9 @@ impl<'g> Rules<'g> {
         let mut rules = Rules::of(graph, meta);
         let keeps = |rule: &OnDeleteRule<'_>| rule.keeps_holders();
         rules.purges = true;
+        rules
+            .fields
+            .extend(meta.soft_delete.map(|name| (name.to_owned(), Bson::Int32(1))));
         rules.whole |= rules.list.iter().any(keeps);
         rules.restricts |= rules.list.iter().any(keeps);
         rules

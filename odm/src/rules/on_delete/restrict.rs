@@ -12,6 +12,7 @@ use crate::store::scope::Scope;
 use crate::{Error, Result};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Number of documents that are read at a time.
@@ -63,7 +64,11 @@ impl<'g> Restricting<'_, 'g> {
             .restricting(self.after)
             .map(|rule| {
                 async move {
-                    let own = rule.with_own_key(&scope, self.meta, documents).await?;
+                    let own = if self.rules.purges {
+                        rule.with_own_key(&scope, self.meta, documents).await?
+                    } else {
+                        Cow::Borrowed(documents)
+                    };
                     let Some(others) = self.others(rule, &own) else {
                         return Ok(None);
                     };
