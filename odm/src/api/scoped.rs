@@ -77,11 +77,11 @@ impl Odm {
         for (name, _) in &scope {
             self.has_field(T::META.shape, name)?;
         }
-        let scopes = self.scopes().with(scope);
+        let scoped = self.clone().with_scopes(self.scopes().with(scope));
         for model in self.models() {
-            scopes.can_restrict(model.meta, false)?;
+            scoped.can_restrict(model.meta, false)?;
         }
-        Ok(self.clone().with_scopes(scopes))
+        Ok(scoped)
     }
 
     /// A handle whose reads also find deleted documents, of types with `#[document(soft_delete)]`: joined ones too. Updates change

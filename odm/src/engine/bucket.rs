@@ -336,7 +336,7 @@ impl BucketWriter {
             bucket.insert(period.start, start);
         }
         bucket.extend(summary::of(meta, items)?.fields());
-        bucket.extend(self.core.odm().of_scope(self.core.meta())?);
+        self.core.odm().complete(self.core.meta(), &mut bucket)?;
         Ok(bucket)
     }
 }

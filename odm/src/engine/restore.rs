@@ -20,7 +20,7 @@ use crate::rules::exists;
 use crate::store::core::Core;
 use crate::store::filter::within;
 use crate::store::scope::Scope;
-use crate::store::session::Shared;
+use crate::store::session::{Shared, Unfinished};
 use crate::store::trace::Trace;
 use crate::store::transaction;
 use crate::{Error, Odm};
@@ -39,7 +39,7 @@ const LOOKS: usize = 10;
 /// [`Error::MissingReference`] where a reference with `cascade` or `restrict` names a document that is deleted.
 pub(crate) async fn restore(core: &Core, trace: &Trace, key: Bson) -> Result<(bool, u64)> {
     let (odm, meta) = (core.odm(), core.meta());
-    odm.scopes().can_restrict(meta, false)?;
+    odm.can_restrict(meta, false)?;
     odm.know_declarations(trace).await?;
     for written in followers(odm.graph(), meta).into_iter().chain([meta]) {
         odm.may_write(written)?;
@@ -76,12 +76,15 @@ async fn at_once(core: &Core, trace: &Trace, key: &Bson) -> Result<Option<(bool,
 async fn restore_up_to(most: usize, core: &Core, trace: &Trace, key: &Bson) -> Result<Option<(bool, u64)>> {
     let trips = AtomicU64::new(0);
     let scope = Scope::new(core.odm(), core.session(), &trips);
+    // One that is dropped within a transaction keeps that from being committed.
+    let unfinished = core.session().map(Shared::unfinished);
     let restored = match read(&scope, core.meta(), key, most).await {
         Ok(None) => Ok(Some((false, 0))),
         Ok(Some(tree)) if tree.len() > most => Ok(None),
         Ok(Some(tree)) => restore_tree(&scope, trace, tree).await.map(Some),
         Err(error) => Err(error),
     };
+    unfinished.into_iter().for_each(Unfinished::end);
     trace.more(trips.into_inner());
     restored
 }
@@ -114,7 +117,7 @@ async fn read(scope: &Scope<'_>, meta: Meta, key: &Bson, most: usize) -> Result<
 
 async fn restore_tree(scope: &Scope<'_>, trace: &Trace, mut tree: Tree) -> Result<(bool, u64)> {
     let (odm, session) = (scope.odm, scope.session);
-    let missing = tree.missing_targets(scope).await?;
+    let missing = tree.leave_out_shared(scope).await?;
     if !missing.is_empty() {
         return Err(exists::refused(odm.graph(), missing));
     }

@@ -145,10 +145,10 @@ impl One {
 
     /// The condition of the document, whatever its version is.
     pub(crate) fn place(&self) -> Document {
-        let place = doc! { "_id": &self.id };
+        let place = doc! { "_id": { "$eq": &self.id } };
         match &self.within {
             Some(scope) => within(place, scope),
-            None => place,
+            None => all([place]),
         }
     }
 
@@ -671,7 +671,7 @@ impl Write {
                 odm.keeps_scope(meta, &update.built.update)?;
                 let by = update.first.as_deref();
                 let collated = update.collation.is_some() || by.is_some_and(|by| by.collation.is_some());
-                odm.scopes().can_restrict(meta, collated)?;
+                odm.can_restrict(meta, collated)?;
                 let with_deleted = odm.scopes().with_deleted;
                 let Some(scope) = odm.scopes().condition(meta, with_deleted, collated) else {
                     return Ok(());
@@ -689,7 +689,7 @@ impl Write {
             }
             // Its conditions have the scope. They were made before its collation was known.
             What::UpdateMany(update) if update.collation.is_some() => {
-                odm.scopes().can_restrict(meta, true)?;
+                odm.can_restrict(meta, true)?;
                 let with_deleted = odm.scopes().with_deleted && !update.upsert;
                 if let Some(scope) = odm.scopes().condition(meta, with_deleted, true) {
                     update.restrict(&scope);
@@ -699,7 +699,7 @@ impl Write {
             What::Delete(delete) => {
                 let by = delete.first.as_deref();
                 let collated = delete.collation.is_some() || by.is_some_and(|by| by.collation.is_some());
-                odm.scopes().can_restrict(meta, collated)?;
+                odm.can_restrict(meta, collated)?;
                 let with_deleted = delete.removes;
                 if let Some(scope) = odm.scopes().condition(meta, with_deleted, collated) {
                     delete.filter = within(std::mem::take(&mut delete.filter), &scope);

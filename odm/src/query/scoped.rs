@@ -16,7 +16,7 @@ pub(crate) fn restricted(
     stages: Vec<Document>,
     collated: bool,
 ) -> Result<Vec<Document>> {
-    odm.scopes().can_restrict(meta, collated)?;
+    odm.can_restrict(meta, collated)?;
     let stages = joined(odm, stages, collated || meta.collation.is_some())?;
     Ok(
         match odm.scopes().condition(meta, odm.scopes().with_deleted, collated) {
@@ -51,6 +51,10 @@ fn begun(mut stages: Vec<Document>, scope: Document) -> Vec<Document> {
 
 /// Adds the scope to a condition that stands under a name.
 fn restrict(stage: &mut Document, name: &str, scope: &Document) {
+    // The server refuses it; one that does not takes it for no condition.
+    if stage.get(name) == Some(&Bson::Null) {
+        stage.insert(name, Document::new());
+    }
     if let Ok(filter) = stage.get_document_mut(name) {
         *filter = within(std::mem::take(filter), scope);
     }
@@ -74,6 +78,13 @@ pub(crate) fn joined(odm: &Odm, stages: Vec<Document>, collated: bool) -> Result
             all.push(stage);
             continue;
         };
+        if odm.has_scope() && mentions(&Bson::from(stage.clone()), "$$SEARCH_META") {
+            return Err(refused(
+                "`$$SEARCH_META` tells of documents that this handle does not read: its scope stands behind the search. Count the results \
+                 in stages behind it, or use a handle without a scope"
+                    .to_owned(),
+            ));
+        }
         let (name, what) = (name.clone(), what.clone());
         match (name.as_str(), what) {
             ("$lookup", Bson::Document(lookup)) => scoped.lookup(lookup, &mut all)?,
@@ -107,6 +118,16 @@ pub(crate) fn joined(odm: &Odm, stages: Vec<Document>, collated: bool) -> Result
     Ok(all)
 }
 
+/// Whether a stage uses this variable anywhere.
+fn mentions(value: &Bson, variable: &str) -> bool {
+    match value {
+        Bson::String(text) => text.starts_with(variable),
+        Bson::Document(document) => document.values().any(|value| mentions(value, variable)),
+        Bson::Array(items) => items.iter().any(|value| mentions(value, variable)),
+        _ => false,
+    }
+}
+
 fn refused(message: String) -> Error {
     Error::Query {
         collection: "(all)",
@@ -135,7 +156,7 @@ impl Joined<'_> {
                  scope: add its document to `models![…]`, or use a handle without a scope"
             )));
         };
-        self.odm.scopes().can_restrict(meta, self.collated)?;
+        self.odm.can_restrict(meta, self.collated)?;
         let scopes = self.odm.scopes();
         Ok(scopes.condition(meta, scopes.with_deleted, self.collated))
     }
@@ -144,7 +165,7 @@ impl Joined<'_> {
     /// refuses it.
     fn inner(&self, pipeline: Option<Bson>, scope: Option<Document>) -> Result<Bson> {
         let stages = match pipeline {
-            None => Vec::new(),
+            None | Some(Bson::Null) => Vec::new(),
             Some(Bson::Array(stages)) if stages.iter().all(|stage| stage.as_document().is_some()) => stages,
             Some(other) => return Ok(other),
         };

@@ -146,7 +146,9 @@ impl Core {
             let trace = self.trace("get");
             trace
                 .run(async {
-                    let filter = self.odm.in_scope(self.meta, doc! { "_id": id }, false)?;
+                    let filter = self
+                        .odm
+                        .in_scope(self.meta, doc! { "_id": { "$eq": id } }, false)?;
                     let found = act!(self, read, [this] this.raw.find_one(filter));
                     let found = found.map_err(|error| self.error(error))?;
                     if let Some(found) = &found {

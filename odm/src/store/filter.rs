@@ -181,26 +181,28 @@ impl Parts {
 impl Part {
     /// Adds a predicate. Gives it back if it can't stand here, and whether it stands for others now.
     fn add(&mut self, mut predicate: Predicate) -> (Option<Predicate>, bool) {
-        let mut implied = Vec::new();
-        for (at, there) in self.predicates.iter().enumerate() {
-            match join(&self.name, there, &predicate) {
-                Joined::First => return (None, false),
-                Joined::Second => implied.push(at),
-                Joined::One(one) => {
-                    implied.push(at);
-                    predicate = one;
+        let mut place = None;
+        let mut at = 0;
+        while let Some(there) = self.predicates.get(at) {
+            let joined = join(&self.name, there, &predicate);
+            match joined {
+                Joined::First => return (None, place.is_some()),
+                Joined::Second | Joined::One(_) => {
+                    self.predicates.remove(at);
+                    place = Some(place.map_or(at, |place: usize| place.min(at)));
+                    if let Joined::One(one) = joined {
+                        predicate = one;
+                        // It was compared with none of the others.
+                        at = 0;
+                    }
                 }
-                Joined::Both => {}
-                Joined::Apart => return (Some(predicate), false),
+                Joined::Both => at += 1,
+                Joined::Apart => return (Some(predicate), place.is_some()),
             }
         }
-        let place = implied.first().copied().unwrap_or(self.predicates.len());
-        let replaces = !implied.is_empty();
-        for at in implied.into_iter().rev() {
-            self.predicates.remove(at);
-        }
-        self.predicates.insert(place, predicate);
-        (None, replaces)
+        let last = self.predicates.len();
+        self.predicates.insert(place.unwrap_or(last).min(last), predicate);
+        (None, place.is_some())
     }
 }
 
@@ -492,6 +494,15 @@ mod tests {
         let id = || doc! { "_id": 7 };
         for (conditions, filter) in [
             (vec![doc! { "_id": { "$in": [7] } }], id()),
+            // Two texts, which may be equal under a collation.
+            (
+                vec![
+                    doc! { "_id": "a" },
+                    doc! { "_id": { "$in": ["A", 1] } },
+                    doc! { "_id": { "$in": ["A", 2] } },
+                ],
+                doc! { "_id": "a", "$and": [{ "_id": "A" }] },
+            ),
             (vec![doc! { "_id": { "$eq": 7 } }, doc! { "_id": 7_i64 }], id()),
             (
                 vec![doc! { "$and": [{ "_id": { "$in": [7] } }, { "_id": 7 }] }],

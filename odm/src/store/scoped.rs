@@ -5,7 +5,7 @@ use crate::model::key::Key;
 use crate::model::meta::Managed;
 use crate::model::meta::names::meet;
 use crate::store::filter::{all, within};
-use crate::store::scopes::exactly;
+use crate::store::scopes::{Scopes, exactly, has, lacks};
 use crate::{Error, Odm, Result, bounds};
 use mongodb::bson::{Bson, Document, RawBson, RawBsonRef, RawDocumentBuf, doc};
 
@@ -33,18 +33,48 @@ impl Odm {
             || meta.fields().iter().any(|field| field.managed == Managed::Scope)
     }
 
+    /// Refuses a type of documents that the scope of this handle can't restrict.
+    ///
+    /// # Errors
+    /// [`Error::Models`] where the type does not have a field of the scope, and does not say that all scopes share its documents; nor can
+    /// it say so of a collection whose registered type has the field. [`Error::Query`] where a collation is in force, and a value of the
+    /// scope is an array or a document with texts.
+    pub(crate) fn can_restrict(&self, meta: &'static DocumentMeta, collated: bool) -> Result<()> {
+        for (name, _) in self.scopes().fields() {
+            let registered = self.graph().model(meta.collection);
+            let problem = lacks(meta, name).or_else(|| {
+                let registered = registered.filter(|registered| has(registered, name) && !has(meta, name))?;
+                Some(format!(
+                    "the scope is by the field `{name}`, which `{}` of the same collection has, so `{}` can't share its documents: add the field",
+                    registered.name, meta.name
+                ))
+            });
+            if let Some(problem) = problem {
+                return Err(Error::Models {
+                    problems: vec![problem],
+                });
+            }
+        }
+        self.scopes().can_compare(meta, collated)
+    }
+
+    /// The handle without its scope, for work on the whole database.
+    pub(crate) fn unscoped(&self) -> Odm {
+        self.clone().with_scopes(Scopes::default())
+    }
+
     /// A condition of an application's operation, within the scope of this handle. `collated` says that the operation has a
     /// collation of its own.
     ///
     /// # Errors
-    /// As [`Scopes::can_restrict`](crate::store::scopes::Scopes::can_restrict).
+    /// As [`can_restrict`](Odm::can_restrict).
     pub(crate) fn in_scope(
         &self,
         meta: &'static DocumentMeta,
         filter: Document,
         collated: bool,
     ) -> Result<Document> {
-        self.scopes().can_restrict(meta, collated)?;
+        self.can_restrict(meta, collated)?;
         let scope = self
             .scopes()
             .condition(meta, self.scopes().with_deleted, collated);
@@ -61,7 +91,7 @@ impl Odm {
         filter: Document,
         collated: bool,
     ) -> Result<Document> {
-        self.scopes().can_restrict(meta, collated)?;
+        self.can_restrict(meta, collated)?;
         let scope = self.scopes().condition(meta, false, collated);
         Ok(all([filter].into_iter().chain(scope)))
     }
@@ -76,19 +106,25 @@ impl Odm {
         !self.scopes().fields().is_empty()
     }
 
-    /// The values of the scope in a new document, which the library makes.
+    /// Puts the values of the scope into a new document that the library makes.
     ///
     /// # Errors
-    /// [`Error::OutOfScope`] where a field of a scope is missing. As [`Scopes::can_restrict`](crate::store::scopes::Scopes::can_restrict).
-    pub(crate) fn of_scope(&self, meta: &'static DocumentMeta) -> Result<Document> {
-        self.scopes().can_restrict(meta, false)?;
-        let values: Document = self.scopes().of(meta).cloned().collect();
+    /// [`Error::OutOfScope`] where it has another value already, or a field of a scope is missing. As [`can_restrict`](Odm::can_restrict).
+    pub(crate) fn complete(&self, meta: &'static DocumentMeta, document: &mut Document) -> Result<()> {
+        self.can_restrict(meta, false)?;
+        for (name, value) in self.scopes().of(meta) {
+            match document.get(name) {
+                None => drop(document.insert(name, value.clone())),
+                given if is_same(given, value) => {}
+                given => return Err(self.out_of_scope(meta, name, given.cloned())),
+            }
+        }
         let mut declared = meta
             .fields()
             .iter()
             .filter(|field| field.managed == Managed::Scope);
-        match declared.find(|field| !values.contains_key(field.name)) {
-            None => Ok(values),
+        match declared.find(|field| !document.contains_key(field.name)) {
+            None => Ok(()),
             Some(field) => Err(self.out_of_scope(meta, field.name, None)),
         }
     }
@@ -97,9 +133,9 @@ impl Odm {
     ///
     /// # Errors
     /// [`Error::OutOfScope`] where it has another value already, or a field of a scope is missing; where it is marked as deleted. What
-    /// its bounds say of a document that was completed. As [`Scopes::can_restrict`](crate::store::scopes::Scopes::can_restrict).
+    /// its bounds say of a document that was completed. As [`can_restrict`](Odm::can_restrict).
     pub(crate) fn put_scope(&self, meta: &'static DocumentMeta, document: &mut RawDocumentBuf) -> Result<()> {
-        self.scopes().can_restrict(meta, false)?;
+        self.can_restrict(meta, false)?;
         if let Some(name) = meta.soft_delete
             && let Some(value) = document.get(name).ok().flatten()
             && value != RawBsonRef::Null

@@ -38,8 +38,7 @@ impl Scopes {
 
     /// Those of the fields that documents of a type have.
     pub(crate) fn of<'s>(&'s self, meta: &'static DocumentMeta) -> impl Iterator<Item = &'s (String, Bson)> {
-        let has = move |name: &str| shape::within((meta.shape)(), name).is_some();
-        self.fields().iter().filter(move |(name, _)| has(name))
+        self.fields().iter().filter(move |(name, _)| has(meta, name))
     }
 
     /// The condition of documents in the scope, if there is one. `collated` says that the operation has a collation of its own.
@@ -76,19 +75,13 @@ impl Scopes {
         (!condition.is_empty()).then_some(condition)
     }
 
-    /// Refuses a type of documents that the scope can't restrict.
+    /// Refuses values that a collation could take for others.
     ///
     /// # Errors
-    /// [`Error::Models`] where the type does not have a field of the scope, and does not say that all scopes share its documents.
     /// [`Error::Query`] where a collation is in force, and a value of the scope is an array or a document with texts.
-    pub(crate) fn can_restrict(&self, meta: &'static DocumentMeta, collated: bool) -> Result<()> {
+    pub(crate) fn can_compare(&self, meta: &'static DocumentMeta, collated: bool) -> Result<()> {
         for (name, value) in self.fields() {
-            if let Some(problem) = lacks(meta, name) {
-                return Err(Error::Models {
-                    problems: vec![problem],
-                });
-            }
-            if (collated || meta.collation.is_some()) && shape::within((meta.shape)(), name).is_some() {
+            if (collated || meta.collation.is_some()) && has(meta, name) {
                 has_pattern(meta.collection, name, value)?;
             }
         }
@@ -96,10 +89,14 @@ impl Scopes {
     }
 }
 
+/// Whether documents of a type have a field that is stored under this name.
+pub(crate) fn has(meta: &DocumentMeta, name: &str) -> bool {
+    shape::within((meta.shape)(), name).is_some()
+}
+
 /// Why a scope by this field does not restrict the documents of a type, if it does not.
 pub(crate) fn lacks(meta: &DocumentMeta, name: &str) -> Option<String> {
-    let has = shape::within((meta.shape)(), name).is_some();
-    if has || meta.shared.contains(&name) {
+    if has(meta, name) || meta.shared.contains(&name) {
         return None;
     }
     let is_word = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');

@@ -48,7 +48,8 @@ impl Odm {
     ///
     /// # Cost
     /// For every 1,000 documents one round trip to read them, and one for each collection (and field of it) that they refer
-    /// to; two or three more where there may be a fault. The same for each derived field; for a subset, before MongoDB 5.0 (5.1
+    /// to; two or three more where there may be a fault, and one for each level further up of documents that are deleted and kept below
+    /// others that are not. The same for each derived field; for a subset, before MongoDB 5.0 (5.1
     /// on a sharded cluster), one for each document. For each `#[parent_ref(one)]` one for the indexes of its collection, and,
     /// if the unique one is missing, one in which the server reads the whole collection.
     ///
@@ -64,7 +65,7 @@ impl Odm {
     /// ```
     pub fn audit(&self) -> Auditing {
         Auditing {
-            chosen: Chosen::new(self),
+            chosen: Chosen::new(&self.unscoped()),
             sample: None,
         }
     }
@@ -581,7 +582,8 @@ pub struct AuditedReference {
     /// that died just before the last look of a deletion.
     pub below_deleted: Findings,
     /// Documents that a deletion or restoration has left deleted since it was interrupted, while the one that they refer to with
-    /// `on_delete = cascade` is not deleted: the id of the document, and the id that it refers to.
+    /// `on_delete = cascade` is not deleted: the id of the document, and that of the one whose deletion or restoration it was, which may
+    /// stand further up.
     pub interrupted: Findings,
     /// How many it may hold.
     max: Option<u64>,
@@ -859,7 +861,7 @@ impl Audit {
         let (findings, what) = match &fault.kind {
             Kind::Dangling { key, .. } => (&mut reference.dangling, key.clone()),
             Kind::BelowDeleted { other } => (&mut reference.below_deleted, other.clone()),
-            Kind::Interrupted { key, .. } => (&mut reference.interrupted, key.clone()),
+            Kind::Interrupted { id, .. } => (&mut reference.interrupted, id.clone()),
             Kind::OneSided { other } => (&mut reference.one_sided, other.clone()),
             Kind::Repeated { other } => (&mut reference.repeated, other.clone()),
             Kind::OverBound { items } => {

@@ -64,7 +64,7 @@ impl Odm {
     /// ```
     pub fn backfill(&self) -> Backfilling {
         Backfilling {
-            odm: self.clone(),
+            odm: self.unscoped(),
             all: false,
             snapshots: false,
             at_once: false,

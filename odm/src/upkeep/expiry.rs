@@ -8,7 +8,6 @@ use crate::store::action::Action;
 use crate::store::batch::{behind, document_id, ids};
 use crate::store::filter::all;
 use crate::store::scope::Scope;
-use crate::store::scopes::Scopes;
 use crate::store::trace::Trace;
 use crate::{Deleted, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -48,7 +47,7 @@ impl Odm {
     /// ```
     pub fn delete_expired(&self) -> Action<Deleted> {
         // A scope does not hold for it, as for the rest of the upkeep.
-        let odm = self.clone().with_scopes(Scopes::default());
+        let odm = self.unscoped();
         let deleted = async move { odm.expired().await };
         Action::new("(all)", "delete_expired", Box::new(deleted))
     }

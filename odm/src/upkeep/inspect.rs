@@ -4,7 +4,7 @@
 //! a two-way reference the other side is compared on the server: only what refers back to this batch crosses the network.
 
 use crate::Result;
-use crate::engine::delete::tree::{is_deleted, token_at};
+use crate::engine::delete::tree::{is_below, is_deleted, is_followed, token_at};
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, Segment};
 use crate::graph::sync::fields_of;
@@ -44,8 +44,8 @@ pub(crate) enum Kind {
     OverBound { items: u64 },
     /// The document is not deleted, and the one that it refers to with `cascade` or `restrict` is.
     BelowDeleted { other: Bson },
-    /// An interrupted deletion or restoration of the target at this position has left the document deleted.
-    Interrupted { target: usize, key: Bson },
+    /// An interrupted deletion or restoration of this document, which the reference leads to, has left the document deleted.
+    Interrupted { top: &'static DocumentMeta, id: Bson },
 }
 
 impl Fault<'_> {
@@ -57,7 +57,7 @@ impl Fault<'_> {
             Kind::Repeated { other } => (2, Key::of_bson(other)),
             Kind::OverBound { .. } => (3, Key::Int(0)),
             Kind::BelowDeleted { other } => (4, Key::of_bson(other)),
-            Kind::Interrupted { key, .. } => (5, Key::of_bson(key)),
+            Kind::Interrupted { id, .. } => (5, Key::of_bson(id)),
         };
         (self.edge.at, Key::of_bson(&self.holder), kind, other)
     }
@@ -86,9 +86,11 @@ pub(crate) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge> + Clone) -> D
 }
 
 /// Whether a document with such a reference is deleted with its target, or keeps it from being deleted, where deletions keep documents.
+/// The items of a bucket stay until the purge.
 fn may_be_below(edge: &Edge) -> bool {
     let keeps = edge.targets.iter().any(|target| target.soft_delete.is_some());
-    keeps && matches!(edge.reference.on_delete, OnDelete::Cascade | OnDelete::Restrict)
+    let rule = edge.reference.on_delete;
+    keeps && (is_followed(edge.holder, rule) || rule == OnDelete::Restrict)
 }
 
 /// Adds the fields that tell of a deletion that keeps its documents.
@@ -116,8 +118,8 @@ struct There {
     back: HashMap<(usize, Key), HashSet<Key>>,
     /// Those of documents that are not deleted.
     living: HashSet<Key>,
-    /// Of documents that are not deleted, the id of a deletion or restoration that has not come to its end.
-    begun: HashMap<Key, Token>,
+    /// Of documents that are not deleted, the id of a deletion or restoration that has not come to its end, and that of the document.
+    begun: HashMap<Key, (Token, Bson)>,
 }
 
 /// Inspects these references in documents of one collection.
@@ -170,7 +172,128 @@ pub(crate) async fn inspect<'g>(
             one(graph, edge, document, &there, &mut inspected);
         }
     }
+    let further = further_up(scope, graph, edges, documents, &there).await?;
+    inspected.faults.extend(further);
     Ok(inspected)
+}
+
+/// A deleted document below one that is not deleted, and a document further up: the interrupted deletion or restoration may be that of this
+/// one.
+struct Climb<'g> {
+    edge: &'g Edge,
+    holder: Bson,
+    token: Token,
+    at: (&'static DocumentMeta, &'static str, Key),
+}
+
+/// The faults of deleted documents whose deletion or restoration has begun further up than at their target: levels between them are
+/// restored, or not deleted yet.
+async fn further_up<'g>(
+    scope: &Scope<'_>,
+    graph: &'g Graph,
+    edges: &[&'g Edge],
+    documents: &[RawDocumentBuf],
+    there: &HashMap<Column, There>,
+) -> Result<Vec<Fault<'g>>> {
+    let has_above = |meta| {
+        graph
+            .outgoing(meta)
+            .any(|edge| targets_above(edge).next().is_some())
+    };
+    let mut climbs: Vec<Climb<'g>> = Vec::new();
+    for edge in edges {
+        for (at, target) in targets_above(edge).filter(|(_, target)| has_above(target)) {
+            let Some(targets) = there.get(&(target.collection, edge.by())) else {
+                continue;
+            };
+            for document in documents.iter().filter(|one| is_deleted(edge.holder, one)) {
+                let Some(token) = token_at(document, &[DELETION]) else {
+                    continue;
+                };
+                let is_of_it = |key: &Key| targets.begun.get(key).is_some_and(|(begun, _)| *begun == token);
+                let mut keys = edge.keys(at, document);
+                keys.retain(|key| targets.living.contains(key) && !is_of_it(key));
+                climbs.extend(keys.into_iter().map(|key| Climb {
+                    edge,
+                    holder: document_id(document),
+                    token,
+                    at: (target, edge.by(), key),
+                }));
+            }
+        }
+    }
+    let mut faults = Vec::new();
+    let mut known: HashSet<(usize, Key, Column, Key)> = HashSet::new();
+    while !climbs.is_empty() {
+        let mut asked: HashMap<Column, (&'static DocumentMeta, HashSet<Key>)> = HashMap::new();
+        for Climb {
+            at: (meta, by, key), ..
+        } in &climbs
+        {
+            let column = asked
+                .entry((meta.collection, by))
+                .or_insert((meta, HashSet::new()));
+            column.1.insert(key.clone());
+        }
+        let mut found: HashMap<(Column, Key), RawDocumentBuf> = HashMap::new();
+        for (column, (meta, keys)) in asked {
+            let mut fields = fields_of(graph.outgoing(meta));
+            fields.extend(doc! { "_id": 1, column.1: 1 });
+            add_deletion(meta, &mut fields);
+            for keys in key::chunks(&keys) {
+                let filter = doc! { column.1: { "$in": keys } };
+                for document in scope.every(meta, filter, fields.clone()).await? {
+                    let key = crate::store::batch::value(&document, column.1);
+                    if let Some(key) = key.filter(|_| !is_deleted(meta, &document)) {
+                        found.insert((column, Key::of_bson(&key)), document);
+                    }
+                }
+            }
+        }
+        let mut next = Vec::new();
+        for climb in climbs {
+            let (meta, by, key) = climb.at;
+            let Some(document) = found.get(&((meta.collection, by), key)) else {
+                continue;
+            };
+            if token_at(document, &[DELETION]) == Some(climb.token)
+                || token_at(document, &[RESTORING]) == Some(climb.token)
+            {
+                faults.push(Fault {
+                    edge: climb.edge,
+                    holder: climb.holder,
+                    kind: Kind::Interrupted {
+                        top: meta,
+                        id: document_id(document),
+                    },
+                });
+                continue;
+            }
+            for above in graph.outgoing(meta) {
+                for (at, target) in targets_above(above) {
+                    for key in above.keys(at, document) {
+                        let column = (target.collection, above.by());
+                        let holder = Key::of_bson(&climb.holder);
+                        if known.insert((climb.edge.at, holder, column, key.clone())) {
+                            next.push(Climb {
+                                holder: climb.holder.clone(),
+                                at: (target, above.by(), key),
+                                ..climb
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        climbs = next;
+    }
+    Ok(faults)
+}
+
+/// The targets with which holders of a reference are restored, and their positions.
+fn targets_above(edge: &Edge) -> impl Iterator<Item = (usize, &'static DocumentMeta)> + use<'_> {
+    let targets = edge.targets.iter().copied().enumerate();
+    targets.filter(|(_, target)| target.soft_delete.is_some() && is_below(edge, target))
 }
 
 impl There {
@@ -189,12 +312,10 @@ impl There {
             let other = stored.clone();
             return (!self.living.contains(key)).then_some(Kind::BelowDeleted { other });
         }
-        let begun = self.begun.get(key)?;
+        let top = edge.targets.get(target).copied()?;
+        let (begun, id) = self.begun.get(key)?;
         let is_of_it = token_at(document, &[DELETION]) == Some(*begun);
-        (is_of_it && edge.reference.on_delete == OnDelete::Cascade).then(|| Kind::Interrupted {
-            target,
-            key: key.to_bson(),
-        })
+        (is_of_it && is_below(edge, top)).then(|| Kind::Interrupted { top, id: id.clone() })
     }
 }
 
@@ -222,7 +343,9 @@ async fn look(scope: &Scope<'_>, asked: &InspectedTargets<'_>, holders: &[Bson])
                 if !is_deleted(asked.meta, &found) {
                     there.living.insert(key.clone());
                     let begun = token_at(&found, &[DELETION, RESTORING]);
-                    there.begun.extend(begun.map(|token| (key, token)));
+                    there
+                        .begun
+                        .extend(begun.map(|token| (key, (token, document_id(&found)))));
                 }
             }
             let id = Key::of_bson(&document_id(&found));

@@ -71,7 +71,7 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn reconciler(&self) -> Reconciling {
-        Reconciling { odm: self.clone() }
+        Reconciling { odm: self.unscoped() }
     }
 }
 

@@ -64,7 +64,7 @@ impl Odm {
     /// ```
     pub fn recover(&self) -> Recovering {
         Recovering {
-            odm: self.clone(),
+            odm: self.unscoped(),
             by_worker: false,
         }
     }
@@ -93,7 +93,7 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn worker(&self, every: Duration) -> Worker {
-        let (odm, stop) = (self.clone(), Arc::new(Notify::new()));
+        let (odm, stop) = (self.unscoped(), Arc::new(Notify::new()));
         let stopped = stop.clone();
         let task = tokio::spawn(async move {
             // A recovery that is stopped anywhere is like one of a process that ends: the work is still pending, and another

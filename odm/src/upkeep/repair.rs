@@ -86,7 +86,7 @@ impl Odm {
     /// ```
     pub fn repair(&self, audit: &Audit) -> Repairing {
         Repairing {
-            chosen: Chosen::found(self, audit),
+            chosen: Chosen::found(&self.unscoped(), audit),
         }
     }
 
@@ -104,7 +104,7 @@ impl Odm {
     /// ```
     pub fn repair_all(&self) -> Repairing {
         Repairing {
-            chosen: Chosen::new(self),
+            chosen: Chosen::new(&self.unscoped()),
         }
     }
 }
@@ -343,34 +343,42 @@ impl Repaired {
         let (interrupted, mut left): (Vec<_>, Vec<_>) = faults
             .into_iter()
             .partition(|fault| matches!(fault.kind, Kind::Interrupted { .. }));
-        let mut by_target: HashMap<(usize, usize, Key), Vec<Fault<'g>>> = HashMap::new();
+        let mut by_top: HashMap<(usize, &'static str, Key), Vec<Fault<'g>>> = HashMap::new();
         for fault in interrupted {
-            if let Kind::Interrupted { target, key } = &fault.kind {
-                let key = (fault.edge.at, *target, Key::of_bson(key));
-                by_target.entry(key).or_default().push(fault);
+            if let Kind::Interrupted { top, id } = &fault.kind {
+                let key = (fault.edge.at, top.collection, Key::of_bson(id));
+                by_top.entry(key).or_default().push(fault);
             }
         }
-        for ((_, target, key), faults) in by_target {
-            let Some((edge, meta)) = faults
-                .first()
-                .and_then(|fault| Some((fault.edge, fault.edge.targets.get(target).copied()?)))
+        for faults in by_top.into_values() {
+            let Some(Fault {
+                edge,
+                kind: Kind::Interrupted { top, id },
+                ..
+            }) = faults.first()
             else {
                 continue;
             };
-            let place = doc! { edge.by(): key.to_bson() };
-            let named = scope.every(meta, place, doc! { "_id": 1 }).await?;
-            let mut restored = 0;
-            for document in &named {
-                let core = Core::new(scope.odm, meta, None);
-                let trace = Trace::new(meta.collection, "restore");
-                match restore(&core, &trace, document_id(document)).await {
-                    Ok((_, others)) => restored += others,
-                    Err(
-                        Error::MissingReference { .. } | Error::DuplicateKey { .. } | Error::Invalid { .. },
-                    ) => {}
-                    Err(error) => return Err(error),
+            let edge = *edge;
+            let core = Core::new(scope.odm, top, None);
+            let trace = Trace::new(top.collection, "restore");
+            let made = match restore(&core, &trace, id.clone()).await {
+                Err(error @ Error::Contention { .. }) => Err(error),
+                made => but_for_the_deployment(made)?,
+            };
+            let restored = match made {
+                Ok((_, others)) => others,
+                Err(error) => {
+                    tracing::debug!(
+                        target: "odm",
+                        collection = top.collection,
+                        %id,
+                        %error,
+                        "the rest of an interrupted deletion or restoration could not be restored"
+                    );
+                    0
                 }
-            }
+            };
             if restored == 0 {
                 left.extend(confirm(scope, scope.odm.graph(), faults).await?);
             }

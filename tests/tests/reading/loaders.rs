@@ -405,14 +405,9 @@ impl Naive<'_> {
         let value = value.into();
         let collection = self.0.collection::<T>(T::META.collection);
         let document = collection.find_one(doc! { by: &value }).await.unwrap();
-        let id = match value {
-            // All whole numbers are one id.
-            Bson::Int32(n) => Bson::Int64(n.into()),
-            other => other,
-        };
         Found {
             target: T::META.collection,
-            id,
+            id: value,
             document,
         }
     }

@@ -120,6 +120,7 @@ fn a_task_and_its_owner_agree() {
             field,
             target,
             ids,
+            ..
         } = error
         else {
             panic!("{error}")

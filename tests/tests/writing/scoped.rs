@@ -561,6 +561,7 @@ fn a_type_without_the_field_of_the_scope_is_refused_unless_it_is_shared() {
             assert!(matches!(done, Err(Error::Models { .. })), "{done:?}");
         };
         refused(replies.get(1).await.map(drop));
+        refused(replies.watch_all().start().await.map(drop));
         refused(replies.find_all().all().await.map(drop));
         refused(replies.find_all().count().await.map(drop));
         refused(replies.find_all().distinct(|r| r.id).await.map(drop));
@@ -600,6 +601,8 @@ fn a_type_without_the_field_of_the_scope_is_refused_unless_it_is_shared() {
                 "from": "replies", "startWith": "$_id", "connectFromField": "_id", "connectToField": "_id", "as": "r",
             } },
             doc! { "$unionWith": "replies" },
+            // It counts the documents of all scopes.
+            doc! { "$set": { "found": ["$$SEARCH_META.count"] } },
             doc! { "$facet": { "a": [{ "$unionWith": { "coll": "replies", "pipeline": [] } }] } },
         ] {
             let read = scoped.collection::<Ticket>().aggregate().stage(stage.clone());
@@ -668,6 +671,125 @@ fn buckets_belong_to_the_tenant_of_their_parent() {
         let mut tenants: Vec<_> = pages.iter().map(|page| page.tenant.as_str()).collect();
         tenants.sort_unstable();
         assert_eq!(tenants, ["a", "a", "b", "b"]);
+        assert_clean(&odm).await;
+    });
+}
+
+/// Everybody's orders, says a type that is not registered.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "orders", shared(tenant))]
+struct OrderTotal {
+    #[serde(rename = "_id")]
+    id: i32,
+    cents: i64,
+}
+
+#[odm_tests::test]
+fn no_other_type_opens_a_collection_whose_type_has_the_field() {
+    with_db(async |t| {
+        let (_, a, _) = tenants(&t).await;
+        let totals = a.collection::<OrderTotal>();
+        let read = totals.find_all().all().await;
+        assert!(matches!(read, Err(Error::Models { .. })), "{read:?}");
+        let watched = totals.watch_all().start().await.map(drop);
+        assert!(matches!(watched, Err(Error::Models { .. })), "{watched:?}");
+    });
+}
+
+/// A shop that counts its visits, of which none asks whether the shop is there.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "shops")]
+struct Shop {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[field(scope)]
+    tenant: String,
+    #[computed(count = Visit)]
+    visits: i64,
+    #[computed(max = Visit.minutes)]
+    longest: Option<i32>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "visits")]
+struct Visit {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[field(scope)]
+    tenant: String,
+    #[parent_ref(check = false)]
+    shop: Ref<Shop>,
+    minutes: i32,
+}
+
+#[odm_tests::test]
+fn an_unchecked_child_changes_no_parent_of_another_tenant() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Shop, Visit]).unwrap();
+        odm.sync().await.unwrap();
+        let of = |tenant: &str| odm.scoped::<Shop>(|s| s.tenant.eq(tenant)).unwrap();
+        let (a, b) = (of("a"), of("b"));
+        a.collection().insert(NewShop { id: 1 }).await.unwrap();
+        b.collection().insert(NewShop { id: 2 }).await.unwrap();
+        let visits = a.collection::<Visit>();
+        for (id, shop) in [(1, 1), (2, 2)] {
+            let shop = Ref::new(shop);
+            visits.insert(NewVisit { id, shop, minutes: 5 }).await.unwrap();
+        }
+        visits.update(1).set(|v| v.shop, Ref::new(2)).await.unwrap();
+        visits.update(1).set(|v| v.shop, Ref::new(1)).await.unwrap();
+        let shop = async |id: i32| odm.collection::<Shop>().get(id).required().await.unwrap();
+        let (own, theirs) = (shop(1).await, shop(2).await);
+        assert_eq!((own.visits, own.longest), (1, Some(5)));
+        assert_eq!((theirs.visits, theirs.longest), (0, None));
+    });
+}
+
+/// Tenants, whose readings are in buckets: the field of the parent is that of the scope.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "plants", shared(plant))]
+struct Plant {
+    #[serde(rename = "_id")]
+    id: i32,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Plant, size = 10)]
+struct Reading {
+    celsius: i32,
+}
+
+#[odm_tests::test]
+fn items_for_another_parent_than_that_of_the_scope_are_refused() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Plant, ReadingBucket]).unwrap();
+        odm.sync().await.unwrap();
+        for id in [1, 2] {
+            odm.collection().insert(NewPlant { id }).await.unwrap();
+        }
+        let first = odm.scoped::<ReadingBucket>(|r| r.plant.eq(Ref::new(1))).unwrap();
+        let readings = first.buckets::<Reading>();
+        let (own, theirs) = (Ref::<Plant>::new(1), Ref::<Plant>::new(2));
+        readings.push(&own, Reading { celsius: 1 }).await.unwrap();
+        let refused = readings.push(&theirs, Reading { celsius: 2 }).await;
+        assert!(matches!(refused, Err(Error::OutOfScope { .. })), "{refused:?}");
+        let all = odm.collection::<ReadingBucket>().find_all().all().await.unwrap();
+        assert_eq!(all.iter().map(|page| page.count).collect::<Vec<_>>(), [1]);
+    });
+}
+
+#[odm_tests::test]
+fn upkeep_by_a_scoped_handle_concerns_all_tenants() {
+    with_db(async |t| {
+        let (odm, a, _) = tenants(&t).await;
+        let customers = t.db.collection::<odm::bson::Document>("customers");
+        let wrong = doc! { "$set": { "orders": 7_i64 } };
+        customers.update_many(doc! {}, wrong).await.unwrap();
+        assert_eq!(
+            a.audit().await.unwrap().to_string(),
+            odm.audit().await.unwrap().to_string()
+        );
+        a.repair_all().await.unwrap();
         assert_clean(&odm).await;
     });
 }

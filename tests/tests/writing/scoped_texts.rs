@@ -304,3 +304,36 @@ fn a_value_that_a_collation_could_mistake_is_refused() {
         );
     });
 }
+
+/// A document whose deletion keeps it.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "kept", soft_delete)]
+struct Kept {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    deleted_at: Option<DateTime>,
+}
+
+#[odm_tests::test]
+fn kept_documents_are_deleted_and_purged_by_a_collation() {
+    with_db(async |t| {
+        three(&t).await;
+        let odm = Odm::new(t.db.clone(), models![Kept]).unwrap();
+        let all = odm.collection::<Kept>();
+        for (id, name) in [(1, "Bob"), (2, "Ann")] {
+            all.insert(NewKept {
+                id,
+                name: name.into(),
+            })
+            .await
+            .unwrap();
+        }
+        let deleted = all.delete_where(|k| k.name.eq("BOB")).collation(folding());
+        assert_eq!(deleted.await.unwrap().deleted, 1);
+        assert_eq!(all.find_all().count().await.unwrap(), 1);
+        let purged = all.purge_where(|k| k.name.eq("BOB")).collation(folding());
+        assert_eq!(purged.await.unwrap().deleted, 1);
+        assert_eq!(all.with_deleted().find_all().count().await.unwrap(), 1);
+    });
+}

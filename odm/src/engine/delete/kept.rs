@@ -22,21 +22,19 @@ use crate::engine::delete::tree::{
     Below, DocumentKey, Level, Meta, Tree, alive, deletion, document_key, fields, followers, is_deleted,
     is_followed, token_at,
 };
-use crate::engine::delete::walk::BATCH;
+use crate::engine::delete::walk::{BATCH, asked_once};
 use crate::engine::parts;
-use crate::engine::write::documents;
 use crate::engine::write::execution::Execution;
 use crate::graph::Graph;
 use crate::model::own_fields::{DELETION, Token};
 use crate::model::reference::OnDelete;
 use crate::plan::operation::{Sent, UpdateMany, What, Write};
-use crate::plan::operators::implied::combines;
 use crate::plan::outcome::Outcome;
 use crate::rules::on_delete::{OnDeleteRule, Rules};
 use crate::store::batch::document_id as id;
 use crate::store::filter::within;
 use crate::store::scope::{Scope, Statement};
-use crate::store::session::Shared;
+use crate::store::session::{Shared, Unfinished};
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -124,13 +122,11 @@ async fn delete_matching(
     }
     let trips = AtomicU64::new(0);
     let scope = Scope::new(odm, execution.session, &trips);
-    let filter = if combines(filter) {
-        filter.clone()
-    } else {
-        let found = documents::found(&scope, meta, filter.clone(), "deleted").await?;
-        within(doc! { "_id": { "$in": found } }, &alive(meta))
-    };
+    // One that is dropped within a transaction keeps that from being committed.
+    let unfinished = execution.session.map(Shared::unfinished);
     let deleted = async {
+        let filter = asked_once(&scope, meta, filter.clone()).await?;
+        let filter = within(filter, &alive(meta));
         let roots = roots(&scope, meta, &filter).await?;
         let together: HashSet<DocumentKey> = roots
             .iter()
@@ -151,6 +147,7 @@ async fn delete_matching(
         Ok(())
     };
     let deleted = deleted.await;
+    unfinished.into_iter().for_each(Unfinished::end);
     execution.trace.more(trips.into_inner());
     if let (Err(error), Some(session)) = (&deleted, execution.session)
         && !matches!(error, Error::StillReferenced { .. })
@@ -266,17 +263,26 @@ impl Tree {
             };
             self.token = token;
         }
-        all.cascaded += self.delete_levels(&below, &changing(execution)).await?;
+        self.take_over(scope, &below).await?;
+        let cascaded = self.delete_levels(&below, &changing(execution)).await?;
+        // Those that match the condition, too, are counted as the one at the top.
+        let documents = below
+            .iter()
+            .flat_map(|(meta, documents)| documents.iter().map(|one| document_key(meta, one)));
+        let matching = documents.filter(|key| together.contains(key)).count() as u64;
+        all.deleted += matching.min(cascaded);
+        all.cascaded += cascaded.saturating_sub(matching);
         let condition = crate::store::filter::all([doc! { "_id": { "$eq": &root } }, filter.clone()]);
         let deleted = change(execution, meta, condition, deletion(meta, self.token)).await?;
         if deleted == 0 {
-            // Another client has deleted it, with the same id, or it does not match any more.
-            let there = within(doc! { "_id": &root }, &alive(meta));
-            let is_there = !scope.few(meta, there, doc! { "_id": 1 }, 1).await?.is_empty();
-            return if is_there {
-                self.give_up(execution, all).await
-            } else {
-                Ok(())
+            let fields = fields(scope.odm.graph(), meta);
+            let stored = scope.few(meta, doc! { "_id": &root }, fields, 1).await?.pop();
+            return match stored {
+                // It does not match any more.
+                Some(stored) if !is_deleted(meta, &stored) => self.give_up(execution, all).await,
+                // Another client has deleted it, with the same id or another one.
+                Some(stored) => self.join(scope, meta, stored).await,
+                None => Ok(()),
             };
         }
         all.deleted += deleted;
@@ -293,8 +299,20 @@ impl Tree {
         }
     }
 
+    /// Gives what the deletion has deleted to the one that has deleted the document at the top.
+    async fn join(&self, scope: &Scope<'_>, meta: Meta, stored: RawDocumentBuf) -> Result<()> {
+        let other = token_at(&stored, &[DELETION]);
+        let Some(other) = other.filter(|other| *other != self.token) else {
+            return Ok(());
+        };
+        let mut own = Tree::with(meta, stored, self.token);
+        own.grow(scope, Below::Both, usize::MAX).await?;
+        own.pass_to(scope, other).await
+    }
+
     /// Compares the documents with the one at the top: those that have come to refer to it meanwhile are deleted with it, and where one
     /// of them refuses the deletion, all is restored. Where it is not deleted any more, what the deletion has deleted below it is restored.
+    /// A document whose other target is deleted by now stays deleted with that.
     pub(in crate::engine) async fn compare(
         &mut self,
         execution: Execution<'_>,
@@ -305,16 +323,18 @@ impl Tree {
             let Some((meta, root)) = self.root().map(|(meta, root)| (meta, id(root))) else {
                 return Ok(());
             };
-            let mut fields = doc! { DELETION: 1 };
-            fields.extend(meta.soft_delete.map(|name| (name.to_owned(), Bson::Int32(1))));
+            let fields = fields(scope.odm.graph(), meta);
             let stored = scope.few(meta, doc! { "_id": &root }, fields, 1).await?.pop();
             let Some(stored) = stored else { return Ok(()) };
             if !is_deleted(meta, &stored) {
-                let deleted = self.grow(scope, Below::Deleted, usize::MAX).await?;
-                if deleted.is_empty() {
+                let mut below = Tree::with(meta, stored, self.token);
+                below.grow(scope, Below::Deleted, usize::MAX).await?;
+                below.leave_out_lacking(scope).await?;
+                let Some(levels) = below.levels.get(1..).filter(|levels| !levels.is_empty()) else {
                     return Ok(());
-                }
-                self.restore_levels(&deleted, &changing(execution)).await?;
+                };
+                below.restore_levels(levels, &changing(execution)).await?;
+                below.delete_lacking(scope, &changing(execution)).await?;
                 continue;
             }
             self.token = token_at(&stored, &[DELETION]).unwrap_or(self.token);
@@ -330,6 +350,7 @@ impl Tree {
             if late.is_empty() {
                 return Ok(());
             }
+            self.take_over(scope, &late).await?;
             all.cascaded += self.delete_levels(&late, &changing(execution)).await?;
         }
         Ok(())
@@ -347,14 +368,23 @@ impl Tree {
             .few(meta, place, fields(execution.odm.graph(), meta), 1)
             .await?
             .pop();
-        let Some(stored) = stored.filter(|stored| token_at(stored, &[DELETION]) == Some(self.token)) else {
+        // Within a transaction the document at the top has no id before it is deleted.
+        let is_of_it = |stored: &RawDocumentBuf| {
+            scope.session.is_some() || token_at(stored, &[DELETION]) == Some(self.token)
+        };
+        let Some(stored) = stored.filter(is_of_it) else {
             return Ok(());
         };
-        let mut tree = Tree::of(meta, stored, self.token);
+        let mut tree = Tree::with(meta, stored, self.token);
         tree.grow(&scope, Below::Both, usize::MAX).await?;
-        let (restored, cascaded) = tree
-            .restore(scope.session.is_none(), &changing(execution))
-            .await?;
+        let (_, top_lacks) = tree.leave_out_lacking(&scope).await?;
+        if top_lacks {
+            execution.trace.more(trips.into_inner());
+            return Ok(());
+        }
+        let change = changing(execution);
+        let (restored, cascaded) = tree.restore(scope.session.is_none(), &change).await?;
+        tree.delete_lacking(&scope, &change).await?;
         tree.end_restoration(&scope).await?;
         execution.trace.more(trips.into_inner());
         all.cascaded = all.cascaded.saturating_sub(cascaded);

@@ -21,6 +21,7 @@ use crate::store::batch::{document_id as id, ids, value};
 use crate::store::fields::{at, put};
 use crate::store::filter::within;
 use crate::store::scope::{Scope, Statement};
+use crate::store::scopes::Scopes;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -106,7 +107,7 @@ pub(crate) fn is_deleted(meta: Meta, document: &RawDocument) -> bool {
 }
 
 /// Whether documents are deleted with those that they refer to. The items of a bucket stay until the purge.
-pub(super) fn is_followed(holder: Meta, rule: OnDelete) -> bool {
+pub(crate) fn is_followed(holder: Meta, rule: OnDelete) -> bool {
     rule == OnDelete::Cascade && holder.soft_delete.is_some()
 }
 
@@ -147,22 +148,26 @@ impl Below {
         }
     }
 
-    /// Whether the holders of a reference lie below its targets. Documents of one type that a condition has deleted together may refer to
-    /// each other with `restrict`.
+    /// Whether the holders of a reference lie below its targets.
     fn follows(self, edge: &Edge, target: Meta) -> bool {
-        let rule = edge.reference.on_delete;
-        let is_restored_with_it = || {
-            self != Below::Living && rule == OnDelete::Restrict && edge.holder.collection == target.collection
-        };
-        is_followed(edge.holder, rule) || is_restored_with_it()
+        match self {
+            Below::Living => is_followed(edge.holder, edge.reference.on_delete),
+            Below::Deleted | Below::Both => is_below(edge, target),
+        }
     }
+}
+
+/// Whether the holders of a reference are restored with its targets. Documents of one type that a condition has deleted together may
+/// refer to each other with `restrict`.
+pub(crate) fn is_below(edge: &Edge, target: Meta) -> bool {
+    let rule = edge.reference.on_delete;
+    is_followed(edge.holder, rule)
+        || rule == OnDelete::Restrict && edge.holder.collection == target.collection
 }
 
 /// Whether documents may be restored with one of this type.
 pub(crate) fn has_below(graph: &Graph, meta: Meta) -> bool {
-    graph
-        .incoming(meta)
-        .any(|edge| Below::Deleted.follows(edge, meta))
+    graph.incoming(meta).any(|edge| is_below(edge, meta))
 }
 
 /// The fields that are read of documents: all of those whose hooks get them.
@@ -194,11 +199,75 @@ pub(crate) struct Tree {
     has_restored_root: bool,
 }
 
+/// Deletes those of these documents again that were deleted when they were read and have been restored since, the last level first: with
+/// the time and the id of their deletion.
+async fn delete_again(levels: &[Level], change: &ChangeFn<'_>) -> Result<()> {
+    for (meta, documents) in levels.iter().rev() {
+        let Some(name) = meta.soft_delete else { continue };
+        let mut by_time: HashMap<Key, (Bson, Option<Token>, Vec<Bson>)> = HashMap::new();
+        for document in documents {
+            if let Some(time) = deleted_at(meta, document) {
+                let token = token_at(document, &[DELETION]);
+                let key = Key::of_bson(&doc! { "at": &time, "by": token }.into());
+                let (.., ids) = by_time.entry(key).or_insert_with(|| (time, token, Vec::new()));
+                ids.push(id(document));
+            }
+        }
+        for (time, token, ids) in by_time.into_values() {
+            let mut set = doc! { name: time };
+            set.extend(token.map(|token| (DELETION.to_owned(), token.into())));
+            for part in ids.chunks(BATCH) {
+                let restored = doc! { name: null, DELETION: { "$exists": false } };
+                let condition = within(doc! { "_id": { "$in": part } }, &restored);
+                let update = doc! { "$set": set.clone(), "$unset": { RESTORING: "" } };
+                change(meta, condition, stamped(meta, update)).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Documents that references name: by a field, and its value.
+type Named = HashSet<(Column, Key)>;
+
+/// The documents that these references name.
+fn named(graph: &Graph, missing: &[Missing]) -> Named {
+    let each = |one: &Missing| {
+        let edge = graph.edge(one.edge)?;
+        let column = (edge.targets.get(one.target)?.collection, edge.by());
+        Some(
+            one.keys
+                .iter()
+                .map(move |(key, _)| (column, key.clone()))
+                .collect::<Vec<_>>(),
+        )
+    };
+    missing.iter().filter_map(each).flatten().collect()
+}
+
+/// Whether a document names one of these by a reference without whose target it can't be there.
+fn names_one(edges: &[&Edge], document: &RawDocumentBuf, named: &Named) -> bool {
+    edges.iter().any(|edge| {
+        let mut targets = edge.targets.iter().enumerate();
+        targets.any(|(at, target)| {
+            let column = (target.collection, edge.by());
+            let mut keys = edge.keys(at, document).into_iter();
+            keys.any(|key| named.contains(&(column, key)))
+        })
+    })
+}
+
 impl Tree {
     /// The document alone. An interrupted deletion has left its id in it, and so has an interrupted restoration; any other has this one.
     pub(crate) fn of(meta: Meta, document: RawDocumentBuf, token: Token) -> Tree {
+        let token = token_at(&document, &[DELETION, RESTORING]).unwrap_or(token);
+        Tree::with(meta, document, token)
+    }
+
+    /// The document alone, for what the deletion with this id has deleted.
+    pub(super) fn with(meta: Meta, document: RawDocumentBuf, token: Token) -> Tree {
         Tree {
-            token: token_at(&document, &[DELETION, RESTORING]).unwrap_or(token),
+            token,
             known: HashSet::from([document_key(meta, &document)]),
             levels: vec![(meta, vec![document])],
             has_restored_root: false,
@@ -376,32 +445,9 @@ impl Tree {
         scope.update(meta, &[done]).await.map(drop)
     }
 
-    /// Deletes those documents again that were deleted when they were read and have been restored since, the last level first: with the
-    /// time and the id of their deletion.
+    /// Deletes those documents again that were deleted when they were read and have been restored since.
     pub(crate) async fn delete_again(&self, change: &ChangeFn<'_>) -> Result<()> {
-        for (meta, documents) in self.levels.iter().rev() {
-            let Some(name) = meta.soft_delete else { continue };
-            let mut by_time: HashMap<Key, (Bson, Option<Token>, Vec<Bson>)> = HashMap::new();
-            for document in documents {
-                if let Some(time) = deleted_at(meta, document) {
-                    let token = token_at(document, &[DELETION]);
-                    let key = Key::of_bson(&doc! { "at": &time, "by": token }.into());
-                    let (.., ids) = by_time.entry(key).or_insert_with(|| (time, token, Vec::new()));
-                    ids.push(id(document));
-                }
-            }
-            for (time, token, ids) in by_time.into_values() {
-                let mut set = doc! { name: time };
-                set.extend(token.map(|token| (DELETION.to_owned(), token.into())));
-                for part in ids.chunks(BATCH) {
-                    let restored = doc! { name: null, DELETION: { "$exists": false } };
-                    let condition = within(doc! { "_id": { "$in": part } }, &restored);
-                    let update = doc! { "$set": set.clone(), "$unset": { RESTORING: "" } };
-                    change(meta, condition, stamped(meta, update)).await?;
-                }
-            }
-        }
-        Ok(())
+        delete_again(&self.levels, change).await
     }
 
     /// The targets without which the deleted documents of the tree can't be there: those of their references with `cascade` or
@@ -421,7 +467,118 @@ impl Tree {
                 keys.extend(value(document, column.1).map(|key| Key::of_bson(&key)));
             }
         }
-        exists::missing_besides(scope, graph, &refs, &own).await
+        // A target of another tenant is there, too.
+        let odm = scope.odm.clone().with_scopes(Scopes::default());
+        let whole = Scope { odm: &odm, ..*scope };
+        exists::missing_besides(&whole, graph, &refs, &own).await
+    }
+
+    /// Leaves out what also lies below another document of this deletion that is not in the tree: it is restored with the last of them.
+    /// Gives the targets that the others lack.
+    pub(crate) async fn leave_out_shared(&mut self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
+        let graph = scope.odm.graph();
+        let missing = self.missing_targets(scope).await?;
+        let mut others = Named::new();
+        for one in &missing {
+            let Some((edge, target)) = graph
+                .edge(one.edge)
+                .and_then(|edge| Some((edge, edge.targets.get(one.target).copied()?)))
+                .filter(|(edge, target)| is_below(edge, target))
+            else {
+                continue;
+            };
+            let by = edge.by();
+            let keys: Vec<&Bson> = one.keys.iter().map(|(_, value)| value).collect();
+            let condition = within(doc! { by: { "$in": keys } }, &of_deletion(target, self.token));
+            let found = scope.every(target, condition, doc! { "_id": 1, by: 1 }).await?;
+            let keys = found.iter().filter_map(|document| value(document, by));
+            others.extend(keys.map(|key| ((target.collection, by), Key::of_bson(&key))));
+        }
+        if self.leave_out(graph, others, is_below).is_empty() {
+            return Ok(missing);
+        }
+        self.missing_targets(scope).await
+    }
+
+    /// Leaves out the documents that lack a target, and those that can't be there without them. Gives these, and whether the document at
+    /// the top lacks one.
+    pub(super) async fn leave_out_lacking(&mut self, scope: &Scope<'_>) -> Result<(Vec<Level>, bool)> {
+        let graph = scope.odm.graph();
+        let lacking = named(graph, &self.missing_targets(scope).await?);
+        let top_lacks = self.root().is_some_and(|(meta, root)| {
+            let edges: Vec<&Edge> = exists::dependent(graph, meta).collect();
+            is_deleted(meta, root) && names_one(&edges, root, &lacking)
+        });
+        Ok((self.leave_out(graph, lacking, |_, _| true), top_lacks))
+    }
+
+    /// Deletes those documents again whose target was deleted while they were restored.
+    pub(super) async fn delete_lacking(&mut self, scope: &Scope<'_>, change: &ChangeFn<'_>) -> Result<()> {
+        let (lost, _) = self.leave_out_lacking(scope).await?;
+        delete_again(&lost, change).await
+    }
+
+    /// Takes the deleted documents out that refer to one of these, and then those that refer to a document that was taken out.
+    fn leave_out(&mut self, graph: &Graph, mut named: Named, which: fn(&Edge, Meta) -> bool) -> Vec<Level> {
+        let mut out: Vec<Level> = Vec::new();
+        let mut before = None;
+        while !named.is_empty() && before != Some(out.len()) {
+            before = Some(out.len());
+            for (meta, documents) in self.levels.iter_mut().skip(1) {
+                let is_one = |edge: &&Edge| edge.targets.iter().any(|target| which(edge, target));
+                let edges: Vec<&Edge> = exists::dependent(graph, meta).filter(is_one).collect();
+                let goes = |one: &RawDocumentBuf| is_deleted(meta, one) && names_one(&edges, one, &named);
+                let (gone, left): (Vec<_>, Vec<_>) = std::mem::take(documents).into_iter().partition(goes);
+                *documents = left;
+                if gone.is_empty() {
+                    continue;
+                }
+                for by in graph.incoming(meta).map(Edge::by) {
+                    let keys = gone.iter().filter_map(|one| value(one, by));
+                    named.extend(keys.map(|key| ((meta.collection, by), Key::of_bson(&key))));
+                }
+                out.push((*meta, gone));
+            }
+        }
+        let mut at = 0;
+        self.levels.retain(|(_, documents)| {
+            at += 1;
+            at == 1 || !documents.is_empty()
+        });
+        out
+    }
+
+    /// Gives those of the tree that the deletion has deleted the id of another deletion, with which they are restored then.
+    pub(super) async fn pass_to(&self, scope: &Scope<'_>, token: Token) -> Result<()> {
+        for (meta, documents) in self.levels.iter().skip(1) {
+            let deleted = documents.iter().filter(|document| is_deleted(meta, document));
+            let deleted: Vec<Bson> = deleted.map(id).collect();
+            for part in deleted.chunks(BATCH) {
+                let passed = Statement {
+                    filter: within(doc! { "_id": { "$in": part } }, &of_deletion(meta, self.token)),
+                    update: doc! { "$set": { DELETION: token } },
+                    array_filters: Vec::new(),
+                };
+                scope.update(meta, &[passed]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what an interrupted deletion or restoration of one of these documents has left deleted below it into this deletion.
+    pub(super) async fn take_over(&self, scope: &Scope<'_>, levels: &[Level]) -> Result<()> {
+        for (meta, documents) in levels {
+            for document in documents {
+                let begun = token_at(document, &[DELETION, RESTORING]);
+                let Some(begun) = begun.filter(|begun| *begun != self.token) else {
+                    continue;
+                };
+                let mut inner = Tree::with(meta, document.clone(), begun);
+                inner.grow(scope, Below::Both, usize::MAX).await?;
+                inner.pass_to(scope, self.token).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Those of them that are missing after the restoration, while a document of the tree that refers to them is there. The deletion of a

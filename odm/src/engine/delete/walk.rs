@@ -18,6 +18,8 @@
 //! | a reference with `restrict` | 1 before they are deleted, and 1 after that if it is one-way |
 //! | with `cascade` | those of the level below, and 1 after |
 //! | with `nullify` or `pull`, one-way | 1 for each 1,000 holders and 1 that updates them, and 1 after |
+//! | with `cascade`, of a purge | the same, and 1 before and 1 after for those that are not deleted |
+//! | by another field than `_id`, of a purge | 1 more, for other documents with the key |
 //! | two-way, with `nullify` or `pull` | 1, and 1 for the commit; on a standalone server as one-way |
 //! | with `keep` | 0 |
 //! | they are deleted | 1, and 1 for the commit if it is a transaction |
@@ -89,17 +91,10 @@ async fn walk_in_turn(
     filter: Document,
     (done, gone): (&mut Deleted, &mut Gone),
 ) -> Result<()> {
-    // Their derived fields, and links among each other, change before they are deleted.
-    let graph = scope.odm.graph();
-    let filter = if is_asked_once(graph, meta, &filter) || empties_itself(graph, meta, &filter) {
-        let rest = rest(graph, meta, &filter, empties_itself);
-        let found = found(&scope, meta, filter, "deleted").await?;
-        all([doc! { "_id": { "$in": found } }, rest])
-    } else {
-        filter
-    };
+    let filter = asked_once(&scope, meta, filter).await?;
     let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
     let mut walk = Walk::new(scope, transactions, done);
+    walk.purges = meta.soft_delete.is_some();
     let mut root = walk.level(meta, filter, true);
     if root.rules.restricts {
         let copy = walk.level(meta, root.filter.clone(), true);
@@ -121,6 +116,22 @@ async fn walk_in_turn(
         session.look_at_the_end(std::mem::take(&mut walk.later));
     }
     outcome.and(drained)
+}
+
+/// The condition of the documents that a deletion is for. Their derived fields, and links among each other, change before they are
+/// deleted: a condition on these is evaluated once.
+pub(super) async fn asked_once(
+    scope: &Scope<'_>,
+    meta: &'static DocumentMeta,
+    filter: Document,
+) -> Result<Document> {
+    let graph = scope.odm.graph();
+    if !is_asked_once(graph, meta, &filter) && !empties_itself(graph, meta, &filter) {
+        return Ok(filter);
+    }
+    let rest = rest(graph, meta, &filter, empties_itself);
+    let found = found(scope, meta, filter, "deleted").await?;
+    Ok(all([doc! { "_id": { "$in": found } }, rest]))
 }
 
 /// Refuses a deletion that writes documents whose copies these models lack, or that deletes documents to which they lack
@@ -150,7 +161,16 @@ pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()
     let mut walk = Walk::new(scope, transactions, &mut done);
     walk.deletes = true;
     let mut failed = None;
-    for Later { meta, deleted } in later {
+    for Later {
+        meta,
+        deleted,
+        purges,
+    } in later
+    {
+        if walk.purges != purges {
+            walk.purges = purges;
+            walk.rules.clear();
+        }
         let mut level = walk.level(meta, Document::new(), false);
         level.resume(State::Look, deleted);
         if let Err(error) = walk.run(level).await {
@@ -166,6 +186,7 @@ pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()
 pub(crate) struct Later {
     meta: &'static DocumentMeta,
     deleted: Vec<RawDocumentBuf>,
+    purges: bool,
 }
 
 pub(super) enum State {
@@ -249,6 +270,8 @@ pub(super) struct Walk<'a, 'd> {
     pub(super) scope: Scope<'a>,
     /// Whether two-way references are removed in transactions of this walk's own.
     pub(super) transactions: bool,
+    /// Whether documents are removed that a deletion has kept.
+    purges: bool,
     /// Whether this is the walk that deletes, or the one that looks for a `restrict`.
     pub(super) deletes: bool,
     pub(super) rules: HashMap<&'static str, Arc<Rules<'a>>>,
@@ -272,6 +295,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         Walk {
             scope,
             transactions,
+            purges: false,
             deletes: false,
             rules: HashMap::new(),
             on_the_way: HashSet::new(),
@@ -303,9 +327,10 @@ impl<'a, 'd> Walk<'a, 'd> {
 
     fn rules(&mut self, meta: &'static DocumentMeta) -> Arc<Rules<'a>> {
         let graph = self.scope.odm.graph();
+        let of = if self.purges { Rules::of_purge } else { Rules::of };
         self.rules
             .entry(meta.collection)
-            .or_insert_with(|| Arc::new(Rules::of(graph, meta)))
+            .or_insert_with(|| Arc::new(of(graph, meta)))
             .clone()
     }
 
@@ -367,7 +392,8 @@ impl<'a, 'd> Walk<'a, 'd> {
                     return Ok(Some(None));
                 };
                 level.state = State::Before(at + 1);
-                return self.apply(level.meta, &level.batch, rule).await.map(Some);
+                let own = rule.with_own_key(&self.scope, level.meta, &level.batch).await?;
+                return self.apply(level.meta, &own, rule).await.map(Some);
             }
             State::Delete => {
                 self.delete(level).await?;
@@ -478,6 +504,7 @@ impl<'a, 'd> Walk<'a, 'd> {
             self.later.push(Later {
                 meta: level.meta,
                 deleted: level.batch.clone(),
+                purges: self.purges,
             });
         }
     }
@@ -507,9 +534,12 @@ impl<'a, 'd> Walk<'a, 'd> {
         match rule.on_delete() {
             OnDelete::Cascade => {
                 let holder = rule.edge.holder;
-                let Some(filter) = rule.holders(documents) else {
+                let Some(mut filter) = rule.holders(documents) else {
                     return Ok(None);
                 };
+                if let Some(name) = holder.soft_delete.filter(|_| self.purges) {
+                    filter = all([filter, doc! { name: { "$ne": null } }]);
+                }
                 let below = self.level(holder, filter, false);
                 if !self.deletes {
                     return Ok(below.rules.restricts.then_some(below));

@@ -112,7 +112,11 @@ pub(in crate::engine) async fn find_by_collation(execution: Execution<'_>, write
     let Some(given) = collation.take() else {
         return Ok(());
     };
-    let core = Core::new(execution.odm, meta, execution.session.cloned());
+    // What removes documents for good finds deleted ones.
+    let removes = matches!(&write.what, What::Delete(delete) if delete.removes);
+    let of_removal = removes.then(|| execution.odm.with_deleted());
+    let odm = of_removal.as_ref().unwrap_or(execution.odm);
+    let core = Core::new(odm, meta, execution.session.cloned());
     let graph = execution.odm.graph();
     match &mut write.what {
         What::Update(update) => {
@@ -141,7 +145,8 @@ pub(in crate::engine) async fn find_by_collation(execution: Execution<'_>, write
                 one.id = id_by_collation(&core, one.id.clone(), given).await?;
                 delete.filter = one.filter(meta);
             }
-            None if on_delete::has_rules(graph, meta) => {
+            // A deletion that keeps its documents updates them by their ids.
+            None if on_delete::has_rules(graph, meta) || meta.soft_delete.is_some() => {
                 let filter = std::mem::take(&mut delete.filter);
                 delete.filter = by_collation(&core, filter, given).await?;
             }

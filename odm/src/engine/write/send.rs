@@ -567,7 +567,7 @@ async fn replace(
         return Ok(Outcome { document, ..replaced });
     }
     // Not by one command with the write: of a sharded collection it takes only what names a shard key.
-    let filter = doc! { "_id": &replace.one.id };
+    let filter = replace.one.place();
     let options = core.on_primary();
     execution.trace.more(1);
     let stored = act!(&core, own, [core] core.raw().find_one(filter).with_options(options));

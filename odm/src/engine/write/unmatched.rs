@@ -14,6 +14,7 @@ use crate::plan::outcome::Outcome;
 use crate::query::find::Query;
 use crate::store::batch::id;
 use crate::store::core::{Core, PRIMARY, act};
+use crate::store::filter::all;
 use crate::store::scope;
 use crate::{Error, Filter, Result, bounds};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
@@ -216,7 +217,7 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
         return Ok(Verdict::Nothing);
     }
     for computed in built.guards.iter().filter_map(Guard::computed) {
-        let result = result_of(core, &one.id, &computed.value).await?;
+        let result = result_of(core, one, &computed.value).await?;
         execution.trace.more(1);
         if let Some(error) = computed.refusal(meta.collection, &one.id, result.as_ref()) {
             return Ok(Verdict::Refused(error));
@@ -231,7 +232,7 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
         if !guard.name().contains('.') {
             shown.insert(guard.name(), doc! { "$elemMatch": items.clone() });
         }
-        let filter = doc! { "_id": &one.id, guard.name(): { "$elemMatch": items } };
+        let filter = all([one.place(), doc! { guard.name(): { "$elemMatch": items } }]);
         let mut options = core.on_primary();
         options.projection = Some(shown);
         execution.trace.more(1);
@@ -312,10 +313,7 @@ async fn explained(execution: Execution<'_>, core: &Core, update: &Update, one: 
         return error;
     }
     execution.trace.more(1);
-    let stored = core
-        .raw()
-        .find_one(doc! { "_id": { "$eq": &one.id } })
-        .selection_criteria(PRIMARY);
+    let stored = core.raw().find_one(one.place()).selection_criteria(PRIMARY);
     // Where it can't be read, or has been deleted meanwhile, the refusal is the error.
     if let Ok(Some(stored)) = stored.await {
         let all = growth::grown(&stored, &update.built.update);
@@ -609,9 +607,9 @@ async fn peek_items(
 }
 
 /// The result of an expression on one document.
-async fn result_of(core: &Core, id: &Bson, expression: &Bson) -> Result<Option<Bson>> {
+async fn result_of(core: &Core, one: &One, expression: &Bson) -> Result<Option<Bson>> {
     let pipeline = vec![
-        doc! { "$match": { "_id": { "$eq": id } } },
+        doc! { "$match": one.place() },
         doc! { "$project": { "_id": 0, "result": expression } },
     ];
     let trips = AtomicU64::new(0);

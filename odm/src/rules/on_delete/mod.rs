@@ -15,7 +15,9 @@ use crate::rules::rule::{decoded, encoded};
 use crate::store::batch;
 use crate::store::batch::Change;
 use crate::store::filter;
+use crate::store::scope::Scope;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// A reference to documents of one type, as their deletion sees it.
@@ -50,6 +52,35 @@ impl<'g> OnDeleteRule<'g> {
 
     pub(crate) fn is_two_way(&self) -> bool {
         self.back.is_some()
+    }
+
+    /// Whether the holders are deleted with these documents, and kept.
+    pub(crate) fn keeps_holders(&self) -> bool {
+        self.on_delete() == OnDelete::Cascade && self.edge.holder.soft_delete.is_some()
+    }
+
+    /// Those of these documents whose key no other document has, which a reference may mean as well: where deletions keep documents,
+    /// the key of a deleted one is free.
+    pub(crate) async fn with_own_key<'d>(
+        &self,
+        scope: &Scope<'_>,
+        meta: &'static DocumentMeta,
+        documents: &'d [RawDocumentBuf],
+    ) -> crate::Result<Cow<'d, [RawDocumentBuf]>> {
+        let by = self.edge.by();
+        let keys = self.keys(documents);
+        if by == "_id" || meta.soft_delete.is_none() || keys.is_empty() {
+            return Ok(Cow::Borrowed(documents));
+        }
+        let others = doc! { by: { "$in": keys }, "_id": { "$nin": batch::ids(documents) } };
+        let others = scope.every(meta, others, doc! { "_id": 1, by: 1 }).await?;
+        let others: HashSet<Key> = self.keys(&others).iter().map(Key::of_bson).collect();
+        let is_own = |one: &&RawDocumentBuf| {
+            !self
+                .key(one)
+                .is_some_and(|key| others.contains(&Key::of_bson(&key)))
+        };
+        Ok(Cow::Owned(documents.iter().filter(is_own).cloned().collect()))
     }
 
     /// Whether the reference is taken out of the documents that hold it.
@@ -321,6 +352,9 @@ pub(crate) struct Rules<'g> {
     pub(crate) derives: bool,
     /// Whether hooks are called with the deleted documents.
     pub(crate) has_hooks: bool,
+    /// Whether documents are removed that a deletion has kept: of those that refer to them with `cascade`, the ones that are not deleted
+    /// hold the purge back.
+    purges: bool,
 }
 
 impl<'g> Rules<'g> {
@@ -366,7 +400,18 @@ impl<'g> Rules<'g> {
             restricts,
             derives,
             has_hooks,
+            purges: false,
         }
+    }
+
+    /// The same for a purge.
+    pub(crate) fn of_purge(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
+        let mut rules = Rules::of(graph, meta);
+        let keeps = |rule: &OnDeleteRule<'_>| rule.keeps_holders();
+        rules.purges = true;
+        rules.whole |= rules.list.iter().any(keeps);
+        rules.restricts |= rules.list.iter().any(keeps);
+        rules
     }
 }
 

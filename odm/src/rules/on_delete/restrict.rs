@@ -61,21 +61,25 @@ impl<'g> Restricting<'_, 'g> {
         let looks: Vec<_> = self
             .rules
             .restricting(self.after)
-            .filter_map(|rule| Some((rule, self.others(rule, documents)?)))
-            .map(|(rule, others)| {
+            .map(|rule| {
                 async move {
+                    let own = rule.with_own_key(&scope, self.meta, documents).await?;
+                    let Some(others) = self.others(rule, &own) else {
+                        return Ok(None);
+                    };
                     let found = scope
                         .few(rule.edge.holder, others.clone(), fields_of([rule.edge]), SAMPLE)
                         .await?;
-                    Ok::<_, Error>(Refusal { rule, others, found })
+                    Ok::<_, Error>(Some(Refusal { rule, others, found }))
                 }
                 .boxed()
             })
             .collect();
         // The operations of a transaction take turns.
         let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
-        let looks: Vec<Refusal<'g>> = stream::iter(looks).buffered(at_once).try_collect().await?;
-        Ok(looks.into_iter().find(|refusal| !refusal.found.is_empty()))
+        let looks: Vec<Option<Refusal<'g>>> = stream::iter(looks).buffered(at_once).try_collect().await?;
+        let mut looks = looks.into_iter().flatten();
+        Ok(looks.find(|refusal| !refusal.found.is_empty()))
     }
 
     /// The ids of all of these documents whose deletion references of this rule refuse, with a few of the references.
@@ -118,6 +122,10 @@ impl<'g> Restricting<'_, 'g> {
     /// The condition of the documents that refer to one of these and are not deleted together with them.
     fn others(&self, rule: OnDeleteRule<'_>, documents: &[RawDocumentBuf]) -> Option<Document> {
         let refers = rule.holders(documents)?;
+        if let Some(name) = rule.edge.holder.soft_delete.filter(|_| rule.keeps_holders()) {
+            // Of a purge. The deleted ones are removed with these.
+            return Some(all([refers, doc! { name: null }]));
+        }
         if is(rule.edge.holder, self.meta) {
             Some(all([refers, doc! { "$nor": self.together.clone() }]))
         } else {
@@ -162,11 +170,12 @@ impl<'g> Restricting<'_, 'g> {
 }
 
 impl<'g> Rules<'g> {
-    /// The rules that refuse a deletion. After the deletion those of two-way references are left out: such a reference would have
+    /// The rules that refuse a deletion; those with `cascade` refuse a purge. After the deletion those of two-way references are left out: such a reference would have
     /// changed the document itself, which then would not have been deleted.
     pub(crate) fn restricting(&self, after: bool) -> impl Iterator<Item = OnDeleteRule<'g>> + use<'_, 'g> {
         let restricts = move |rule: &OnDeleteRule<'g>| {
-            rule.on_delete() == OnDelete::Restrict && !(after && rule.is_two_way())
+            let holds = rule.on_delete() == OnDelete::Restrict || self.purges && rule.keeps_holders();
+            holds && !(after && rule.is_two_way())
         };
         self.list.iter().copied().filter(restricts)
     }

@@ -46,7 +46,7 @@ impl Asked {
     /// Refuses a stream of documents of which the handle sees a part: a deletion is shown without the document.
     ///
     /// # Errors
-    /// [`Error::Query`].
+    /// [`Error::Query`]. As [`Odm::can_restrict`].
     pub(super) fn has_no_scope(&self) -> Result<()> {
         if let Some((tag, name)) = self.of.and_then(DocumentMeta::variant) {
             return Err(Error::Query {
@@ -56,6 +56,9 @@ impl Asked {
                      of the enum, and take the events with `{tag}` `{name}`"
                 ),
             });
+        }
+        for meta in self.metas() {
+            self.odm.can_restrict(meta, false)?;
         }
         let is_scoped = |meta: &&'static DocumentMeta| {
             self.odm.has_scope() && self.odm.scope_with_deleted(meta).is_some()

@@ -14,7 +14,8 @@
 //! The matrix is printed with `cargo test -p odm-tests --test crashes -- --nocapture`. It has
 //! one row of nine (of 27 on SecantusDB in Python), since the whole takes minutes, each time others (`ODM_CRASH_SHARE` says which, and is printed):
 //! `ODM_CRASH_MATRIX=book/src/crash-matrix.md` (a path from the root of the workspace) has all of them, and writes them as
-//! a page of the book. `ODM_CRASH_EDGE` has all rows of those edges with these words in their names.
+//! a page of the book. `ODM_CRASH_EDGE` has all rows of those edges with these words in their names; with `ODM_CRASH_MATRIX` it writes
+//! these anew, and keeps the others of the page.
 
 /// One row: the name of the write, what a crash may leave of it, and the write.
 macro_rules! row {
@@ -627,8 +628,15 @@ fn a_killed_process_loses_nothing() {
             failures.len()
         );
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-        match whole.filter(|_| only.is_none()) {
-            Some(path) => std::fs::write(root.join(path), page::page(&lines, &MODES)).unwrap(),
+        match whole {
+            Some(path) => {
+                let path = root.join(path);
+                let lines = match only {
+                    Some(_) => beside_others(&std::fs::read_to_string(&path).unwrap(), lines),
+                    None => lines,
+                };
+                std::fs::write(path, page::page(&lines, &MODES)).unwrap();
+            }
             // How many commands there are is the server's, too; which rows there are is not.
             None => {
                 let rows: HashSet<String> = page::lines(PAGE).iter().map(page::Line::name).collect();
@@ -641,6 +649,16 @@ fn a_killed_process_loses_nothing() {
             }
         }
     });
+}
+
+/// The rows of some edges, and those of all others as the page has them, in the order of the edges.
+fn beside_others(page: &str, new: Vec<page::Line>) -> Vec<page::Line> {
+    let mut all = page::lines(page);
+    all.retain(|line| new.iter().all(|new| new.edge != line.edge));
+    all.extend(new);
+    let edges = edges();
+    all.sort_by_key(|line| edges.iter().position(|edge| edge.name == line.edge));
+    all
 }
 
 /// The page of the guide.

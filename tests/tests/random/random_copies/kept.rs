@@ -9,6 +9,9 @@ use odm::write::SoftDelete;
 /// A parent of papers, with the field that names it.
 const PARENTS: [(&str, &str); 2] = [("folders", "folder"), ("binders", "binder")];
 
+const DELETE: &str = "delete and keep";
+const PURGE: &str = "purge";
+
 fn is_deleted(document: &Raw) -> bool {
     document.get_bool("deleted").unwrap_or(false)
 }
@@ -237,9 +240,9 @@ impl Task {
             after.push((key, Some(document.clone())));
         }
         let name = match fate {
-            Fate::Delete => "delete and keep",
+            Fate::Delete => DELETE,
             Fate::Restore => "restore",
-            Fate::Purge => "purge",
+            Fate::Purge => PURGE,
         };
         self.again(name, after, odm, move |odm| async move {
             match collection {
@@ -281,13 +284,15 @@ impl Task {
         F: Future<Output = odm::Result<bool>> + Send + 'static,
     {
         let again: Again = Arc::new(move |odm| run(odm).boxed());
+        // A restoration and all others are one transaction, where there are some.
+        let in_steps = self.alone || matches!(name, DELETE | PURGE);
         Operation {
             name,
             after,
             whole: true,
             events: vec![],
             run: again(odm),
-            again: Some(again),
+            again: in_steps.then_some(again),
         }
     }
 }

@@ -117,7 +117,7 @@ struct Operation {
     events: Vec<Event>,
     /// It has done nothing if this gives `false`: another task was first.
     run: BoxFuture<'static, odm::Result<bool>>,
-    /// What goes on with it where the task was killed on a standalone server: the same call again.
+    /// Of an operation in steps: the same call again, which goes on with it after a kill or a drop.
     again: Option<Again>,
 }
 
@@ -205,8 +205,10 @@ impl Task {
                 process = self.process().await;
             }
             let ended = match (ended, again) {
+                (Some(Ok(done)), _) => Some(Ok(done)),
                 // It goes on where it stopped.
-                (None | Some(Err(_)), Some(again)) if self.alone => Some(again(process.odm.clone()).await),
+                (None, Some(again)) => Some(again(process.odm.clone()).await),
+                (Some(Err(_)), Some(again)) if cut => Some(again(process.odm.clone()).await),
                 (ended, _) => ended,
             };
             let done = match &ended {
