@@ -157,8 +157,8 @@ impl Tx {
         crate::Bulk::new(&self.odm, Some(self.session.clone()))
     }
 
-    /// Lends the driver's session, for an operation of the driver's own within the transaction. Nothing else of the
-    /// transaction runs meanwhile.
+    /// Lends the driver's session, for an operation of the driver's own within the transaction. It waits for the operations of
+    /// the transaction that run, and nothing else of the transaction runs meanwhile.
     ///
     /// An operation of the driver's own that is dropped before it completes, by a timeout for example, may be a part of the
     /// transaction or not. Return an error from the closure where that matters: it rolls both back.
@@ -168,8 +168,7 @@ impl Tx {
     /// rolled back, and the session would execute commands outside of it. Errors of the server.
     ///
     /// # Cost
-    /// One round trip where nothing of the transaction was sent before, which begins it; else none. It waits for the operations
-    /// of the transaction that run.
+    /// One round trip where nothing of the transaction was sent before, which begins it; else none.
     ///
     /// # Example
     /// ```no_run

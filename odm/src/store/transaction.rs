@@ -25,7 +25,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 pub(crate) const REPEATS: usize = 5;
 
 tokio::task_local! {
-    /// What a task executes for a transaction, which has a session of the driver until that has ended.
+    /// Set while a task executes the work of a transaction, which has a session of the driver until it has ended.
     static WITHIN: ();
 }
 
