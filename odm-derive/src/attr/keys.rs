@@ -401,7 +401,7 @@ pub static BUCKET: Attribute = Attribute::new(
         key("first", &["first = name"]),
         key("last", &["last = name"]),
         key("sum", &["sum(field, …)"]),
-        key("scope", &["scope(field: Type)"]),
+        key("scope", &["scope(name: Type)"]),
         ON_DELETE,
         CHECK,
     ],

@@ -74,11 +74,7 @@ impl Odm {
         filter: Document,
         collated: bool,
     ) -> Result<Document> {
-        self.can_restrict(meta, collated)?;
-        let scope = self
-            .scopes()
-            .condition(meta, self.scopes().with_deleted, collated);
-        Ok(all([filter].into_iter().chain(scope)))
+        self.restricted(meta, filter, (self.scopes().with_deleted, collated))
     }
 
     /// The same of documents that count as existing, also where the handle reads deleted ones.
@@ -91,8 +87,17 @@ impl Odm {
         filter: Document,
         collated: bool,
     ) -> Result<Document> {
+        self.restricted(meta, filter, (false, collated))
+    }
+
+    fn restricted(
+        &self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        (with_deleted, collated): (bool, bool),
+    ) -> Result<Document> {
         self.can_restrict(meta, collated)?;
-        let scope = self.scopes().condition(meta, false, collated);
+        let scope = self.scopes().condition(meta, with_deleted, collated);
         Ok(all([filter].into_iter().chain(scope)))
     }
 
