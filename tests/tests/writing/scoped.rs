@@ -696,55 +696,6 @@ fn no_other_type_opens_a_collection_whose_type_has_the_field() {
     });
 }
 
-/// A shop that counts its visits, of which none asks whether the shop is there.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "shops")]
-struct Shop {
-    #[serde(rename = "_id")]
-    id: i32,
-    #[field(scope)]
-    tenant: String,
-    #[computed(count = Visit)]
-    visits: i64,
-    #[computed(max = Visit.minutes)]
-    longest: Option<i32>,
-}
-
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
-#[document(collection = "visits")]
-struct Visit {
-    #[serde(rename = "_id")]
-    id: i32,
-    #[field(scope)]
-    tenant: String,
-    #[parent_ref(check = false)]
-    shop: Ref<Shop>,
-    minutes: i32,
-}
-
-#[odm_tests::test]
-fn an_unchecked_child_changes_no_parent_of_another_tenant() {
-    with_db(async |t| {
-        let odm = Odm::new(t.db.clone(), models![Shop, Visit]).unwrap();
-        odm.sync().await.unwrap();
-        let of = |tenant: &str| odm.scoped::<Shop>(|s| s.tenant.eq(tenant)).unwrap();
-        let (a, b) = (of("a"), of("b"));
-        a.collection().insert(NewShop { id: 1 }).await.unwrap();
-        b.collection().insert(NewShop { id: 2 }).await.unwrap();
-        let visits = a.collection::<Visit>();
-        for (id, shop) in [(1, 1), (2, 2)] {
-            let shop = Ref::new(shop);
-            visits.insert(NewVisit { id, shop, minutes: 5 }).await.unwrap();
-        }
-        visits.update(1).set(|v| v.shop, Ref::new(2)).await.unwrap();
-        visits.update(1).set(|v| v.shop, Ref::new(1)).await.unwrap();
-        let shop = async |id: i32| odm.collection::<Shop>().get(id).required().await.unwrap();
-        let (own, theirs) = (shop(1).await, shop(2).await);
-        assert_eq!((own.visits, own.longest), (1, Some(5)));
-        assert_eq!((theirs.visits, theirs.longest), (0, None));
-    });
-}
-
 /// Tenants, whose readings are in buckets: the field of the parent is that of the scope.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "plants", shared(plant))]

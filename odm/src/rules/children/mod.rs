@@ -27,9 +27,10 @@ use crate::rules::children::parents::{Parents, integer, is_whole};
 use crate::rules::pending::PendingWork;
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::{at, is_number, number, put};
-use crate::store::filter::{all, within};
+use crate::store::filter::all;
+use crate::store::filter::within;
 use crate::store::scope::{Scope, Statement};
-use crate::{Error, Odm, Result};
+use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -98,8 +99,6 @@ struct Anew<'g> {
     parents: Vec<Key>,
     /// Those of them in which a number may have grown.
     grown: HashSet<Key>,
-    /// Those of them that the application names now.
-    named: HashSet<Key>,
 }
 
 impl<'g> Anew<'g> {
@@ -109,10 +108,9 @@ impl<'g> Anew<'g> {
         edge: &'g Edge,
         meta: &'static DocumentMeta,
         mut list: Vec<&'g Derived>,
-        (parent, grown, named): (Key, bool, bool),
+        (parent, grown): (Key, bool),
     ) {
         let more = grown.then(|| parent.clone());
-        let names = named.then(|| parent.clone());
         list.sort_by_key(|derived| derived.at);
         let places = |list: &[&Derived]| -> Vec<usize> { list.iter().map(|derived| derived.at).collect() };
         let same = |known: &&mut Anew<'g>| known.edge.at == edge.at && places(&known.list) == places(&list);
@@ -120,7 +118,6 @@ impl<'g> Anew<'g> {
             Some(known) => {
                 known.parents.push(parent);
                 known.grown.extend(more);
-                known.named.extend(names);
             }
             None => all.push(Anew {
                 edge,
@@ -128,15 +125,9 @@ impl<'g> Anew<'g> {
                 list,
                 parents: vec![parent],
                 grown: more.into_iter().collect(),
-                named: names.into_iter().collect(),
             }),
         }
     }
-}
-
-/// The condition of a parent in the scope of the handle, be it deleted or not.
-fn within_scope(odm: &Odm, meta: &'static DocumentMeta, parent: Document) -> Document {
-    all([parent].into_iter().chain(odm.scope_with_deleted(meta)))
 }
 
 /// Takes what would be pushed or added to these fields out of an update: they are derived anew, and it would be lost.
@@ -181,11 +172,10 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
         let collection = InCollection::of(&mut collections, meta);
         let parent = doc! { edge.by(): key.to_bson() };
         collection.statements.push(Statement {
-            filter: match change.named {
-                true if edge.reference.check => scope.odm.in_scope_of_existing(meta, parent),
-                // It may be deleted, and of this scope alone.
-                true => within_scope(scope.odm, meta, parent),
-                false => parent,
+            filter: if edge.reference.check && change.named {
+                scope.odm.in_scope_of_existing(meta, parent)
+            } else {
+                parent
             },
             update: change.update,
             array_filters: Vec::new(),
@@ -197,7 +187,7 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
             collection.named.push((at, key.clone()));
         }
         if !again.is_empty() {
-            Anew::add(&mut anew, edge, meta, again, (key, change.grown, change.named));
+            Anew::add(&mut anew, edge, meta, again, (key, change.grown));
         }
     }
     let mut written = 0;
@@ -222,7 +212,6 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
         list,
         parents,
         grown,
-        named,
     } in anew
     {
         let mut values = derive(scope, edge, &list, &parents).await?;
@@ -235,11 +224,7 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
             // An update without operators would be a whole new document.
             .filter(|(_, values)| !values.is_empty())
             .map(|(key, values)| Statement {
-                filter: if named.contains(&key) {
-                    within_scope(scope.odm, meta, doc! { edge.by(): key.to_bson() })
-                } else {
-                    doc! { edge.by(): key.to_bson() }
-                },
+                filter: doc! { edge.by(): key.to_bson() },
                 update: as_update(values),
                 array_filters: Vec::new(),
             })
