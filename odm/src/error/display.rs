@@ -1,5 +1,6 @@
 //! The parts of error messages that depend on a value.
 
+use crate::error::missing::MissingTargets;
 use mongodb::bson::{Bson, Document};
 use std::fmt;
 
@@ -125,7 +126,7 @@ impl fmt::Display for Ids<'_> {
 }
 
 /// The ids of documents that don't exist, and those that other references name.
-pub(super) struct Missing<'a>(pub(super) &'a [Bson], pub(super) &'a [super::MissingTargets]);
+pub(super) struct Missing<'a>(pub(super) &'a [Bson], pub(super) &'a [MissingTargets]);
 impl fmt::Display for Missing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ids(self.0).fmt(f)?;

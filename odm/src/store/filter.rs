@@ -181,28 +181,36 @@ impl Parts {
 impl Part {
     /// Adds a predicate. Gives it back if it can't stand here, and whether it stands for others now.
     fn add(&mut self, mut predicate: Predicate) -> (Option<Predicate>, bool) {
-        let mut place = None;
+        let mut implied = Vec::new();
         let mut at = 0;
         while let Some(there) = self.predicates.get(at) {
-            let joined = join(&self.name, there, &predicate);
-            match joined {
-                Joined::First => return (None, place.is_some()),
-                Joined::Second | Joined::One(_) => {
-                    self.predicates.remove(at);
-                    place = Some(place.map_or(at, |place: usize| place.min(at)));
-                    if let Joined::One(one) = joined {
-                        predicate = one;
-                        // It was compared with none of the others.
-                        at = 0;
-                    }
-                }
-                Joined::Both => at += 1,
-                Joined::Apart => return (Some(predicate), place.is_some()),
+            if implied.contains(&at) {
+                at += 1;
+                continue;
             }
+            match join(&self.name, there, &predicate) {
+                Joined::First => return (None, false),
+                Joined::Second => implied.push(at),
+                Joined::One(one) => {
+                    implied.push(at);
+                    predicate = one;
+                    // It was compared with none of the others.
+                    at = 0;
+                    continue;
+                }
+                Joined::Both => {}
+                Joined::Apart => return (Some(predicate), false),
+            }
+            at += 1;
         }
-        let last = self.predicates.len();
-        self.predicates.insert(place.unwrap_or(last).min(last), predicate);
-        (None, place.is_some())
+        implied.sort_unstable();
+        let place = implied.first().copied().unwrap_or(self.predicates.len());
+        let replaces = !implied.is_empty();
+        for at in implied.into_iter().rev() {
+            self.predicates.remove(at);
+        }
+        self.predicates.insert(place, predicate);
+        (None, replaces)
     }
 }
 
@@ -501,7 +509,7 @@ mod tests {
                     doc! { "_id": { "$in": ["A", 1] } },
                     doc! { "_id": { "$in": ["A", 2] } },
                 ],
-                doc! { "_id": "a", "$and": [{ "_id": "A" }] },
+                doc! { "_id": { "$eq": "a", "$in": ["A", 1] }, "$and": [{ "_id": "A" }] },
             ),
             (vec![doc! { "_id": { "$eq": 7 } }, doc! { "_id": 7_i64 }], id()),
             (
