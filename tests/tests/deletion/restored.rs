@@ -1084,10 +1084,9 @@ fn a_sparse_unique_index_leaves_deleted_documents_out_by_its_partial_filter() {
             .unwrap()
             .get_array("firstBatch")
             .unwrap();
-        let index = listed.iter().filter_map(Bson::as_document);
+        let mut index = listed.iter().filter_map(Bson::as_document);
         let index = index
-            .filter(|index| index.get_str("name").is_ok_and(|name| name == "number_1"))
-            .next()
+            .find(|index| index.get_str("name").is_ok_and(|name| name == "number_1"))
             .unwrap();
         assert!(!index.contains_key("sparse"), "{index}");
         let filter = index.get_document("partialFilterExpression").unwrap().to_string();

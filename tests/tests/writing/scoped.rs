@@ -646,11 +646,11 @@ fn buckets_belong_to_the_tenant_of_their_parent() {
         }
         let (own, theirs) = (Ref::<Room>::new(1), Ref::<Room>::new(2));
         let lines = a.buckets::<Line>();
-        assert_eq!(lines.count(&own).await.unwrap(), 3);
-        assert_eq!(lines.count(&theirs).await.unwrap(), 0);
-        assert_eq!(lines.page(&theirs, 1).await.unwrap(), []);
+        assert_eq!(lines.count(own).await.unwrap(), 3);
+        assert_eq!(lines.count(theirs).await.unwrap(), 0);
+        assert_eq!(lines.page(theirs, 1).await.unwrap(), []);
         assert_eq!(lines.collection().find_all().count().await.unwrap(), 2);
-        let crossing = lines.push(&theirs, Line { text: "x".into() }).await;
+        let crossing = lines.push(theirs, Line { text: "x".into() }).await;
         assert!(
             matches!(crossing, Err(Error::MissingReference { .. })),
             "{crossing:?}"
@@ -721,8 +721,8 @@ fn items_for_another_parent_than_that_of_the_scope_are_refused() {
         let first = odm.scoped::<ReadingBucket>(|r| r.plant.eq(Ref::new(1))).unwrap();
         let readings = first.buckets::<Reading>();
         let (own, theirs) = (Ref::<Plant>::new(1), Ref::<Plant>::new(2));
-        readings.push(&own, Reading { celsius: 1 }).await.unwrap();
-        let refused = readings.push(&theirs, Reading { celsius: 2 }).await;
+        readings.push(own, Reading { celsius: 1 }).await.unwrap();
+        let refused = readings.push(theirs, Reading { celsius: 2 }).await;
         assert!(matches!(refused, Err(Error::OutOfScope { .. })), "{refused:?}");
         let all = odm.collection::<ReadingBucket>().find_all().all().await.unwrap();
         assert_eq!(all.iter().map(|page| page.count).collect::<Vec<_>>(), [1]);
