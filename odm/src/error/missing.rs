@@ -2,7 +2,7 @@
 
 use mongodb::bson::Bson;
 
-/// References to documents that do not exist, in [`Error::MissingReference`].
+/// References to documents that do not exist, in [`Error::MissingReference`](crate::Error::MissingReference).
 ///
 /// ```no_run
 /// # use samples::model::*;
