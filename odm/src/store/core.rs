@@ -204,7 +204,7 @@ macro_rules! act {
 }
 pub(crate) use act;
 
-/// What a command within a session has a copy of: what this name says, or this expression.
+/// The copy of a value that a command within a session owns: that of the variable of this name, or this expression.
 macro_rules! copied {
     ($name:ident) => {
         $name.to_owned()

@@ -251,7 +251,7 @@ pub trait WriteOptions: Configured {
     }
 }
 
-/// What a command within a session keeps of the handle or the operation that it is a part of.
+/// The options of the handle or the operation that a command within a session belongs to. The command owns them.
 pub(crate) struct CommandOptions {
     pub(crate) options: HandleOptions,
     pub(crate) concern: Option<WriteConcern>,

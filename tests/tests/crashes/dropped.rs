@@ -56,7 +56,7 @@ struct Group {
     rows: Vec<Row>,
 }
 
-/// What came of the cuts.
+/// The results of all cuts.
 #[derive(Clone, Debug, Default)]
 struct Cuts {
     rows: usize,
