@@ -5,7 +5,8 @@
 //! has got the command, and once more while its reply is outstanding. The process lives on. Each time
 //! - nothing is sent after the drop but the end of a transaction;
 //! - each transaction that began is committed or aborted, and no lock is left;
-//! - after `recover()`, on a standalone server also `repair_all()`, no work is pending and the audit is clean;
+//! - after `recover()`, and after `repair_all()` where a write is several (on a standalone server, a deletion that keeps documents), no
+//!   work is pending and the audit is clean;
 //! - a write that is one transaction or one command is done or undone as a whole;
 //! - the next operation on the same documents meets no conflict.
 //!
@@ -19,6 +20,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 use futures::{StreamExt, TryStreamExt, stream};
 use odm::bson::{Bson, Document, doc};
 use odm::mongodb::{Client, Database};
+use odm::upkeep::Audit;
 use odm::{Error, Model, Odm};
 use odm_tests::fixtures::edges::{clean, through};
 use odm_tests::fixtures::operations::{At, Kind, Mode, On, TENANTS, plain};
@@ -161,11 +163,14 @@ impl Place {
     async fn recovered(&self, after_cut: bool) -> Result<State, String> {
         let failed = |what: &'static str| move |error: Error| format!("{what}: {error}");
         self.odm.recover().await.map_err(failed("recover"))?;
-        if self.is_standalone && after_cut {
+        let mut audit = self.odm.audit().await.map_err(failed("audit"))?;
+        // A deletion that keeps documents is several writes everywhere, a link and the move of a child on a standalone server.
+        let is_interrupted = audit.references.iter().any(|edge| edge.interrupted.count > 0);
+        if after_cut && (self.is_standalone || is_interrupted) {
             self.odm.repair_all().await.map_err(failed("repair"))?;
+            audit = self.odm.audit().await.map_err(failed("audit"))?;
         }
-        let audit = self.odm.audit().await.map_err(failed("audit"))?;
-        if !audit.is_clean() {
+        if !audit.is_clean() && !(after_cut && self.is_undecided(&audit)) {
             return Err(format!("the audit says: {audit}"));
         }
         let documents = self.documents().await;
@@ -178,6 +183,13 @@ impl Place {
             }
         }
         Ok(state(documents))
+    }
+
+    /// Whether one document names another one which a third one names: an audit finds the half of a link of which both sides were
+    /// taken, and a repair leaves it to the application, as in the [crash matrix](matrix).
+    fn is_undecided(&self, audit: &Audit) -> bool {
+        let one_sided: u64 = audit.references.iter().map(|edge| edge.one_sided.count).sum();
+        self.is_standalone && one_sided == 1 && audit.wrong() == 1
     }
 
     /// How many collections have a document that is locked.
