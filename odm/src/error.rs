@@ -429,6 +429,21 @@ pub enum Error {
 
     /// Other writers changed the same documents during each attempt of the operation. Nothing was written: retry the operation.
     /// [`Error::is_transient`] is `true`.
+    ///
+    /// | operation | what another client has changed each time |
+    /// | --- | --- |
+    /// | an update or a replacement by the id or a key | the document held the change back (another version, a full array) when the server looked for it, and does not when it is asked why |
+    /// | `update_first`, `delete_first` | the document that was found does not match any more |
+    /// | an upsert by a condition that more than 1,000 documents match, with copies or links | none of them matches any more when they are read, and there are some again |
+    /// | a deletion without transactions | the document is not as it was read |
+    /// | counts, subsets and computed fields of a parent, without transactions | another writer has derived them since |
+    /// | the other side of a link, without transactions | it names another document than the one that was written |
+    /// | a push into a bucket | the bucket was filled, or the next one made, by other pushes |
+    /// | a change of items of a bucket | the bucket has another version |
+    /// | `sync`, `apply` | a collection or an index was created, changed or dropped |
+    /// | any write | the server reports a conflict with a write of an open transaction (`WriteConflict`, code 112) |
+    ///
+    /// A test of the library (`tests/tests/errors/contention.rs`) has another client change the documents in each of these ways.
     #[error("{collection}: {message}")]
     Contention {
         /// The collection.

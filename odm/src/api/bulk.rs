@@ -214,6 +214,8 @@ impl Bulk {
     /// Changes the document with this id, or inserts one with the changes if there is none: as
     /// [`Update::upsert`](crate::Update::upsert). [`BulkDone::upserted`] counts those that were inserted.
     ///
+    /// [`Error::Query`] where a new document would lack a required field, as [`Update::upsert`](crate::Update::upsert) says.
+    ///
     /// It is sent with the other writes, unless a declared bound or the range of an integer type can hold the change back, it stores
     /// declared defaults, or rules of references and copies apply to it: then it is an operation of its own between them.
     ///

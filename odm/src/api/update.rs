@@ -231,7 +231,9 @@ impl<T: Document> Update<T> {
 
     /// Inserts a document with this id and these changes if there is none.
     ///
-    /// The server's validator decides whether such a document is whole.
+    /// [`Error::Query`] where that document would lack a required field, so that it could not be read: before anything is sent, and also
+    /// where the document is there, which is not known before. `set_on_insert` gives a field its value in a new document alone,
+    /// [`upsert_with`](Update::upsert_with) all of them.
     ///
     /// ```no_run
     /// # use samples::model::*;
@@ -251,7 +253,8 @@ impl<T: Document> Update<T> {
     }
 
     /// As [`upsert`](Update::upsert), and what is inserted is this document, with the changes: the fields that the update changes have what
-    /// it makes of them, all others the values of the document. Its id is that of the update, or by a unique key that of the document.
+    /// it makes of missing ones, all others the values of the document, the other parts of a struct or map among them. Its id is that
+    /// of the update, or by a unique key that of the document.
     ///
     /// The document is checked before anything is sent, as in an insertion.
     ///
@@ -645,7 +648,8 @@ impl<T: Document> UpdateMany<T> {
     /// has its id. Without such a key, concurrent upserts may insert several documents.
     ///
     /// The references among those values are checked, and their copies filled in, as in an insertion, also where a document
-    /// matches, since that is not known before.
+    /// matches, since that is not known before. For the same reason [`Error::Query`] says that a new document would lack a required
+    /// field, without which it could not be read.
     ///
     /// ```no_run
     /// # use samples::model::*;
@@ -667,7 +671,8 @@ impl<T: Document> UpdateMany<T> {
     }
 
     /// As [`upsert`](UpdateMany::upsert), and what is inserted is this document, with the changes: the fields that the update changes have what
-    /// it makes of them, all others the values of the document, unless the condition demands another one.
+    /// it makes of missing ones, all others the values of the document, the other parts of a struct or map among them, unless the
+    /// condition demands another one.
     ///
     /// The document is checked before anything is sent, as in an insertion.
     ///
@@ -721,20 +726,22 @@ impl UntypedMany {
         let UntypedMany {
             core,
             filter,
-            changes,
+            mut changes,
             upsert,
             counts,
             collation,
             hint,
         } = self;
         let (odm, meta) = (core.odm(), core.meta());
-        let built = changes.build_for(meta, upsert, crate::now())?;
         let mut update = if upsert {
             let condition = filter.into_upsert()?;
+            changes.insert_by(&condition.0, &condition.1);
+            let built = changes.build_for(meta, upsert, crate::now())?;
             let in_transaction = core.session().is_some();
             engine::UpdateMany::upsert(odm, meta, condition, built, collation, counts, in_transaction)?
         } else {
             let condition = filter.into_document()?;
+            let built = changes.build_for(meta, upsert, crate::now())?;
             let mut update = engine::UpdateMany::new(odm, meta, condition, built, counts)?;
             update.collation = collation;
             update

@@ -1,5 +1,6 @@
 //! Numbers of different BSON types, compared exactly.
 
+use crate::model::compare::compare_numbers;
 use crate::model::shape::{Bounds, Number};
 use mongodb::bson::RawBsonRef;
 use std::cmp::Ordering;
@@ -20,19 +21,9 @@ pub(super) fn of(value: RawBsonRef<'_>) -> Option<Number> {
     }
 }
 
-/// The order of two numbers; `None` where one of them is NaN.
-pub(super) fn order(a: Number, b: Number) -> Option<Ordering> {
-    match (a, b) {
-        (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
-        (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
-        (Number::Int(a), Number::Float(b)) => int_and_float(a, b),
-        (Number::Float(a), Number::Int(b)) => int_and_float(b, a).map(Ordering::reverse),
-    }
-}
-
 /// Whether `a` is not below `b`: never true of NaN.
 pub(super) fn at_least(a: Number, b: Number) -> bool {
-    matches!(order(a, b), Some(Ordering::Greater | Ordering::Equal))
+    matches!(compare_numbers(a, b), Some(Ordering::Greater | Ordering::Equal))
 }
 
 /// The integers of a type that are within declared bounds too; `None` where a bound is too large to be one.
@@ -55,30 +46,11 @@ pub(super) fn within((least, greatest): (i64, i64), bounds: &Bounds) -> Option<(
 }
 
 // A conversion to a double would lose the last digits of a large integer.
-fn int_and_float(a: i64, b: f64) -> Option<Ordering> {
-    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
-    if b.is_nan() {
-        return None;
-    }
-    Some(if b >= TWO_TO_63 {
-        Ordering::Less
-    } else if b < -TWO_TO_63 {
-        Ordering::Greater
-    } else {
-        let (whole, rest) = (b.trunc() as i64, b.fract());
-        a.cmp(&whole).then(if rest > 0.0 {
-            Ordering::Less
-        } else if rest < 0.0 {
-            Ordering::Greater
-        } else {
-            Ordering::Equal
-        })
-    })
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cmp::Ordering;
 
     #[test]
     fn integers_and_doubles_compare_exactly() {
@@ -108,8 +80,8 @@ mod tests {
             ),
             (Number::Int(0), Number::Float(f64::NAN), None),
         ] {
-            assert_eq!(order(a, b), expected, "{a} {b}");
-            assert_eq!(order(b, a), expected.map(Ordering::reverse), "{b} {a}");
+            assert_eq!(compare_numbers(a, b), expected, "{a} {b}");
+            assert_eq!(compare_numbers(b, a), expected.map(Ordering::reverse), "{b} {a}");
         }
     }
 
@@ -146,7 +118,7 @@ mod tests {
             let decimal = text.parse().expect("a decimal");
             let number = of(RawBsonRef::Decimal128(decimal)).expect("a number");
             assert_eq!(
-                order(number, Number::Float(expected)),
+                compare_numbers(number, Number::Float(expected)),
                 Some(Ordering::Equal),
                 "{text}"
             );

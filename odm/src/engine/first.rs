@@ -3,6 +3,7 @@
 //! Where no rule and no guard concerns the write, it is one command. Otherwise the document is looked for, and written by its id if it
 //! still matches; another client may have changed it in between, and then the document that is the first by now takes its place.
 
+use crate::engine::delete::tree::alive;
 use crate::engine::execute;
 use crate::engine::write::obligations::touched;
 use crate::engine::write::send::select;
@@ -274,6 +275,11 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
         return Ok(made.document);
     }
     first.may_be_written_by_id(core)?;
+    // A deleted document is not deleted once more, also where the handle reads such documents.
+    let first = First {
+        condition: within(first.condition, &alive(meta)),
+        ..first
+    };
     let mut skip = 0;
     for attempt in 1..=ATTEMPTS {
         let Some(found) = first.find(core, trace, (true, skip)).await? else {

@@ -81,7 +81,7 @@ pub(crate) fn execute<'a>(
     };
     let mut writes = operation.writes;
     async move {
-        enter_scope(odm, &mut writes)?;
+        prepare(odm, &mut writes)?;
         odm.may_have_options(execution.core.map_or("(all)", |core| core.meta().collection))?;
         odm.know_declarations(trace).await?;
         let new_ids = unmatched::new_ids(&writes);
@@ -101,18 +101,23 @@ pub(crate) fn execute<'a>(
     .boxed()
 }
 
-/// Restricts the writes to the scope of the handle. New documents in one buffer are in it already.
+/// Restricts the writes to the scope of the handle, and refuses upserts whose new documents could not be read. New documents in one
+/// buffer are in the scope already.
 ///
 /// # Errors
-/// [`Error::OutOfScope`], of a bulk with the positions of the writes.
-fn enter_scope(odm: &Odm, writes: &mut Writes) -> Result<()> {
+/// [`Error::OutOfScope`], [`Error::Query`], of a bulk with the positions of the writes.
+fn prepare(odm: &Odm, writes: &mut Writes) -> Result<()> {
+    let one = |write: &mut Write| {
+        write.enter_scope(odm)?;
+        write.inserts_readable()
+    };
     match writes {
         Writes::Packed { .. } => Ok(()),
-        Writes::One(write) => write.enter_scope(odm),
+        Writes::One(write) => one(write),
         Writes::Each(writes) => {
             let mut errors = Vec::new();
             for write in writes {
-                if let Err(error) = write.enter_scope(odm) {
+                if let Err(error) = one(write) {
                     errors.push((write.at, error));
                 }
             }

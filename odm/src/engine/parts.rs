@@ -210,7 +210,9 @@ pub(super) async fn update_by(
         // clear it while the next one is executed.
         let mut parts = Parts::of(odm, trace, meta, update.condition.clone()).await?;
         let mut all = Outcome::default();
+        let mut is_any = false;
         while let Some(condition) = parts.next().await? {
+            is_any = true;
             let part = update.part(meta, condition)?;
             match run(Box::new(part), false).await {
                 Ok(outcome) => all.add(outcome),
@@ -222,7 +224,7 @@ pub(super) async fn update_by(
             }
         }
         // They may have gone before the first part, and then there is something to insert.
-        if !update.upsert || all.matched + all.refused > 0 {
+        if !update.upsert || is_any {
             return Ok(all);
         }
     }

@@ -36,10 +36,15 @@ impl Faults {
         problem: ValueProblem,
         rule: impl Into<String>,
     ) -> Option<T> {
-        if self.0.len() < MOST {
+        if !self.is_full() {
             self.0.push(BadValue::new(at.pointer(), problem, rule));
         }
         None
+    }
+
+    /// Whether no more are collected: what is left of the text need not be read.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= MOST
     }
 
     pub(super) fn len(&self) -> usize {

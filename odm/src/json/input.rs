@@ -196,8 +196,10 @@ fn read_value(
             read_value((field.shape)(), value, declared, at, faults)
         }
         (Shape::Array(items), Value::Array(values)) => {
+            let mut values = values.as_slice();
             if let Some(max) = declared.bounds.max_items.filter(|max| values.len() as u64 > *max) {
                 faults.add::<()>(at, ValueProblem::Bound, crate::Rule::MaxItems(max).to_string());
+                values = values.get(..MOST).unwrap_or(values);
             }
             let read = read_items(values, |_| Some(items()), declared, at, faults);
             if declared.bounds.unique_items && read.as_ref().is_some_and(has_twice) {
@@ -218,6 +220,9 @@ fn read_value(
             }
             let mut document = Document::new();
             for (key, value) in entries {
+                if faults.is_full() {
+                    return None;
+                }
                 let at = At::Name(at, key);
                 if is_key(key, &declared.bounds, &at, faults)
                     && let Some(value) = read_value(values(), value, declared.items(), &at, faults)
@@ -265,6 +270,9 @@ fn read_items(
 ) -> Option<Bson> {
     let mut items = Vec::new();
     for (i, value) in values.iter().enumerate() {
+        if faults.is_full() {
+            return None;
+        }
         let at = At::Item(at, i);
         items.extend(read_value(shape(i)?, value, declared.items(), &at, faults));
     }
@@ -284,7 +292,7 @@ fn plain(shape: Shape, value: &Value, text: bool) -> Option<Bson> {
         }
         (Shape::Double, Value::Number(n)) => Bson::Double(n.as_f64().filter(|n| n.is_finite())?),
         (Shape::Double, Value::String(text)) => Bson::Double(text::read_special(text)?),
-        (Shape::Decimal, Value::String(text)) => Bson::Decimal128(text.parse::<Decimal128>().ok()?),
+        (Shape::Decimal, Value::String(text)) => Bson::Decimal128(text::read_decimal(text)?),
         (Shape::String, Value::String(text)) => Bson::String(text.clone()),
         (Shape::Char, Value::String(text)) => Bson::String(text.parse::<char>().ok()?.to_string()),
         (Shape::ObjectId, Value::String(text)) => Bson::ObjectId(ObjectId::parse_str(text).ok()?),
@@ -368,6 +376,9 @@ fn read_slots(
 ) -> Document {
     let mut document = Document::new();
     for (name, value) in object {
+        if faults.is_full() {
+            break;
+        }
         let at = At::Name(at, name);
         let entry = match slot(name) {
             Some(Slot::Field(_, field)) => {

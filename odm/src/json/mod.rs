@@ -27,6 +27,7 @@ mod of_schemars;
 pub(crate) mod of_utoipa;
 mod opaque;
 mod out;
+mod parsed;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -213,11 +214,18 @@ fn shown(name: &str) -> String {
     }
 }
 
-fn parsed(parsed: serde_json::Result<Value>) -> Result<Value> {
-    parsed.map_err(|error| {
+fn parsed(json: &[u8]) -> Result<Value> {
+    let mut text = serde_json::Deserializer::from_slice(json);
+    let parsed = parsed::parse(&mut text).and_then(|parsed| text.end().map(|()| parsed));
+    let (value, values) = parsed.map_err(|error| {
         let bad = BadValue::new("", ValueProblem::Syntax, format!("is no JSON: {error}"));
         Error::Json { values: vec![bad] }
-    })
+    })?;
+    if values.is_empty() {
+        Ok(value)
+    } else {
+        Err(Error::Json { values })
+    }
 }
 
 /// The JSON of a value as a tree, to be changed or looked into.
@@ -299,7 +307,7 @@ fn not_written<T>(error: serde_json::Error) -> Error {
 /// # Cost
 /// No round trip.
 pub fn from_slice<T: FromJson>(json: &[u8]) -> Result<T> {
-    T::read_json(&parsed(serde_json::from_slice(json))?)
+    T::read_json(&parsed(json)?)
 }
 
 /// Reads a text.
@@ -369,7 +377,10 @@ impl<T: ToJson> Serialize for Json<T> {
 
 impl<'de, T: FromJson> Deserialize<'de> for Json<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json<T>, D::Error> {
-        let value = Value::deserialize(deserializer)?;
+        let (value, values) = parsed::parse(deserializer)?;
+        if !values.is_empty() {
+            return Err(D::Error::custom(Error::Json { values }));
+        }
         T::read_json(&value).map(Json).map_err(D::Error::custom)
     }
 }
@@ -454,7 +465,7 @@ impl<T: Described> Reader<T> {
     where
         T: DeserializeOwned,
     {
-        self.from_value(&parsed(serde_json::from_slice(json))?)
+        self.from_value(&parsed(json)?)
     }
 
     /// Reads a tree.

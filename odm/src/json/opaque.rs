@@ -5,10 +5,11 @@
 use super::faults::{At, Faults};
 use super::text::{self, SAFE};
 use crate::error::ValueProblem;
+use crate::model::numeric;
 use crate::model::shape::Bounds;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::spec::BinarySubtype;
-use mongodb::bson::{Binary, Bson, Decimal128, Document, RawBsonRef, Timestamp};
+use mongodb::bson::{Binary, Bson, Document, RawBsonRef, Timestamp};
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -187,10 +188,10 @@ fn typed_value(fields: &Map<String, Value>) -> Option<Bson> {
     Some(match name.as_str() {
         "$oid" => Bson::ObjectId(ObjectId::parse_str(text?).ok()?),
         "$date" => Bson::DateTime(text::read_date(text?)?),
-        "$numberInt" => Bson::Int32(text?.parse().ok()?),
+        "$numberInt" => Bson::Int32(text::read_integer(text?)?.try_into().ok()?),
         "$numberLong" => Bson::Int64(text::read_integer(text?)?),
-        "$numberDouble" => Bson::Double(text::read_special(text?).or_else(|| text?.parse().ok())?),
-        "$numberDecimal" => Bson::Decimal128(text?.parse::<Decimal128>().ok()?),
+        "$numberDouble" => Bson::Double(text::read_special(text?).or_else(|| numeric::double(text?))?),
+        "$numberDecimal" => Bson::Decimal128(text::read_decimal(text?)?),
         "$uuid" => Bson::from(mongodb::bson::Uuid::parse_str(text?).ok()?),
         "$timestamp" => {
             let part = |name: &str| value.get(name)?.as_u64().and_then(|n| u32::try_from(n).ok());

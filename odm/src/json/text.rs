@@ -1,8 +1,9 @@
 //! Dates, numbers, ids and bytes as texts.
 
+use crate::model::numeric;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use mongodb::bson::DateTime;
+use mongodb::bson::{DateTime, Decimal128};
 
 /// The greatest integer that JavaScript does not round: 2⁵³ - 1.
 pub(super) const SAFE: i64 = 9_007_199_254_740_991;
@@ -139,6 +140,14 @@ pub(super) fn read_special(text: &str) -> Option<f64> {
         "Infinity" => Some(f64::INFINITY),
         "-Infinity" => Some(f64::NEG_INFINITY),
         _ => None,
+    }
+}
+
+/// A decimal as it is written.
+pub(super) fn read_decimal(text: &str) -> Option<Decimal128> {
+    match text {
+        "NaN" | "Infinity" | "-Infinity" => text.parse().ok(),
+        text => numeric::decimal(text),
     }
 }
 

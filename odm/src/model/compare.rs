@@ -45,11 +45,36 @@ pub(crate) fn order_of(a: &Bson, b: &Bson) -> Option<Ordering> {
     .or_else(|| approximate(a)?.partial_cmp(&approximate(b)?))
 }
 
+/// The order of two numbers, exactly; `None` where one of them is NaN.
 pub(crate) fn compare_numbers(a: Number, b: Number) -> Option<Ordering> {
     match (a, b) {
         (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
-        (a, b) => a.value().partial_cmp(&b.value()),
+        (Number::Int(a), Number::Float(b)) => integer_and_double(a, b),
+        (Number::Float(a), Number::Int(b)) => integer_and_double(b, a).map(Ordering::reverse),
+        (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
     }
+}
+
+/// The order of an integer and a double, exactly: the nearest double of a great integer may be another number.
+fn integer_and_double(a: i64, b: f64) -> Option<Ordering> {
+    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+    if b.is_nan() {
+        return None;
+    }
+    Some(if b >= TWO_TO_63 {
+        Ordering::Less
+    } else if b < -TWO_TO_63 {
+        Ordering::Greater
+    } else {
+        let (whole, rest) = (b.trunc() as i64, b.fract());
+        a.cmp(&whole).then(if rest > 0.0 {
+            Ordering::Less
+        } else if rest < 0.0 {
+            Ordering::Greater
+        } else {
+            Ordering::Equal
+        })
+    })
 }
 
 /// The nearest double of a number.

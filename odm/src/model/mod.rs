@@ -21,6 +21,7 @@ pub(crate) mod meta;
 pub mod native;
 pub(crate) mod normalize;
 pub(crate) mod numbered;
+pub(crate) mod numeric;
 pub(crate) mod own_fields;
 pub(crate) mod path;
 pub(crate) mod reference;

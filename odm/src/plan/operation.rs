@@ -9,6 +9,7 @@ use crate::model::own_fields::Token;
 use crate::plan::keep::Replacement;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::{demanded, from_condition};
+use crate::plan::operators::inserted::can_be_read;
 use crate::plan::operators::{Built, NO_FIELD};
 use crate::plan::touches::{Affected, ChangedFields, How, Touches, prepare};
 use crate::plan::upsert::{UniqueKey, demands_key};
@@ -711,6 +712,20 @@ impl Write {
         }
         Ok(())
     }
+    /// Refuses an upsert of which a new document could not be read. Its condition has the scope of the handle.
+    ///
+    /// # Errors
+    /// Those of [`can_be_read`].
+    pub(crate) fn inserts_readable(&self) -> Result<()> {
+        match &self.what {
+            What::Update(update) if update.upsert => can_be_read(self.meta, &update.built, &update.filter),
+            What::UpdateMany(update) if update.upsert => {
+                can_be_read(self.meta, &update.built, &update.filter)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads the operators of an update. Everything after this goes by what was found.
     pub(crate) fn plan(&mut self, graph: &Graph) {
         let meta = self.meta;

@@ -3,6 +3,7 @@
 
 mod after_the_write;
 mod concerns;
+mod contention;
 mod errors;
 mod failures;
 mod faults;

@@ -7,6 +7,7 @@ mod bulk_upserts;
 mod computing;
 mod exact_ids;
 mod input;
+mod inserted_parts;
 mod items;
 mod items_in_items;
 mod items_that_meet_nothing;

@@ -483,7 +483,8 @@ fn updates_give_documents_and_insert_them() {
         assert_eq!((many.matched, many.modified), (1, 1));
 
         // An upsert without a change makes sure that the document is there.
-        assert_eq!(shops.update(&ada).upsert().await.unwrap().matched, 1);
+        let there = shops.update(&ada).upsert_with(shop("Ada", 1));
+        assert_eq!(there.await.unwrap().matched, 1);
 
         // An upsert of a whole document.
         let id = odm::bson::oid::ObjectId::new();

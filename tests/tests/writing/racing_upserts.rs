@@ -370,14 +370,22 @@ fn an_upsert_by_a_whole_unique_key_is_sent_as_one_documents() {
             ),
         ] {
             let words = format!("{filter:?}");
-            let upsert = members.update_where(|_| filter).set_on_insert(|m| m.visits, 0);
-            let upsert = upsert.set(|m| m.nick, None);
-            drop(upsert.upsert().await);
+            let new = NewMember {
+                email: "c".into(),
+                nick: None,
+                active: true,
+                visits: 0,
+            };
+            let upsert = members.update_where(|_| filter).set(|m| m.nick, None);
+            drop(upsert.upsert_with(new).await);
             assert_eq!(sent.lock().unwrap().drain(..).next(), Some(multi), "{words}");
         }
+        let shop = odm.collection::<Shop>().insert(NewShop { id: 1 }).await.unwrap();
+        sent.lock().unwrap().clear();
         let visitors = odm.collection::<Visitor>();
         let one = visitors
             .update_where(|v| v.name.eq("a"))
+            .set_on_insert(|v| v.shop, shop.to_ref())
             .inc(|v| v.visits, 1)
             .upsert();
         drop(one.await);

@@ -85,6 +85,7 @@ fn sources_holders_and_children_can_be_upserted() {
             hosts
                 .update(id)
                 .set(|h| h.ipaddr, "10.0.0.2")
+                .set_on_insert(|h| h.name, "b")
                 .upsert()
                 .await
                 .unwrap();
@@ -162,6 +163,7 @@ fn an_upsert_that_gives_its_document_inserts_as_any_other() {
                 assert_eq!(contract.note.as_deref(), note, "alone: {alone}, before: {before}");
                 // It follows what comes then.
                 let update = tariffs.update(1).set(|t| t.note, Some("new".to_owned()));
+                let update = update.set_on_insert(|t| t.name, "C");
                 assert!(give(update.upsert(), before).await.is_some());
                 let contract = contracts.get(id).await.unwrap().unwrap();
                 assert_eq!(contract.note.as_deref(), Some("new"));

@@ -184,14 +184,19 @@ fn an_update_without_a_change_changes_no_version() {
             .unwrap();
         assert_eq!((done.matched, done.modified), (0, 0));
         assert!(t.commands.take().is_empty(), "nothing was sent");
-        let done = notes.update(1).upsert().await.unwrap();
+        let done = notes.update(1).upsert_with(note(1)).await.unwrap();
         assert_eq!((done.matched, done.modified, done.upserted), (1, 0, None));
-        let done = notes.update_where(|n| n.id.eq(1)).upsert().await.unwrap();
+        let done = notes
+            .update_where(|n| n.id.eq(1))
+            .upsert_with(note(1))
+            .await
+            .unwrap();
         assert_eq!((done.matched, done.modified, done.upserted), (1, 0, None));
         assert_eq!(notes.get(1).await.unwrap(), Some(first));
         // Neither has a timestamp, or a version, and there is nothing to set.
         let ada = shops.insert(shop("Ada", 1)).await.unwrap();
-        let done = shops.update_where(|s| s.name.eq("Ada")).upsert().await.unwrap();
+        let there = shops.update_where(|s| s.name.eq("Ada"));
+        let done = there.upsert_with(shop("Ada", 1)).await.unwrap();
         assert_eq!((done.matched, done.modified, done.upserted), (1, 0, None));
         assert_eq!(shops.get(ada.id).await.unwrap(), Some(ada));
     });
@@ -201,11 +206,11 @@ fn an_update_without_a_change_changes_no_version() {
 #[odm_tests::test]
 fn an_upsert_without_a_change_inserts_a_whole_document() {
     with_db(async |t| {
-        // Without its validator, which wants what such a document lacks.
         let odm = Odm::new(t.db.clone(), models![Note, Shop]).unwrap();
         let (notes, shops) = (odm.collection::<Note>(), odm.collection::<Shop>());
-        notes.update(2).upsert().await.unwrap();
-        notes.update_where(|n| n.id.eq(3)).upsert().await.unwrap();
+        notes.update(2).upsert_with(note(2)).await.unwrap();
+        let third = notes.update_where(|n| n.id.eq(3));
+        third.upsert_with(note(3)).await.unwrap();
         for id in [2_i64, 3] {
             let made = notes
                 .driver::<Doc>()
@@ -217,10 +222,11 @@ fn an_upsert_without_a_change_inserts_a_whole_document() {
             assert!(made.get_datetime("created_at").is_ok());
             assert_eq!(made.get("created_at"), made.get("updated_at"));
         }
-        let done = shops.update_where(|s| s.name.eq("Bob")).upsert().await.unwrap();
+        let bob = shops.update_where(|s| s.name.eq("Bob"));
+        let done = bob.upsert_with(shop("Robert", 2)).await.unwrap();
         assert!(done.upserted.is_some());
-        let made = shops.driver::<Doc>().find_one(doc! {}).await.unwrap().unwrap();
-        assert_eq!(made.keys().collect::<Vec<_>>(), ["_id", "name"]);
+        let made = shops.find_all().one().await.unwrap().unwrap();
+        assert_eq!((made.name.as_str(), made.stars), ("Bob", 2));
     });
 }
 

@@ -40,7 +40,7 @@ pub(super) fn document_key(meta: Meta, document: &RawDocumentBuf) -> DocumentKey
 }
 
 /// The condition of documents that are not deleted.
-pub(super) fn alive(meta: Meta) -> Document {
+pub(in crate::engine) fn alive(meta: Meta) -> Document {
     meta.soft_delete
         .map_or_else(Document::new, |name| doc! { name: null })
 }

@@ -16,7 +16,7 @@ use crate::store::batch::id;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::filter::all;
 use crate::store::scope;
-use crate::{Error, Filter, Result, bounds};
+use crate::{Error, Filter, Result, Rule, Violation, bounds};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -242,6 +242,70 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
             let found = Document::try_from(&*found).unwrap_or_default();
             return Ok(Verdict::Refused(guard.with_item(error, &found)));
         }
+    }
+    unexplained(execution, core, one, &built.guards).await
+}
+
+/// After nothing explained why an update matched no document: the server says which of the guards hold it back. Where none does, the
+/// document has changed since the update, and another attempt may be made.
+async fn unexplained(execution: Execution<'_>, core: &Core, one: &One, guards: &[Guard]) -> Result<Verdict> {
+    // Which items hold a change back is known to the server alone, and was just asked.
+    let guards: Vec<&Guard> = guards
+        .iter()
+        .filter(|guard| guard.offenders().is_none())
+        .collect();
+    if guards.is_empty() {
+        return Ok(Verdict::Again);
+    }
+    let name = |at: usize| format!("guard{at}");
+    let mut facets = Document::new();
+    for (at, guard) in guards.iter().enumerate() {
+        let value = match guard.computed() {
+            Some(computed) => computed.value.clone(),
+            None => format!("${}", guard.name()).into(),
+        };
+        let stages = vec![
+            doc! { "$match": { "$nor": [guard.condition()] } },
+            doc! { "$project": { "_id": 0, "value": value } },
+        ];
+        facets.insert(name(at), stages);
+    }
+    let pipeline = vec![doc! { "$match": one.place() }, doc! { "$facet": facets }];
+    let trips = AtomicU64::new(0);
+    let scope = scope::Scope::new(core.odm(), core.session(), &trips);
+    let found = scope.aggregate(core.meta(), pipeline).await?.pop();
+    execution.trace.more(trips.into_inner());
+    let found = found.unwrap_or_default();
+    for (at, guard) in guards.into_iter().enumerate() {
+        let holding_back = found.get_array(&name(at)).ok().and_then(|all| all.first());
+        let Some(holding_back) = holding_back.and_then(Bson::as_document) else {
+            continue;
+        };
+        let value = holding_back.get("value");
+        if guard.lets_be() {
+            return Ok(Verdict::Nothing);
+        }
+        let collection = core.meta().collection;
+        let error = match guard.computed() {
+            Some(computed) => computed.refusal(collection, &one.id, value),
+            None => guard.refusal(collection, &one.id, value),
+        };
+        let error = error.unwrap_or_else(|| Error::Invalid {
+            collection: collection.to_owned(),
+            violations: vec![
+                Violation::new(
+                    guard.path(),
+                    Rule::Other(format!(
+                        "{}, without which the update is not made",
+                        guard.condition()
+                    )),
+                    value.cloned(),
+                )
+                .stored_in(&one.id),
+            ],
+            source: None,
+        });
+        return Ok(Verdict::Refused(error));
     }
     Ok(Verdict::Again)
 }
@@ -566,8 +630,9 @@ fn missed(meta: &DocumentMeta, one: &One, stored: Option<&Document>) -> Option<E
         Some(Bson::Double(n)) => crate::model::key::integer(*n),
         _ => None,
     };
-    // As the filter has it, none is 0.
-    (found.unwrap_or(0) != seen).then(|| Error::Conflict {
+    // As the filter has it, none is 0, and what is no number is no version.
+    let is_none = matches!(stored.get(name), None | Some(Bson::Null));
+    (found.or(is_none.then_some(0)) != Some(seen)).then(|| Error::Conflict {
         collection: meta.collection,
         id: Box::new(one.id.clone()),
         seen,

@@ -223,6 +223,23 @@ mod tests {
         assert!(matches!(refusal(Bson::Null), Some(Error::IsNull { .. })));
         assert!(bounded.refusal("orders", &Bson::Int32(1), None).is_some());
         assert!(refusal(Bson::Int32(10)).is_none());
+        // A sum beyond the greatest `i64` is a double, whose nearest integer is that greatest one.
+        let range = Computed {
+            min: Some(Number::Int(i64::MIN)),
+            max: Some(Number::Int(i64::MAX)),
+            ..computed(None, false)
+        };
+        let of_range = |result: f64| range.refusal("orders", &Bson::Int32(1), Some(&Bson::Double(result)));
+        for (result, rule) in [
+            (9_223_372_036_854_775_808.0, Rule::Max(Number::Int(i64::MAX))),
+            (-9_223_372_036_854_777_856.0, Rule::Min(Number::Int(i64::MIN))),
+        ] {
+            let Some(Error::Invalid { violations, .. }) = of_range(result) else {
+                panic!("{result} is taken");
+            };
+            assert_eq!(violations[0].rule, rule);
+        }
+        assert!(of_range(-9_223_372_036_854_775_808.0).is_none());
         let optional = computed(None, true);
         assert!(
             optional

@@ -19,7 +19,7 @@ use crate::query::filter::equal::ComparedField;
 use crate::query::filter::operand::{Operand, encode};
 use crate::store::filter::all;
 use crate::{Error, Result, Rule, Violation, bounds};
-use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use mongodb::options::UpdateModifications;
 use std::marker::PhantomData;
 
@@ -30,6 +30,7 @@ pub(crate) mod fill;
 pub(crate) mod growth;
 pub(crate) mod guard;
 pub(crate) mod implied;
+pub(crate) mod inserted;
 pub(crate) mod items;
 mod names;
 pub(crate) mod patch;
@@ -96,6 +97,8 @@ pub struct Changes<R> {
     raw: Vec<Raw>,
     /// Of an upsert: the document that it inserts, but for what the changes set.
     inserted: Option<RawDocumentBuf>,
+    /// Of an upsert with a document: the names of the fields that its condition gives the document.
+    demanded: Vec<String>,
     /// The fields of variants that are changed and have defaults, by their names.
     with_default: Vec<(&'static str, &'static FieldMeta)>,
     error: Option<Box<Error>>,
@@ -440,6 +443,7 @@ impl<R> Default for Changes<R> {
             array: None,
             raw: Vec::new(),
             inserted: None,
+            demanded: Vec::new(),
             with_default: Vec::new(),
             error: None,
             of: PhantomData,
@@ -1066,6 +1070,10 @@ impl<R> Changes<R> {
 
     fn each(&mut self, operator: &'static str, name: &str, values: Vec<Bson>) {
         self.put(operator, name, one_or_each(values), |before, value| {
+            // Where items are placed and how many are kept holds for these items alone.
+            if is_placed(before) {
+                return Err(());
+            }
             let mut all = into_pushed(std::mem::replace(before, Bson::Null));
             all.extend(into_pushed(value));
             *before = doc! { "$each": all }.into();
@@ -1307,6 +1315,12 @@ fn pushed(push: &Bson) -> &[Bson] {
     }
 }
 
+/// Whether the operand of a `$push` says where its items stand, or how many the array keeps.
+fn is_placed(push: &Bson) -> bool {
+    let each = push.as_document().filter(|push| push.contains_key("$each"));
+    each.is_some_and(|each| each.len() > 1)
+}
+
 fn into_pushed(push: Bson) -> Vec<Bson> {
     match push {
         Bson::Document(mut each) if each.contains_key("$each") => match each.remove("$each") {
@@ -1359,6 +1373,7 @@ impl<R> Changes<R> {
             array: self.array,
             raw: self.raw,
             inserted: self.inserted,
+            demanded: self.demanded,
             with_default: self.with_default,
             error: self.error,
             of: PhantomData,
@@ -1374,43 +1389,6 @@ impl<T: crate::Document> Changes<T> {
 }
 
 impl Changes<()> {
-    /// Puts the fields of a new document behind `$setOnInsert`, but for those that the update sets and those that the library writes
-    /// itself. Gives those that the condition of an upsert may demand.
-    fn put_inserted(
-        &mut self,
-        meta: &'static DocumentMeta,
-        document: &RawDocument,
-    ) -> Result<Vec<&'static str>> {
-        let written: Vec<String> = written(&self.operators).map(str::to_owned).collect();
-        let mut put = Vec::new();
-        for field in document {
-            let (name, value) = field.map_err(|source| Error::Encode {
-                field: meta.name.to_owned(),
-                source: Box::new(source),
-            })?;
-            let name = name.as_str();
-            let declared = meta.fields().iter().find(|field| field.name == name);
-            // The server makes an ObjectId itself. An id that the condition demands is taken out again.
-            let is_made = |managed: Managed| match managed {
-                Managed::No => false,
-                Managed::Id => value.as_object_id().is_some(),
-                _ => true,
-            };
-            let is_managed = declared.is_some_and(|field| is_made(field.managed));
-            let is_written = |other: &String| crate::model::meta::names::meet(other, name);
-            if is_managed || written.iter().any(is_written) {
-                continue;
-            }
-            let value = crate::model::encode::owned(value).map_err(|source| Error::Encode {
-                field: name.to_owned(),
-                source: Box::new(source),
-            })?;
-            self.put("$setOnInsert", name, value, replace);
-            put.extend(declared.map(|field| field.name));
-        }
-        Ok(put)
-    }
-
     /// The same for documents of this type.
     pub(crate) fn build_for(
         mut self,
@@ -1874,5 +1852,23 @@ mod tests {
             changes.operators,
             doc! { "$push": { "a": { "$each": [1, 2, 3, 4] } } }
         );
+    }
+
+    /// Where items are placed and how many are kept holds for the items of one push alone.
+    #[test]
+    fn a_push_beside_one_that_places_its_items_is_refused() {
+        for placed in [
+            doc! { "$each": [1], "$slice": -4 },
+            doc! { "$each": [1], "$position": 0 },
+            doc! { "$each": [1], "$sort": 1 },
+            doc! { "$each": [], "$slice": 0 },
+        ] {
+            let mut changes = Changes::<()>::new();
+            changes.put("$push", "a", placed.clone().into(), never);
+            changes.each("$push", "a", vec![2.into()]);
+            let error = changes.error.expect("refused").to_string();
+            assert!(error.contains("changes `a` twice"), "{placed}: {error}");
+            assert_eq!(changes.operators, doc! { "$push": { "a": placed } });
+        }
     }
 }

@@ -5,6 +5,9 @@ use crate::error::parameter::{BadParameter, ParameterProblem};
 use crate::query::page::PageToken;
 use std::fmt;
 
+/// Maximum number of problems of a request that are collected: the rest of the request is not read.
+const MOST_PROBLEMS: usize = 100;
+
 /// How a parameter compares the field with its value: the word in brackets, `age[gte]=18`.
 ///
 /// ```
@@ -153,6 +156,9 @@ impl Given {
 
     /// One more parameter of the request, at a position in it.
     pub(super) fn add(&mut self, at: usize, key: &str, value: &str) {
+        if self.problems.len() >= MOST_PROBLEMS {
+            return;
+        }
         let declared = self.declared;
         let (name, word) = match key.strip_suffix(']').and_then(|key| key.split_once('[')) {
             Some((name, word)) => (name, Some(word)),
@@ -206,15 +212,17 @@ impl Given {
         };
         let values = condition.texts().len();
         let most_values = self.declared.max_values as usize;
+        if values > most_values {
+            return Err((
+                ParameterProblem::TooManyValues,
+                format!("at most {most_values} values"),
+            ));
+        }
         self.conditions.push(condition);
         match self.conditions.len() {
             n if n == most + 1 => Err((
                 ParameterProblem::TooManyConditions,
                 format!("at most {most} conditions"),
-            )),
-            _ if values > most_values => Err((
-                ParameterProblem::TooManyValues,
-                format!("at most {most_values} values"),
             )),
             _ if operator == Operator::StartsWith && value.is_empty() => {
                 let text = format!("a text of 1 to {MOST_CHARS} characters");

@@ -1,6 +1,7 @@
 //! The text of a parameter as a value of a field's type. The type's shape says how the text is read, so that one function reads
 //! all types.
 
+use crate::model::numeric;
 use crate::model::shape::{Body, EnumShape, Shape, Tagging, inner};
 use crate::model::value::{ByValue, Compared, Value};
 use mongodb::bson::{self, Bson};
@@ -56,12 +57,8 @@ fn stored(shape: Shape, text: &str) -> Option<Bson> {
             .and_then(|n| i32::try_from(n).ok())
             .map(Bson::Int32),
         Shape::Long { min, max } => whole(text, min, max).map(Bson::Int64),
-        Shape::Double => number(text)?
-            .parse()
-            .ok()
-            .filter(|n: &f64| n.is_finite())
-            .map(Bson::Double),
-        Shape::Decimal => number(text)?.parse().ok().map(Bson::Decimal128),
+        Shape::Double => numeric::double(text).map(Bson::Double),
+        Shape::Decimal => numeric::decimal(text).map(Bson::Decimal128),
         Shape::String => Some(Bson::String(text.to_owned())),
         Shape::Char => text.parse::<char>().ok().map(|c| Bson::String(c.to_string())),
         Shape::ObjectId => bson::oid::ObjectId::parse_str(text).ok().map(Bson::ObjectId),
@@ -90,13 +87,6 @@ fn accepted(shape: Shape) -> String {
         // By the compiler nothing else gets here but binary data, a timestamp and a regular expression.
         _ => "no value of this type as a text".to_owned(),
     }
-}
-
-/// Digits, with a sign before them: not `inf`, not `nan`, not nothing.
-fn number(text: &str) -> Option<&str> {
-    let is_digit = |c: char| c.is_ascii_digit();
-    let is_part = |c: char| is_digit(c) || matches!(c, '-' | '.' | 'e' | 'E' | '+');
-    (text.contains(is_digit) && text.chars().all(is_part)).then_some(text)
 }
 
 fn whole(text: &str, min: i64, max: i64) -> Option<i64> {

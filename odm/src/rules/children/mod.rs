@@ -676,11 +676,11 @@ pub(crate) async fn refresh(
         collection: meta.collection,
         source: None,
         message: format!(
-            "other writers changed the fields derived from `{}` in the document with {} {:?} during each of {ATTEMPTS} \
+            "other writers changed the fields derived from `{}` in the document with `{}` {} during each of {ATTEMPTS} \
              attempts to update them; the update stays pending, and `recover()` completes it",
             list.first().map_or("", |derived| derived.child.name),
             edge.by(),
-            open.first().map(Key::to_bson)
+            open.first().map_or(Bson::Null, Key::to_bson)
         ),
     })
 }

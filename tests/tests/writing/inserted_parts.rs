@@ -1,0 +1,305 @@
+//! What an upsert inserts: the document that it is given, in which a part is changed, and never a document that can't be read.
+
+use odm::bson::DateTime;
+use odm::error::{Error, Rule};
+use odm::prelude::*;
+use odm::update::Updated;
+use odm_tests::{TestDb, with_db};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Inner {
+    a: i32,
+    #[field(max_len = 20)]
+    b: String,
+    #[embed(max = 5)]
+    items: Vec<i32>,
+    #[embed(max = 3, key_len = 5)]
+    marks: BTreeMap<String, i32>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+enum Payment {
+    Card {
+        n: i32,
+        #[field(max_len = 20)]
+        bank: String,
+    },
+    Cash {
+        sum: i32,
+    },
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(tag = "kind")]
+enum Way {
+    Post {
+        days: i32,
+        #[field(max_len = 20)]
+        to: String,
+    },
+    Shop {
+        number: i32,
+    },
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Flat {
+    x: i32,
+    y: i32,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "parts")]
+struct Parts {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[field(max_len = 20)]
+    name: String,
+    inn: Inner,
+    opt: Option<Inner>,
+    payment: Payment,
+    way: Way,
+    #[embed(max = 3, key_len = 5)]
+    map: BTreeMap<String, i32>,
+    #[embed(max = 3, key_len = 5)]
+    inners: BTreeMap<String, Flat>,
+    #[serde(flatten)]
+    flat: Flat,
+}
+
+fn map(entries: &[(&str, i32)]) -> BTreeMap<String, i32> {
+    entries.iter().map(|(key, n)| ((*key).to_owned(), *n)).collect()
+}
+
+fn inner() -> Inner {
+    Inner {
+        a: 1,
+        b: "keep".into(),
+        items: vec![7],
+        marks: map(&[("m", 1), ("n", 2)]),
+    }
+}
+
+fn whole() -> Parts {
+    Parts {
+        id: 1,
+        name: "keep".into(),
+        inn: inner(),
+        opt: Some(inner()),
+        payment: Payment::Card {
+            n: 1,
+            bank: "keep".into(),
+        },
+        way: Way::Post {
+            days: 1,
+            to: "keep".into(),
+        },
+        map: map(&[("m", 1), ("n", 2)]),
+        inners: BTreeMap::from([("k".to_owned(), Flat { x: 1, y: 2 })]),
+        flat: Flat { x: 1, y: 2 },
+    }
+}
+
+async fn parts(t: &TestDb) -> Collection<Parts> {
+    let odm = Odm::new(t.db.clone(), models![Parts]).unwrap();
+    odm.collection::<Parts>()
+}
+
+/// Each operator on each kind of part: the other parts are those of the new document.
+#[odm_tests::test]
+fn the_other_parts_are_those_of_the_document_that_is_given() {
+    with_db(async |t| {
+        let parts = parts(&t).await;
+        macro_rules! rows {
+            ($($name:literal: $update:expr => |$new:ident| $expected:expr;)*) => {
+                $(
+                    let update: fn(odm::update::Update<Parts>) -> odm::update::Update<Parts> = $update;
+                    update(parts.update(1)).upsert_with(whole()).await.unwrap_or_else(|e| panic!("{}: {e}", $name));
+                    let mut $new = whole();
+                    $expected;
+                    let stored = parts.get(1).await.unwrap_or_else(|e| panic!("{}: {e}", $name)).unwrap();
+                    assert_eq!(stored, $new, $name);
+                    parts.delete(1).await.unwrap();
+                )*
+            };
+        }
+        rows! {
+            "set of a struct": |u| u.set(|p| p.inn.a, 5) => |new| new.inn.a = 5;
+            "inc of a struct": |u| u.inc(|p| p.inn.a, 5) => |new| new.inn.a = 5;
+            "min of a struct": |u| u.min(|p| p.inn.a, -5) => |new| new.inn.a = -5;
+            "max of a struct": |u| u.max(|p| p.inn.a, 5) => |new| new.inn.a = 5;
+            "mul of a struct": |u| u.mul(|p| p.inn.a, 5) => |new| new.inn.a = 0;
+            "push of a struct": |u| u.push(|p| p.inn.items, 5) => |new| new.inn.items = vec![5];
+            "push of a struct, placed": |u| u.push_into(|p| p.inn.items, [5, 6], |all| all.keep_last(1))
+                => |new| new.inn.items = vec![6];
+            "add to a set of a struct": |u| u.add_to_set(|p| p.inn.items, 5) => |new| new.inn.items = vec![5];
+            "entry of a map": |u| u.set_key(|p| p.map, "x", 5) => |new| new.map = map(&[("m", 1), ("n", 2), ("x", 5)]);
+            "entry of a map that is there": |u| u.set_key(|p| p.map, "m", 5) => |new| new.map = map(&[("m", 5), ("n", 2)]);
+            "entry of a map of a struct": |u| u.set_key(|p| p.inn.marks, "m", 5)
+                => |new| new.inn.marks = map(&[("m", 5), ("n", 2)]);
+            "set of an option": |u| u.set(|p| p.opt.a, 5) => |new| new.opt.as_mut().unwrap().a = 5;
+            "inc of an option": |u| u.inc(|p| p.opt.a, 5) => |new| new.opt.as_mut().unwrap().a = 5;
+            "push of an option": |u| u.push(|p| p.opt.items, 5) => |new| new.opt.as_mut().unwrap().items = vec![5];
+            "two parts": |u| u.set(|p| p.inn.a, 5).set(|p| p.opt.b, "new") => |new| {
+                new.inn.a = 5;
+                new.opt.as_mut().unwrap().b = "new".into();
+            };
+            "a flattened field": |u| u.set(|p| p.flat.x, 5) => |new| new.flat.x = 5;
+            "on insert": |u| u.set_on_insert(|p| p.inn.a, 5) => |new| new.inn.a = 5;
+            "nothing": |u| u => |new| new.id = 1;
+        }
+    });
+}
+
+#[odm_tests::test]
+fn parts_of_variants_are_those_of_the_document_that_is_given() {
+    with_db(async |t| {
+        let parts = parts(&t).await;
+        let new = || Parts {
+            payment: Payment::Cash { sum: 1 },
+            way: Way::Shop { number: 1 },
+            ..whole()
+        };
+        let refused = |error: odm::Result<Updated>| match error.unwrap_err() {
+            Error::Query { message, .. } => message,
+            error => panic!("{error:?}"),
+        };
+        let card = parts.update(1).set(|p| p.payment.card.n, 5);
+        let message = refused(card.upsert_with(new()).await);
+        assert!(message.contains("`Card` of `payment`"), "{message}");
+        let post = parts.update(1).set(|p| p.way.post.days, 5);
+        let message = refused(post.upsert_with(new()).await);
+        assert!(message.contains("`Post` of `way"), "{message}");
+        assert_eq!(parts.find_all().count().await.unwrap(), 0);
+        let post = parts.update(1).set(|p| p.way.post.days, 5);
+        post.upsert_with(whole()).await.unwrap();
+        let stored = parts.get(1).await.unwrap().unwrap();
+        let way = Way::Post {
+            days: 5,
+            to: "keep".into(),
+        };
+        assert_eq!(stored, Parts { way, ..whole() });
+    });
+}
+
+#[odm_tests::test]
+fn a_part_that_the_condition_demands_is_that_of_the_condition() {
+    with_db(async |t| {
+        let parts = parts(&t).await;
+        let update = parts
+            .update_where(|p| p.inn.a.eq(5) & p.name.eq("new"))
+            .set(|p| p.opt.a, 6);
+        update.upsert_with(whole()).await.unwrap();
+        let mut expected = whole();
+        (expected.inn.a, expected.name) = (5, "new".into());
+        expected.opt.as_mut().unwrap().a = 6;
+        assert_eq!(parts.get(1).await.unwrap().unwrap(), expected);
+    });
+}
+
+#[odm_tests::test]
+fn a_map_that_would_become_too_large_is_refused() {
+    with_db(async |t| {
+        let parts = parts(&t).await;
+        let full = Parts {
+            map: map(&[("a", 1), ("b", 2), ("c", 3)]),
+            ..whole()
+        };
+        let error = parts
+            .update(1)
+            .set_key(|p| p.map, "d", 4)
+            .upsert_with(full)
+            .await
+            .unwrap_err();
+        let Error::Invalid { violations, .. } = &error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(
+            (violations[0].path.as_str(), &violations[0].rule),
+            ("map", &Rule::MaxItems(3))
+        );
+        assert_eq!(parts.find_all().count().await.unwrap(), 0);
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "accounts", timestamps, version)]
+struct Account {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[field(max_len = 20)]
+    #[index(unique)]
+    owner: String,
+    cents: i32,
+    limit: Option<i32>,
+    #[serde(default)]
+    kind: i32,
+    #[field(default = 7)]
+    #[serde(default = "Account::default_level")]
+    level: i32,
+    home: Flat,
+    away: Option<Flat>,
+    created_at: DateTime,
+    updated_at: DateTime,
+    version: i64,
+}
+
+/// An upsert says which required fields it lacks before anything is sent.
+#[odm_tests::test]
+fn an_upsert_that_would_insert_what_can_not_be_read_is_refused() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Account]).unwrap();
+        let accounts = odm.collection::<Account>();
+        let lacks = |done: odm::Result<Updated>, fields: &[&str]| {
+            let Err(Error::Query { collection, message }) = done else {
+                panic!("{done:?}");
+            };
+            assert_eq!(collection, "accounts");
+            let fields: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
+            let expected = format!("without a value for {}:", fields.join(", "));
+            assert!(message.contains(&expected), "{message}");
+            assert!(message.contains("upsert_with"), "{message}");
+        };
+        t.commands.clear();
+        let update = || accounts.update(1);
+        lacks(update().upsert().await, &["owner", "cents", "home"]);
+        lacks(update().inc(|a| a.cents, 1).upsert().await, &["owner", "home"]);
+        let of_home = update()
+            .set(|a| a.owner, "a")
+            .inc(|a| a.cents, 1)
+            .set(|a| a.home.x, 1);
+        lacks(of_home.upsert().await, &["home.y"]);
+        let of_away = update()
+            .set(|a| a.owner, "a")
+            .inc(|a| a.cents, 1)
+            .set(|a| a.home, Flat { x: 1, y: 1 });
+        lacks(of_away.set(|a| a.away.y, 1).upsert().await, &["away.x"]);
+        let by_owner = accounts.update_where(|a| a.owner.eq("a")).set(|a| a.cents, 1);
+        lacks(by_owner.upsert().await, &["_id", "home"]);
+        let by_key = accounts.update_by(|a| a.owner.eq("a")).set(|a| a.cents, 1);
+        lacks(by_key.upsert().await, &["_id", "home"]);
+        let returning = update().set(|a| a.cents, 1).upsert().returning().await;
+        lacks(returning.map(|_| Default::default()), &["owner", "home"]);
+        let bulk = odm.bulk().upsert::<Account>(&1, |a| a.set(|a| a.cents, 1)).await;
+        let Err(Error::Bulk { errors, .. }) = bulk else {
+            panic!("{bulk:?}");
+        };
+        assert!(matches!(&errors[..], [(0, Error::Query { .. })]), "{errors:?}");
+        assert_eq!(t.commands.take(), [""; 0]);
+
+        // The fields that the library writes, and those with defaults, may be left out.
+        let whole = accounts
+            .update_where(|a| a.owner.eq("a") & a.id.eq(1))
+            .inc(|a| a.cents, 1)
+            .set(|a| a.home.x, 1)
+            .set_on_insert(|a| a.home.y, 2);
+        whole.upsert().await.unwrap();
+        let stored = accounts.get(1).await.unwrap().unwrap();
+        assert_eq!(
+            (stored.cents, stored.level, stored.home),
+            (1, 7, Flat { x: 1, y: 2 })
+        );
+    });
+}
