@@ -314,6 +314,9 @@ fn each_write_of_a_child_or_its_parent_keeps_both() {
             right("an upsert that inserts").await;
             log.update(20)
                 .set(|l| l.host, Ref::new(1))
+                .set_on_insert(|l| l.at, 20)
+                .set_on_insert(|l| l.bytes, 1)
+                .set_on_insert(|l| l.text, "new")
                 .upsert()
                 .await
                 .unwrap();

@@ -85,7 +85,12 @@ fn the_version_that_the_write_itself_has_raised_is_no_conflict() {
         stocked(&odm).await.unwrap();
         let hosts = odm.collection::<Host>();
         let host = hosts.get(1).await.unwrap().unwrap();
-        let refused = hosts.update(&host).set(|h| h.name, "two").upsert().await;
+        let refused = hosts
+            .update(&host)
+            .set(|h| h.name, "two")
+            .set_on_insert(|h| h.starts, host.starts.clone())
+            .upsert()
+            .await;
         assert!(matches!(refused, Err(Error::DuplicateKey { .. })), "{refused:?}");
     });
 }

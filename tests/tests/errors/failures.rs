@@ -374,6 +374,7 @@ fn bulk_and_query_updates_change_the_copies_too() {
             authors
                 .update(1)
                 .set(|a| a.name, "by an upsert")
+                .set_on_insert(|a| a.remark, "none")
                 .upsert()
                 .await
                 .unwrap();

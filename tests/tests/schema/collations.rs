@@ -106,7 +106,7 @@ fn operations_and_indexes_inherit_the_collation() {
         let done = users
             .update_where(|u| u.name.eq("kate"))
             .inc(|u| u.visits, 1)
-            .upsert()
+            .upsert_with(user(9, "Kate"))
             .await
             .unwrap();
         assert_eq!((done.matched, done.upserted), (1, None));
@@ -187,7 +187,15 @@ fn an_operation_may_compare_by_a_collation_of_its_own() {
         let read = || notes.update_where(|n| n.title.eq("KATE")).inc(|n| n.read, 1);
         assert_eq!(read().await.unwrap().matched, 0);
         assert_eq!(read().collation(ignore_case()).await.unwrap().matched, 2);
-        let refused = read().collation(ignore_case()).upsert().await.unwrap_err();
+        let refused = read()
+            .collation(ignore_case())
+            .upsert_with(Note {
+                id: 9,
+                title: "KATE".into(),
+                read: 0,
+            })
+            .await
+            .unwrap_err();
         assert!(refused.to_string().contains("declare it there"), "{refused}");
         let bulk = odm
             .bulk()
@@ -304,7 +312,11 @@ fn an_upsert_by_a_collation_is_one_statement() {
         let upsert = plain
             .update_where(|p| p.title.eq("KATE"))
             .set(|p| p.read, 1)
-            .upsert();
+            .upsert_with(Plain {
+                id: 9,
+                title: "KATE".into(),
+                read: 0,
+            });
         let done = upsert.collation(ignore_case()).await.unwrap();
         assert_eq!(t.commands.take(), ["update"]);
         if compares_by_collation(&t).await {

@@ -1387,7 +1387,14 @@ fn a_change_of_a_field_under_its_old_name_is_refused_until_it_is_set() {
             "labels",
         );
         names_previous(
-            carts.update(1).inc(|c| c.score, 1).upsert().await.unwrap_err(),
+            carts
+                .update(1)
+                .inc(|c| c.score, 1)
+                .set_on_insert(|c| c.tags, vec![])
+                .set_on_insert(|c| c.lines, vec![])
+                .upsert()
+                .await
+                .unwrap_err(),
             "points",
         );
         let of_x = |line: odm::query::PathsOf<Cart>| line.lines;

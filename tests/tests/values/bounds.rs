@@ -597,7 +597,12 @@ fn adding_to_null_is_refused() {
             "weight",
         );
         refused(
-            parcels.update(1).mul(|p| p.weight, 2).upsert().await.unwrap_err(),
+            parcels
+                .update(1)
+                .mul(|p| p.weight, 2)
+                .upsert_with(parcel(9, None))
+                .await
+                .unwrap_err(),
             "weight",
         );
         // With another change beside it, that would be lost without a word.
@@ -700,17 +705,21 @@ fn a_sum_with_a_missing_number_keeps_its_bound() {
                 parcels
                     .update(id)
                     .inc(|p| p.cents, -500)
-                    .upsert()
+                    .upsert_with(parcel(9, None))
                     .await
                     .unwrap_err(),
             );
         }
-        let upsert = parcels.update(2).inc(|p| p.cents, -500).upsert().returning();
+        let upsert = parcels
+            .update(2)
+            .inc(|p| p.cents, -500)
+            .upsert_with(parcel(9, None))
+            .returning();
         too_little(upsert.await.unwrap_err());
         let upsert = parcels
             .update_where(|p| p.id.eq(2))
             .inc(|p| p.cents, -500)
-            .upsert();
+            .upsert_with(parcel(9, None));
         too_little(upsert.await.unwrap_err());
         let done = parcels
             .update_where(|p| p.id.eq(1))
@@ -721,7 +730,12 @@ fn a_sum_with_a_missing_number_keeps_its_bound() {
         assert_eq!(parcels.find_all().count().await.unwrap(), 1);
         // The stored value may be enough, of an upsert too.
         parcels.update(1).inc(|p| p.cents, 700).await.unwrap();
-        let done = parcels.update(1).inc(|p| p.cents, -500).upsert().await.unwrap();
+        let done = parcels
+            .update(1)
+            .inc(|p| p.cents, -500)
+            .upsert_with(parcel(9, None))
+            .await
+            .unwrap();
         assert_eq!(done.modified, 1);
         assert_eq!(parcels.get(1).await.unwrap().unwrap().cents, Some(200));
     });
@@ -866,10 +880,13 @@ fn a_sum_with_a_missing_number_keeps_its_other_bound() {
             let one = games.update(1).inc(|g| g.level, by);
             too_little(one.await.unwrap_err(), "level");
             for id in [1, 3] {
-                let upsert = games.update(id).inc(|g| g.level, by).upsert();
+                let upsert = games.update(id).inc(|g| g.level, by).upsert_with(game(9, None));
                 too_little(upsert.await.unwrap_err(), "level");
             }
-            let upsert = games.update_where(|g| g.id.eq(3)).inc(|g| g.level, by).upsert();
+            let upsert = games
+                .update_where(|g| g.id.eq(3))
+                .inc(|g| g.level, by)
+                .upsert_with(game(9, None));
             too_little(upsert.await.unwrap_err(), "level");
             let many = games.update_where(|g| g.id.lte(2)).inc(|g| g.level, by);
             let done = many.await.unwrap();
@@ -918,7 +935,7 @@ fn an_upsert_adds_to_a_number_that_its_condition_says_within_a_struct() {
             games
                 .update_where(move |g| g.id.eq(id) & g.rating.eq(Rating { value }))
                 .inc(|g| g.rating.value, -5)
-                .upsert()
+                .upsert_with(game(9, None))
         };
         assert!(upsert(1, 50).await.unwrap().upserted.is_some());
         let stored = t.db.collection::<Doc>("games").find_one(doc! { "_id": 1 }).await;

@@ -477,7 +477,7 @@ fn strings_are_normalized_in_values_conditions_and_upserts() {
         members
             .update_where(|m| m.login.eq(" KATE "))
             .set(|m| m.name, Some("Kate".to_owned()))
-            .upsert()
+            .upsert_with(new(1, "kate"))
             .await
             .unwrap();
         let all = members.find(|_| Filter::all()).count().await.unwrap();

@@ -204,9 +204,13 @@ pub(crate) fn can_be_read(meta: &'static DocumentMeta, built: &Built, condition:
 
 fn lacks(meta: &DocumentMeta, fields: &[String]) -> String {
     let names: Vec<String> = fields.iter().map(|name| format!("`{name}`")).collect();
+    let advice = if fields.iter().any(|name| name == "_id") {
+        "give the document to insert by `upsert_with`, or demand its `_id` by the condition"
+    } else {
+        "set each field by `set` or `set_on_insert`, or give the document to insert by `upsert_with`"
+    };
     format!(
-        "the upsert would insert a `{}` that can't be read, without a value for {}: set each field by `set` or `set_on_insert`, or give \
-         the document to insert by `upsert_with`",
+        "the upsert would insert a `{}` that can't be read, without a value for {}: {advice}",
         meta.name,
         names.join(", ")
     )

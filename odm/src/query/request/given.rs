@@ -203,7 +203,7 @@ impl Given {
             return Err((ParameterProblem::Repeated, once));
         }
         let most = self.declared.max_conditions as usize;
-        let condition = GivenCondition {
+        let mut condition = GivenCondition {
             at,
             parameter,
             operator,
@@ -212,17 +212,20 @@ impl Given {
         };
         let values = condition.texts().len();
         let most_values = self.declared.max_values as usize;
-        if values > most_values {
-            return Err((
-                ParameterProblem::TooManyValues,
-                format!("at most {most_values} values"),
-            ));
+        let has_too_many = values > most_values;
+        if has_too_many {
+            // They are not read.
+            condition.value.clear();
         }
         self.conditions.push(condition);
         match self.conditions.len() {
             n if n == most + 1 => Err((
                 ParameterProblem::TooManyConditions,
                 format!("at most {most} conditions"),
+            )),
+            _ if has_too_many => Err((
+                ParameterProblem::TooManyValues,
+                format!("at most {most_values} values"),
             )),
             _ if operator == Operator::StartsWith && value.is_empty() => {
                 let text = format!("a text of 1 to {MOST_CHARS} characters");

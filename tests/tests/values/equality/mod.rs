@@ -255,7 +255,7 @@ fn an_item_is_added_to_a_set_once() {
             .update(house.id)
             .add_to_set(|p| p.owners, door(4))
             .set(|p| p.form, Form::New)
-            .upsert()
+            .upsert_with(house.clone())
             .await
             .unwrap();
         assert_eq!((done.matched, done.upserted), (1, None));

@@ -169,11 +169,11 @@ fn dec_keeps_the_declared_minimum_and_that_of_a_missing_number() {
             .unwrap();
         assert_eq!(rule(meters.update(1).dec(|m| m.nat, 1).await), min("nat", 0));
         for upsert in [
-            meters.update(2).dec(|m| m.nat, 1).upsert().await,
+            meters.update(2).dec(|m| m.nat, 1).upsert_with(meter(2)).await,
             meters
                 .update_where(|m| m.id.eq(2))
                 .dec(|m| m.nat, 1)
-                .upsert()
+                .upsert_with(meter(2))
                 .await,
         ] {
             assert_eq!(rule(upsert), min("nat", 0));
@@ -330,7 +330,7 @@ fn an_upsert_finds_a_document_that_the_range_of_a_type_holds_back() {
             .await
             .unwrap();
         t.commands.clear();
-        let refused = meters.update(1).inc(|m| m.int, 1).upsert().await;
+        let refused = meters.update(1).inc(|m| m.int, 1).upsert_with(meter(1)).await;
         assert_eq!(rule(refused), max("int", i32::MAX.into()));
         t.commands.clear();
         // By a unique key, which the new document would have too.
@@ -338,7 +338,7 @@ fn an_upsert_finds_a_document_that_the_range_of_a_type_holds_back() {
             let done = meters
                 .update_where(|_| filter)
                 .inc(|m| m.int, 1)
-                .upsert()
+                .upsert_with(meter(1))
                 .await
                 .unwrap();
             assert_eq!((done.matched, done.refused, done.upserted), (0, 1, None));
@@ -348,7 +348,7 @@ fn an_upsert_finds_a_document_that_the_range_of_a_type_holds_back() {
         let done = meters
             .update_where(|m| m.share.eq(50))
             .inc(|m| m.int, 1)
-            .upsert()
+            .upsert_with(meter(1))
             .await
             .unwrap();
         assert_eq!((done.matched, done.refused, done.upserted), (0, 1, None));
