@@ -15,6 +15,7 @@ pub(crate) use crate::model::path::PlainlyStored;
 pub use copy::*;
 pub use count::*;
 use message::about;
+pub use message::one_null;
 pub use reference::{
     BackTo, ById, Differ, InverseOf, KeyOf, OneParent, ParentAmong, ParentIs, ReferenceById, Refers,
     RefersNot, Same, Several, Types, by_id, inverse, key, key_like_id, no_nested_reference,
@@ -51,6 +52,17 @@ pub const fn id<T: IdValue>() {}
 
 /// An `_id` in a collection without a validator that refuses.
 pub const fn id_is_plain<T: Compared<As: OneForm<T>>>() {}
+
+/// An `_id` is stored as it is given.
+pub const fn id_as_given<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
+    if !T::CUT || T::SIZE.per_len == 0 {
+        return None;
+    }
+    Some(about(owner, field, ty).text(
+        " is an id, which `get` and references name as it is given, and `normalize` within it would store another one. Normalize it \
+         where it is made, and demand its form by `pattern`",
+    ))
+}
 
 /// A value with one form in bytes, by whichever program it is written.
 #[diagnostic::on_unimplemented(
