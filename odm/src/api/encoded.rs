@@ -57,18 +57,19 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
             let document = Some(document).filter(|_| !const { is_cut::<T>() });
             Ok((document, raw))
         }
-        // Derived fields are still missing, so the bounds are checked when they are filled in.
-        Fresh::Partial(raw) => {
-            let raw = raw?;
-            let normalized = if const { is_cut::<T>() } {
-                normalize::document(T::META.whole(), &raw)
-            } else {
-                Ok(None)
-            };
-            let normalized = normalized.map_err(|source| not_encoded(T::META, source))?;
-            Ok((None, normalized.unwrap_or(raw)))
-        }
+        Fresh::Partial(raw) => Ok((None, partial::<T>(raw)?)),
     }
+}
+
+/// A document without what is derived from others: its bounds are checked when that is filled in.
+pub(crate) fn partial<T: Document>(raw: Result<RawDocumentBuf>) -> Result<RawDocumentBuf> {
+    let raw = raw?;
+    if !const { is_cut::<T>() } {
+        return Ok(raw);
+    }
+    let normalized = normalize::document(T::META.whole(), &raw);
+    let normalized = normalized.map_err(|source| not_encoded(T::META, source))?;
+    Ok(normalized.unwrap_or(raw))
 }
 
 /// Whether another value may be stored than a document of this type holds, such as a date to the millisecond; of an enum of documents

@@ -505,6 +505,7 @@ mod tests {
             Copied::Field(FieldCopy {
                 through,
                 source: || "x",
+                field: || None,
                 sync: SyncMode::Auto,
             })
         }
