@@ -69,9 +69,6 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
             }
         });
     };
-    if field.name == "_id" && !field.is_array() && !ty::is_scalar(stored) {
-        message(quote_spanned!(span=> #odm::check::id_as_given::<#stored>(#owner, #rust, #text)));
-    }
     match &field.reference {
         Some(declared) => {
             let kind = reference::kind(target, declared);

@@ -33,6 +33,11 @@ pub(crate) fn is_possible(field: &FieldMeta) -> bool {
     field.cut || field.copied.is_some()
 }
 
+/// Whether a string in a field's value is changed.
+pub(crate) fn is_changed(field: &'static FieldMeta) -> bool {
+    is_within(shape::of_field(field), bounds_of(field), 0)
+}
+
 /// A value of this field, or where `of_item` an item of its array.
 pub(crate) fn value(field: &'static FieldMeta, of_item: bool, value: &mut Bson) {
     let (shape, bounds) = (shape::of_field(field), bounds_of(field));

@@ -396,6 +396,32 @@ pub struct Member {
     pub tags: Vec<String>,
 }
 
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(id)]
+pub struct Login(#[field(max_len = 100, normalize(lowercase))] String);
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "sessions")]
+pub struct Session {
+    #[serde(rename = "_id")]
+    pub id: Login,
+}
+
+/// It would be stored under another id than `get` names.
+#[odm_tests::test]
+fn an_id_is_not_normalized_within_its_type_either() {
+    with_db(async |t| {
+        let error = Odm::new(t.db.clone(), models![Session]).unwrap_err();
+        let Error::Models { problems } = &error else {
+            panic!("{error}")
+        };
+        assert!(
+            problems[0].starts_with("`Session._id` has a string with `normalize` in its type"),
+            "{error}"
+        );
+    });
+}
+
 /// It names members by their login, which is normalized.
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "notes")]

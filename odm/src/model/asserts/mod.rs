@@ -53,17 +53,6 @@ pub const fn id<T: IdValue>() {}
 /// An `_id` in a collection without a validator that refuses.
 pub const fn id_is_plain<T: Compared<As: OneForm<T>>>() {}
 
-/// An `_id` is stored as it is given.
-pub const fn id_as_given<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
-    if !T::CUT || T::SIZE.per_len == 0 {
-        return None;
-    }
-    Some(about(owner, field, ty).text(
-        " is an id, which `get` and references name as it is given, and `normalize` within it would store another one. Normalize it \
-         where it is made, and demand its form by `pattern`",
-    ))
-}
-
 /// A value with one form in bytes, by whichever program it is written.
 #[diagnostic::on_unimplemented(
     message = "`{T}` is a struct or a variant with content, and the server compares it as an `_id` by its bytes: with its fields in another order it is another id, and no validator refuses that where validation is off or only warns",
@@ -214,7 +203,7 @@ pub const fn buffered(unbuffered: bool, owner: &str, field: &str, ty: &str, plac
     }
     Some(
         about(owner, field, ty)
-            .text(" could be stored and not be read again: it is, or holds, a field with `#[field(opaque)]`, and stands ")
+            .text(" could be stored and not be read again: it is, or holds, a field with `#[field(opaque)]` or `#[field(stored = Binary)]`, and stands ")
             .text(place)
             .text(
                 ", which serde reads through a buffer. The buffer expects the form of a text format, and BSON stores that of a \
