@@ -5,7 +5,7 @@ use crate::model::key::{Key, Places, as_stored, chunks, rows};
 use crate::model::normalize;
 use crate::model::shape::of_field;
 use crate::model::tree::{Slot, Tree};
-use crate::query::page::holds_text;
+use crate::model::types::holds_text;
 use crate::query::untyped::Query;
 use crate::store::core::Core;
 use crate::store::scope::Scope;
