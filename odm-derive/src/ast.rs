@@ -263,6 +263,11 @@ impl<'a> Field<'a> {
         self.serde.with.filter(|_| !self.serde.native)
     }
 
+    /// Whether functions or a type of the application write and read what is stored, of which the library knows nothing.
+    pub fn is_foreign(&self) -> bool {
+        self.converted().is_some() || self.field.stored.is_some()
+    }
+
     /// Whether its stored type is declared as an array.
     pub fn is_array(&self) -> bool {
         self.max_items().is_some()

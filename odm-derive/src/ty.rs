@@ -186,6 +186,11 @@ pub fn is_scalar(ty: &Type) -> bool {
     SCALARS.iter().any(|scalar| exactly(single(ty), scalar))
 }
 
+/// Whether more than one `Option` is visibly in it.
+pub fn has_options(ty: &Type) -> bool {
+    text(ty).matches("Option<").count() > 1
+}
+
 /// A type whose stored form odm visibly knows: one of the standard library or of bson, or made of such ones. Not the
 /// `jiff::civil::DateTime` that is called as one of them.
 pub fn is_known(ty: &Type) -> bool {

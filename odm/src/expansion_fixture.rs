@@ -164,6 +164,7 @@ impl odm::Value for Address {
         odm::Shape::Struct(
             const {
                 &odm::StructShape {
+                    ty: None,
                     name: "Address",
                     fields: <Address as odm::Fielded>::FIELDS,
                     deny_unknown: false,
@@ -350,6 +351,7 @@ impl crate::Document for Person {
             odm::Shape::Struct(
                 const {
                     &odm::StructShape {
+                        ty: None,
                         name: "Person",
                         fields: <Person as odm::Fielded>::FIELDS,
                         deny_unknown: false,

@@ -780,7 +780,7 @@ pub mod __private {
     pub use crate::model::meta::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::path::{
         At, Codec, Decoder, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, OfFields,
-        OfVariants, Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable, written,
+        OfVariants, Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable, field_of, written,
     };
     pub mod native {
         pub use crate::model::native::{Lacking, Present, Stored, at};
@@ -814,7 +814,7 @@ pub mod __private {
     pub use crate::model::sum::Summable;
     pub use crate::model::value::{
         Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
-        Numeric, Only, Opaque, Removable, StoredLike, Text, Unsure, Value,
+        Nulls, Numeric, OneNull, Only, Opaque, Removable, StoredLike, Text, Unsure, Value,
     };
     pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, In, Tagged, Variant};
     pub use crate::plan::operators::Changes;

@@ -108,6 +108,7 @@ pub fn embed(cx: &Ctxt, container: &Container, embed: &Embed) {
     transparent_has_one_field(cx, container);
     tags_are_free(cx, container);
     has_variants(cx, container);
+    variants_have_one_name(cx, container);
     id_is_no_array(cx, container, embed);
     numbers_are_of_plain_variants(cx, container, embed);
     place::variants_differ(cx, container);
@@ -422,6 +423,26 @@ fn tags_are_free(cx: &Ctxt, container: &Container) {
                     ),
                 );
             }
+        }
+    }
+}
+
+/// A variant has one stored name: a condition, a group and an index know no others.
+fn variants_have_one_name(cx: &Ctxt, container: &Container) {
+    let Data::Enum(variants) = &container.data else {
+        return;
+    };
+    for variant in variants {
+        if let Some(alias) = variant.serde.aliases.first() {
+            cx.error(
+                variant.ident,
+                format!(
+                    "`{}::{1}` is also read from `{alias}`, under which no condition, group or index would find it. Leave \
+                     `#[serde(alias)]` out. Keep the stored name: `#[serde(rename = \"{alias}\")] {1}`; or rename the variant in \
+                     the stored documents",
+                    container.ident, variant.ident
+                ),
+            );
         }
     }
 }

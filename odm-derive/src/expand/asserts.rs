@@ -30,6 +30,18 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
         });
     }
     if field.field.opaque {
+        // A codec may tell them apart.
+        if field.serde.with.is_none() {
+            out.extend(quote_spanned! {span=>
+                #[allow(unused_imports)]
+                use #odm::OneNull as _;
+                if let ::core::option::Option::Some(message) =
+                    #odm::check::one_null(#odm::Nulls::<#stored>::TWICE, #owner, #rust, #text)
+                {
+                    ::core::panic!("{}", message.as_str());
+                }
+            });
+        }
         return out;
     }
     if field.field.has_range() {
@@ -84,9 +96,20 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
         }
         // Of the types that everybody knows, it need not be asked.
         // Of a `DateTime`, whose it is.
-        None if ty::is_scalar(stored) && !ty::exactly(ty::single(stored), "DateTime") => {}
+        None if ty::is_scalar(stored)
+            && !ty::exactly(ty::single(stored), "DateTime")
+            && !ty::has_options(stored) => {}
         // A type with a word of its own refers to nothing.
-        None if field.serde.native => {}
+        None if field.serde.native => {
+            let kind = if field.is_array() {
+                quote!(Array)
+            } else {
+                quote!(Value)
+            };
+            message(
+                quote_spanned!(span=> #odm::check::one_null(<#stored as #odm::#kind>::TWICE_NULL, #owner, #rust, #text)),
+            );
+        }
         None => {
             let check = match (field.embed.depth.is_some(), field.is_array()) {
                 (true, true) => quote!(no_nested_reference_items),

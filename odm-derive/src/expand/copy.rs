@@ -80,8 +80,15 @@ pub fn meta(target: &Target, field: &Field) -> Option<TokenStream> {
             let name = name?;
             let (source, sync) = (&copy.field, sync(odm, copy.sync.as_ref()));
             let paths = paths(target, &document, source.span());
-            let source = quote_spanned!(source.span()=> #paths.#source.name());
-            quote!(#odm::Copied::Field(#odm::FieldCopy { through: #name, source: || #source, sync: #sync }))
+            let source = quote_spanned!(source.span()=> #paths.#source);
+            quote! {
+                #odm::Copied::Field(#odm::FieldCopy {
+                    through: #name,
+                    source: || #source.name(),
+                    field: || #odm::field_of(#source),
+                    sync: #sync,
+                })
+            }
         }
         Copy::Subset(subset) => of_subset(target, field, subset),
         Copy::Computed(computed) => of_computed(target, computed),

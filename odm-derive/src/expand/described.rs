@@ -29,7 +29,7 @@ pub fn of_new(target: &Target, document: &Document, generics: &syn::Generics) ->
                 <#this as #krate::Document>::paths()
             }
             fn described() -> #odm::Description {
-                #odm::Description::new::<#this>(#name, #id)
+                #odm::Description::new::<Self, #this>(#name, #id)
             }
         }
     }
@@ -66,7 +66,7 @@ pub fn of_embedded(target: &Target) -> TokenStream {
                 #value
             }
             fn described() -> #odm::Description {
-                #odm::Description::embedded(#name, <#this as #odm::Value>::shape)
+                #odm::Description::embedded::<Self>(#name, <#this as #odm::Value>::shape)
             }
         }
     }
@@ -83,7 +83,7 @@ pub fn of_projection(target: &Target, of: &syn::Path, generics: &syn::Generics) 
             type Paths = ();
             fn json_paths() {}
             fn described() -> #odm::Description {
-                #odm::Description::fields::<#of>(#name, <#this as #krate::Projection<#of>>::fields)
+                #odm::Description::fields::<Self, #of>(#name, <#this as #krate::Projection<#of>>::fields)
             }
         }
     }

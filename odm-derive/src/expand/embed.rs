@@ -181,6 +181,7 @@ fn named(target: &Target) -> TokenStream {
             quote! {
                 #odm::Shape::Struct(const {
                     &#odm::StructShape {
+                        ty: ::core::option::Option::Some(::core::any::type_name::<#this>),
                         name: #name,
                         fields: <#this as #odm::Fielded>::FIELDS,
                         deny_unknown: #deny_unknown,

@@ -63,6 +63,7 @@ pub fn implement(target: &Target, variants: &[Variant]) -> TokenStream {
             const SHAPE: &'static #odm::EnumShape = {
                 #asserts
                 &#odm::EnumShape {
+                    ty: ::core::option::Option::Some(::core::any::type_name::<#this>),
                     name: #name,
                     tagging: #tagging,
                     variants: &[#(#metas),*],
@@ -102,8 +103,7 @@ fn tagging(target: &Target) -> TokenStream {
 }
 
 fn variant(target: &Target, variant: &Variant) -> TokenStream {
-    let odm = &target.odm;
-    let (name, aliases) = (&variant.name, &variant.serde.aliases);
+    let (odm, this, name) = (&target.odm, &target.this, &variant.name);
     let rust = syn::ext::IdentExt::unraw(variant.ident).to_string();
     let metas = variant
         .fields
@@ -118,6 +118,7 @@ fn variant(target: &Target, variant: &Variant) -> TokenStream {
             let deny_unknown = target.container.serde.deny_unknown_fields;
             quote! {
                 Struct(&#odm::StructShape {
+                    ty: ::core::option::Option::Some(::core::any::type_name::<#this>),
                     name: #rust,
                     fields: &[#(#metas),*],
                     deny_unknown: #deny_unknown,
@@ -128,7 +129,6 @@ fn variant(target: &Target, variant: &Variant) -> TokenStream {
     quote! {
         #odm::VariantMeta {
             name: #name,
-            aliases: &[#(#aliases),*],
             body: #odm::Body::#body,
         }
     }

@@ -77,10 +77,11 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         };
         quote!(access: #odm::Access::#access,)
     });
+    let cut = field.is_foreign().then(|| quote!(cut: true,));
     let json_text = field.field.json_text.map(|_| quote!(json_text: true,));
     let set: Vec<_> = [
         aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, left_out,
-        inserted, stored, access, json_text,
+        inserted, stored, access, json_text, cut,
     ]
     .into_iter()
     .flatten()

@@ -195,6 +195,7 @@ pub fn meta(target: &Target, document: &Document, of: &InCollection) -> TokenStr
             collection: #collection,
             shape: || #odm::Shape::Struct(const {
                 &#odm::StructShape {
+                    ty: ::core::option::Option::Some(::core::any::type_name::<#this>),
                     name: #name,
                     fields: <#this as #odm::Fielded>::FIELDS,
                     deny_unknown: #deny_unknown,

@@ -106,6 +106,7 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
             fn shape() -> #odm::Shape {
                 #odm::Shape::Struct(const {
                     &#odm::StructShape {
+                        ty: ::core::option::Option::Some(::core::any::type_name::<#ident>),
                         name: #text,
                         fields: &[#(#metas),*],
                         deny_unknown: true,
@@ -148,7 +149,7 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
             type Paths = ();
             fn json_paths() {}
             fn described() -> #odm::Description {
-                #odm::Description::embedded(#text, <#ident as #odm::patch::PatchFields>::shape)
+                #odm::Description::embedded::<Self>(#text, <#ident as #odm::patch::PatchFields>::shape)
             }
         }
         #[automatically_derived]

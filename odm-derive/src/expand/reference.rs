@@ -317,7 +317,7 @@ pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
     let volatile = any(target, fields, "HOLDS_VOLATILE", |field| field.volatile.is_some());
     let extra = any(target, fields, "HOLDS_EXTRA", |field| field.field.extra);
     let cut = any(target, fields, "CUT", |field| {
-        field.field.rules.normalize.is_some()
+        field.field.rules.normalize.is_some() || field.is_foreign()
     });
     let unbuffered: Vec<TokenStream> = fields
         .iter()
@@ -353,6 +353,19 @@ pub fn unbuffered(target: &Target, field: &Field) -> Option<TokenStream> {
             #[allow(unused_imports)]
             use #odm::Unsure as _;
             !#odm::Buffer::<#ty>::IS_SAFE
+        }})
+    } else if field.field.stored.is_some() {
+        // A type that is written as bytes may be read as a text from a buffer.
+        let (ty, stored) = (field.ty, field.stored());
+        let size = if field.is_array() {
+            quote!(<<#stored as #odm::Array>::Item as #odm::Value>::SIZE)
+        } else {
+            quote!(<#stored as #odm::Value>::SIZE)
+        };
+        Some(quote! {{
+            #[allow(unused_imports)]
+            use #odm::Unsure as _;
+            #size.counts_bytes() && !#odm::Buffer::<#ty>::IS_SAFE
         }})
     } else {
         within(target, field, "UNBUFFERED")

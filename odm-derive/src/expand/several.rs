@@ -252,7 +252,7 @@ fn implement(
 
 /// The documents as they are stored, by their variants.
 fn shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenStream {
-    let odm = &target.odm;
+    let (odm, this) = (&target.odm, &target.this);
     let (name, tag) = (container.name(), tag(container));
     let shapes = variants.iter().map(|variant| {
         let (name, ty) = (variant.name, variant.ty);
@@ -260,8 +260,8 @@ fn shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenS
         quote! {
             #odm::VariantMeta {
                 name: #name,
-                aliases: &[],
                 body: #odm::Body::Struct(&#odm::StructShape {
+                    ty: ::core::option::Option::Some(::core::any::type_name::<#ty>),
                     name: #rust,
                     fields: <#ty as #odm::Fielded>::FIELDS,
                     deny_unknown: false,
@@ -271,6 +271,7 @@ fn shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenS
     });
     quote! {
         #odm::EnumShape {
+            ty: ::core::option::Option::Some(::core::any::type_name::<#this>),
             name: #name,
             tagging: #odm::Tagging::Internal(#tag),
             variants: &[#(#shapes),*],

@@ -173,12 +173,12 @@ impl<'a> Union<'a> {
             #[automatically_derived]
             impl #odm::Varied for #ident {
                 const SHAPE: &'static #odm::EnumShape = &#odm::EnumShape {
+                    ty: ::core::option::Option::Some(::core::any::type_name::<#ident>),
                     name: #name,
                     tagging: #odm::Tagging::Adjacent("type", "id"),
                     variants: &[#(
                         #odm::VariantMeta {
                             name: #tags,
-                            aliases: &[],
                             body: #odm::Body::Newtype(
                                 &#odm::FieldMeta::value::<#refs>("0", "0", #texts, #odm::Bounds::NONE),
                             ),

@@ -271,7 +271,8 @@ impl<T: Document> Collection<T> {
     ///
     /// # Cost
     /// One query, whatever the number of ids (one for each 100,000 of them): one round trip, and one for every further
-    /// batch of the server's.
+    /// batch of the server's. Where the collation of the collection takes texts that differ for equal, one more for ids that are texts and
+    /// that no document has as they are given.
     ///
     /// # Example
     /// ```no_run

@@ -6,7 +6,7 @@ use crate::model::field::holds_cut;
 use crate::model::meta::{Body, Several};
 use crate::model::normalize;
 use crate::plan::keep::refuse_own;
-use crate::store::decode::not_encoded;
+use crate::store::decode::{decode, not_encoded};
 use crate::{Document, Result};
 use mongodb::bson::{self, RawDocument, RawDocumentBuf};
 
@@ -25,7 +25,12 @@ pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> R
     if const { is_cut::<T>() } && written.is_ok() {
         written = normalize(T::META, start, bytes);
     }
-    checked(T::META, written, bytes.get(start..).unwrap_or_default())
+    let raw = checked(T::META, written, bytes.get(start..).unwrap_or_default())?;
+    if const { is_cut::<T>() } {
+        // What could not be read again is not sent.
+        decode::<T>(T::META, raw)?;
+    }
+    Ok(())
 }
 
 /// Puts the document that begins here in the form in which its strings are stored.
@@ -39,13 +44,18 @@ fn normalize(meta: &'static DocumentMeta, start: usize, bytes: &mut Vec<u8>) -> 
 }
 
 /// Checks a document that was written to a buffer.
-fn checked(meta: &'static DocumentMeta, written: bson::error::Result<()>, bytes: &[u8]) -> Result<()> {
+fn checked<'b>(
+    meta: &'static DocumentMeta,
+    written: bson::error::Result<()>,
+    bytes: &'b [u8],
+) -> Result<&'b RawDocument> {
     let raw = written.and_then(|()| RawDocument::from_bytes(bytes));
     let raw = raw.map_err(|source| not_encoded(meta, source))?;
     if (meta.extra)() {
         refuse_own(meta, raw)?;
     }
-    bounds::document(meta, raw)
+    bounds::document(meta, raw)?;
+    Ok(raw)
 }
 
 /// The document, where it is whole before others are asked, and how it is stored.
@@ -57,22 +67,23 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
             let document = Some(document).filter(|_| !const { is_cut::<T>() });
             Ok((document, raw))
         }
-        // Derived fields are still missing, so the bounds are checked when they are filled in.
-        Fresh::Partial(raw) => {
-            let raw = raw?;
-            let normalized = if const { is_cut::<T>() } {
-                normalize::document(T::META.whole(), &raw)
-            } else {
-                Ok(None)
-            };
-            let normalized = normalized.map_err(|source| not_encoded(T::META, source))?;
-            Ok((None, normalized.unwrap_or(raw)))
-        }
+        Fresh::Partial(raw) => Ok((None, partial::<T>(raw)?)),
     }
 }
 
-/// Whether another value may be stored than a document of this type holds, such as a date to the millisecond; of an enum of documents
-/// than one of its variants holds.
+/// A document without what is derived from others: its bounds are checked when that is filled in.
+pub(crate) fn partial<T: Document>(raw: Result<RawDocumentBuf>) -> Result<RawDocumentBuf> {
+    let raw = raw?;
+    if !const { is_cut::<T>() } {
+        return Ok(raw);
+    }
+    let normalized = normalize::document(T::META.whole(), &raw);
+    let normalized = normalized.map_err(|source| not_encoded(T::META, source))?;
+    Ok(normalized.unwrap_or(raw))
+}
+
+/// Whether another value may be stored than a document of this type holds, such as a date to the millisecond, or one that can't be read
+/// again, as functions of the application may write it; of an enum of documents than one of its variants holds.
 pub(crate) const fn is_cut<T: Document>() -> bool {
     if holds_cut(T::FIELDS) {
         return true;

@@ -43,11 +43,7 @@ pub(super) fn position(fields: &[FieldMeta], name: &str) -> Option<usize> {
 }
 
 pub(crate) fn named<'a>(shape: &'a EnumShape, name: &str) -> Option<&'a VariantMeta> {
-    let variants = shape.variants.iter();
-    variants.clone().find(|variant| variant.name == name).or_else(|| {
-        let mut variants = variants;
-        variants.find(|variant| variant.aliases.contains(&name))
-    })
+    shape.variants.iter().find(|variant| variant.name == name)
 }
 
 pub(super) fn tagged<'a>(shape: &'a EnumShape, doc: &RawDocument, tag: &str) -> Option<&'a VariantMeta> {
@@ -71,8 +67,8 @@ pub(super) fn target(mut shape: Shape) -> Option<(&'static str, usize)> {
     for _ in 0..MAX_WRAPPERS {
         shape = match inner(shape) {
             Shape::Array(items) | Shape::Map(items) | Shape::Fixed { items, .. } => items(),
-            Shape::Struct(shape) => return Some((shape.name, shape.fields.len())),
-            Shape::Enum(shape) => return Some((shape.name, shape.variants.len())),
+            Shape::Struct(shape) => return Some((shape.identity(), shape.fields.len())),
+            Shape::Enum(shape) => return Some((shape.identity(), shape.variants.len())),
             _ => return None,
         };
     }

@@ -20,6 +20,7 @@ const fn plain(name: &'static str, shape: ShapeFn) -> FieldMeta {
 
 const fn structure(name: &'static str, fields: &'static [FieldMeta]) -> StructShape {
     StructShape {
+        ty: None,
         name,
         fields,
         deny_unknown: false,
@@ -141,13 +142,12 @@ fn the_quick_check_accepts_documents_that_serde_writes() {
     const VARIANTS: &[VariantMeta] = &[
         VariantMeta {
             name: "Nothing",
-            aliases: &[],
             body: Body::Unit,
         },
         VariantMeta {
             name: "At",
-            aliases: &[],
             body: Body::Struct(&StructShape {
+                ty: None,
                 name: "At",
                 fields: ADDRESS_FIELDS,
                 deny_unknown: true,
@@ -155,11 +155,13 @@ fn the_quick_check_accepts_documents_that_serde_writes() {
         },
     ];
     const EXTERNAL: EnumShape = EnumShape {
+        ty: None,
         name: "External",
         tagging: Tagging::External,
         variants: VARIANTS,
     };
     const INTERNAL: EnumShape = EnumShape {
+        ty: None,
         name: "Internal",
         tagging: Tagging::Internal("kind"),
         variants: VARIANTS,
@@ -355,6 +357,7 @@ fn missing_fields_are_required_and_unknown_ones_are_not() {
     assert_eq!(found(person, doc), [broken("tags", Rule::Required, None)]);
     const FIELDS: &[FieldMeta] = &[plain("a", || Shape::Bool)];
     const STRICT: &StructShape = &StructShape {
+        ty: None,
         deny_unknown: true,
         ..structure("Strict", FIELDS)
     };
@@ -555,15 +558,12 @@ const VARIANTS: &[VariantMeta] = &[
 ];
 
 const fn variant(name: &'static str, body: Body) -> VariantMeta {
-    VariantMeta {
-        name,
-        aliases: &[],
-        body,
-    }
+    VariantMeta { name, body }
 }
 
 const fn tagged_by(tagging: Tagging) -> EnumShape {
     EnumShape {
+        ty: None,
         name: "V",
         tagging,
         variants: VARIANTS,

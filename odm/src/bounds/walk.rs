@@ -277,14 +277,14 @@ impl Walk {
                 self.descend(at, |walk| walk.entries(values, bounds, doc, |_| true, at));
             }
             (Shape::Struct(shape), RawBsonRef::Document(doc)) => {
-                let ty = (shape.name, shape.fields.len());
+                let ty = (shape.identity(), shape.fields.len());
                 if self.enter(ty, at) {
                     self.descend(at, |walk| walk.fields(shape, doc, Owned::All, at));
                     self.leave(ty);
                 }
             }
             (Shape::Enum(shape), _) => {
-                let ty = (shape.name, shape.variants.len());
+                let ty = (shape.identity(), shape.variants.len());
                 if self.enter(ty, at) {
                     self.variant(shape, nullable, value, at);
                     self.leave(ty);

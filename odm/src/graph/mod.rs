@@ -26,6 +26,7 @@ use crate::graph::walk::{Found, Walk};
 use crate::model::copy::{Computed, Copied, SyncMode};
 use crate::model::document::DocumentMeta;
 use crate::model::meta::Several;
+use crate::model::normalize;
 use crate::model::reference::{OnDelete, TargetMeta};
 use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
@@ -65,6 +66,13 @@ impl Graph {
             // A view takes part in no rule: the documents that it shows do.
             if meta.view().is_some() {
                 continue;
+            }
+            if meta.field("_id").is_some_and(normalize::is_changed) {
+                problems.push(format!(
+                    "`{}._id` has a string with `normalize` in its type, and `get` and references name an id as it is given: normalize it \
+                     where it is made, and demand its form by `pattern`",
+                    meta.name
+                ));
             }
             let mut walk = Walk::new(meta);
             walk.document();

@@ -87,7 +87,7 @@ macro_rules! document {
             $collection,
             || {
                 Shape::Struct(const {
-                    &StructShape { name: $name, fields: &[ID, $($field),*], deny_unknown: false }
+                    &StructShape { ty: None, name: $name, fields: &[ID, $($field),*], deny_unknown: false }
                 })
             },
         );
@@ -220,6 +220,7 @@ fn hall() -> Shape {
     Shape::Struct(
         const {
             &StructShape {
+                ty: None,
                 name: "Hall",
                 fields: &HALL,
                 deny_unknown: false,
@@ -244,13 +245,12 @@ fn place(tagging: Tagging) -> &'static EnumShape {
     static BODIES: [VariantMeta; 2] = [
         VariantMeta {
             name: "Nowhere",
-            aliases: &[],
             body: Body::Unit,
         },
         VariantMeta {
             name: "Hall",
-            aliases: &[],
             body: Body::Struct(&StructShape {
+                ty: None,
                 name: "HallBody",
                 fields: &HALL,
                 deny_unknown: false,
@@ -258,16 +258,19 @@ fn place(tagging: Tagging) -> &'static EnumShape {
         },
     ];
     static EXTERNAL: EnumShape = EnumShape {
+        ty: None,
         name: "Place",
         tagging: Tagging::External,
         variants: &BODIES,
     };
     static INTERNAL: EnumShape = EnumShape {
+        ty: None,
         name: "Place",
         tagging: Tagging::Internal("kind"),
         variants: &BODIES,
     };
     static ADJACENT: EnumShape = EnumShape {
+        ty: None,
         name: "Place",
         tagging: Tagging::Adjacent("kind", "of"),
         variants: &BODIES,

@@ -198,6 +198,7 @@ document!(
         field("inner", || Shape::Struct(
             const {
                 &StructShape {
+                    ty: None,
                     name: "Inner",
                     fields: &[one(
                         "h",
@@ -231,6 +232,7 @@ fn comment() -> Shape {
     Shape::Struct(
         const {
             &StructShape {
+                ty: None,
                 name: "Comment",
                 fields: &[
                     one("by", const { &to(const { &[target(|| &PERSON)] }) }),
@@ -259,6 +261,7 @@ document!(
         field("map", || Shape::Map(|| Shape::Struct(
             const {
                 &StructShape {
+                    ty: None,
                     name: "Entry",
                     fields: &[one("by", const { &to(const { &[target(|| &PERSON)] }) })],
                     deny_unknown: false,
@@ -277,6 +280,7 @@ document!(
                             Shape::Struct(
                                 const {
                                     &StructShape {
+                                        ty: None,
                                         name: "Cell",
                                         fields: &[one("by", const { &to(const { &[target(|| &PERSON)] }) })],
                                         deny_unknown: false,
@@ -291,15 +295,16 @@ document!(
         field("mixed", || Shape::Enum(
             const {
                 &EnumShape {
+                    ty: None,
                     name: "Mixed",
                     tagging: Tagging::Internal("kind"),
                     variants: &[
                         VariantMeta {
                             name: "A",
-                            aliases: &[],
                             body: Body::Struct(
                                 const {
                                     &StructShape {
+                                        ty: None,
                                         name: "A",
                                         fields: &[one("by", const { &to(const { &[target(|| &PERSON)] }) })],
                                         deny_unknown: false,
@@ -309,10 +314,10 @@ document!(
                         },
                         VariantMeta {
                             name: "B",
-                            aliases: &[],
                             body: Body::Struct(
                                 const {
                                     &StructShape {
+                                        ty: None,
                                         name: "B",
                                         fields: &[one("by", const { &to(const { &[target(|| &TASK)] }) })],
                                         deny_unknown: false,
@@ -322,10 +327,10 @@ document!(
                         },
                         VariantMeta {
                             name: "C",
-                            aliases: &[],
                             body: Body::Struct(
                                 const {
                                     &StructShape {
+                                        ty: None,
                                         name: "C",
                                         fields: &[field("by", int)],
                                         deny_unknown: false,
@@ -380,12 +385,12 @@ macro_rules! slips {
             ..meta("SlipBucket", "slip_buckets", || {
                 Shape::Struct(
                     const {
-                        &StructShape {
+                        &StructShape { ty: None,
                             name: "SlipBucket",
                             fields: &[
                                 ID,
                                 field("slips", || Shape::Array(|| Shape::Struct(const {
-                                    &StructShape { name: "Slip", fields: &[$($field),*], deny_unknown: false }
+                                    &StructShape { ty: None, name: "Slip", fields: &[$($field),*], deny_unknown: false }
                                 }))),
                                 many("seen", 5, const { &on_delete(OnDelete::Pull) }),
                             ],
@@ -459,6 +464,7 @@ fn person_entry() -> Shape {
     Shape::Struct(
         const {
             &StructShape {
+                ty: None,
                 name: "PersonEntry",
                 fields: &[
                     one("id", const { &to(const { &[target(|| &PERSON)] }) }),
@@ -468,6 +474,7 @@ fn person_entry() -> Shape {
                                 &Copied::Field(crate::model::copy::FieldCopy {
                                     through: "id",
                                     source: || "name",
+                                    field: || None,
                                     sync: SyncMode::Auto,
                                 })
                             },
@@ -514,6 +521,7 @@ document!(
         field("inside", || Shape::Struct(
             const {
                 &StructShape {
+                    ty: None,
                     name: "Inside",
                     fields: &[parent("by", person_entry), field("plain", person_entry)],
                     deny_unknown: false,

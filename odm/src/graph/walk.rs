@@ -24,8 +24,8 @@ pub(crate) struct Found {
     pub(crate) copies: Vec<CopyField>,
 }
 
-/// The identity of a type: its name, and the names and types of its parts.
-type Type = (&'static str, Vec<(&'static str, &'static str)>);
+/// A type: its name, and what tells it from others of that name.
+type Type = (&'static str, &'static str);
 
 pub(crate) struct Walk {
     meta: &'static DocumentMeta,
@@ -177,12 +177,12 @@ impl Walk {
             }
             Shape::Bounded(field) => self.value(field, around),
             Shape::Struct(shape) => {
-                let fields = shape.fields.iter().map(|field| (field.rust, field.ty)).collect();
-                self.within((shape.name, fields), |walk| walk.fields(shape, around));
+                self.within((shape.name, shape.identity()), |walk| walk.fields(shape, around));
             }
             Shape::Enum(shape) => {
-                let variants = shape.variants.iter().map(|variant| (variant.name, "")).collect();
-                self.within((shape.name, variants), |walk| walk.variants(shape, around));
+                self.within((shape.name, shape.identity()), |walk| {
+                    walk.variants(shape, around)
+                });
             }
             _ => {
                 self.plain.insert(around.path());
@@ -197,7 +197,7 @@ impl Walk {
                 .iter()
                 .position(|other| *other == ty)
                 .unwrap_or_default();
-            self.recursive.extend(self.types.iter().skip(first).cloned());
+            self.recursive.extend(self.types.iter().skip(first).copied());
             return;
         }
         self.types.push(ty);
@@ -282,14 +282,11 @@ impl Walk {
 
     fn variants(&mut self, shape: &EnumShape, around: &Surroundings) {
         for variant in shape.variants {
-            let mut around = match shape.tagging {
+            let around = match shape.tagging {
                 Tagging::External => around.below(variant.name),
                 Tagging::Internal(_) | Tagging::Untagged => around.clone(),
                 Tagging::Adjacent(_, content) => around.below(content),
             };
-            if matches!(shape.tagging, Tagging::External) {
-                around.read_as(variant.aliases);
-            }
             match variant.body {
                 Body::Unit => {}
                 Body::Newtype(field) => self.value(field, &around),

@@ -72,7 +72,7 @@ fn name_types(schema: &mut Value, are_names: bool) {
 pub fn schema<T: Described>() -> RefOr<Schema> {
     let mut schemas = Schemas::openapi();
     let reference = schemas.add::<T>();
-    let own = schemas.into_map().remove(T::described().name);
+    let own = schemas.into_map().remove(&T::described().name);
     read(own.unwrap_or(reference))
 }
 
@@ -81,7 +81,7 @@ pub fn schemas<T: Described>(all: &mut Vec<(String, RefOr<Schema>)>) {
     let mut schemas = Schemas::openapi();
     schemas.add::<T>();
     let own = T::described().name;
-    let others = schemas.into_map().into_iter().filter(|(name, _)| name != own);
+    let others = schemas.into_map().into_iter().filter(|(name, _)| *name != own);
     all.extend(others.map(|(name, schema)| (name, read(schema))));
 }
 

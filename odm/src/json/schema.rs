@@ -6,7 +6,7 @@ use crate::bounds::tightened;
 use crate::model::described::{Described, Description, Part};
 use crate::model::shape::{
     Body, Bounds, EnumShape, FieldMeta, Managed, Number, Shape, ShapeFn, StructShape, Tagging, VariantMeta,
-    inner,
+    full_name, inner,
 };
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ pub(super) enum Way {
 
 fn alone(of: &Description, way: Way) -> Value {
     let mut schemas = Schemas::new("#/$defs/");
-    let reference = schemas.describe(of, way, of.name, &[]);
+    let reference = schemas.describe(of, way, &of.name, &[]);
     let mut definitions = schemas.into_map();
     let name = reference["$ref"]
         .as_str()
@@ -130,7 +130,7 @@ impl Schemas {
     /// ```
     pub fn add<T: Described>(&mut self) -> Value {
         let of = T::described();
-        self.describe(&of, Way::Out, of.name, &[])
+        self.describe(&of, Way::Out, &of.name, &[])
     }
 
     /// Adds a type as it comes in, without some of its fields: those that the service gives beside the JSON, by
@@ -168,7 +168,7 @@ impl Schemas {
         let is_named = name != of.name;
         match (shape, of.part) {
             (Shape::Struct(shape), part) if is_named || !matches!(part, Part::Whole) => {
-                let key = format!("{name} as itself: {}", identity(shape));
+                let key = format!("{name} as itself without {without:?}: {}", shape.identity());
                 let reference = |name: &str| json!({ "$ref": format!("{}{name}", self.prefix) });
                 if let Some(known) = self.names.get(&key) {
                     return reference(known);
@@ -194,15 +194,15 @@ impl Schemas {
     /// A reference to the schema of a named type, which is made once.
     fn named(
         &mut self,
-        name: &str,
-        key: String,
+        name: String,
+        key: &str,
         differs: bool,
         way: Way,
         make: impl FnOnce(&mut Schemas) -> Value,
     ) -> Value {
         let (key, name) = match (way, differs) {
             (Way::In, true) => (format!("{key} in"), format!("{name}Input")),
-            _ => (key, name.to_owned()),
+            _ => (key.to_owned(), name),
         };
         let name = match self.names.get(&key) {
             Some(name) => name.clone(),
@@ -291,14 +291,24 @@ impl Schemas {
             }
             Shape::Struct(of) => {
                 let differs = differs(of, 0);
-                self.named(of.name, identity(of), differs, way, |schemas| {
-                    schemas.object(of, way, None, &[], 0)
-                })
+                self.named(
+                    full_name(of.name, of.ty),
+                    of.identity(),
+                    differs,
+                    way,
+                    |schemas| schemas.object(of, way, None, &[], 0),
+                )
             }
             Shape::Enum(of) if is_plain(of) => names(of),
             Shape::Enum(of) => {
-                let (key, differs) = (identity_of_enum(of), differs_in_enum(of, 0));
-                self.named(of.name, key, differs, way, |schemas| schemas.variants(of, way, 0))
+                let differs = differs_in_enum(of, 0);
+                self.named(
+                    full_name(of.name, of.ty),
+                    of.identity(),
+                    differs,
+                    way,
+                    |schemas| schemas.variants(of, way, 0),
+                )
             }
         }
     }
@@ -583,30 +593,6 @@ fn differs_within(shape: Shape, depth: u32) -> bool {
         Shape::Enum(of) => differs_in_enum(of, depth),
         _ => false,
     }
-}
-
-/// What tells a struct from another one of the same name.
-fn identity(of: &StructShape) -> String {
-    let fields: Vec<String> = of
-        .fields
-        .iter()
-        .map(|field| format!("{}: {} {:?}", field.name, field.ty, field.bounds))
-        .collect();
-    format!("{} {{ {} }}", of.name, fields.join(", "))
-}
-
-fn identity_of_enum(of: &EnumShape) -> String {
-    let variants: Vec<String> = of
-        .variants
-        .iter()
-        .map(|variant| match &variant.body {
-            Body::Unit => variant.name.to_owned(),
-            Body::Newtype(field) => format!("{}({})", variant.name, field.ty),
-            Body::Tuple(fields) => format!("{}/{}", variant.name, fields.len()),
-            Body::Struct(of) => format!("{} {}", variant.name, identity(of)),
-        })
-        .collect();
-    format!("{} {:?} {}", of.name, of.tagging, variants.join(" | "))
 }
 
 /// Whether all variants are their names.

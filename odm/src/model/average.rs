@@ -49,6 +49,7 @@ impl Value for Average {
     const SIZE: Size = Size::fixed(34); // a document of "sum" (1 + 4 + 8) and "count" (1 + 6 + 8), with 5 bytes around it
     fn shape() -> Shape {
         Shape::Struct(&StructShape {
+            ty: None,
             name: "Average",
             fields: FIELDS,
             deny_unknown: false,

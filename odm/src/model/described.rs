@@ -1,7 +1,7 @@
 //! What JSON is made of: the types that are documents of their own there, with the shapes of their values.
 
 use crate::Document;
-use crate::model::shape::{Shape, ShapeFn};
+use crate::model::shape::{Shape, ShapeFn, full_name};
 
 /// A type with a JSON of its own, by its declared shape: a document, a struct or enum that derives `Embed`, a projection, and the
 /// `New…` struct of a document where it derives `Deserialize`.
@@ -31,10 +31,10 @@ pub trait Described {
 }
 
 /// The shape of a type, and how much of it a value has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Description {
-    /// The name of the type.
-    pub name: &'static str,
+    /// The name of the type, with those of its parameters.
+    pub name: String,
     /// The shape; of a projection and a `New…` struct that of the document.
     pub shape: ShapeFn,
     /// The fields that a value has.
@@ -64,11 +64,15 @@ impl<T: Document> Described for T {
 
     fn described() -> Description {
         Description {
-            name: T::META.name,
+            name: name_of::<T>(T::META.name),
             shape: whole::<T>,
             part: Part::Whole,
         }
     }
+}
+
+fn name_of<T>(name: &str) -> String {
+    full_name(name, Some(std::any::type_name::<T>))
 }
 
 /// The shape of whole documents of this type.
@@ -78,27 +82,27 @@ fn whole<T: Document>() -> Shape {
 
 impl Description {
     /// Of a struct or an enum that is embedded.
-    pub fn embedded(name: &'static str, shape: fn() -> Shape) -> Description {
+    pub fn embedded<T>(name: &str, shape: fn() -> Shape) -> Description {
         Description {
-            name,
+            name: name_of::<T>(name),
             shape,
             part: Part::Whole,
         }
     }
 
     /// Of the struct that inserts a document.
-    pub fn new<T: Document>(name: &'static str, id: bool) -> Description {
+    pub fn new<N, T: Document>(name: &str, id: bool) -> Description {
         Description {
-            name,
+            name: name_of::<N>(name),
             shape: whole::<T>,
             part: Part::New { id },
         }
     }
 
     /// Of some fields of a document.
-    pub fn fields<T: Document>(name: &'static str, fields: fn() -> Vec<&'static str>) -> Description {
+    pub fn fields<P, T: Document>(name: &str, fields: fn() -> Vec<&'static str>) -> Description {
         Description {
-            name,
+            name: name_of::<P>(name),
             shape: whole::<T>,
             part: Part::Fields(fields),
         }

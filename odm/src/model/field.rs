@@ -130,6 +130,8 @@ impl FieldMeta {
         FieldMeta {
             reference: Some(reference),
             set: R::SET,
+            // A text is stored as the key that it refers to, which may be normalized.
+            cut: <R::Pointer as Value>::CUT || <R::Pointer as Value>::SIZE.per_len > 0,
             ..FieldMeta::with(rust, name, ty, shape::<R>, bounds, size)
         }
     }

@@ -243,6 +243,7 @@ impl<const N: usize> LineString<N> {
 
     const COORDINATES: FieldMeta = coordinates::<Vec<Position>>(N);
     const SHAPE: &'static StructShape = &StructShape {
+        ty: Some(std::any::type_name::<Self>),
         name: "LineString",
         fields: &[kind::<LineKind>(), Self::COORDINATES],
         deny_unknown: false,
@@ -388,6 +389,7 @@ impl<const N: usize, const HOLES: usize> Polygon<N, HOLES> {
 
     const COORDINATES: FieldMeta = coordinates::<Vec<Ring<N>>>(HOLES.saturating_add(1));
     const SHAPE: &'static StructShape = &StructShape {
+        ty: Some(std::any::type_name::<Self>),
         name: "Polygon",
         fields: &[kind::<PolygonKind>(), Self::COORDINATES],
         deny_unknown: false,
@@ -426,12 +428,11 @@ const fn kind<K: Value>() -> FieldMeta {
 
 macro_rules! kinds {
     ($($kind:ident, $name:ident => $text:literal;)*) => {$(
-        static $name: EnumShape = EnumShape {
+        static $name: EnumShape = EnumShape { ty: None,
             name: $text,
             tagging: Tagging::External,
             variants: &[VariantMeta {
                 name: $text,
-                aliases: &[],
                 body: Body::Unit,
             }],
         };
@@ -457,6 +458,7 @@ kinds! {
 }
 
 static POINT: StructShape = StructShape {
+    ty: None,
     name: "Point",
     fields: POINT_FIELDS,
     deny_unknown: false,

@@ -1,6 +1,7 @@
 //! `#[field(normalize(trim, lowercase))]`: the strings of a value as they are stored and compared.
 
 use crate::model::meta::value_rules::Normalize;
+use crate::model::meta::{Copied, ReferenceMeta};
 use crate::model::shape::{
     self, Body, Bounds, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging,
 };
@@ -27,16 +28,58 @@ pub(crate) fn document(shape: Shape, document: &RawDocument) -> BsonResult<Optio
     RawDocumentBuf::try_from(&document).map(Some)
 }
 
+/// Whether strings of a field may be changed: its own, those of the key that it refers by, or those of the field that it copies.
+pub(crate) fn is_possible(field: &FieldMeta) -> bool {
+    field.cut || field.copied.is_some()
+}
+
+/// Whether a string in a field's value is changed.
+pub(crate) fn is_changed(field: &'static FieldMeta) -> bool {
+    is_within(shape::of_field(field), bounds_of(field), 0)
+}
+
 /// A value of this field, or where `of_item` an item of its array.
 pub(crate) fn value(field: &'static FieldMeta, of_item: bool, value: &mut Bson) {
-    let shape = shape::of_field(field);
-    if !is_within(shape, &field.bounds, 0) {
+    let (shape, bounds) = (shape::of_field(field), bounds_of(field));
+    if !is_within(shape, bounds, 0) {
         return;
     }
-    match (of_item, item_of(shape, &field.bounds)) {
+    match (of_item, item_of(shape, bounds)) {
         (true, Some((items, bounds))) => walk(items, bounds, value, 0),
-        _ => walk(shape, &field.bounds, value, 0),
+        _ => walk(shape, bounds, value, 0),
     }
+}
+
+/// The bounds by which the strings of a field are changed: a reference holds what the key of its target is, and a copy what its source
+/// is.
+fn bounds_of(mut field: &'static FieldMeta) -> &'static Bounds {
+    // A copy may be taken of another one.
+    for _ in 0..DEEPEST {
+        let source = field.copied.and_then(source_of);
+        match source.or_else(|| field.reference.and_then(key_of)) {
+            Some(source) => field = source,
+            None => break,
+        }
+    }
+    &field.bounds
+}
+
+/// The field whose values are stored in one that is derived from other documents.
+fn source_of(copied: &'static Copied) -> Option<&'static FieldMeta> {
+    match copied {
+        Copied::Field(copy) => (copy.field)(),
+        Copied::Computed(computed) => (computed.child)().field((computed.of?)()),
+        Copied::Subset(subset) => match (subset.fields)() {
+            [value] if subset.single => (subset.child)().field(value.source),
+            _ => None,
+        },
+    }
+}
+
+/// The field by whose values a reference names its target; of a reference to several types it is the id.
+fn key_of(reference: &ReferenceMeta) -> Option<&'static FieldMeta> {
+    let [target] = reference.targets else { return None };
+    (target.document)().field((reference.by)())
 }
 
 /// A string under these bounds, as it is stored.
@@ -64,7 +107,7 @@ fn item_of(mut shape: Shape, bounds: &'static Bounds) -> Option<(Shape, &'static
     for _ in 0..MOST_WRAPPERS {
         match shape {
             Shape::Optional(inner) => shape = inner(),
-            Shape::Bounded(inner) => (shape, bounds) = (shape::of_field(inner), &inner.bounds),
+            Shape::Bounded(inner) => (shape, bounds) = (shape::of_field(inner), bounds_of(inner)),
             Shape::Array(items) | Shape::Map(items) | Shape::Fixed { items, .. } => {
                 return Some((items(), bounds));
             }
@@ -82,7 +125,7 @@ fn is_within(shape: Shape, bounds: &Bounds, depth: u32) -> bool {
     if depth > DEEPEST {
         return false;
     }
-    let of_field = |field: &FieldMeta| is_within(shape::of_field(field), &field.bounds, depth + 1);
+    let of_field = |field: &'static FieldMeta| is_within(shape::of_field(field), bounds_of(field), depth + 1);
     match shape {
         Shape::Optional(inner) => is_within(inner(), &Bounds::NONE, depth + 1),
         Shape::Array(items) | Shape::Map(items) | Shape::Fixed { items, .. } => {
@@ -114,7 +157,7 @@ fn walk(shape: Shape, bounds: &Bounds, value: &mut Bson, depth: u32) {
             if let (Bson::String(text), Some(rules)) = (&mut *value, bounds.rules) {
                 normalize(rules.normalize, text);
             }
-            walk(shape::of_field(inner), &inner.bounds, value, deeper);
+            walk(shape::of_field(inner), bounds_of(inner), value, deeper);
         }
         (Shape::String | Shape::Char, Bson::String(text)) => {
             if let Some(rules) = bounds.rules {
@@ -147,7 +190,7 @@ fn fields(of: &StructShape, document: &mut Document, depth: u32) {
         if field.flatten {
             in_place(shape::of_field(field), document, depth + 1);
         } else if let Some(value) = document.get_mut(field.name) {
-            walk(shape::of_field(field), &field.bounds, value, depth + 1);
+            walk(shape::of_field(field), bounds_of(field), value, depth + 1);
         }
     }
 }
@@ -182,9 +225,7 @@ fn variant(of: &EnumShape, value: &mut Bson, depth: u32) {
 fn beside(of: &EnumShape, document: &mut Document, depth: u32) {
     let named = |document: &Document, tag: &str| {
         let name = document.get_str(tag).ok()?.to_owned();
-        of.variants
-            .iter()
-            .find(|variant| variant.name == name || variant.aliases.contains(&name.as_str()))
+        of.variants.iter().find(|variant| variant.name == name)
     };
     match of.tagging {
         Tagging::External => {
@@ -218,10 +259,10 @@ fn beside(of: &EnumShape, document: &mut Document, depth: u32) {
 
 fn body(body: &Body, value: &mut Bson, depth: u32) {
     match (body, value) {
-        (Body::Newtype(field), value) => walk(shape::of_field(field), &field.bounds, value, depth),
+        (Body::Newtype(field), value) => walk(shape::of_field(field), bounds_of(field), value, depth),
         (Body::Tuple(fields), Bson::Array(values)) => {
             for (field, value) in fields.iter().zip(values) {
-                walk(shape::of_field(field), &field.bounds, value, depth);
+                walk(shape::of_field(field), bounds_of(field), value, depth);
             }
         }
         (Body::Struct(of), Bson::Document(document)) => fields(of, document, depth),

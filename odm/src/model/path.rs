@@ -246,6 +246,12 @@ impl<P: Step, S: 'static> Step for StoredAs<P, S> {
     }
 }
 
+/// The field at the end of a path.
+#[doc(hidden)]
+pub fn field_of<R, T: ?Sized, P: Step, C>(_: Path<R, T, P, C>) -> Option<&'static FieldMeta> {
+    P::FIELD
+}
+
 /// How the values of type `T` at the end of a path are compared.
 pub trait Holds<T: ?Sized> {
     /// By their bytes, or by what is in them.

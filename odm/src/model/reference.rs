@@ -21,6 +21,7 @@ impl<T: Document, K: IdValue> Value for Ref<T, K> {
     const SIZE: Size = K::SIZE;
     const DOCUMENT: bool = false;
     const REFERENCE: bool = true;
+    const CUT: bool = K::CUT;
     fn shape() -> Shape {
         K::shape()
     }
@@ -114,6 +115,8 @@ pub trait Reference: 'static {
     const MANY: bool;
     /// Whether a document can do without it.
     const OPTIONAL: bool;
+    /// Whether an `Option` stands in it around another one.
+    const TWICE_NULL: bool = false;
     /// Whether it is an array whose items have no order, and each of which counts once.
     const SET: bool = false;
     /// The result of a join for it, where each document is an `X`: an `X`, an `Option<X>` or a `Vec<X>`.
@@ -178,6 +181,7 @@ impl<R: Reference> Reference for Option<R> {
     const MANY: bool = R::MANY;
     const SET: bool = R::SET;
     const OPTIONAL: bool = true;
+    const TWICE_NULL: bool = R::OPTIONAL || R::TWICE_NULL;
     type Joined<X: Send> = Option<R::Joined<X>>;
     type Present<X: Send> = R::Present<X>;
 
@@ -205,6 +209,7 @@ impl<R: Reference> Reference for Box<R> {
     const MANY: bool = R::MANY;
     const SET: bool = R::SET;
     const OPTIONAL: bool = R::OPTIONAL;
+    const TWICE_NULL: bool = R::TWICE_NULL;
     type Joined<X: Send> = R::Joined<X>;
     type Present<X: Send> = R::Present<X>;
 

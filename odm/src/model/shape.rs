@@ -9,6 +9,37 @@ pub use crate::model::meta::{
 /// itself.
 pub(crate) const MOST_WRAPPERS: u32 = 32;
 
+impl StructShape {
+    /// What tells its type from others, of which some have the same name.
+    pub(crate) fn identity(&self) -> &'static str {
+        self.ty.map_or(self.name, |ty| ty())
+    }
+}
+
+impl EnumShape {
+    /// What tells its type from others, of which some have the same name.
+    pub(crate) fn identity(&self) -> &'static str {
+        self.ty.map_or(self.name, |ty| ty())
+    }
+}
+
+/// The name of a type with those of its parameters, `Row_Address` of `Row<Address>`: all of its types have the same one in Rust.
+pub(crate) fn full_name(name: &str, ty: Option<fn() -> &'static str>) -> String {
+    let ty = ty.map_or("", |ty| ty());
+    let mut depth = 0;
+    let opening = ty.char_indices().rev().find(|(_, c)| {
+        depth += i32::from(*c == '>') - i32::from(*c == '<');
+        depth == 0
+    });
+    let parameters = opening.and_then(|(at, _)| ty.get(at..));
+    let parameters = parameters
+        .filter(|text| text.starts_with('<'))
+        .unwrap_or_default();
+    let parameters = parameters.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+    let parameters = parameters.filter_map(|path| path.rsplit(':').next().filter(|part| !part.is_empty()));
+    parameters.fold(name.to_owned(), |name, parameter| format!("{name}_{parameter}"))
+}
+
 /// The names that a value brings into the document in which it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {

@@ -76,6 +76,11 @@ impl Size {
         }
     }
 
+    /// Whether its length is counted in bytes: it is binary data.
+    pub const fn counts_bytes(self) -> bool {
+        self.per_len == 1
+    }
+
     /// The size under a field's `max_len`.
     pub const fn with(self, max_len: Option<u64>) -> Option<u64> {
         match (self.fixed, self.per_len, max_len) {
@@ -505,6 +510,7 @@ mod tests {
             Copied::Field(FieldCopy {
                 through,
                 source: || "x",
+                field: || None,
                 sync: SyncMode::Auto,
             })
         }

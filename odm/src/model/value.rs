@@ -205,6 +205,21 @@ pub trait Unsure {
 }
 impl<T> Unsure for Buffer<T> {}
 
+/// Whether an opaque type is an `Option` around another one, as a constant: `Nulls::<T>::TWICE`, where [`OneNull`] is in scope.
+#[doc(hidden)]
+pub struct Nulls<T>(PhantomData<T>);
+
+impl<T> Nulls<Option<Option<T>>> {
+    /// The compiler takes this one where there is one.
+    pub const TWICE: bool = true;
+}
+
+#[doc(hidden)]
+pub trait OneNull {
+    const TWICE: bool = false;
+}
+impl<T> OneNull for Nulls<T> {}
+
 /// A field that a document can do without.
 #[diagnostic::on_unimplemented(
     message = "a document without this field can't be read back: it is no `Option`",

@@ -157,20 +157,9 @@ pub(crate) struct Expected {
     at: String,
     /// Whether its parts stand in its parent, so that a variant without content has a name there too.
     inside: bool,
-    /// Whether nothing is asked of its content: then it may have a name that it had before.
-    pub(crate) is_alone: bool,
 }
 
 impl Expected {
-    /// The names that it may be stored by. What stands in it has the first of them on its way, where there is no tag.
-    fn names(&self) -> Vec<&'static str> {
-        let is_on_the_way = self.of.tagging == Tagging::External && !self.is_alone;
-        let aliases = self.variant.aliases.iter().filter(|_| !is_on_the_way);
-        std::iter::once(self.variant.name)
-            .chain(aliases.copied())
-            .collect()
-    }
-
     /// Whether it is stored as the name of its variant, and nothing else.
     fn is_text(&self) -> bool {
         self.of.tagging == Tagging::External && matches!(self.variant.body, Body::Unit) && !self.inside
@@ -200,35 +189,20 @@ impl Expected {
 
     /// The condition that it has the variant: the one place that says so.
     pub(crate) fn condition(&self) -> Document {
-        let names = self.names();
         if self.of.tagging == Tagging::External && !self.is_text() {
-            let there = |name: &&str| doc! { join(&self.at, name): { "$exists": true } };
-            let mut any: Vec<Document> = names.iter().map(there).collect();
-            return match any.as_mut_slice() {
-                [one] => std::mem::take(one),
-                _ => doc! { "$or": any },
-            };
+            return doc! { join(&self.at, self.name()): { "$exists": true } };
         }
-        match names.as_slice() {
-            [one] => doc! { self.tag(): { "$eq": *one } },
-            names => doc! { self.tag(): { "$in": names } },
-        }
+        doc! { self.tag(): { "$eq": self.name() } }
     }
 
     /// The same in an expression.
     pub(crate) fn expression(&self) -> Bson {
         let of = |name: &str| Bson::from(format!("${name}"));
         if self.of.tagging == Tagging::External && !self.is_text() {
-            let there = |name| doc! { "$ne": [{ "$type": of(&join(&self.at, name)) }, "missing"] };
-            let any: Vec<Document> = self.names().into_iter().map(there).collect();
-            return doc! { "$or": any }.into();
+            let there = of(&join(&self.at, self.name()));
+            return doc! { "$ne": [{ "$type": there }, "missing"] }.into();
         }
-        let is = |name: &str| doc! { "$eq": [of(&self.tag()), { "$literal": name }] };
-        let mut any: Vec<Document> = self.names().into_iter().map(is).collect();
-        match any.as_mut_slice() {
-            [one] => std::mem::take(one).into(),
-            _ => doc! { "$or": any }.into(),
-        }
+        doc! { "$eq": [of(&self.tag()), { "$literal": self.name() }] }.into()
     }
 
     /// The error, where what is stored in [`tag`](Expected::tag) says that there is another variant.
@@ -241,17 +215,12 @@ impl Expected {
         let found = match stored {
             // Of a value whose parts stand in its parent it is the content.
             Some(_) if self.of.tagging == Tagging::External && self.at.is_empty() => return None,
-            Some(Bson::Document(content)) if self.names().iter().any(|name| content.contains_key(name)) => {
-                return None;
-            }
+            Some(Bson::Document(content)) if content.contains_key(self.name()) => return None,
             Some(Bson::Document(content)) if !self.inside => content.keys().next().cloned(),
             Some(Bson::String(name)) => Some(name.clone()),
             _ => None,
         };
-        if found
-            .as_deref()
-            .is_some_and(|found| self.names().contains(&found))
-        {
+        if found.as_deref() == Some(self.name()) {
             return None;
         }
         Some(Error::OtherVariant {
@@ -305,7 +274,6 @@ pub(crate) fn levels(way: Option<&'static Way>) -> Vec<Level> {
                     variant: meta,
                     at: at.clone(),
                     inside,
-                    is_alone: false,
                 });
             }
         }
@@ -407,11 +375,12 @@ pub(crate) mod fixture {
         ];
     }
 
-    const fn variant(name: &'static str, aliases: &'static [&'static str], body: Body) -> VariantMeta {
-        VariantMeta { name, aliases, body }
+    const fn variant(name: &'static str, body: Body) -> VariantMeta {
+        VariantMeta { name, body }
     }
 
     const SHIPPED: &crate::model::meta::StructShape = &crate::model::meta::StructShape {
+        ty: None,
         name: "Shipped",
         fields: &[
             field("tracking", || Shape::String),
@@ -422,22 +391,24 @@ pub(crate) mod fixture {
 
     impl Varied for Status {
         const SHAPE: &'static EnumShape = &EnumShape {
+            ty: None,
             name: "Status",
             tagging: Tagging::Internal("kind"),
             variants: &[
-                variant("Draft", &[], Body::Unit),
-                variant("Shipped", &[], Body::Struct(SHIPPED)),
+                variant("Draft", Body::Unit),
+                variant("Shipped", Body::Struct(SHIPPED)),
             ],
         };
     }
 
     impl Varied for Parcel {
         const SHAPE: &'static EnumShape = &EnumShape {
+            ty: None,
             name: "Parcel",
             tagging: Tagging::External,
             variants: &[
-                variant("Unknown", &["None"], Body::Unit),
-                variant("Sealed", &["Closed"], Body::Struct(SHIPPED)),
+                variant("Unknown", Body::Unit),
+                variant("Sealed", Body::Struct(SHIPPED)),
             ],
         };
     }
@@ -477,7 +448,6 @@ mod tests {
             condition(Tracking::WAY),
             doc! { "status.kind": { "$eq": "Shipped" } }
         );
-        // Its content stands under the present name.
         assert_eq!(
             condition(Place::WAY),
             doc! { "parcel.Sealed": { "$exists": true } }
@@ -488,18 +458,11 @@ mod tests {
             step[1].expected[0].condition(),
             doc! { "kind": { "$eq": "Shipped" } }
         );
-        let mut alone = only(Sealed::WAY);
-        alone.is_alone = true;
         assert_eq!(
-            alone.condition(),
-            doc! { "$or": [{ "parcel.Sealed": { "$exists": true } }, { "parcel.Closed": { "$exists": true } }] }
+            condition(Sealed::WAY),
+            doc! { "parcel.Sealed": { "$exists": true } }
         );
-        let mut unit = only(Unknown::WAY);
-        unit.is_alone = true;
-        assert_eq!(
-            unit.condition(),
-            doc! { "parcel": { "$in": ["Unknown", "None"] } }
-        );
+        assert_eq!(condition(Unknown::WAY), doc! { "parcel": { "$eq": "Unknown" } });
     }
 
     #[test]

@@ -57,13 +57,7 @@ fn fields(
 }
 
 fn variant(of: &'static EnumShape, value: &mut Bson, look: &mut dyn FnMut(Shape, &mut Bson), depth: u32) {
-    let named = |name: &str| {
-        let variants = of.variants.iter();
-        variants
-            .clone()
-            .find(|variant| variant.name == name)
-            .or_else(|| variants.clone().find(|variant| variant.aliases.contains(&name)))
-    };
+    let named = |name: &str| of.variants.iter().find(|variant| variant.name == name);
     match (of.tagging, value) {
         (Tagging::Untagged, value) => {
             for variant in of.variants {

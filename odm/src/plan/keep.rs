@@ -319,13 +319,13 @@ impl Merge {
         match of.tagging {
             Tagging::Untagged => Part::Whole(new.into()),
             Tagging::Internal(tag) => {
-                let Some((names, body)) = tagged(of, &new, tag) else {
+                let Some((name, body)) = tagged(of, &new, tag) else {
                     return Part::Whole(new.into());
                 };
                 let Some(fields) = fields_of(body) else {
                     return Part::Whole(new.into());
                 };
-                self.bound(stored.name.clone(), same(stored, tag, names), |merge, stored| {
+                self.bound(stored.name.clone(), same(stored, tag, name), |merge, stored| {
                     let mut level = Level::of(fields);
                     // Those of the other variants are no fields of this one.
                     for variant in of.variants {
@@ -337,10 +337,10 @@ impl Merge {
                 })
             }
             Tagging::Adjacent(tag, content) => {
-                let Some((names, body)) = tagged(of, &new, tag) else {
+                let Some((name, body)) = tagged(of, &new, tag) else {
                     return Part::Whole(new.into());
                 };
-                self.bound(stored.name.clone(), same(stored, tag, names), |merge, stored| {
+                self.bound(stored.name.clone(), same(stored, tag, name), |merge, stored| {
                     let (mut plain, mut merged) = (new, Document::new());
                     match plain.remove(content) {
                         Some(value) => match merge.content(body, value, &stored.below(content)) {
@@ -363,8 +363,7 @@ impl Merge {
                 let Some(value) = new.remove(variant.name) else {
                     return Part::Whole(new.into());
                 };
-                let names = std::iter::once(variant.name).chain(variant.aliases.iter().copied());
-                let part = self.named(stored, names, |merge, stored| {
+                let part = self.named(stored, std::iter::once(variant.name), |merge, stored| {
                     merge.content(&variant.body, value, stored)
                 });
                 match part {
@@ -392,17 +391,16 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('$') && !name.contains(['.', '\0'])
 }
 
-/// The variant of a document, with the names that it is read from.
-fn tagged(of: &'static EnumShape, new: &Document, tag: &str) -> Option<(Vec<&'static str>, &'static Body)> {
+/// The name of a document's variant, with its content.
+fn tagged(of: &'static EnumShape, new: &Document, tag: &str) -> Option<(&'static str, &'static Body)> {
     let name = new.get_str(tag).ok().filter(|_| is_plain(tag))?;
     let variant = of.variants.iter().find(|variant| variant.name == name)?;
-    let names = std::iter::once(variant.name).chain(variant.aliases.iter().copied());
-    Some((names.collect(), &variant.body))
+    Some((variant.name, &variant.body))
 }
 
-/// The stored document where it is of one of these variants, else `null`.
-fn same(stored: &Stored, tag: &str, names: Vec<&'static str>) -> Bson {
-    let is_one = doc! { "$in": [stored.below(tag).value, { "$literal": names }] };
+/// The stored document where it is of this variant, else `null`.
+fn same(stored: &Stored, tag: &str, name: &'static str) -> Bson {
+    let is_one = doc! { "$eq": [stored.below(tag).value, { "$literal": name }] };
     doc! { "$cond": [{ "$and": [stored.is_object(), is_one] }, stored.value.as_str(), Bson::Null] }.into()
 }
 
@@ -472,6 +470,7 @@ mod tests {
             FieldMeta::value::<Option<i32>>("age", "age", "Option<i32>", Bounds::NONE),
         ];
         static FLAT: StructShape = StructShape {
+            ty: None,
             name: "Flat",
             fields: &FIELDS,
             deny_unknown: false,

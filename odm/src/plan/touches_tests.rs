@@ -273,6 +273,7 @@ document!(
                     &Copied::Field(FieldCopy {
                         through: "shop",
                         source: || "name",
+                        field: || None,
                         sync: SyncMode::Eventual,
                     })
                 }

@@ -578,8 +578,12 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
 pub(crate) fn get_many<T: Document + Clone>(from: Source, ids: Result<Vec<Bson>>) -> Action<Vec<T>> {
     let found = async move {
         let mut wanted = ById::<T>::new("_id").named("get_many");
-        let places: Vec<u32> = ids?.iter().map(|id| wanted.want_key(Key::of_bson(id))).collect();
+        let mut places: Vec<u32> = ids?.iter().map(|id| wanted.want_key(Key::of_bson(id))).collect();
         wanted.load(&from).await?;
+        let others = wanted.found_by_collation(&from).await?;
+        for place in &mut places {
+            *place = others.get(place).copied().unwrap_or(*place);
+        }
         let found = places.into_iter().filter_map(|at| wanted.get(at, false));
         Ok(found.collect())
     };

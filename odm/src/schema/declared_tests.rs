@@ -15,6 +15,7 @@ const fn plain(name: &'static str, shape: fn() -> Shape) -> FieldMeta {
 
 const fn struct_of(fields: &'static [FieldMeta]) -> StructShape {
     StructShape {
+        ty: None,
         name: "Thing",
         fields,
         deny_unknown: false,
@@ -26,17 +27,18 @@ const ROW: StructShape = struct_of(&[plain("x", || Shape::String), plain("langua
 const fn variant(name: &'static str) -> VariantMeta {
     VariantMeta {
         name,
-        aliases: &[],
         body: Body::Unit,
     }
 }
 
 const LANGUAGE: EnumShape = EnumShape {
+    ty: None,
     name: "Language",
     tagging: Tagging::External,
     variants: &[variant("german"), variant("en")],
 };
 const MOOD: EnumShape = EnumShape {
+    ty: None,
     name: "Mood",
     tagging: Tagging::External,
     variants: &[variant("german"), variant("klingon")],

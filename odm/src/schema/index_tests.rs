@@ -410,6 +410,7 @@ fn an_index_over_two_arrays_is_found() {
         }
     }
     const ROW: StructShape = StructShape {
+        ty: None,
         name: "Row",
         fields: &[
             plain("x", || Shape::Bool),
@@ -419,6 +420,7 @@ fn an_index_over_two_arrays_is_found() {
         deny_unknown: false,
     };
     const DOCUMENT: StructShape = StructShape {
+        ty: None,
         name: "Thing",
         fields: &[
             plain("a", || Shape::Array(|| Shape::Bool)),

@@ -95,7 +95,7 @@ impl Object {
 
     fn tagged(tag: &str, variant: &VariantMeta) -> Object {
         let mut object = Object::default();
-        object.properties.insert(tag, doc! { "enum": names(variant) });
+        object.properties.insert(tag, doc! { "enum": [variant.name] });
         object.require(tag);
         object
     }
@@ -260,10 +260,10 @@ impl Writer {
                 schema
             }
             Shape::Struct(of) => {
-                return self.within(of.name, bounds.depth, |w| Some(w.fields(of)?.finish(false)));
+                return self.within(of.identity(), bounds.depth, |w| Some(w.fields(of)?.finish(false)));
             }
             Shape::Enum(of) => {
-                return self.within(of.name, bounds.depth, |w| either(w.forms(of, false)));
+                return self.within(of.identity(), bounds.depth, |w| either(w.forms(of, false)));
             }
         })
     }
@@ -391,7 +391,7 @@ impl Writer {
                 }
                 Some(())
             }
-            Shape::Struct(of) => match self.enter(of.name, bounds.depth) {
+            Shape::Struct(of) => match self.enter(of.identity(), bounds.depth) {
                 Entered::Unseen => Some(()),
                 Entered::Never if optional => Some(()),
                 Entered::Never => None,
@@ -406,7 +406,7 @@ impl Writer {
                     added
                 }
             },
-            Shape::Enum(of) => match self.enter(of.name, bounds.depth) {
+            Shape::Enum(of) => match self.enter(of.identity(), bounds.depth) {
                 Entered::Unseen => Some(()),
                 Entered::Never if optional => Some(()),
                 Entered::Never => None,
@@ -433,7 +433,7 @@ impl Writer {
                 .variants
                 .iter()
                 .filter(|variant| matches!(variant.body, Body::Unit));
-            let names: Vec<Bson> = units.flat_map(names).collect();
+            let names: Vec<Bson> = units.map(|variant| variant.name.into()).collect();
             if !names.is_empty() {
                 forms.push(doc! { "enum": names });
             }
@@ -456,19 +456,10 @@ impl Writer {
             Tagging::External => {
                 let content = self.content(&variant.body)?;
                 let mut object = Object::default();
-                for alias in variant.aliases {
-                    object.properties.insert(*alias, content.clone());
-                }
                 object.properties.insert(variant.name, content);
-                if variant.aliases.is_empty() {
-                    object.require(variant.name);
-                }
+                object.require(variant.name);
                 object.additional = Some(false.into());
-                let mut schema = object.finish(inside);
-                if !variant.aliases.is_empty() && !inside {
-                    schema.insert("minProperties", 1);
-                }
-                return Some(schema);
+                return Some(object.finish(inside));
             }
             Tagging::Untagged => {
                 if inside {
@@ -525,13 +516,6 @@ impl Writer {
 
 fn optional(body: &Body) -> bool {
     matches!(body, Body::Newtype(field) if matches!((field.shape)(), Shape::Optional(_) | Shape::Any))
-}
-
-fn names(variant: &VariantMeta) -> Vec<Bson> {
-    std::iter::once(&variant.name)
-        .chain(variant.aliases)
-        .map(|name| Bson::from(*name))
-        .collect()
 }
 
 /// Any of these; `None` of none.

@@ -93,6 +93,7 @@ mod tests {
     }
 
     const ADDRESS: &StructShape = &StructShape {
+        ty: None,
         name: "Address",
         fields: &[
             named("zipCode", "zip_code", || Shape::String),
@@ -102,6 +103,7 @@ mod tests {
     };
 
     const PERSON: &StructShape = &StructShape {
+        ty: None,
         name: "Person",
         fields: &[
             named("_id", "id", || Shape::ObjectId),

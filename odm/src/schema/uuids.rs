@@ -24,7 +24,7 @@ pub(super) fn of(meta: &DocumentMeta) -> Option<Document> {
         return None;
     };
     let mut paths = Vec::new();
-    fields(of.fields, "", &mut vec![of.name], &mut paths);
+    fields(of.fields, "", &mut vec![of.identity()], &mut paths);
     let others = paths.iter().flat_map(|path| {
         [
             doc! { path: { "$lt": limit(0) } },
@@ -85,8 +85,8 @@ fn value(shape: Shape, path: &str, in_array: bool, open: &mut Vec<&'static str>,
             value(items(), path, true, open, paths);
         }
         // A type inside itself has paths without end.
-        Shape::Struct(of) if !open.contains(&of.name) => {
-            open.push(of.name);
+        Shape::Struct(of) if !open.contains(&of.identity()) => {
+            open.push(of.identity());
             fields(of.fields, path, open, paths);
             open.pop();
         }
@@ -102,6 +102,7 @@ mod tests {
     use mongodb::bson::Uuid;
 
     const INNER: StructShape = StructShape {
+        ty: None,
         name: "Inner",
         fields: &[FieldMeta::value::<Option<Uuid>>(
             "key",
@@ -112,6 +113,7 @@ mod tests {
         deny_unknown: false,
     };
     const OUTER: StructShape = StructShape {
+        ty: None,
         name: "Outer",
         fields: &[
             FieldMeta::value::<Uuid>("id", "_id", "Uuid", Bounds::NONE),

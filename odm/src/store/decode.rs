@@ -267,6 +267,7 @@ mod tests {
             ..*PEOPLE
         };
         const SHAPE: crate::model::shape::StructShape = crate::model::shape::StructShape {
+            ty: None,
             name: "Counts",
             fields: &[
                 FieldMeta::value::<i32>("n", "n", "i32", Bounds::NONE),

@@ -640,3 +640,176 @@ fn a_merged_result_keeps_the_bounds_of_the_model() {
         }
     });
 }
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "visits")]
+struct Visit {
+    #[serde(rename = "_id")]
+    id: i32,
+    country: Option<String>,
+    device: Option<Device>,
+    #[serde(default = "two")]
+    level: i32,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Device {
+    screen: Option<i32>,
+}
+
+fn two() -> i32 {
+    2
+}
+
+/// Other programs leave out what is `None`, and what has a default: a reader sees one value, so that it is one group.
+#[odm_tests::test]
+fn what_is_missing_and_what_is_null_are_one_group() {
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Row<K> {
+        #[serde(rename = "_id")]
+        key: K,
+        n: i32,
+    }
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Three {
+        country: Option<String>,
+        device_screen: Option<i32>,
+        level: i32,
+    }
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Nested {
+        level: i32,
+        null: Two,
+    }
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Two {
+        country: Option<String>,
+        device_screen: Option<i32>,
+    }
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Visit]).unwrap();
+        t.db.collection::<Doc>("visits")
+            .insert_many([
+                doc! { "_id": 1, "country": null, "device": null, "level": 2 },
+                doc! { "_id": 2, "country": null, "device": { "screen": null } },
+                doc! { "_id": 3, "device": {} },
+                doc! { "_id": 4 },
+            ])
+            .await
+            .unwrap();
+        let visits = odm.collection::<Visit>();
+        let rows: Vec<Row<Three>> = visits
+            .aggregate()
+            .group(|v| (v.country, v.device.screen, v.level), |g| g.count("n"))
+            .all()
+            .await
+            .unwrap();
+        let key = Three {
+            country: None,
+            device_screen: None,
+            level: 2,
+        };
+        assert_eq!(rows, [Row { key, n: 4 }]);
+        let rows: Vec<Row<Nested>> = visits
+            .aggregate()
+            .group(|v| (v.level, (v.country, v.device.screen)), |g| g.count("n"))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!((rows.len(), rows[0].n), (1, 4));
+        let alone: Vec<Row<i32>> = visits
+            .aggregate()
+            .group(|v| v.level, |g| g.count("n"))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(alone, [Row { key: 2, n: 4 }]);
+        let alone: Vec<Row<Option<i32>>> = visits
+            .aggregate()
+            .group(|v| v.device.screen, |g| g.count("n"))
+            .all()
+            .await
+            .unwrap();
+        assert_eq!(alone, [Row { key: None, n: 4 }]);
+    });
+}
+
+/// The clocks of Berlin show the hour from two to three twice on this day, and those of Havana midnight.
+#[odm_tests::test]
+fn an_hour_that_comes_twice_is_two_hours() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Author, Book, Review]).unwrap();
+        let books = odm.collection::<Book>();
+        let raw = t.db.collection::<Doc>("books");
+        let date = |text: &str| DateTime::parse_rfc3339_str(text).unwrap();
+        let truncated = async |moment: &str, unit: Unit, zone: &str| {
+            raw.delete_many(doc! {}).await.unwrap();
+            raw.insert_one(doc! { "_id": 1, "printed": date(moment) })
+                .await
+                .unwrap();
+            let one = books.aggregate();
+            let one = one.add_fields(|f| f.field("moment", |b| b.printed.truncated(unit).time_zone(zone)));
+            match one.one::<Doc>().await {
+                Ok(found) => *found.unwrap().get_datetime("moment").unwrap(),
+                Err(error) if error.to_string().contains("$dateTrunc") => {
+                    odm_tests::skip("needs `$dateTrunc`")
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        for (moment, unit, zone, expected) in [
+            (
+                "2024-10-26T23:59:59.999Z",
+                Unit::Hour,
+                "Europe/Berlin",
+                "2024-10-26T23:00:00Z",
+            ),
+            (
+                "2024-10-27T00:30:10.5Z",
+                Unit::Hour,
+                "Europe/Berlin",
+                "2024-10-27T00:00:00Z",
+            ),
+            (
+                "2024-10-27T01:30:10.5Z",
+                Unit::Hour,
+                "Europe/Berlin",
+                "2024-10-27T01:00:00Z",
+            ),
+            (
+                "2024-10-27T00:30:10.5Z",
+                Unit::Minute,
+                "Europe/Berlin",
+                "2024-10-27T00:30:00Z",
+            ),
+            (
+                "2024-10-27T01:30:10.5Z",
+                Unit::Minute,
+                "Europe/Berlin",
+                "2024-10-27T01:30:00Z",
+            ),
+            (
+                "2024-10-27T12:30:00Z",
+                Unit::Day,
+                "Europe/Berlin",
+                "2024-10-26T22:00:00Z",
+            ),
+            (
+                "2024-03-31T12:30:00Z",
+                Unit::Day,
+                "Europe/Berlin",
+                "2024-03-30T23:00:00Z",
+            ),
+            (
+                "2024-06-01T12:45:00Z",
+                Unit::Hour,
+                "+05:30",
+                "2024-06-01T12:30:00Z",
+            ),
+        ] {
+            let found = truncated(moment, unit, zone).await;
+            assert_eq!(found, date(expected), "{moment} {unit:?} {zone}");
+            assert!(found <= date(moment), "no truncated date is later than its date");
+        }
+    });
+}

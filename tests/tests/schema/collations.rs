@@ -401,3 +401,78 @@ fn a_reference_by_a_text_is_refused_where_a_collation_folds_it() {
         );
     });
 }
+
+/// A collection whose ids are texts, which it compares without their case.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "words", collation(locale = "en", strength = 2))]
+struct Word {
+    #[serde(rename = "_id")]
+    text: String,
+    #[index(unique)]
+    slug: String,
+    n: i32,
+}
+
+/// The operations that put results in the places of what was asked for:
+///
+/// | operation | who places |
+/// | --- | --- |
+/// | `get`, `update`, `delete`, `exists`, `or_get_by`, `upsert_by`, `save` | one document: the server found it |
+/// | `get_many` | the bytes of the id, and the server where these differ |
+/// | `insert_many`, bulk writes | their positions |
+/// | joins, `children_by`, links, subsets, computed fields, copies, `audit`, `repair` | references: `Odm::new` refuses texts (the test above) |
+#[odm_tests::test]
+fn documents_are_placed_as_the_collation_finds_them() {
+    with_db(async |t| {
+        require_inherited_collations(&t.db).await;
+        let odm = Odm::new(t.db.clone(), models![Word]).unwrap();
+        odm.sync().await.unwrap();
+        let words = odm.collection::<Word>();
+        let word = |text: &str, n| Word {
+            text: text.into(),
+            slug: format!("s-{text}"),
+            n,
+        };
+        let inserted = words
+            .insert_many([word("Tree", 1), word("house", 2), word("Lake", 3)])
+            .await
+            .unwrap();
+        assert_eq!(inserted.iter().map(|word| word.n).collect::<Vec<_>>(), [1, 2, 3]);
+        let Some(found) = words.get("TREE").await.unwrap() else {
+            odm_tests::skip("needs a server that finds an id by a collation");
+        };
+        assert_eq!(found, word("Tree", 1));
+        let many = async |ids: &[&str]| -> Vec<i32> {
+            let found = words.get_many(ids.iter().map(|id| id.to_string())).await.unwrap();
+            found.into_iter().map(|word| word.n).collect()
+        };
+        assert_eq!(many(&["TREE"]).await, [1]);
+        assert_eq!(many(&["lake", "tree", "HOUSE"]).await, [3, 1, 2]);
+        // Some by their bytes, one twice, one by two texts, and one that is not there.
+        assert_eq!(
+            many(&["house", "none", "TREE", "Lake", "tree", "house", "Tree", "LAKE"]).await,
+            [2, 1, 3, 1, 2, 1, 3]
+        );
+        assert_eq!(many(&["none"]).await, [0; 0]);
+        t.commands.clear();
+        assert_eq!(many(&["Tree", "house"]).await, [1, 2]);
+        assert_eq!(
+            t.commands.take().len(),
+            1,
+            "a text that is stored as it was given needs no second query"
+        );
+        words.update("LAKE").inc(|w| w.n, 10).await.unwrap();
+        assert_eq!(words.get("lake").await.unwrap().unwrap().n, 13);
+        let new = words
+            .insert(Word {
+                slug: "S-TREE".into(),
+                ..word("other", 9)
+            })
+            .or_get_by(|w| w.slug)
+            .await
+            .unwrap();
+        assert_eq!((new.inserted, new.document.n), (false, 1));
+        assert_eq!(words.delete("HOUSE").await.unwrap().deleted, 1);
+        assert_eq!(words.find_all().count().await.unwrap(), 2);
+    });
+}

@@ -71,7 +71,7 @@ macro_rules! model {
                 name: stringify!($name),
                 collection: $collection,
                 shape: || meta::Shape::Struct(const {
-                    &meta::StructShape {
+                    &meta::StructShape { ty: None,
                         name: stringify!($name),
                         fields: <$name as meta::Fielded>::FIELDS,
                         deny_unknown: false,

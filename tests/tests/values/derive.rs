@@ -341,3 +341,162 @@ fn type_parameters_are_kept_by_the_derives() {
     );
     const { assert!(<Grid<bool, 3> as Value>::DOCUMENT) };
 }
+
+/// Types with one name: those of a generic one, and two of different modules.
+mod same_names {
+    use odm::json::{JsonSchema as _, Schemas};
+    use odm::prelude::*;
+    use odm::types::{Compared, Value};
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Row<T: Value + Compared> {
+        value: T,
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub enum Either<T: Value + Compared> {
+        One(T),
+        Two { value: T },
+    }
+
+    mod other {
+        use super::*;
+
+        #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+        pub struct Place {
+            pub zip: i32,
+        }
+    }
+
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Place {
+        city: String,
+    }
+
+    /// A type that contains itself, within another one of its name.
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    pub struct Node<T: Value + Compared> {
+        value: T,
+        #[embed(max = 3, depth = 1)]
+        below: Vec<Node<T>>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "tables")]
+    pub struct Table {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        number: Row<f64>,
+        text: Row<String>,
+        nested: Row<Row<i32>>,
+        maybe: Row<Option<Place>>,
+        either: Either<i32>,
+        or: Either<String>,
+        here: Place,
+        there: other::Place,
+        tree: Node<Node<i32>>,
+    }
+
+    #[odm_tests::test]
+    fn each_type_has_a_schema_of_its_own() {
+        let schema = Table::json_schema();
+        let of = |field: &str, part: &str| {
+            let reference = schema["properties"][field]["$ref"].as_str().unwrap();
+            schema
+                .pointer(&format!("{}{part}", &reference[1..]))
+                .unwrap_or_else(|| panic!("{schema:#}"))
+                .clone()
+        };
+        assert_eq!(of("number", "/properties/value/type"), "number");
+        assert_eq!(of("text", "/properties/value/type"), "string");
+        assert_eq!(of("nested", "/properties/value/$ref"), "#/$defs/Row_i32");
+        assert_eq!(of("either", "/oneOf/0/properties/One/type"), "integer");
+        assert_eq!(of("or", "/oneOf/0/properties/One/type"), "string");
+        assert_eq!(of("here", "/properties/city/type"), "string");
+        assert_eq!(of("there", "/properties/zip/type"), "integer");
+        let mut names: Vec<&str> = schema["$defs"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            [
+                "Either_String",
+                "Either_i32",
+                "Node_Node_i32",
+                "Node_i32",
+                "Place",
+                "Place2",
+                "Row_Option_Place",
+                "Row_Row_i32",
+                "Row_String",
+                "Row_f64",
+                "Row_i32",
+            ]
+        );
+    }
+
+    /// A name is that of the type, whichever is added first.
+    #[odm_tests::test]
+    fn a_generic_type_has_the_name_of_its_parameters() {
+        let mut schemas = Schemas::openapi();
+        assert_eq!(
+            schemas.add::<Row<String>>()["$ref"],
+            "#/components/schemas/Row_String"
+        );
+        assert_eq!(schemas.add::<Row<f64>>()["$ref"], "#/components/schemas/Row_f64");
+        assert_eq!(
+            schemas.add::<Row<String>>()["$ref"],
+            "#/components/schemas/Row_String"
+        );
+        assert_eq!(schemas.into_map().len(), 2);
+    }
+
+    /// The depth of the outer type is not taken from the inner one, by the library nor by the validator.
+    #[odm_tests::test]
+    fn a_type_within_another_one_of_its_name_has_its_own_depth() {
+        odm_tests::with_db(async |t| {
+            let odm = Odm::new(t.db.clone(), models![Table]).unwrap();
+            odm.sync().await.unwrap();
+            let leaf = |value| Node {
+                value,
+                below: Vec::new(),
+            };
+            let inner = |value| Node {
+                value,
+                below: vec![leaf(value + 1)],
+            };
+            let table = Table {
+                id: 1,
+                number: Row { value: 1.5 },
+                text: Row { value: "a".into() },
+                nested: Row {
+                    value: Row { value: 1 },
+                },
+                maybe: Row { value: None },
+                either: Either::One(1),
+                or: Either::Two { value: "b".into() },
+                here: Place { city: "Ulm".into() },
+                there: other::Place { zip: 89_073 },
+                tree: Node {
+                    value: inner(1),
+                    below: vec![Node {
+                        value: inner(3),
+                        below: Vec::new(),
+                    }],
+                },
+            };
+            let tables = odm.collection::<Table>();
+            assert_eq!(tables.insert(table.clone()).await.unwrap(), table);
+            let mut deeper = table.clone();
+            deeper.id = 2;
+            deeper.tree.value.below[0].below = vec![leaf(9)];
+            let error = tables.insert(deeper).await.unwrap_err();
+            assert!(error.to_string().contains("tree.value.below.0.below"), "{error}");
+        });
+    }
+}

@@ -131,7 +131,6 @@ enum Plain {
     Red,
     #[serde(rename = "GREEN")]
     Green,
-    #[serde(alias = "azure")]
     Blue,
 }
 

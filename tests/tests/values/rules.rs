@@ -396,6 +396,185 @@ pub struct Member {
     pub tags: Vec<String>,
 }
 
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(id)]
+pub struct Login(#[field(max_len = 100, normalize(lowercase))] String);
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "sessions")]
+pub struct Session {
+    #[serde(rename = "_id")]
+    pub id: Login,
+}
+
+/// It would be stored under another id than `get` names.
+#[odm_tests::test]
+fn an_id_is_not_normalized_within_its_type_either() {
+    with_db(async |t| {
+        let error = Odm::new(t.db.clone(), models![Session]).unwrap_err();
+        let Error::Models { problems } = &error else {
+            panic!("{error}")
+        };
+        assert!(
+            problems[0].starts_with("`Session._id` has a string with `normalize` in its type"),
+            "{error}"
+        );
+    });
+}
+
+/// It names members by their login, which is normalized.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "notes")]
+pub struct Note {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[reference(by = login, on_delete = cascade)]
+    pub author: Ref<Member, String>,
+    #[reference(by = login, on_delete = nullify)]
+    pub editor: Option<Ref<Member, String>>,
+    #[reference(many, max = 3, by = login, on_delete = pull)]
+    pub readers: Vec<Ref<Member, String>>,
+    #[denormalize(from = author.login)]
+    pub signed: String,
+}
+
+/// A reference holds what its key is as it is stored, in each place where the application names one, and so does the operand of a copy.
+#[odm_tests::test]
+fn a_reference_by_a_normalized_key_is_normalized() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Member, Note]).unwrap();
+        odm.sync().await.unwrap();
+        let (members, notes) = (odm.collection::<Member>(), odm.collection::<Note>());
+        for (id, login) in [(1, "kate"), (2, "ann")] {
+            let contact = Contact {
+                email: format!("{login}@example.com"),
+            };
+            let member = NewMember {
+                id,
+                login: login.to_owned(),
+                name: None,
+                contact,
+                tags: Vec::new(),
+            };
+            members.insert(member).await.unwrap();
+        }
+        let of = |login: &str| Ref::<Member, String>::new(login.to_owned());
+        let new = |id| NewNote {
+            id,
+            author: of(" Kate"),
+            editor: Some(of("ANN ")),
+            readers: vec![of("Kate"), of("Ann")],
+        };
+        let note = notes.insert(new(1)).await.unwrap();
+        assert_eq!(
+            (note.author.clone(), note.editor.clone()),
+            (of("kate"), Some(of("ann")))
+        );
+        assert_eq!(
+            (note.readers.clone(), note.signed.as_str()),
+            (vec![of("kate"), of("ann")], "kate")
+        );
+        assert_eq!(notes.get(1).await.unwrap().as_ref(), Some(&note));
+        notes.insert_many([new(2), new(3)]).await.unwrap();
+        let stored =
+            t.db.collection::<Doc>("notes")
+                .find_one(doc! { "_id": 3 })
+                .await
+                .unwrap()
+                .unwrap();
+        assert_eq!(
+            (
+                stored.get_str("author").unwrap(),
+                stored.get_str("editor").unwrap()
+            ),
+            ("kate", "ann")
+        );
+        // Conditions, and joins of stored documents and of one that the application has made.
+        assert_eq!(notes.find(|n| n.author.eq(of("KATE"))).count().await.unwrap(), 3);
+        assert_eq!(
+            notes
+                .find(|n| n.author.in_([of("KATE"), of("x")]))
+                .count()
+                .await
+                .unwrap(),
+            3
+        );
+        assert_eq!(notes.find(|n| n.author.ne(of("KATE"))).count().await.unwrap(), 0);
+        assert_eq!(
+            notes
+                .find(|n| n.editor.eq(Some(of("Ann"))))
+                .count()
+                .await
+                .unwrap(),
+            3
+        );
+        assert_eq!(
+            notes
+                .find(|n| n.readers.contains(of("ANN")))
+                .count()
+                .await
+                .unwrap(),
+            3
+        );
+        assert_eq!(notes.find(|n| n.signed.eq(" KATE")).count().await.unwrap(), 3);
+        let mut made = note.clone();
+        made.author = of("KATE");
+        made.readers = vec![of("ANN"), of("Kate")];
+        assert_eq!(notes.load(&made, |n| n.author).await.unwrap().id, 1);
+        let readers = notes.load(&made, |n| n.readers).await.unwrap();
+        assert_eq!(readers.iter().map(|member| member.id).collect::<Vec<_>>(), [2, 1]);
+        // Changes.
+        let author = async |id| notes.get(id).await.unwrap().unwrap();
+        notes
+            .update(1)
+            .set(|n| n.author, of("ANN"))
+            .pull(|n| n.readers, of("KATE"))
+            .await
+            .unwrap();
+        let changed = author(1).await;
+        assert_eq!(
+            (changed.author, changed.signed.as_str(), changed.readers),
+            (of("ann"), "ann", vec![of("ann")])
+        );
+        notes
+            .update(1)
+            .push(|n| n.readers, of("Kate"))
+            .set(|n| n.editor, Some(of("KATE")))
+            .await
+            .unwrap();
+        let changed = author(1).await;
+        assert_eq!(
+            (changed.readers, changed.editor),
+            (vec![of("ann"), of("kate")], Some(of("kate")))
+        );
+        let replaced = notes
+            .replace(Note {
+                author: of("Kate "),
+                ..author(2).await
+            })
+            .await
+            .unwrap();
+        assert_eq!((replaced.author, replaced.signed.as_str()), (of("kate"), "kate"));
+        assert!(matches!(
+            notes
+                .insert(NewNote {
+                    author: of("nobody"),
+                    ..new(4)
+                })
+                .await,
+            Err(Error::MissingReference { .. })
+        ));
+        // What refers to a member is found when it is deleted.
+        members.delete_by(|m| m.login.eq("KATE")).await.unwrap();
+        let left = notes.find_all().all().await.unwrap();
+        let left: Vec<_> = left
+            .into_iter()
+            .map(|note| (note.id, note.author, note.editor, note.readers))
+            .collect();
+        assert_eq!(left, [(1, of("ann"), None, vec![of("ann")])]);
+    });
+}
+
 #[odm_tests::test]
 fn strings_are_normalized_in_values_conditions_and_upserts() {
     with_db(async |t| {

@@ -422,3 +422,129 @@ fn the_validator_refuses_uuids_that_can_t_be_read() {
         }
     });
 }
+
+/// A format for people holds hexadecimal digits, and serde's buffer says that it is one, whatever was read into it.
+mod strict {
+    use odm::bson::{Binary, spec::BinarySubtype};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        let (subtype, bytes) = (BinarySubtype::Generic, bytes.to_vec());
+        Binary { subtype, bytes }.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Ok(Binary::deserialize(deserializer)?.bytes);
+        }
+        let text = String::deserialize(deserializer)?;
+        let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2).unwrap_or_default(), 16);
+        let bytes: Result<_, _> = (0..text.len()).step_by(2).map(byte).collect();
+        bytes.map_err(D::Error::custom)
+    }
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Bytes {
+    #[serde(with = "strict")]
+    #[field(stored = odm::bson::Binary, max_len = 10)]
+    bytes: Vec<u8>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+enum ByName {
+    Held(Bytes),
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(tag = "t", content = "c")]
+enum ByTagAlone {
+    Held(Bytes),
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(tag = "t")]
+enum ByTag {
+    Held(Bytes),
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(untagged)]
+enum ByContent {
+    Held(Bytes),
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Flattened {
+    n: i32,
+    #[serde(flatten)]
+    #[embed]
+    bytes: Bytes,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[document(collection = "strict")]
+struct Strict {
+    #[serde(rename = "_id")]
+    id: i32,
+    plain: Option<Bytes>,
+    by_name: Option<ByName>,
+    by_tag_alone: Option<ByTagAlone>,
+    by_tag: Option<ByTag>,
+    by_content: Option<ByContent>,
+    flattened: Option<Flattened>,
+}
+
+/// A write of what could not be read again fails before it is sent.
+#[odm_tests::test]
+fn what_a_function_could_not_read_again_is_not_stored() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), [Model::of::<Strict>()]).unwrap();
+        odm.sync().await.unwrap();
+        let all = odm.collection::<Strict>();
+        let bytes = || Bytes { bytes: vec![1, 255] };
+        let empty = |id| Strict {
+            id,
+            ..Strict::default()
+        };
+        let read = Strict {
+            plain: Some(bytes()),
+            by_name: Some(ByName::Held(bytes())),
+            by_tag_alone: Some(ByTagAlone::Held(bytes())),
+            ..empty(1)
+        };
+        assert_eq!(all.insert(read.clone()).await.unwrap(), read);
+        assert_eq!(all.get(1).await.unwrap(), Some(read));
+        all.insert(empty(2)).await.unwrap();
+        t.commands.clear();
+        for lost in [
+            Strict {
+                by_tag: Some(ByTag::Held(bytes())),
+                ..empty(2)
+            },
+            Strict {
+                by_content: Some(ByContent::Held(bytes())),
+                ..empty(2)
+            },
+            Strict {
+                flattened: Some(Flattened { n: 1, bytes: bytes() }),
+                ..empty(2)
+            },
+        ] {
+            let new = Strict {
+                id: 3,
+                ..lost.clone()
+            };
+            for error in [
+                all.insert(new.clone()).await.unwrap_err(),
+                all.replace(lost.clone()).await.unwrap_err(),
+                all.save(lost.clone()).await.unwrap_err(),
+            ] {
+                assert!(matches!(error, Error::Decode { .. }), "{error}");
+            }
+            all.insert_many([new]).await.unwrap_err();
+        }
+        assert!(t.commands.take().is_empty(), "nothing is sent");
+        assert_eq!(all.find_all().count().await.unwrap(), 2);
+    });
+}

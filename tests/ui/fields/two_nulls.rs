@@ -1,12 +1,28 @@
-//! Two values that would be stored alike.
-use mongodb::bson::oid::ObjectId;
+//! Two values that would be stored alike, whatever type they are of.
+use mongodb::bson::{self, oid::ObjectId};
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 type Maybe = Option<i32>;
 
 #[derive(Embed, Serialize, Deserialize)]
 struct Newtype(Option<String>);
+
+#[derive(Embed, Serialize, Deserialize)]
+struct Address {
+    city: String,
+}
+
+#[derive(Embed, Serialize, Deserialize)]
+enum State {
+    On,
+    Off,
+}
+
+#[derive(Embed, Serialize, Deserialize)]
+struct Generic<T>(T);
 
 #[derive(Document, Serialize, Deserialize)]
 #[document(collection = "things")]
@@ -14,21 +30,65 @@ struct Thing {
     #[serde(rename = "_id")]
     id: ObjectId,
     once: Option<Triple>,
-    twice: Option<Maybe>,
+    alias: Option<Maybe>,
 }
 
 #[derive(Embed, Serialize, Deserialize)]
 struct Triple(i32, Option<i32>, i32);
 
-#[derive(Embed, Serialize, Deserialize)]
-struct Within {
-    within: Option<Newtype>,
+macro_rules! twice {
+    ($($name:ident: $(#[$attr:meta])* $ty:ty;)*) => {$(
+        #[derive(Embed, Serialize, Deserialize)]
+        struct $name {
+            $(#[$attr])*
+            value: $ty,
+        }
+    )*};
+}
+
+twice! {
+    Number: Option<Option<i32>>;
+    Text: Option<Option<String>>;
+    Date: Option<Option<bson::DateTime>>;
+    Decimal: Option<Option<bson::Decimal128>>;
+    Enumeration: Option<Option<State>>;
+    Structure: Option<Option<Address>>;
+    AroundNewtype: Option<Newtype>;
+    AroundGeneric: Option<Generic<Option<i32>>>;
+    Boxed: Option<Box<Option<f64>>>;
+    Native: #[serde(with = "odm::native")] Option<Option<Duration>>;
+    NativeItems: #[serde(with = "odm::native")] #[embed(max = 3)] Vec<Option<Option<Duration>>>;
+    Items: #[embed(max = 3)] Vec<Option<Option<i32>>>;
+    Values: #[embed(max = 3)] BTreeMap<String, Option<Option<bool>>>;
+    OfArray: #[embed(max = 3)] Option<Option<Vec<i32>>>;
+    OfMap: #[embed(max = 3)] Option<Option<BTreeMap<String, i32>>>;
+    OfFixed: [Option<Option<i32>>; 2];
+    InTuple: (Option<Option<i32>>, i32);
+    Referring: #[reference] Option<Option<Ref<Thing>>>;
+    ReferringMany: #[reference(many, max = 3)] Option<Option<Vec<Ref<Thing>>>>;
+    OpaqueValue: #[field(opaque)] Option<Option<bson::Bson>>;
 }
 
 #[derive(Embed, Serialize, Deserialize)]
-struct Items {
-    #[embed(max = 3)]
-    items: Vec<Option<Option<i32>>>,
+struct Stored {
+    #[serde(with = "codec")]
+    #[field(stored = Option<Option<i32>>)]
+    value: Option<i32>,
+}
+
+#[derive(Embed, Serialize, Deserialize)]
+enum Content {
+    New(Option<Option<i32>>),
+    Named { value: Option<Option<i32>> },
+}
+
+mod codec {
+    pub fn serialize<S: serde::Serializer>(_: &Option<i32>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_none()
+    }
+    pub fn deserialize<'de, D: serde::Deserializer<'de>>(_: D) -> Result<Option<i32>, D::Error> {
+        Ok(None)
+    }
 }
 
 fn main() {}

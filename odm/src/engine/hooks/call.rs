@@ -201,6 +201,7 @@ mod tests {
         Shape::Struct(
             const {
                 &StructShape {
+                    ty: None,
                     name: "Tree",
                     fields: &[ID],
                     deny_unknown: false,
@@ -223,6 +224,7 @@ mod tests {
         Shape::Struct(
             const {
                 &StructShape {
+                    ty: None,
                     name: "Branch",
                     fields: &[ID, one("tree", &WITH_TREE)],
                     deny_unknown: false,
@@ -238,6 +240,7 @@ mod tests {
             Shape::Struct(
                 const {
                     &StructShape {
+                        ty: None,
                         name: "Leaf",
                         fields: &[ID, one("branch", &WITH_BRANCH), one("tree", &OF_TREE)],
                         deny_unknown: false,

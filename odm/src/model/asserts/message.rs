@@ -15,7 +15,7 @@ pub(super) const fn about(owner: &str, field: &str, ty: &str) -> Message {
 }
 
 /// An `Option` around a value that may be `null` itself: two of its values would be one in the database.
-pub(super) const fn one_null(twice: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
+pub const fn one_null(twice: bool, owner: &str, field: &str, ty: &str) -> Option<Message> {
     if !twice {
         return None;
     }

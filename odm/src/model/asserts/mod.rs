@@ -15,6 +15,7 @@ pub(crate) use crate::model::path::PlainlyStored;
 pub use copy::*;
 pub use count::*;
 use message::about;
+pub use message::one_null;
 pub use reference::{
     BackTo, ById, Differ, InverseOf, KeyOf, OneParent, ParentAmong, ParentIs, ReferenceById, Refers,
     RefersNot, Same, Several, Types, by_id, inverse, key, key_like_id, no_nested_reference,
@@ -202,7 +203,7 @@ pub const fn buffered(unbuffered: bool, owner: &str, field: &str, ty: &str, plac
     }
     Some(
         about(owner, field, ty)
-            .text(" could be stored and not be read again: it is, or holds, a field with `#[field(opaque)]`, and stands ")
+            .text(" could be stored and not be read again: it is, or holds, a field with `#[field(opaque)]` or `#[field(stored = Binary)]`, and stands ")
             .text(place)
             .text(
                 ", which serde reads through a buffer. The buffer expects the form of a text format, and BSON stores that of a \

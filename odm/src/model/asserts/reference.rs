@@ -138,6 +138,9 @@ pub const fn relationship<R: Reference>(
             " refers to documents of several types. Write `any` in the attribute, which says so: `#[reference(any)]`",
         ));
     }
+    if R::TWICE_NULL {
+        return one_null(true, owner, field, ty);
+    }
     match kind {
         ReferenceKind::Many if !R::MANY => Some(message.text(
             " is a single reference, and `many` is for an array of them. Write `#[reference]`, or make it a `Vec`",

@@ -273,6 +273,8 @@ impl FieldMeta {
 pub struct StructShape {
     /// The struct's name in Rust.
     pub name: &'static str,
+    /// The type with its path and its parameters; of one variant's fields that of the enum.
+    pub ty: Option<fn() -> &'static str>,
     /// Its stored fields in order.
     pub fields: &'static [FieldMeta],
     /// `#[serde(deny_unknown_fields)]`.
@@ -297,6 +299,8 @@ pub enum Tagging {
 pub struct EnumShape {
     /// The enum's name in Rust.
     pub name: &'static str,
+    /// The type with its path and its parameters.
+    pub ty: Option<fn() -> &'static str>,
     /// How a variant is marked.
     pub tagging: Tagging,
     /// The variants that can be stored.
@@ -308,8 +312,6 @@ pub struct EnumShape {
 pub struct VariantMeta {
     /// Its stored name.
     pub name: &'static str,
-    /// Other names that serde reads it from.
-    pub aliases: &'static [&'static str],
     /// Its content.
     pub body: Body,
 }
@@ -466,6 +468,8 @@ pub struct FieldCopy {
     pub through: &'static str,
     /// The dotted name of the field in the source.
     pub source: fn() -> &'static str,
+    /// That field.
+    pub field: fn() -> Option<&'static FieldMeta>,
     /// When it follows.
     pub sync: SyncMode,
 }

@@ -207,7 +207,7 @@ macro_rules! zoned {
                 Size::known($crate::model::size::document(<$ty as $crate::model::path::Fielded>::FIELDS)),
                 Shape::Struct(
                     const {
-                        &$crate::model::shape::StructShape {
+                        &$crate::model::shape::StructShape { ty: None,
                             name: stringify!($ty),
                             fields: <$ty as $crate::model::path::Fielded>::FIELDS,
                             deny_unknown: false,

@@ -140,12 +140,14 @@ mod tests {
     }
 
     const STEP: &StructShape = &StructShape {
+        ty: None,
         name: "Step",
         fields: &[named("by", || INT, true), named("of", || INT, false)],
         deny_unknown: false,
     };
 
     const FLAT: &StructShape = &StructShape {
+        ty: None,
         name: "Flat",
         fields: &[
             named("min", || INT, true),
@@ -155,6 +157,7 @@ mod tests {
     };
 
     const RANGE: &StructShape = &StructShape {
+        ty: None,
         name: "Range",
         fields: &[
             FieldMeta {
@@ -168,6 +171,7 @@ mod tests {
     };
 
     const SENSOR: &StructShape = &StructShape {
+        ty: None,
         name: "Sensor",
         fields: &[
             named("n", || INT, true),

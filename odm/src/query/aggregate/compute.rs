@@ -1,7 +1,7 @@
 //! The values that a stage computes under names of the application's: of each group, and of each document.
 
 use crate::Document;
-use crate::model::default::stored_of;
+use crate::model::default::{expression_of, stored_of};
 use crate::model::path::{Holds, Path, Step};
 use crate::model::value::Grouped;
 use crate::query::filter::expression::{DatePart, Expression};
@@ -101,7 +101,7 @@ impl<T: Document> Group<T> {
 
 /// The key of a group: a path, a part of a date ([`DatePart`]), several of these in a tuple (from two to four), or `()` for all
 /// documents as one group. A tuple is stored as a document of its fields, in whose names a dot is an underscore:
-/// `addresses_city`, and `at_year` for `|c| c.at.year()`.
+/// `addresses_city`, and `at_year` for `|c| c.at.year()`. A missing field counts as its default, or as `null`.
 ///
 /// ```no_run
 /// # use samples::model::*;
@@ -128,6 +128,11 @@ impl<T: Document> Group<T> {
 pub trait GroupKey<T> {
     /// The expression of `_id`.
     fn expression(&self) -> Bson;
+    /// The expression in a tuple: the server keeps a missing field apart from `null` there, and a reader does not.
+    #[doc(hidden)]
+    fn part(&self) -> Bson {
+        self.expression()
+    }
     /// The name of its field in a tuple.
     #[doc(hidden)]
     fn name(&self) -> String {
@@ -137,7 +142,11 @@ pub trait GroupKey<T> {
 
 impl<T, V, P: Step + Holds<V, As: Grouped<V>>, C> GroupKey<T> for Path<T, V, P, C> {
     fn expression(&self) -> Bson {
-        stored_of(P::WAY, P::PATH)
+        expression_of(P::WAY, P::PATH)
+    }
+
+    fn part(&self) -> Bson {
+        doc! { "$ifNull": [GroupKey::expression(self), null] }.into()
     }
 
     fn name(&self) -> String {
@@ -169,7 +178,7 @@ macro_rules! group_keys {
             fn expression(&self) -> Bson {
                 let ($($name,)*) = self;
                 let mut key = bson::Document::new();
-                for (name, part) in [$(($name.name(), $name.expression())),*] {
+                for (name, part) in [$(($name.name(), $name.part())),*] {
                     // `a.b` beside `a_b`: each keeps its part of the key.
                     let mut free = name.clone();
                     let mut n = 2;

@@ -229,7 +229,7 @@ impl<T: Document, S> Aggregate<T, S> {
     }
 
     /// The stages so far, to look at before they are executed. A stage that is refused when the pipeline is awaited (a filter with a
-    /// value that can't be stored, say) is not among them. Before MongoDB 5.0, `$dateTrunc` is sent as `$dateFromParts`.
+    /// value that can't be stored, say) is not among them. Before MongoDB 5.0, `$dateTrunc` is sent as expressions that such a server knows.
     ///
     /// ```no_run
     /// # use samples::model::*;

@@ -84,12 +84,7 @@ fn of_levels(levels: Vec<Level>, inner: Document) -> Document {
 
 /// That the last variant on a way is there, and those around it.
 pub(crate) fn is_variant_of(way: Option<&'static Way>) -> Document {
-    let mut levels = levels(way);
-    let last = levels.last_mut().and_then(|level| level.expected.last_mut());
-    if let Some(last) = last {
-        last.is_alone = true;
-    }
-    of_levels(levels, Document::new())
+    of_levels(levels(way), Document::new())
 }
 
 /// A condition with the names behind that of an array, as it stands behind `$elemMatch`.

@@ -1028,21 +1028,25 @@ mod tests {
         copied: Some(&Copied::Field(FieldCopy {
             through: "product",
             source: || "name",
+            field: || None,
             sync: SyncMode::Auto,
         })),
         ..FIELD
     };
     static INNER: StructShape = StructShape {
+        ty: None,
         name: "Inner",
         fields: &[named("product", || Shape::String), NAME],
         deny_unknown: false,
     };
     static FLAT: StructShape = StructShape {
+        ty: None,
         name: "Flat",
         fields: &[named("colour", || Shape::Optional(|| Shape::String))],
         deny_unknown: false,
     };
     static LINE: StructShape = StructShape {
+        ty: None,
         name: "Line",
         fields: &[
             named("product", || Shape::String),
@@ -1063,17 +1067,16 @@ mod tests {
         deny_unknown: false,
     };
     static STATE: EnumShape = EnumShape {
+        ty: None,
         name: "State",
         tagging: Tagging::External,
         variants: &[
             VariantMeta {
                 name: "draft",
-                aliases: &[],
                 body: Body::Unit,
             },
             VariantMeta {
                 name: "sent",
-                aliases: &[],
                 body: Body::Struct(&FLAT),
             },
         ],

@@ -264,8 +264,8 @@ impl<R, T, P: Step, C> Path<R, T, P, C> {
     }
 
     /// The date without what is smaller than the unit: the first moment of its month, say, by UTC or by a [time
-    /// zone](DatePart::time_zone). `$dateTrunc`, or before MongoDB 5.0 `$dateFromParts`, by which an hour that a time zone has twice,
-    /// at the end of summer time, counts as one.
+    /// zone](DatePart::time_zone). An hour that a time zone has twice, at the end of summer time, is two hours. `$dateTrunc`, or before
+    /// MongoDB 5.0 the parts of the date.
     ///
     /// ```no_run
     /// # use samples::model::*;
@@ -309,10 +309,6 @@ pub(in crate::query) fn truncates(document: &Document) -> bool {
 pub(in crate::query) fn for_older(document: Document) -> Document {
     let older = |(name, value): (String, Bson)| match (name.as_str(), value) {
         ("$literal", value) => (name, value),
-        ("$dateTrunc", Bson::Document(truncated)) => match from_parts(&truncated) {
-            Some(parts) => ("$dateFromParts".to_owned(), parts.into()),
-            None => (name, truncated.into()),
-        },
         (_, value) => (name, value_for_older(value)),
     };
     document.into_iter().map(older).collect()
@@ -320,13 +316,22 @@ pub(in crate::query) fn for_older(document: Document) -> Document {
 
 fn value_for_older(value: Bson) -> Bson {
     match value {
-        Bson::Document(document) => for_older(document).into(),
+        Bson::Document(document) => match document
+            .get_document("$dateTrunc")
+            .ok()
+            .and_then(truncated_by_parts)
+        {
+            Some(by_parts) if document.len() == 1 => by_parts.into(),
+            _ => for_older(document).into(),
+        },
         Bson::Array(list) => list.into_iter().map(value_for_older).collect::<Vec<_>>().into(),
         value => value,
     }
 }
 
-fn from_parts(truncated: &Document) -> Option<Document> {
+/// The first moment of a unit by the clocks of a time zone, which show one hour twice at the end of summer time. The parts of a date
+/// say nothing about which of the two it is, so that its hour and minute are reached from the date itself.
+fn truncated_by_parts(truncated: &Document) -> Option<Document> {
     let unit = Unit::of(truncated.get_str("unit").ok()?)?;
     let names = ["date", "unit", "startOfWeek", "timezone"];
     let is_monday = unit != Unit::Week || truncated.get_str("startOfWeek").is_ok_and(|day| day == "monday");
@@ -339,6 +344,16 @@ fn from_parts(truncated: &Document) -> Option<Document> {
         of.extend(zone.map(|zone| ("timezone".to_owned(), zone.clone())));
         doc! { operator: of }
     };
+    if matches!(unit, Unit::Hour | Unit::Minute) {
+        let mut rest = vec![
+            part("$millisecond"),
+            doc! { "$multiply": [part("$second"), 1_000] },
+        ];
+        if unit == Unit::Hour {
+            rest.push(doc! { "$multiply": [part("$minute"), 60_000] });
+        }
+        return Some(doc! { "$subtract": [date.clone(), { "$add": rest }] });
+    }
     let mut parts = if unit == Unit::Week {
         doc! { "isoWeekYear": part("$isoWeekYear"), "isoWeek": part("$isoWeek") }
     } else {
@@ -346,8 +361,6 @@ fn from_parts(truncated: &Document) -> Option<Document> {
             ("year", "$year", Unit::Year),
             ("month", "$month", Unit::Month),
             ("day", "$dayOfMonth", Unit::Day),
-            ("hour", "$hour", Unit::Hour),
-            ("minute", "$minute", Unit::Minute),
         ];
         let last = all.iter().position(|(.., of)| *of == unit)?;
         all.iter()
@@ -355,8 +368,17 @@ fn from_parts(truncated: &Document) -> Option<Document> {
             .map(|(name, operator, _)| ((*name).to_owned(), Bson::Document(part(operator))))
             .collect()
     };
-    parts.extend(zone.map(|zone| ("timezone".to_owned(), zone.clone())));
-    Some(parts)
+    let Some(zone) = zone else {
+        return Some(doc! { "$dateFromParts": parts });
+    };
+    parts.insert("timezone", zone.clone());
+    // Where it is midnight twice, the server may give the second one.
+    let before = doc! { "$subtract": ["$$midnight", 3_600_000] };
+    let is_first = doc! { "$ne": [{ "$hour": { "date": before.clone(), "timezone": zone.clone() } }, 0] };
+    Some(doc! { "$let": {
+        "vars": { "midnight": { "$dateFromParts": parts } },
+        "in": { "$cond": [is_first, "$$midnight", before] },
+    } })
 }
 
 #[cfg(test)]
@@ -389,11 +411,36 @@ mod tests {
             { "$dateTrunc": { "date": "$at", "unit": "day", "timezone": "Asia/Tokyo" } },
         ] } };
         let part = |operator: &str| doc! { operator: { "date": "$at", "timezone": "Asia/Tokyo" } };
+        let before = doc! { "$subtract": ["$$midnight", 3_600_000] };
+        let hour = doc! { "$hour": { "date": before.clone(), "timezone": "Asia/Tokyo" } };
         assert_eq!(
             for_older(zoned),
-            doc! { "$addFields": { "day": [{ "$dateFromParts": {
-                "year": part("$year"), "month": part("$month"), "day": part("$dayOfMonth"), "timezone": "Asia/Tokyo",
+            doc! { "$addFields": { "day": [{ "$let": {
+                "vars": { "midnight": { "$dateFromParts": {
+                    "year": part("$year"), "month": part("$month"), "day": part("$dayOfMonth"), "timezone": "Asia/Tokyo",
+                } } },
+                "in": { "$cond": [{ "$ne": [hour, 0] }, "$$midnight", before] },
             } }] } }
+        );
+    }
+
+    /// The clocks of Berlin show `02:30` twice on one day, of which the parts of a date say the same.
+    #[test]
+    fn an_hour_is_reached_from_its_date() {
+        let zoned =
+            |unit: &str| doc! { "$dateTrunc": { "date": "$at", "unit": unit, "timezone": "Europe/Berlin" } };
+        let part = |operator: &str| doc! { operator: { "date": "$at", "timezone": "Europe/Berlin" } };
+        let (milliseconds, seconds) = (
+            part("$millisecond"),
+            doc! { "$multiply": [part("$second"), 1_000] },
+        );
+        let minutes = doc! { "$multiply": [part("$minute"), 60_000] };
+        assert_eq!(
+            for_older(doc! { "$addFields": { "hour": zoned("hour"), "minute": zoned("minute") } }),
+            doc! { "$addFields": {
+                "hour": { "$subtract": ["$at", { "$add": [milliseconds.clone(), seconds.clone(), minutes] }] },
+                "minute": { "$subtract": ["$at", { "$add": [milliseconds, seconds] }] },
+            } }
         );
     }
 

@@ -190,7 +190,8 @@ impl<R> Filter<R> {
         mut value: Result<Bson>,
         item: bool,
     ) -> Filter<R> {
-        if let (Some(field), Ok(value)) = (P::FIELD.filter(|field| field.cut), &mut value) {
+        if let (Some(field), Ok(value)) = (P::FIELD.filter(|field| normalize::is_possible(field)), &mut value)
+        {
             normalize::operand(field, item || P::ITEM, operator, value);
         }
         if !P::IN_VARIANT {

@@ -249,6 +249,7 @@ mod tests {
     const MAYBE: &FieldMeta = &with("maybe", || Shape::Optional(|| Shape::Struct(&PLACE)), None);
     const ITEMS: &FieldMeta = &with("items", || Shape::Array(|| Shape::Struct(&PLACE)), None);
     static PLACE: StructShape = StructShape {
+        ty: None,
         name: "Place",
         fields: &[],
         deny_unknown: false,

@@ -1,18 +1,22 @@
 //! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
 
 use crate::model::document::DocumentMeta;
-use crate::model::key::{Key, Places, as_stored, chunks};
+use crate::model::key::{Key, Places, as_stored, chunks, rows};
+use crate::model::normalize;
 use crate::model::shape::of_field;
 use crate::model::tree::{Slot, Tree};
+use crate::model::types::holds_text;
 use crate::query::untyped::Query;
 use crate::store::core::Core;
+use crate::store::scope::Scope;
 use crate::store::session::Shared;
 use crate::{Document, Filter, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::any::Any;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of queries of one join that run at once, outside a transaction.
@@ -294,6 +298,16 @@ struct Found<T> {
     wanted: u32,
 }
 
+impl<T> Default for Found<T> {
+    fn default() -> Self {
+        Found {
+            document: None,
+            raw: None,
+            wanted: 0,
+        }
+    }
+}
+
 impl<T: Document + Clone> ById<T> {
     pub(crate) fn new(by: &'static str) -> ById<T> {
         ById {
@@ -313,7 +327,18 @@ impl<T: Document + Clone> ById<T> {
     }
 
     pub(crate) fn want(&mut self, value: RawBsonRef<'_>) -> u32 {
-        self.want_key(Key::of(value))
+        let key = match value {
+            // The application's document may hold it as it is not stored.
+            RawBsonRef::String(text) if self.by != "_id" => {
+                let mut key = Bson::from(text);
+                if let Some(field) = T::META.field(self.by) {
+                    normalize::value(field, false, &mut key);
+                }
+                Key::of_bson(&key)
+            }
+            value => Key::of(value),
+        };
+        self.want_key(key)
     }
 
     pub(crate) fn want_key(&mut self, key: Key) -> u32 {
@@ -346,6 +371,52 @@ impl<T: Document + Clone> ById<T> {
         let (by, operation) = (self.by, self.operation);
         let chunks = all_chunks(&self.places);
         load_by(self, from.core(T::META), by, operation, chunks, from.in_flight())
+    }
+}
+
+impl<T: Document + Clone> ById<T> {
+    /// Whether texts that differ may name the same document.
+    fn is_folded(&self) -> bool {
+        let collation = T::META.collation.filter(|one| one.takes_texts_for_equal());
+        collation.is_some() && holds_text((T::META.shape)(), self.by)
+    }
+
+    /// The places of keys that name a document by the collation alone, with those of the documents: the server says which are equal.
+    pub(crate) async fn found_by_collation(&mut self, from: &Source) -> Result<HashMap<u32, u32>> {
+        let mut others = HashMap::new();
+        let (there, missing): (Vec<_>, Vec<_>) =
+            self.places.iter().partition(|(_, at)| Fetch::has(self, **at));
+        if !self.is_folded() || there.is_empty() || missing.is_empty() {
+            return Ok(others);
+        }
+        let trips = AtomicU64::new(0);
+        let scope = Scope::new(&from.odm, from.session.as_ref(), &trips);
+        for keys in chunks(missing.into_iter().map(|(key, _)| key)) {
+            let mut pipeline = rows(&keys).to_vec();
+            pipeline.extend([
+                doc! { "$lookup": {
+                    "from": T::META.collection,
+                    "let": { "k": "$k" },
+                    "pipeline": [{ "$match": { "$expr": { "$eq": [format!("${}", self.by), "$$k"] } } }],
+                    "as": "of",
+                } },
+                doc! { "$unwind": "$of" },
+                doc! { "$project": { "k": 1, "of": format!("$of.{}", self.by) } },
+            ]);
+            for row in scope.aggregate(T::META, pipeline).await? {
+                let place = |name: &str| self.places.get(&Key::of_bson(row.get(name)?)).copied();
+                if let (Some(key), Some(document)) = (place("k"), place("of")) {
+                    others.insert(key, document);
+                }
+            }
+        }
+        for (key, document) in &others {
+            let wanted = self.found.get(*key as usize).map_or(0, |found| found.wanted);
+            if let Some(found) = self.found.get_mut(*document as usize) {
+                found.wanted = found.wanted.saturating_add(wanted);
+            }
+        }
+        Ok(others)
     }
 }
 
@@ -429,6 +500,15 @@ impl<T: Document + Clone> Fetch for ById<T> {
     }
 
     fn take(&mut self, raw: &RawDocument) -> Result<()> {
+        if self.is_folded()
+            && let Ok(Some(value)) = raw.get(self.by)
+        {
+            // It is one of those that are wanted, by a text that may be another one.
+            let next = self.found.len() as u32;
+            if place(&mut self.places, Key::of(value), next) == next {
+                self.found.push(Found::default());
+            }
+        }
         if let Some((at, document, raw)) = read(&self.places, self.by, self.with_raw, raw)? {
             put(&mut self.found, at, document, raw);
         }

@@ -148,17 +148,16 @@ mod tests {
 
     const fn either(tagging: Tagging) -> EnumShape {
         EnumShape {
+            ty: None,
             name: "Status",
             tagging,
             variants: &[
                 VariantMeta {
                     name: "Draft",
-                    aliases: &[],
                     body: Body::Unit,
                 },
                 VariantMeta {
                     name: "Published",
-                    aliases: &[],
                     body: Body::Newtype(PUBLISHED),
                 },
             ],
@@ -202,11 +201,13 @@ mod tests {
     #[test]
     fn a_field_is_found_by_its_dotted_name() {
         const INNER: &StructShape = &StructShape {
+            ty: None,
             name: "Inner",
             fields: &[FieldMeta::recursive::<i64>("n", "n", "i64", Bounds::NONE)],
             deny_unknown: false,
         };
         const OUTER: &StructShape = &StructShape {
+            ty: None,
             name: "Outer",
             fields: &[
                 FieldMeta {
@@ -386,6 +387,7 @@ mod tests {
         }
         const fn document(fields: &'static [FieldMeta]) -> StructShape {
             StructShape {
+                ty: None,
                 name: "Test",
                 fields,
                 deny_unknown: false,

@@ -64,9 +64,7 @@ fn stored(shape: Shape, text: &str) -> Option<Bson> {
         Shape::ObjectId => bson::oid::ObjectId::parse_str(text).ok().map(Bson::ObjectId),
         Shape::Date => bson::DateTime::parse_rfc3339_str(text).ok().map(Bson::DateTime),
         Shape::Uuid => bson::Uuid::parse_str(text).ok().map(Bson::from),
-        Shape::Enum(of) => names(of)
-            .find(|(name, aliases)| *name == text || aliases.contains(&text))
-            .map(|(name, _)| Bson::from(name)),
+        Shape::Enum(of) => names(of).find(|name| *name == text).map(Bson::from),
         _ => None,
     }
 }
@@ -83,7 +81,7 @@ fn accepted(shape: Shape) -> String {
         Shape::ObjectId => "an id of 24 hexadecimal digits".to_owned(),
         Shape::Date => "a time in RFC 3339, such as `2026-11-26T21:45:00Z`".to_owned(),
         Shape::Uuid => "a UUID, such as `67e55044-10b1-426f-9247-bb680e5fe0c8`".to_owned(),
-        Shape::Enum(of) => listed(names(of).map(|(name, _)| name)),
+        Shape::Enum(of) => listed(names(of)),
         // By the compiler nothing else gets here but binary data, a timestamp and a regular expression.
         _ => "no value of this type as a text".to_owned(),
     }
@@ -94,13 +92,13 @@ fn whole(text: &str, min: i64, max: i64) -> Option<i64> {
     (min <= n && n <= max && !text.starts_with('+')).then_some(n)
 }
 
-/// The variants without content that are stored as their names, with their other names.
-fn names(of: &'static EnumShape) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+/// The names of the variants without content that are stored as their names.
+fn names(of: &'static EnumShape) -> impl Iterator<Item = &'static str> {
     let by_name = of.tagging == Tagging::External;
     let variants = of.variants.iter().filter(move |_| by_name);
     variants
         .filter(|variant| matches!(variant.body, Body::Unit))
-        .map(|variant| (variant.name, variant.aliases))
+        .map(|variant| variant.name)
 }
 
 /// `` `a`, `b` and `c` ``, for a message.

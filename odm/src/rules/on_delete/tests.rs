@@ -48,6 +48,7 @@ fn cell() -> Shape {
     Shape::Struct(
         const {
             &StructShape {
+                ty: None,
                 name: "Cell",
                 fields: &CELL,
                 deny_unknown: false,
@@ -66,6 +67,7 @@ fn row() -> Shape {
     Shape::Struct(
         const {
             &StructShape {
+                ty: None,
                 name: "Row",
                 fields: &ROW,
                 deny_unknown: false,

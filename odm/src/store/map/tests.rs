@@ -41,6 +41,7 @@ const META: &DocumentMeta = &DocumentMeta {
         Shape::Struct(
             const {
                 &StructShape {
+                    ty: None,
                     name: "Person",
                     fields: &[
                         field(

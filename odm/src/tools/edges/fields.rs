@@ -158,8 +158,8 @@ fn of_items(bounds: &Bounds) -> Bounds {
 fn of_named(shape: &'static StructShape, within: &mut Vec<&'static str>) -> Text {
     let mut text = Text::of(shape.name);
     // A struct that contains itself is drawn once.
-    if !within.contains(&shape.name) {
-        within.push(shape.name);
+    if !within.contains(&shape.identity()) {
+        within.push(shape.identity());
         text.fields = of_struct(shape.fields, within);
         within.pop();
     }

@@ -79,7 +79,7 @@ macro_rules! document {
             $name,
             $collection,
             || Shape::Struct(const {
-                &StructShape {
+                &StructShape { ty: None,
                     name: $name,
                     fields: &[
                         FieldMeta { managed: Managed::Id, ..field("_id", int) },
@@ -142,6 +142,7 @@ document!(
 );
 
 static ENTRY: StructShape = StructShape {
+    ty: None,
     name: "Entry",
     fields: &[
         refers(
@@ -156,6 +157,7 @@ static ENTRY: StructShape = StructShape {
                 &Copied::Field(FieldCopy {
                     through: "id",
                     source: || "name",
+                    field: || None,
                     sync: SyncMode::Eventual,
                 })
             },
@@ -464,6 +466,7 @@ fn rows_of(edges: &Edges, document: usize) -> Vec<String> {
 #[test]
 fn embedded_structs_and_bounds_are_drawn() {
     static STREET: StructShape = StructShape {
+        ty: None,
         name: "Street",
         fields: &[FieldMeta {
             bounds: Bounds {
@@ -475,6 +478,7 @@ fn embedded_structs_and_bounds_are_drawn() {
         deny_unknown: false,
     };
     static PART: StructShape = StructShape {
+        ty: None,
         name: "Part",
         fields: &[
             field("n", int),
