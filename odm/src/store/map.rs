@@ -398,12 +398,18 @@ impl Context {
 
     /// The fields of an index, from its declaration or from the name that MongoDB gives by default.
     fn fields_of(self, index: &str, count: usize) -> Vec<String> {
-        let declared = self.meta.into_iter().flat_map(|meta| meta.indexes);
-        for meta in declared {
-            if meta.name == Some(index) {
-                return meta.keys.iter().map(|key| (key.path)().to_owned()).collect();
-            }
+        let mut declared = self
+            .meta
+            .into_iter()
+            .flat_map(DocumentMeta::indexes_of_collection);
+        if let Some(named) = declared.find(|declared| declared.index.name == Some(index)) {
+            return named.paths().map(str::to_owned).collect();
         }
+        // Behind the name by default stands that of the variant.
+        let variants = self.meta.into_iter().flat_map(DocumentMeta::variants);
+        let mut names = variants.filter_map(|variant| variant.variant());
+        let of_all = names.find_map(|(_, name)| index.strip_suffix(name)?.strip_suffix('_'));
+        let index = of_all.unwrap_or(index);
         let fields = message::fields_of_default_name(index);
         if count == 0 || fields.len() == count {
             fields
