@@ -232,11 +232,17 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
                     sent: Sent::Alone,
                     ..execution
                 };
-                match together(by_itself, part).await {
-                    // Within a transaction an error ends the bulk, as one of the server's does.
-                    Err(error) if execution.session.is_none() => Ok(execution.refused(vec![(at, error)])),
-                    made => made,
-                }
+                together(by_itself, part).await.or_else(|error| {
+                    let refused = execution.refused(vec![(at, error)]);
+                    match execution.session {
+                        None => Ok(refused),
+                        // Within a transaction an error ends the bulk, as one of the server's does.
+                        Some(_) => Err(Error::Bulk {
+                            errors: refused.errors,
+                            done: Box::default(),
+                        }),
+                    }
+                })
             }
         };
         let (made, ends) = match made {
