@@ -11,6 +11,7 @@
 
 pub(crate) mod after_commit;
 pub(crate) mod bucket;
+mod collated;
 pub(crate) mod delete;
 pub(crate) mod first;
 pub(crate) mod hooks;
@@ -18,6 +19,7 @@ mod parts;
 pub(crate) mod restore;
 pub(crate) mod write;
 
+use crate::engine::collated::CollatedKeys;
 use crate::engine::write::execution::{Execution, Way};
 pub(crate) use crate::engine::write::unmatched::has_same_id;
 use crate::engine::write::{documents, obligations, send, unmatched};
@@ -85,6 +87,7 @@ pub(crate) fn execute<'a>(
         odm.may_have_options(execution.core.map_or("(all)", |core| core.meta().collection))?;
         odm.know_declarations(trace).await?;
         let new_ids = unmatched::new_ids(&writes);
+        let collated = CollatedKeys::of(odm.graph(), &writes);
         let mut made = if hooks::concern(odm, &writes) {
             let dispatch: hooks::Dispatch = |execution, writes| dispatch(execution, writes).boxed();
             hooks::execute(execution, writes, dispatch).boxed().await
@@ -94,6 +97,7 @@ pub(crate) fn execute<'a>(
         if made.as_ref().map_or(true, |outcome| !outcome.errors.is_empty()) {
             made = unmatched::answered(execution, &new_ids, made).boxed().await;
         }
+        collated.fill(&mut made);
         let outcome = made?;
         trace.done(0, outcome.documents());
         Ok(outcome)

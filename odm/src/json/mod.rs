@@ -77,6 +77,12 @@ impl<T: Described + Serialize> ToJson for T {
     fn write_json<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let stored = Stored::of(self).map_err(S::Error::custom)?;
         let raw = stored.raw().map_err(S::Error::custom)?;
+        if raw.is_some_and(text::is_stored_too_deep) {
+            return Err(S::Error::custom(format!(
+                "the value {}",
+                text::too_deep(text::STORED_LEVELS)
+            )));
+        }
         let node = out::Node {
             shape: (T::described().shape)(),
             text: false,
@@ -213,8 +219,12 @@ fn shown(name: &str) -> String {
     }
 }
 
-fn parsed(parsed: serde_json::Result<Value>) -> Result<Value> {
-    parsed.map_err(|error| {
+fn parsed(json: &[u8]) -> Result<Value> {
+    if text::is_too_deep(json) {
+        let bad = BadValue::new("", ValueProblem::Bound, text::too_deep(text::LEVELS));
+        return Err(Error::Json { values: vec![bad] });
+    }
+    serde_json::from_slice(json).map_err(|error| {
         let bad = BadValue::new("", ValueProblem::Syntax, format!("is no JSON: {error}"));
         Error::Json { values: vec![bad] }
     })
@@ -299,7 +309,7 @@ fn not_written<T>(error: serde_json::Error) -> Error {
 /// # Cost
 /// No round trip.
 pub fn from_slice<T: FromJson>(json: &[u8]) -> Result<T> {
-    T::read_json(&parsed(serde_json::from_slice(json))?)
+    T::read_json(&parsed(json)?)
 }
 
 /// Reads a text.
@@ -454,7 +464,7 @@ impl<T: Described> Reader<T> {
     where
         T: DeserializeOwned,
     {
-        self.from_value(&parsed(serde_json::from_slice(json))?)
+        self.from_value(&parsed(json)?)
     }
 
     /// Reads a tree.

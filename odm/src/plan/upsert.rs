@@ -248,7 +248,7 @@ fn stands_in(condition: &Document, path: &str, rule: &Bson) -> bool {
         })
 }
 
-/// Whether a document meets the condition of a partial index, so far as that is told without a server: by values, and by fields that
+/// Whether a document meets the condition of a partial index, so far as no server is needed to say so: by values, and by fields that
 /// exist.
 fn meets(document: &RawDocument, filter: &Document) -> bool {
     filter.iter().all(|(path, rule)| {

@@ -450,7 +450,15 @@ fn documents_older_than_their_copies_are_filled() {
         assert_eq!((plan.code, &plan.json()["backfills"]), (1, &json!(due)));
         assert_eq!(odm().sync().await.unwrap().backfills(), due);
 
-        let filled = run_on(odm(), &["backfill", "--json"], None).await;
+        // Processes that have read the declarations before may hold them for two seconds.
+        let waiting = odm().hold_declarations_for(Duration::from_secs(2));
+        let filled = run_on(waiting, &["backfill", "--json"], None).await;
+        let why = "s, until every process has read the new declarations of messages.host";
+        assert!(
+            filled.err.starts_with("waiting ") && filled.err.contains(why),
+            "{}",
+            filled.err
+        );
         let json = filled.json();
         assert_eq!(
             (filled.code, &json["edges"], &json["documents"]),
