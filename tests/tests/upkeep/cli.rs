@@ -1,5 +1,6 @@
 //! The command line, as an application has it: what it prints, changes and gives as exit code.
 
+use odm::__private::SwitchOdm as _;
 use odm::bson::{Document as Doc, doc, oid::ObjectId};
 use odm::cli::{Streams, run_with};
 use odm::prelude::*;
@@ -7,6 +8,7 @@ use odm_examples::two_way::{NewPerson, NewTask, Person, Task};
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "hosts")]
