@@ -444,7 +444,12 @@ fn a_duplicate_under_a_collation_names_the_value_of_the_refused_write() {
         is_named(&update.await.unwrap_err(), "update_where");
         // An update that does not give the value does not know it.
         refuses("update", 0);
-        let unknown = users.update(1).inc(|u| u.visits, 1).await.unwrap_err().to_string();
+        let unknown = users
+            .update(1)
+            .inc(|u| u.visits, 1)
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(
             unknown.contains("a value of `name` that the collation takes for the same"),
             "{unknown}"
