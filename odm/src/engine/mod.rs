@@ -94,10 +94,10 @@ pub(crate) fn execute<'a>(
         } else {
             dispatch(execution, writes).await
         };
+        collated.fill(&mut made);
         if made.as_ref().map_or(true, |outcome| !outcome.errors.is_empty()) {
             made = unmatched::answered(execution, &new_ids, made).boxed().await;
         }
-        collated.fill(&mut made);
         let outcome = made?;
         trace.done(0, outcome.documents());
         Ok(outcome)
