@@ -292,9 +292,13 @@ impl fmt::Display for Waiting {
     }
 }
 
+/// Takes the reason of a wait.
+#[cfg(feature = "cli")]
+type TakeReason = dyn Fn(&dyn fmt::Display) + Send + Sync;
+
 /// A function that is called with the reason of a wait before it begins.
 #[derive(Clone, Default)]
-pub(crate) struct OnWait(#[cfg(feature = "cli")] Option<Arc<dyn Fn(&dyn fmt::Display) + Send + Sync>>);
+pub(crate) struct OnWait(#[cfg(feature = "cli")] Option<Arc<TakeReason>>);
 
 impl OnWait {
     fn call(&self, _waiting: &Waiting) {
