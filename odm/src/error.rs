@@ -21,7 +21,7 @@ use driver::DriverText;
 use mongodb::bson::{Bson, Document};
 use results::BulkDone;
 
-/// What is too large, where nothing else is known.
+/// The subject of a refusal for its size, where nothing else is known.
 pub(crate) const DOCUMENT: &str = "the document";
 
 /// The result of an operation.
@@ -130,7 +130,7 @@ pub enum Error {
     TooLarge {
         /// The collection.
         collection: String,
-        /// What is too large, in words: `the document`, `the filter`, `the pipeline`.
+        /// Names the part that is too large: `the document`, `the filter`, `the pipeline`.
         what: &'static str,
         /// Its size in bytes, where it is known. A server that refuses an update does not report it: after an update of one
         /// document this is an estimate, the stored document plus the changes.
