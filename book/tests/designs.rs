@@ -485,6 +485,7 @@ fn computed() {
     use designs::computed::*;
     with_transactions(async |db, sent| {
         let odm = stocked(db.clone()).await.expect("some data");
+        odm_tests::require_lookup_with_pipeline(&odm).await;
         compare_stored(COMPUTED, &db).await;
         let (products, reviews) = (odm.collection::<Product>(), odm.collection::<Review>());
         let mut measured = Measured::new(COMPUTED, sent);

@@ -870,6 +870,18 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
         Unit::One,
     ),
     (
+        "levels of nesting in JSON that comes in",
+        "odm/src/json/text.rs",
+        "LEVELS",
+        Unit::One,
+    ),
+    (
+        "levels of nesting in JSON that goes out",
+        "odm/src/json/text.rs",
+        "STORED_LEVELS",
+        Unit::One,
+    ),
+    (
         "violations that one error lists",
         "odm/src/bounds/walk.rs",
         "MOST",

@@ -14,12 +14,15 @@ pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, Documents, First, Found, Last, List, Maybe, Missing, OfId, Pairs, Position, Reason, Samples,
-    Scoped, SharedNull, Sizes, Sought, Unfit, Unknown, Violating,
+    At, Bytes, Documents, First, Found, Last, List, Maybe, Missing, OfId, Position, Reason, Samples, Scoped,
+    SharedNull, Sizes, Sought, Taken, Unfit, Unknown, Violating,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
 use results::BulkDone;
+
+/// The subject of a refusal for its size, where nothing else is known.
+pub(crate) const DOCUMENT: &str = "the document";
 
 /// The result of an operation.
 ///
@@ -73,7 +76,7 @@ pub enum Error {
     /// A unique index already holds these values.
     #[error(
         "{collection}: another document already has {}, which the unique index `{index}` allows once{}{}",
-        Pairs(.value), SharedNull(.value), Unfit(.existing)
+        Taken(.fields, .value), SharedNull(.value), Unfit(.existing)
     )]
     DuplicateKey {
         /// The collection.
@@ -82,7 +85,8 @@ pub enum Error {
         index: String,
         /// Its fields, as they are stored.
         fields: Vec<String>,
-        /// The values that are there already, by field.
+        /// The values that are there already, by field. Where the index has a collation, the server does not show a text: the text
+        /// of the refused write stands here, which the collation takes for the same, or none where it is not known.
         value: Box<Document>,
         /// Of an upsert whose condition requires these values: the id of the document that has them, but does not match the
         /// rest of the condition.
@@ -117,14 +121,17 @@ pub enum Error {
     },
 
     /// The document would be larger than the server stores:
-    /// [16 MiB](https://www.mongodb.com/docs/manual/reference/limits/#bson-documents).
+    /// [16 MiB](https://www.mongodb.com/docs/manual/reference/limits/#bson-documents). A filter, a pipeline and every other part of a
+    /// command have the same limit.
     #[error(
-        "{collection}: the document is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}{}",
+        "{collection}: {what} is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}{}",
         Bytes(.size), Sizes("its largest fields: ", .largest), Sizes("the update adds ", .brought)
     )]
     TooLarge {
         /// The collection.
         collection: String,
+        /// Names the part that is too large: `the document`, `the filter`, `the pipeline`.
+        what: &'static str,
         /// Its size in bytes, where it is known. A server that refuses an update does not report it: after an update of one
         /// document this is an estimate, the stored document plus the changes.
         size: Option<u64>,
@@ -728,8 +735,10 @@ impl Error {
 
     /// The same for an operation that only reads: nothing was written, whatever reply was lost.
     pub(crate) fn of_read(mut self) -> Error {
-        if let Error::Unavailable { outcome_unknown, .. } = &mut self {
-            *outcome_unknown = false;
+        match &mut self {
+            Error::Unavailable { outcome_unknown, .. } => *outcome_unknown = false,
+            Error::TooLarge { what, .. } if *what == DOCUMENT => *what = "the query",
+            _ => {}
         }
         self
     }

@@ -61,6 +61,31 @@ pub async fn require_transactions(odm: &Odm) {
     }
 }
 
+/// Skips the test where a `$lookup` takes no pipeline beside a field, so that the children of several parents are a query for each.
+///
+/// # Panics
+/// Where the server does not answer, and where the test is skipped.
+pub async fn require_lookup_with_pipeline(odm: &Odm) {
+    if !odm.server().await.unwrap().has_lookup_with_pipeline() {
+        skip(
+            "needs MongoDB 5.0 (5.1 on a sharded cluster): before, the children of several parents are a query for each",
+        );
+    }
+}
+
+/// Skips the test where no field within a document may have a name that begins with `$`.
+///
+/// # Panics
+/// Where the server does not answer, and where the test is skipped.
+pub async fn require_names_with_dollar(db: &Database) {
+    let probe = db.collection::<Document>("probe");
+    let stored = probe.insert_one(doc! { "a": { "$b": 1 } }).await;
+    probe.drop().await.unwrap();
+    if stored.is_err() {
+        skip("needs MongoDB 5.0: before, no field may have a name that begins with `$`");
+    }
+}
+
 /// Skips the test where the indexes of a collection don't inherit its collation, which SecantusDB in Python forgets.
 ///
 /// # Panics

@@ -184,6 +184,15 @@ fn implement(
         let ty = variant.ty;
         quote!(<#ty as #krate::Document>::MAX_BSON_SIZE)
     });
+    let indexes = variants.iter().map(|variant| {
+        let (name, ty) = (variant.name, variant.ty);
+        quote! {
+            #odm::OtherIndexes {
+                variant: ::core::option::Option::Some(#name),
+                indexes: <#ty as #krate::Document>::META.indexes,
+            }
+        }
+    });
     let of = |method: TokenStream| {
         arms(target, variants, |variant| {
             let ty = variant.ty;
@@ -221,6 +230,7 @@ fn implement(
             const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::greatest(&[#(#sizes),*]);
             const KIND: #odm::several::Kind = #odm::several::Kind::Enum;
             const META: &'static #odm::DocumentMeta = #constants;
+            const OTHER_INDEXES: &'static [#odm::OtherIndexes] = &[#(#indexes),*];
             fn paths() -> Self::Paths {
                 #paths_value
             }
@@ -533,10 +543,14 @@ pub fn place_of_struct(target: &Target, declared: &Document) -> InCollection {
 /// That a struct is a variant, and its size with the name of the variant.
 pub fn constants_of_variant(target: &Target, declared: &Document) -> Option<TokenStream> {
     let of = declared.variant_of.as_ref()?;
-    let (odm, this) = (&target.odm, &target.this);
+    let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let variant = quote!(<#this as #odm::several::VariantOf<#of>>);
     Some(quote! {
         const KIND: #odm::several::Kind = #odm::several::Kind::Variant;
+        const OTHER_INDEXES: &'static [#odm::OtherIndexes] = &[#odm::OtherIndexes {
+            variant: ::core::option::Option::None,
+            indexes: <#of as #krate::Document>::META.indexes,
+        }];
         const MAX_BSON_SIZE: ::core::option::Option<u64> = #odm::several::tagged(
             #odm::size::whole(<#this as #odm::Fielded>::FIELDS),
             #variant::TAG,

@@ -3,11 +3,11 @@
 use crate::api::documents::{Stored, insert, replace};
 use crate::api::encoded::{encode, encoded, is_cut};
 use crate::engine::{self, One, has_same_id};
-use crate::model::document::{DocumentMeta, Fresh, IndexMeta};
+use crate::model::document::Fresh;
 use crate::model::encode::id;
 use crate::model::path::Step;
 use crate::plan::operators::never_changed;
-use crate::plan::upsert::UniqueKey;
+use crate::plan::upsert::{UniqueKey, value_at};
 use crate::query::Path;
 use crate::store::core::{Core, act};
 use crate::store::decode;
@@ -15,7 +15,7 @@ use crate::store::options::configured;
 use crate::store::transaction::REPEATS;
 use crate::{Collection, Document, Error, Insert, Insertable, Replaceable, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{self, Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::Collation;
 use std::future::IntoFuture;
 
@@ -175,7 +175,7 @@ fn insert_or_get(
         let (key, filter) = key_of(&core, &raw, &names)?;
         let mut attempt = 0;
         loop {
-            if let Some(found) = find(&core, &names, &filter).await? {
+            if let Some(found) = find(&core, &key, &filter).await? {
                 return Ok(Found::There(found));
             }
             match insert(core.clone(), raw.clone()).await {
@@ -198,7 +198,7 @@ fn insert_or_get(
 /// The unique key of these fields, and the condition that demands it.
 ///
 /// # Errors
-/// [`Error::Query`] where they are not the fields of a unique index, or one of them has no value.
+/// [`Error::Query`] where they are not the fields of a unique index that holds the document, or one of them has no value.
 fn key_of(
     core: &Core,
     document: &RawDocument,
@@ -225,14 +225,7 @@ fn key_of(
         };
         filter.insert(*name, demanding(value));
     }
-    let key = UniqueKey::of(core.odm().graph(), meta, &filter, names).ok_or_else(|| {
-        refused(format!(
-            "`or_get_by` takes the fields of a unique key, which `{}` is not: declare `#[index(unique)]` on the field, or an index of \
-             these fields with `unique`",
-            names.join("`, `")
-        ))
-    })?;
-    Ok((key, filter))
+    UniqueKey::of(core.odm().graph(), meta, document, filter, names)
 }
 
 /// The condition that a field has this value. The server looks for most values as they are; into a document it would look for operators.
@@ -243,22 +236,15 @@ fn demanding(value: Bson) -> Bson {
     }
 }
 
-fn value_at<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'d>> {
-    match name.split_once('.') {
-        None => document.get(name).ok().flatten(),
-        Some((first, rest)) => match document.get(first).ok().flatten()? {
-            RawBsonRef::Document(within) => value_at(within, rest),
-            _ => None,
-        },
-    }
-}
-
-async fn find(
-    core: &Core,
-    names: &[&'static str],
-    filter: &bson::Document,
-) -> Result<Option<RawDocumentBuf>> {
-    let collation = collation(core.meta(), names)?;
+async fn find(core: &Core, key: &UniqueKey, filter: &bson::Document) -> Result<Option<RawDocumentBuf>> {
+    let collation = key.collation.map(crate::schema::index::collation);
+    let collation = collation
+        .map(bson::deserialize_from_document::<Collation>)
+        .transpose();
+    let collation = collation.map_err(|source| Error::Encode {
+        field: "collation".to_owned(),
+        source: Box::new(source),
+    })?;
     // A deleted document has left its key to others.
     let filter = core
         .odm()
@@ -273,28 +259,6 @@ async fn find(
         Ok(found)
     };
     trace.run(found).await
-}
-
-/// How the index of these fields compares, where that is not as its collection does.
-fn collation(meta: &DocumentMeta, names: &[&'static str]) -> Result<Option<Collation>> {
-    let is_index = |index: &&IndexMeta| {
-        let mut paths = index.keys.iter().map(|key| (key.path)());
-        index.unique && index.keys.len() == names.len() && paths.all(|path| names.contains(&path))
-    };
-    let declared = meta
-        .indexes
-        .iter()
-        .find(is_index)
-        .and_then(|index| index.collation);
-    let collation = declared.map(|declared| {
-        bson::deserialize_from_document(crate::schema::index::collation(declared)).map_err(|source| {
-            Error::Encode {
-                field: "collation".to_owned(),
-                source: Box::new(source),
-            }
-        })
-    });
-    collation.transpose()
 }
 
 impl<T: Document> Collection<T> {

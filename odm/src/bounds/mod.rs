@@ -39,6 +39,7 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
     if size > MAX_DOCUMENT_SIZE {
         return Err(Error::TooLarge {
             collection: meta.collection.to_owned(),
+            what: crate::error::DOCUMENT,
             size: Some(size),
             largest: largest(doc),
             brought: Vec::new(),

@@ -11,6 +11,7 @@
 
 pub(crate) mod after_commit;
 pub(crate) mod bucket;
+mod collated;
 pub(crate) mod delete;
 pub(crate) mod first;
 pub(crate) mod hooks;
@@ -18,6 +19,7 @@ mod parts;
 pub(crate) mod restore;
 pub(crate) mod write;
 
+use crate::engine::collated::CollatedKeys;
 use crate::engine::write::execution::{Execution, Way};
 pub(crate) use crate::engine::write::unmatched::has_same_id;
 use crate::engine::write::{documents, obligations, send, unmatched};
@@ -85,12 +87,14 @@ pub(crate) fn execute<'a>(
         odm.may_have_options(execution.core.map_or("(all)", |core| core.meta().collection))?;
         odm.know_declarations(trace).await?;
         let new_ids = unmatched::new_ids(&writes);
+        let collated = CollatedKeys::of(odm.graph(), &writes);
         let mut made = if hooks::concern(odm, &writes) {
             let dispatch: hooks::Dispatch = |execution, writes| dispatch(execution, writes).boxed();
             hooks::execute(execution, writes, dispatch).boxed().await
         } else {
             dispatch(execution, writes).await
         };
+        collated.fill(&mut made);
         if made.as_ref().map_or(true, |outcome| !outcome.errors.is_empty()) {
             made = unmatched::answered(execution, &new_ids, made).boxed().await;
         }
@@ -237,11 +241,17 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
                     sent: Sent::Alone,
                     ..execution
                 };
-                match together(by_itself, part).await {
-                    // Within a transaction an error ends the bulk, as one of the server's does.
-                    Err(error) if execution.session.is_none() => Ok(execution.refused(vec![(at, error)])),
-                    made => made,
-                }
+                together(by_itself, part).await.or_else(|error| {
+                    let refused = execution.refused(vec![(at, error)]);
+                    match execution.session {
+                        None => Ok(refused),
+                        // Within a transaction an error ends the bulk, as one of the server's does.
+                        Some(_) => Err(Error::Bulk {
+                            errors: refused.errors,
+                            done: Box::default(),
+                        }),
+                    }
+                })
             }
         };
         let (made, ends) = match made {

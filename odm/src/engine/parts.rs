@@ -4,7 +4,7 @@
 use crate::engine::write;
 use crate::engine::write::documents::Parts;
 use crate::engine::write::execution::Execution;
-use crate::engine::write::obligations::{self, MAX_DOCS_PER_TX, Obligations, once};
+use crate::engine::write::obligations::{self, Failure, MAX_DOCS_PER_TX, Obligations, once};
 use crate::engine::write::unmatched::ATTEMPTS;
 use crate::model::document::DocumentMeta;
 use crate::plan::operation::refers_to_its_kind;
@@ -267,6 +267,13 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
     for part in writes.chunk_by_mut(alike) {
         match once(execution, part, pending, false).await {
             Ok(outcome) => all.add(outcome),
+            Err(Failure {
+                error: Error::Bulk { errors, done },
+                ..
+            }) => all.add(Outcome {
+                errors,
+                ..Outcome::from(*done)
+            }),
             Err(failure) => all
                 .errors
                 .extend(part.first().map(|first| (first.at, failure.error))),

@@ -73,6 +73,28 @@ impl fmt::Display for Pairs<'_> {
     }
 }
 
+/// The values of a unique key. A value is missing that a collation compares, and of which the server shows its sort key.
+pub(super) struct Taken<'a>(pub(super) &'a [String], pub(super) &'a Document);
+impl fmt::Display for Taken<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Taken(fields, value) = self;
+        if fields.iter().all(|name| value.contains_key(name)) && !value.is_empty() {
+            return Pairs(value).fmt(f);
+        }
+        if fields.is_empty() {
+            return f.write_str("the same values");
+        }
+        for (i, name) in fields.iter().enumerate() {
+            f.write_str(if i == 0 { "" } else { " and " })?;
+            match value.get(name) {
+                Some(value) => write!(f, "`{name}` {value}")?,
+                None => write!(f, "a value of `{name}` that the collation takes for the same")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What to do where a document without the field counts as one with `null`.
 pub(super) struct SharedNull<'a>(pub(super) &'a Document);
 impl fmt::Display for SharedNull<'_> {

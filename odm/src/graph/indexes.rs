@@ -28,12 +28,14 @@ pub(crate) fn referred_once(edge: &Edge) -> Option<Vec<String>> {
 /// Whether a declared index finds the documents by the value of this field: one of the document's own, or of its
 /// references.
 pub(crate) fn has_index_on(meta: &DocumentMeta, graph: &Graph, field: &str) -> bool {
-    let mut own = meta.indexes.iter().map(|index| {
+    // One of a variant does not hold the documents of the others.
+    let own = meta
+        .indexes_of_collection()
+        .filter(|declared| declared.variant.is_none());
+    let mut own = own.map(|declared| {
         // Below a field, a wildcard index holds the values by names that it does not know.
-        let keys = index
-            .keys
-            .iter()
-            .take_while(|key| key.kind != IndexKind::Wildcard);
+        let keys = declared.index.keys.iter();
+        let keys = keys.take_while(|key| key.kind != IndexKind::Wildcard);
         keys.map(|key| (key.path)())
     });
     let mut edges = graph.outgoing(meta).filter(|edge| is_indexed(edge));

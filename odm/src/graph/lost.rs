@@ -4,6 +4,7 @@
 use crate::graph::Graph;
 use crate::graph::edge::{Derived, Edge};
 use crate::model::document::{CollectionKind, DocumentMeta};
+use crate::model::meta::options::DeclaredIndex;
 use crate::model::reference::OnDelete;
 
 impl Graph {
@@ -22,7 +23,7 @@ impl Graph {
             let Some((why, instead)) = self.needs_rules_of_deletion(meta) else {
                 continue;
             };
-            for index in meta.indexes {
+            for DeclaredIndex { index, .. } in meta.indexes_of_collection() {
                 let (Some(seconds), [key]) = (index.expire_after, index.keys) else {
                     continue;
                 };

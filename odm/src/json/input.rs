@@ -98,6 +98,10 @@ impl Top<'_> {
 /// The stored form of a value. `Err` has every mistake.
 pub(super) fn stored(of: &Description, value: &Value, given: &[Given]) -> Result<Bson, Vec<BadValue>> {
     let mut faults = Faults::default();
+    if text::is_tree_too_deep(value) {
+        faults.add::<()>(&At::Root, ValueProblem::Bound, text::too_deep(text::LEVELS));
+        return Err(faults.into_values());
+    }
     let top = Top { part: of.part, given };
     let read = match ((of.shape)(), value) {
         (Shape::Struct(shape), Value::Object(object)) => {

@@ -78,6 +78,12 @@ impl<T: Described + Serialize> ToJson for T {
     fn write_json<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let stored = Stored::of(self).map_err(S::Error::custom)?;
         let raw = stored.raw().map_err(S::Error::custom)?;
+        if raw.is_some_and(text::is_stored_too_deep) {
+            return Err(S::Error::custom(format!(
+                "the value {}",
+                text::too_deep(text::STORED_LEVELS)
+            )));
+        }
         let node = out::Node {
             shape: (T::described().shape)(),
             text: false,
@@ -215,6 +221,10 @@ fn shown(name: &str) -> String {
 }
 
 fn parsed(json: &[u8]) -> Result<Value> {
+    if text::is_too_deep(json) {
+        let bad = BadValue::new("", ValueProblem::Bound, text::too_deep(text::LEVELS));
+        return Err(Error::Json { values: vec![bad] });
+    }
     let mut text = serde_json::Deserializer::from_slice(json);
     let parsed = parsed::parse(&mut text).and_then(|parsed| text.end().map(|()| parsed));
     let (value, values) = parsed.map_err(|error| {

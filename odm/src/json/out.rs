@@ -60,6 +60,10 @@ impl Serialize for Node<'_> {
                 node.serialize(serializer)
             }
             (Shape::Bool, RawBsonRef::Boolean(value)) => serializer.serialize_bool(value),
+            // As a number of the field's type: a text would not be taken.
+            (Shape::Double, RawBsonRef::Int64(value)) if value.unsigned_abs() > SAFE.unsigned_abs() => {
+                serializer.serialize_f64(value as f64)
+            }
             (Shape::Int { .. } | Shape::Long { .. } | Shape::Double, RawBsonRef::Int32(value)) => {
                 integer(value.into(), self.text, serializer)
             }

@@ -1,8 +1,9 @@
 use super::*;
 use crate::geo::{LineString, Point};
+use crate::model::shape::Shape;
 use crate::prelude::*;
 use mongodb::bson::oid::ObjectId;
-use mongodb::bson::{Binary, DateTime, Decimal128, Document as Raw, Regex, Timestamp, Uuid, doc};
+use mongodb::bson::{Binary, DateTime, Decimal128, Document as Raw, RawBsonRef, Regex, Timestamp, Uuid, doc};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -743,4 +744,269 @@ fn each_form_of_an_enum_has_a_schema() {
         json!({ "type": "string", "minLength": 1, "maxLength": 20 })
     );
     assert_eq!(schema["properties"]["counters"]["items"]["type"], "string");
+}
+
+/// Every value that a type takes to its end, on its way out and back in.
+#[test]
+fn the_extremes_of_each_type_are_read_as_they_were_written() {
+    #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[embed(crate = "crate")]
+    struct Extremes {
+        at: DateTime,
+        long: i64,
+        int: i32,
+        #[field(json = text)]
+        counter: i64,
+        double: f64,
+        decimal: Decimal128,
+        text: String,
+        letter: char,
+        bytes: Binary,
+        time: Timestamp,
+        #[field(opaque)]
+        any: Bson,
+    }
+    let decimal = |text: &str| text.parse::<Decimal128>().unwrap();
+    let bytes = |subtype, bytes: &[u8]| Binary {
+        subtype,
+        bytes: bytes.to_vec(),
+    };
+    let generic = bson::spec::BinarySubtype::Generic;
+    let plain = Extremes {
+        at: DateTime::from_millis(0),
+        long: 0,
+        int: 0,
+        counter: 0,
+        double: 0.0,
+        decimal: decimal("0"),
+        text: String::new(),
+        letter: 'a',
+        bytes: bytes(generic, &[]),
+        time: Timestamp {
+            time: 0,
+            increment: 0,
+        },
+        any: Bson::Null,
+    };
+    let is_same = |extremes: &Extremes, shown: &str| {
+        let text = to_string(extremes).unwrap_or_else(|error| panic!("{shown}: {error}"));
+        let read: Extremes = from_str(&text).unwrap_or_else(|error| panic!("{shown}: {error}: {text}"));
+        // Of a NaN none equals another, and the two zeros are equal.
+        assert_eq!(format!("{read:?}"), format!("{extremes:?}"), "{text}");
+        let tree = to_value(extremes).unwrap();
+        let read: Extremes = from_value(tree).unwrap_or_else(|error| panic!("{shown}: {error}: {text}"));
+        assert_eq!(format!("{read:?}"), format!("{extremes:?}"), "{text}");
+    };
+    let mut all: Vec<Extremes> = Vec::new();
+    for millis in [i64::MIN, i64::MIN + 1, -1, i64::MAX - 1, i64::MAX] {
+        all.push(Extremes {
+            at: DateTime::from_millis(millis),
+            ..plain.clone()
+        });
+    }
+    let safe = text::SAFE;
+    for n in [i64::MIN, i64::MIN + 1, -safe - 1, -safe, safe, safe + 1, i64::MAX] {
+        all.push(Extremes {
+            long: n,
+            counter: n,
+            ..plain.clone()
+        });
+    }
+    for n in [i32::MIN, i32::MAX] {
+        all.push(Extremes {
+            int: n,
+            ..plain.clone()
+        });
+    }
+    let doubles = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        f64::MIN,
+        f64::MIN_POSITIVE,
+        5e-324,
+        -0.0,
+        0.1 + 0.2,
+        9_007_199_254_740_993.0,
+        1e308,
+    ];
+    for n in doubles {
+        all.push(Extremes {
+            double: n,
+            ..plain.clone()
+        });
+    }
+    let decimals = [
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "9.999999999999999999999999999999999E+6144",
+        "-9.999999999999999999999999999999999E+6144",
+        "1E-6176",
+        "-1E-6176",
+        "-0",
+        "0E+6111",
+        "0E-6176",
+        "1.000000000000000000000000000000000",
+    ];
+    for text in decimals {
+        all.push(Extremes {
+            decimal: decimal(text),
+            ..plain.clone()
+        });
+    }
+    for text in [
+        "",
+        "\0",
+        "a\0b",
+        "\u{10FFFF}",
+        "\u{feff}",
+        "\\\"\n",
+        "$where",
+        "\u{2028}",
+    ] {
+        all.push(Extremes {
+            text: text.to_owned(),
+            ..plain.clone()
+        });
+    }
+    for letter in ['\0', '\u{10FFFF}', '"', '\\', ' '] {
+        all.push(Extremes {
+            letter,
+            ..plain.clone()
+        });
+    }
+    for held in [&[0_u8; 0][..], &[0], &[255; 100]] {
+        all.push(Extremes {
+            bytes: bytes(generic, held),
+            ..plain.clone()
+        });
+    }
+    all.push(Extremes {
+        time: Timestamp {
+            time: u32::MAX,
+            increment: u32::MAX,
+        },
+        ..plain.clone()
+    });
+    // Values of no declared type have the same extremes.
+    let opaque = all.iter().flat_map(|extremes| {
+        let long = i32::try_from(extremes.long).map_or(Bson::Int64(extremes.long), Bson::Int32);
+        [
+            Bson::DateTime(extremes.at),
+            long,
+            Bson::Double(extremes.double),
+            Bson::Decimal128(extremes.decimal),
+            Bson::String(extremes.text.clone()),
+            Bson::Binary(extremes.bytes.clone()),
+            Bson::Timestamp(extremes.time),
+        ]
+    });
+    let mut opaque: Vec<Bson> = opaque.collect();
+    let subtypes = [
+        bson::spec::BinarySubtype::Uuid,
+        bson::spec::BinarySubtype::Md5,
+        bson::spec::BinarySubtype::UserDefined(0x80),
+        bson::spec::BinarySubtype::UserDefined(0xff),
+    ];
+    opaque.extend(subtypes.map(|subtype| Bson::Binary(bytes(subtype, &[7; 16]))));
+    opaque.extend([
+        Bson::Array(vec![]),
+        Bson::Document(doc! {}),
+        Bson::ObjectId(ObjectId::from_bytes([255; 12])),
+    ]);
+    all.extend(opaque.into_iter().map(|any| Extremes { any, ..plain.clone() }));
+    for extremes in all {
+        is_same(&extremes, &format!("{extremes:?}"));
+    }
+}
+
+/// A double that another client has stored as an integer.
+#[test]
+fn an_integer_in_the_place_of_a_double_is_a_number() {
+    for value in [i64::MAX, text::SAFE, text::SAFE + 1, i64::MIN, 5] {
+        let node = out::Node {
+            shape: Shape::Double,
+            text: false,
+            value: RawBsonRef::Int64(value),
+            depth: 0,
+        };
+        let json = serde_json::to_value(node).unwrap();
+        assert_eq!(json.as_f64(), Some(value as f64), "{json}");
+    }
+}
+
+#[derive(Embed, Serialize, Deserialize, Debug, PartialEq)]
+#[embed(crate = "crate")]
+struct Open {
+    #[field(opaque)]
+    any: Bson,
+}
+
+/// A text of this many levels: the object around the field is one of them.
+fn nested(levels: usize, (open, close): (&str, &str)) -> String {
+    let (open, close) = (open.repeat(levels - 1), close.repeat(levels - 1));
+    format!("{{\"any\":{open}1{close}}}")
+}
+
+fn on_a_stack_of(kib: usize, work: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(kib * 1024).spawn(work);
+    thread.unwrap().join().unwrap();
+}
+
+const SHAPES: [(&str, &str); 2] = [("[", "]"), ("{\"a\":", "}")];
+
+/// A thread of tokio has 2 MiB.
+#[test]
+fn values_up_to_a_depth_are_taken_and_shown() {
+    on_a_stack_of(2048, || {
+        for shape in SHAPES {
+            let text = nested(text::LEVELS, shape);
+            let read: Open = from_str(&text).unwrap();
+            assert_eq!(to_string(&read).unwrap(), text);
+            assert_eq!(from_value::<Open>(to_value(&read).unwrap()).unwrap(), read);
+        }
+        // Another program may have stored what is deeper.
+        let deep = |levels: usize| (1..levels).fold(Bson::Int32(1), |within, _| Bson::Array(vec![within]));
+        let any = deep(text::STORED_LEVELS);
+        assert!(to_string(&Open { any }).is_ok());
+        let any = deep(text::STORED_LEVELS + 1);
+        let refused = to_string(&Open { any }).unwrap_err().to_string();
+        assert!(refused.contains("is nested too deep: at most 100"), "{refused}");
+    });
+}
+
+/// A deeper value is refused before anything recurs into it.
+#[test]
+fn deeper_values_are_refused_on_the_smallest_stack() {
+    on_a_stack_of(256, || {
+        let is_refused = |read: Result<Open>, levels: usize| match read {
+            Err(Error::Json { values }) => {
+                let found: Vec<_> = values
+                    .iter()
+                    .map(|bad| (bad.pointer.as_str(), bad.problem))
+                    .collect();
+                assert_eq!(found, [("", ValueProblem::Bound)], "{levels}");
+                assert!(values[0].rule.contains("at most 50"), "{}", values[0]);
+            }
+            other => panic!("{levels}: {other:?}"),
+        };
+        for shape in SHAPES {
+            for levels in [text::LEVELS + 1, 90, 127, 128, 10_000, 1_000_000] {
+                is_refused(from_str(&nested(levels, shape)), levels);
+                is_refused(
+                    reader::<Open>().from_slice(nested(levels, shape).as_bytes()),
+                    levels,
+                );
+            }
+        }
+        let tree = (0..text::LEVELS).fold(json!(1), |within, _| json!([within]));
+        is_refused(from_value(json!({ "any": tree })), text::LEVELS + 1);
+        is_refused(from_str(&"[".repeat(1_000_000)), 1_000_000);
+        // Within a text, no bracket counts.
+        let quoted = json!({ "any": "[{\\\"".repeat(10_000) }).to_string();
+        assert!(from_str::<Open>(&quoted).is_ok());
+        assert!(from_str::<Vec<Open>>(&format!("[{}]", nested(4, ("[", "]")))).is_ok());
+    });
 }

@@ -4,7 +4,7 @@ pub use crate::model::meta::DocumentMeta;
 use crate::model::meta::Kind;
 pub use crate::model::meta::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
 pub use crate::model::meta::options::{
-    Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, Validation,
+    Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, OtherIndexes, Validation,
 };
 use crate::model::path::Fielded;
 use crate::model::value::{self, IdValue, Value};
@@ -45,6 +45,9 @@ pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin
     /// Whether it has a collection for itself.
     #[doc(hidden)]
     const KIND: Kind = Kind::Alone;
+    /// The indexes in its collection that other types declare.
+    #[doc(hidden)]
+    const OTHER_INDEXES: &'static [OtherIndexes] = &[];
 
     /// The paths that closures receive.
     fn paths() -> Self::Paths;

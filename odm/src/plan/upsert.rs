@@ -6,13 +6,15 @@
 
 use crate::graph::Graph;
 use crate::graph::indexes;
-use crate::model::document::{DocumentMeta, IndexKind, IndexMeta};
+use crate::model::document::{CollationMeta, DocumentMeta, IndexKind};
+use crate::model::encode::owned;
 use crate::model::key::Key;
 use crate::model::meta::names::meet;
+use crate::model::meta::options::{DeclaredIndex, together};
 use crate::plan::operators::implied;
 use crate::store::filter::all;
 use crate::{Error, Result};
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 
 /// A unique index of which a condition demands all values.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +23,8 @@ pub(crate) struct UniqueKey {
     fields: Vec<(String, Bson)>,
     /// Whether the update itself gives one of them another value.
     changed: bool,
-    /// Whether the index compares in another way than the condition.
-    collated: bool,
+    /// How the index compares, where that is not as its collection does.
+    pub(crate) collation: Option<CollationMeta>,
 }
 
 impl UniqueKey {
@@ -36,7 +38,7 @@ impl UniqueKey {
         if !implied::combines(condition) {
             return Vec::new();
         }
-        let of = |paths: &[String], collated: bool| {
+        let of = |paths: &[String], collation: Option<CollationMeta>| {
             let fields = demanded(condition, paths)?;
             let mut changed = update
                 .values()
@@ -46,42 +48,81 @@ impl UniqueKey {
             (!fields.is_empty()).then_some(UniqueKey {
                 fields,
                 changed,
-                collated,
+                collation,
             })
         };
-        let declared = meta.indexes.iter().filter(|index| index.unique);
-        let declared = declared
-            .filter(|index| is_whole(index, condition))
-            .filter_map(|index| {
-                let paths: Vec<String> = index.keys.iter().map(|key| (key.path)().to_owned()).collect();
-                of(&paths, index.collation.is_some())
-            });
+        let declared = unique(meta).filter(|declared| is_whole(declared, condition));
+        let declared = declared.filter_map(|declared| {
+            let paths: Vec<String> = declared.paths().map(str::to_owned).collect();
+            of(&paths, declared.index.collation)
+        });
         let implied = graph.outgoing(meta).filter_map(indexes::referred_once);
-        let implied = implied.filter_map(|paths| of(&paths, false));
-        let id = of(&["_id".to_owned()], false);
+        let implied = implied.filter_map(|paths| of(&paths, None));
+        let id = of(&["_id".to_owned()], None);
         id.into_iter().chain(declared).chain(implied).collect()
     }
 
-    /// That of these fields, of an operation that changes none of them.
+    /// That of these fields in a document to insert, with the condition that finds the document with these values: `values`, and what
+    /// the index demands of the documents that it holds.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the fields are not those of a unique index that would hold the document.
     pub(crate) fn of(
         graph: &Graph,
         meta: &'static DocumentMeta,
-        condition: &Document,
+        document: &RawDocument,
+        values: Document,
         names: &[&str],
-    ) -> Option<UniqueKey> {
-        let declared = meta.indexes.iter().filter(|index| index.unique);
-        let mut declared = declared.filter(|index| is_whole(index, condition));
-        let declared = declared.find(|index| is_same(names, index.keys.iter().map(|key| (key.path)())));
-        let is_key = declared.is_some() || names == ["_id"] || {
-            let mut implied = graph.outgoing(meta).filter_map(indexes::referred_once);
-            implied.any(|paths| is_same(names, paths.iter().map(String::as_str)))
+    ) -> Result<(UniqueKey, Document)> {
+        let refused = |message: String| Error::Query {
+            collection: meta.collection,
+            message,
         };
-        let fields = demanded(condition, names).filter(|_| is_key)?;
-        Some(UniqueKey {
+        let mut partial = None;
+        let found = unique(meta)
+            .filter(|declared| is_same(names, declared.paths()) && is_plain(declared))
+            .find_map(|declared| {
+                let filter = match declared.filter() {
+                    None => return Some((values.clone(), declared.index.collation)),
+                    Some(filter) => filter.ok()?,
+                };
+                if meets(document, &filter) {
+                    let condition = together(values.clone(), filter);
+                    return Some((condition, declared.index.collation));
+                }
+                partial.get_or_insert(filter);
+                None
+            });
+        let (condition, collation) = match (found, partial) {
+            (Some(found), _) => found,
+            (None, Some(filter)) => {
+                return Err(refused(format!(
+                    "`or_get_by` finds a document by a unique key, and the index on `{}` holds only the documents that match {filter}, \
+                     which the one to insert does not: use `insert`",
+                    names.join("`, `")
+                )));
+            }
+            (None, None) => {
+                let mut implied = graph.outgoing(meta).filter_map(indexes::referred_once);
+                let is_key =
+                    names == ["_id"] || implied.any(|paths| is_same(names, paths.iter().map(String::as_str)));
+                if !is_key {
+                    return Err(refused(format!(
+                        "`or_get_by` takes the fields of a unique key, which `{}` is not: declare `#[index(unique)]` on the field, or an \
+                         index of these fields with `unique`",
+                        names.join("`, `")
+                    )));
+                }
+                (values, None)
+            }
+        };
+        let fields = demanded(&condition, names).unwrap_or_default();
+        let key = UniqueKey {
             fields,
             changed: false,
-            collated: declared.is_some_and(|index| index.collation.is_some()),
-        })
+            collation,
+        };
+        Ok((key, condition))
     }
 
     /// Whether an error says that a document with these values is there.
@@ -102,7 +143,7 @@ impl UniqueKey {
 
     /// The condition of the document with these values, if it does not fit the whole condition.
     pub(crate) fn others(&self, condition: &Document) -> Option<Document> {
-        if self.collated {
+        if self.collation.is_some() {
             return None;
         }
         let fields = self.fields.iter();
@@ -139,15 +180,11 @@ pub(crate) fn demands_key(graph: &Graph, meta: &'static DocumentMeta, condition:
 }
 
 fn no_key(meta: &DocumentMeta) -> String {
-    let declared = meta.indexes.iter().filter(|index| index.unique);
     let mut keys = vec!["`_id`".to_owned()];
-    keys.extend(declared.map(|index| {
-        let fields: Vec<String> = index
-            .keys
-            .iter()
-            .map(|key| format!("`{}`", (key.path)()))
-            .collect();
-        fields.join(" and ")
+    keys.extend(unique(meta).map(|declared| {
+        let fields: Vec<String> = declared.paths().map(|path| format!("`{path}`")).collect();
+        let of = declared.variant.map(|(_, name)| format!(" of `{name}`"));
+        fields.join(" and ") + &of.unwrap_or_default()
     }));
     format!(
         "the condition finds one document only if it demands a value (`eq`) of each field of a unique key, of which `{}` has: {}. Demand \
@@ -157,24 +194,94 @@ fn no_key(meta: &DocumentMeta) -> String {
     )
 }
 
-/// Whether an index holds every document that matches the condition.
-fn is_whole(index: &IndexMeta, condition: &Document) -> bool {
+/// The declared unique indexes.
+fn unique(meta: &DocumentMeta) -> impl Iterator<Item = DeclaredIndex> + use<> {
+    meta.indexes_of_collection()
+        .filter(|declared| declared.index.unique)
+}
+
+fn is_plain(declared: &DeclaredIndex) -> bool {
     let is_plain = |kind: IndexKind| matches!(kind, IndexKind::Ascending | IndexKind::Descending);
-    let demands = |partial: Document| {
-        partial.iter().all(|(path, rule)| {
-            let demanded = implied::demanded(condition, path);
-            let rule = rule.as_document().filter(|rule| rule.len() == 1);
-            rule.and_then(|rule| rule.iter().next())
-                .is_some_and(|(operator, value)| match operator.as_str() {
-                    "$eq" => demanded == Some(value),
-                    "$exists" => demanded.is_some() && *value == Bson::Boolean(true),
-                    _ => false,
-                })
+    declared.index.keys.iter().all(|key| is_plain(key.kind))
+}
+
+/// Whether an index holds every document that matches the condition.
+fn is_whole(declared: &DeclaredIndex, condition: &Document) -> bool {
+    let partial = declared.filter().map(|filter| filter.ok());
+    is_plain(declared)
+        && partial.is_none_or(|partial| partial.is_some_and(|partial| demands(condition, &partial)))
+}
+
+/// Whether every document that matches the condition meets that of a partial index.
+fn demands(condition: &Document, partial: &Document) -> bool {
+    partial.iter().all(|(path, rule)| {
+        if let ("$and", Bson::Array(all)) = (path.as_str(), rule) {
+            let mut all = all.iter().map(Bson::as_document);
+            return all.all(|one| one.is_some_and(|one| demands(condition, one)));
+        }
+        let demanded = implied::demanded(condition, path);
+        stands_in(condition, path, rule)
+            || match operator(rule) {
+                Some(("$eq", value)) => demanded == Some(value),
+                Some(("$exists", Bson::Boolean(true))) => demanded.is_some(),
+                Some(("$in", Bson::Array(values))) => demanded.is_some_and(|one| values.contains(one)),
+                _ => false,
+            }
+    })
+}
+
+/// The one operator of a condition on a field.
+fn operator(rule: &Bson) -> Option<(&str, &Bson)> {
+    let rule = rule.as_document().filter(|rule| rule.len() == 1)?;
+    rule.iter()
+        .next()
+        .map(|(operator, value)| (operator.as_str(), value))
+}
+
+/// Whether a condition demands this of a field in the same words.
+fn stands_in(condition: &Document, path: &str, rule: &Bson) -> bool {
+    condition.get(path) == Some(rule)
+        || condition.get_array("$and").is_ok_and(|all| {
+            all.iter()
+                .filter_map(Bson::as_document)
+                .any(|one| stands_in(one, path, rule))
         })
-    };
-    let partial = index.filter().map(|filter| filter.ok());
-    index.keys.iter().all(|key| is_plain(key.kind))
-        && partial.is_none_or(|partial| partial.is_some_and(demands))
+}
+
+/// Whether a document meets the condition of a partial index, so far as no server is needed to say so: by values, and by fields that
+/// exist.
+fn meets(document: &RawDocument, filter: &Document) -> bool {
+    filter.iter().all(|(path, rule)| {
+        if let ("$and", Bson::Array(all)) = (path.as_str(), rule) {
+            return all
+                .iter()
+                .all(|one| one.as_document().is_some_and(|one| meets(document, one)));
+        }
+        let value = value_at(document, path);
+        let is = |other: &Bson| {
+            value
+                .map(owned)
+                .and_then(std::result::Result::ok)
+                .is_some_and(|value| Key::of_bson(&value) == Key::of_bson(other))
+        };
+        match operator(rule) {
+            Some(("$eq", other)) => is(other),
+            Some(("$exists", Bson::Boolean(exists))) => value.is_some() == *exists,
+            Some(("$in", Bson::Array(values))) => values.iter().any(is),
+            _ => false,
+        }
+    })
+}
+
+/// The value of a field outside of arrays.
+pub(crate) fn value_at<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'d>> {
+    match name.split_once('.') {
+        None => document.get(name).ok().flatten(),
+        Some((first, rest)) => match document.get(first).ok().flatten()? {
+            RawBsonRef::Document(within) => value_at(within, rest),
+            _ => None,
+        },
+    }
 }
 
 #[cfg(test)]
@@ -188,7 +295,7 @@ mod tests {
                 .map(|(path, value)| ((*path).to_owned(), value.clone()))
                 .collect(),
             changed,
-            collated: false,
+            collation: None,
         }
     }
 
@@ -218,5 +325,49 @@ mod tests {
         // As a server shows it that compares by a collation.
         let unchanged = key(&[("name", "a".into())], false);
         assert!(unchanged.is_taken(&duplicate(doc! { "name": "\u{1}\u{2}" })));
+    }
+
+    #[test]
+    fn a_partial_index_holds_a_document_that_meets_its_condition() {
+        use mongodb::bson::rawdoc;
+        let document = rawdoc! { "kind": "lost", "within": { "n": 1_i64 }, "empty": null };
+        for (filter, expected) in [
+            (doc! {}, true),
+            (doc! { "kind": { "$eq": "lost" } }, true),
+            (doc! { "kind": { "$eq": "found" } }, false),
+            (doc! { "kind": { "$in": ["gone", "lost"] } }, true),
+            (doc! { "kind": { "$in": ["gone"] } }, false),
+            // Numbers of other types are equal.
+            (doc! { "within.n": { "$eq": 1 } }, true),
+            (doc! { "within.n": { "$exists": true } }, true),
+            (doc! { "empty": { "$exists": true } }, true),
+            (doc! { "missing": { "$exists": true } }, false),
+            (doc! { "missing": { "$exists": false } }, true),
+            (
+                doc! { "kind": { "$eq": "lost" }, "within.n": { "$eq": 2 } },
+                false,
+            ),
+            (
+                doc! { "$and": [{ "kind": { "$eq": "lost" } }, { "within.n": { "$eq": 1 } }] },
+                true,
+            ),
+            (
+                doc! { "$and": [{ "kind": { "$eq": "lost" } }, { "within.n": { "$eq": 2 } }] },
+                false,
+            ),
+            // Only the server tells.
+            (doc! { "within.n": { "$gt": 0 } }, false),
+            (doc! { "$or": [{ "kind": { "$eq": "lost" } }] }, false),
+        ] {
+            assert_eq!(meets(&document, &filter), expected, "{filter}");
+        }
+        let asked = doc! { "kind": { "$in": ["gone", "lost"] }, "$and": [{ "n": { "$gt": 5 } }] };
+        assert!(stands_in(
+            &asked,
+            "kind",
+            &doc! { "$in": ["gone", "lost"] }.into()
+        ));
+        assert!(stands_in(&asked, "n", &doc! { "$gt": 5 }.into()));
+        assert!(!stands_in(&asked, "n", &doc! { "$gt": 4 }.into()));
     }
 }

@@ -16,7 +16,7 @@ use behind::{Key, behind};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use order::{keep_keys, refuse_several, total_order, twins};
-use position::{is_compared_with, value_at};
+use position::{is_compared_with, unfit, value_at};
 pub use resume::ResumableFind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -107,8 +107,8 @@ struct Position {
 ///
 /// # Errors
 /// [`Error::PageToken`] for a token of another query, or a text that is not a token. [`Error::Query`] for a query with `skip`
-/// or `limit`; for one that is sorted by an array or a path through one; where a document holds an array or a regular
-/// expression in a sort field; and for a collation by which two ids may be equal (strings, where upper and lower case are
+/// or `limit`; for one that is sorted by an array or a path through one; where a document holds an array, a regular
+/// expression or `undefined` in a sort field; and for a collation by which two ids may be equal (strings, where upper and lower case are
 /// equal), or are equal where the page begins. [`Error::Decode`] for the first document that can't be decoded.
 ///
 /// # Cost
@@ -360,10 +360,7 @@ fn page(
             if is_end || may_be_refused {
                 let values: Option<Vec<Bson>> = keys.iter().map(|key| value_at(document, key.name)).collect();
                 if values.is_none() {
-                    return Err(refuse(
-                        "a document of the page holds an array or a regular expression where it is sorted by a single \
-                         value that others are compared with",
-                    ));
+                    return Err(refuse(&unfit(keys.iter().map(|key| key.name), document)));
                 }
                 if taken == 1 {
                     first = values.clone();
@@ -600,10 +597,25 @@ mod tests {
         };
         let any = Key::of(Shape::Any, "", false);
         assert!(any.may_be_refused() && !id().may_be_refused());
-        let all: [Bson; 3] = [regex.into(), Bson::Undefined, vec![1, 2].into()];
-        for value in all {
-            let raw = bson::RawDocumentBuf::try_from(&doc! { "a": &value }).unwrap();
-            assert_eq!(value_at(&raw, "a"), None, "{value}");
+        let all: [(Bson, &str); 3] = [
+            (regex.into(), "a regular expression"),
+            (Bson::Undefined, "`undefined`"),
+            (vec![1, 2].into(), "an array"),
+        ];
+        for (value, words) in all {
+            let raw =
+                bson::RawDocumentBuf::try_from(&doc! { "a": &value, "n": 1, "b": { "c": &value } }).unwrap();
+            for name in ["a", "b.c"] {
+                assert_eq!(value_at(&raw, name), None, "{value}");
+                let why = unfit(["n", name], &raw);
+                let expected = format!("a document holds {words}");
+                assert!(
+                    why.starts_with(&expected) && why.contains(&format!("in `{name}`")),
+                    "{why}"
+                );
+            }
         }
+        let items = bson::RawDocumentBuf::try_from(&doc! { "a": [{ "b": 1 }] }).unwrap();
+        assert!(unfit(["a.b"], &items).starts_with("a document holds an array in `a.b`"));
     }
 }

@@ -4,6 +4,7 @@ use super::index::Index;
 use super::validator::Current;
 use super::values::{integer, plural};
 use crate::Result;
+use crate::store::retry::read;
 use futures::TryStreamExt;
 use mongodb::Database;
 use mongodb::bson::{Bson, Document, doc};
@@ -52,8 +53,8 @@ pub(super) async fn collections(db: &Database, only: Option<&str>) -> Result<Has
     if let Some(name) = only {
         command.insert("filter", doc! { "name": name });
     }
-    let listed: Vec<Document> = db.run_cursor_command(command).await?.try_collect().await?;
-    Ok(listed
+    Ok(rows_of(db, &command)
+        .await?
         .iter()
         .filter_map(|collection| {
             Some((
@@ -66,11 +67,8 @@ pub(super) async fn collections(db: &Database, only: Option<&str>) -> Result<Has
 
 /// The indexes of a collection; none of a collection that does not exist. One round trip.
 pub(crate) async fn indexes(db: &Database, collection: &str) -> Result<Vec<Document>> {
-    match db
-        .run_cursor_command(doc! { "listIndexes": collection, "cursor": {} })
-        .await
-    {
-        Ok(cursor) => Ok(cursor.try_collect().await?),
+    match rows_of(db, &doc! { "listIndexes": collection, "cursor": {} }).await {
+        Ok(indexes) => Ok(indexes),
         Err(e) if code(&e) == Some(26) => Ok(Vec::new()),
         Err(e) => Err(e.into()),
     }
@@ -235,8 +233,12 @@ async fn counted(db: &Database, command: Document) -> Result<Option<Violations>>
 }
 
 async fn one_row(db: &Database, command: Document) -> Result<Option<Document>> {
-    let reply: Vec<Document> = db.run_cursor_command(command).await?.try_collect().await?;
-    Ok(reply.into_iter().next())
+    Ok(rows_of(db, &command).await?.into_iter().next())
+}
+
+/// All documents of the reply to a command that reads.
+pub(super) async fn rows_of(db: &Database, command: &Document) -> mongodb::error::Result<Vec<Document>> {
+    read(|| async { db.run_cursor_command(command.clone()).await?.try_collect().await }).await
 }
 
 /// The documents in one of the results of a `$facet`.

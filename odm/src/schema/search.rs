@@ -8,7 +8,6 @@ use crate::model::document::DocumentMeta;
 use crate::model::meta::search::{SearchFieldMeta, SearchIndexKind, SearchIndexMeta, SearchMeta, VectorMeta};
 use crate::store::map::Context;
 use crate::{Error, Result};
-use futures::TryStreamExt;
 use mongodb::Database;
 use mongodb::bson::{Bson, Document, doc};
 
@@ -164,13 +163,7 @@ pub(super) fn declared(meta: &DocumentMeta) -> Result<Vec<SearchIndex>, String> 
 pub(super) async fn list(db: &Database, collection: &'static str) -> Result<Vec<Document>> {
     let stage = doc! { "$listSearchIndexes": {} };
     let command = doc! { "aggregate": collection, "pipeline": [stage], "cursor": {} };
-    let listed = async {
-        db.run_cursor_command(command)
-            .await?
-            .try_collect::<Vec<Document>>()
-            .await
-    };
-    match listed.await {
+    match super::existing::rows_of(db, &command).await {
         Ok(listed) => Ok(listed),
         // The collection does not exist yet.
         Err(e) if super::existing::code(&e) == Some(26) => Ok(Vec::new()),

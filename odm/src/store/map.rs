@@ -124,8 +124,10 @@ impl Context {
             }
             // Refused by the driver itself, before the network.
             ErrorKind::InvalidArgument { message, .. } if message.starts_with("insert document must be") => {
-                let size = message::number_after(message, "document provided is ");
-                Some(self.too_large(size))
+                Some(self.too_large(message))
+            }
+            ErrorKind::InvalidArgument { message, .. } if message.ends_with("exceeds the maximum size") => {
+                Some(self.too_large(message))
             }
             _ => None,
         };
@@ -177,7 +179,7 @@ impl Context {
                 source: None,
             }),
             // The last two name the limit alone.
-            10334 | 17419 | 17420 => Some(self.too_large(message::size(refusal.message))),
+            10334 | 17419 | 17420 => Some(self.too_large(refusal.message)),
             61 | 72 if message::lacks_shard_key(refusal.code, refusal.message) => Some(Error::Unsupported {
                 operation: "this write of a sharded collection",
                 needs: "MongoDB 7.1, or the shard key in its condition",
@@ -211,7 +213,7 @@ impl Context {
                 None => Some(self.refusal(refusal)),
             },
             2 if refusal.message.contains("object to insert too large") => {
-                Some(self.too_large(message::size(refusal.message)))
+                Some(self.too_large(refusal.message))
             }
             code if lacks_search(code, refusal.message) => Some(Error::Unsupported {
                 operation: "a search or vector index, and a search by it,",
@@ -252,8 +254,10 @@ impl Context {
                 }
             }
             10003 => of_type("a capped collection"),
-            // CommandNotSupportedOnView
-            166 => of_type("a view"),
+            // OperationNotSupportedInTransaction
+            263 if said.contains("capped") => of_type("a capped collection"),
+            // CommandNotSupportedOnView, OptionNotSupportedOnView
+            166 | 167 => of_type("a view"),
             // CursorNotFound, CursorKilled
             43 | 237 => Error::CursorLost {
                 collection,
@@ -287,6 +291,12 @@ impl Context {
             2 if said.contains("hint provided does not correspond") => {
                 index(None, "the index that `hint` names does not exist")
             }
+            // From a mongod, and from a router.
+            51183 | 51190 => index(
+                None,
+                "`$merge` finds the documents to change by a unique index of exactly the fields of `on`, with the collation of the pipeline \
+                 and without a filter, and the collection that it writes has none: declare it there, and call `sync`",
+            ),
             16766 => index(
                 message::after(said, "at path: ").or_else(|| message::after(said, "array at path ")),
                 "a hashed index takes no array: store a single value there, or declare another kind of index",
@@ -316,8 +326,12 @@ impl Context {
                 message: said.to_owned(),
                 source: None,
             },
-            // QueryExceededMemoryLimitNoDiskUseAllowed, and what older servers say of `$group` and `$sort`.
-            292 | 16945 | 16819 | 16820 => Error::Memory {
+            // QueryExceededMemoryLimitNoDiskUseAllowed, ExceededMemoryLimit, and what older servers say of `$group`, `$sort` and a sorted find.
+            292 | 146 | 16945 | 16819 | 16820 => Error::Memory {
+                collection,
+                source: None,
+            },
+            96 if said.contains("Sort operation used more than") => Error::Memory {
                 collection,
                 source: None,
             },
@@ -338,8 +352,14 @@ impl Context {
                 },
                 None => self.refusal(refusal),
             },
-            // FailedToParse, Overflow, and the rules of names, options and updates.
-            9 | 15 | 20 | 52 | 53 | 54 | 56 | 57 | 61 | 72 | 73 | 168 => self.refusal(refusal),
+            // FailedToParse, Overflow, InvalidLength, and the rules of names, options, updates and stages.
+            9 | 15 | 16 | 20 | 22 | 29 | 30 | 47 | 52..=57 | 61 | 72 | 73 | 115 | 159 | 168 | 170 => {
+                self.refusal(refusal)
+            }
+            // QueryFeatureNotAllowed, ConversionFailure, OperationNotSupportedInTransaction
+            224 | 241 | 263 => self.refusal(refusal),
+            // Every other rule of a stage, an expression or an operator has a number of its own.
+            code if is_rule(code) => self.refusal(refusal),
             _ => return None,
         })
     }
@@ -353,10 +373,11 @@ impl Context {
         }
     }
 
-    fn too_large(self, size: Option<u64>) -> Error {
+    fn too_large(self, said: &str) -> Error {
         Error::TooLarge {
             collection: self.collection.to_owned(),
-            size,
+            what: message::too_large(said),
+            size: message::size(said),
             largest: Vec::new(),
             brought: Vec::new(),
             source: None,
@@ -371,6 +392,12 @@ impl Context {
         let told = message::duplicate(refusal.message);
         let index = told.index.unwrap_or_default().to_owned();
         let value = part("keyValue").or(told.value).unwrap_or_default();
+        let has_texts = |value: &Bson| {
+            matches!(
+                value,
+                Bson::String(_) | Bson::Symbol(_) | Bson::Document(_) | Bson::Array(_)
+            )
+        };
         let mut fields: Vec<String> = match part("keyPattern") {
             Some(pattern) => pattern.keys().cloned().collect(),
             None if value.keys().all(|name| !name.is_empty()) => value.keys().cloned().collect(),
@@ -386,6 +413,12 @@ impl Context {
         } else {
             value
         };
+        // In the place of a text stands its sort key, of which nothing can be read.
+        let value = if told.is_collated {
+            value.into_iter().filter(|(_, value)| !has_texts(value)).collect()
+        } else {
+            value
+        };
         Error::DuplicateKey {
             collection: self.collection.to_owned(),
             index,
@@ -398,12 +431,18 @@ impl Context {
 
     /// The fields of an index, from its declaration or from the name that MongoDB gives by default.
     fn fields_of(self, index: &str, count: usize) -> Vec<String> {
-        let declared = self.meta.into_iter().flat_map(|meta| meta.indexes);
-        for meta in declared {
-            if meta.name == Some(index) {
-                return meta.keys.iter().map(|key| (key.path)().to_owned()).collect();
-            }
+        let mut declared = self
+            .meta
+            .into_iter()
+            .flat_map(DocumentMeta::indexes_of_collection);
+        if let Some(named) = declared.find(|declared| declared.index.name == Some(index)) {
+            return named.paths().map(str::to_owned).collect();
         }
+        // Behind the name by default stands that of the variant.
+        let variants = self.meta.into_iter().flat_map(DocumentMeta::variants);
+        let mut names = variants.filter_map(|variant| variant.variant());
+        let of_all = names.find_map(|(_, name)| index.strip_suffix(name)?.strip_suffix('_'));
+        let index = of_all.unwrap_or(index);
         let fields = message::fields_of_default_name(index);
         if count == 0 || fields.len() == count {
             fields
@@ -437,6 +476,15 @@ fn alone(refusal: Refusal<'_>) -> mongodb::error::Error {
         Ok(write) => ErrorKind::Write(WriteFailure::WriteError(write)).into(),
         Err(error) => ErrorKind::Bson(error).into(),
     }
+}
+
+/// Whether a code is that of an assertion about the operation, and not about the state of the server: interrupted, without a primary,
+/// with an older routing table, or without space on the disk.
+fn is_rule(code: i32) -> bool {
+    const STATES: [i32; 10] = [
+        10058, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 46841,
+    ];
+    (10_000..1_000_000_000).contains(&code) && !STATES.contains(&code)
 }
 
 /// Whether a deployment refuses `$search`, `$vectorSearch` and the commands of their indexes, since it has no search.

@@ -20,6 +20,7 @@ pub(crate) mod map;
 pub mod options;
 pub(crate) mod packed;
 pub(crate) mod queue;
+pub(crate) mod retry;
 pub(crate) mod scope;
 pub(crate) mod scoped;
 pub(crate) mod scopes;

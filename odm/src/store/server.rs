@@ -1,6 +1,7 @@
 //! The kind of the deployment, and the commands that it supports.
 
 use crate::Result;
+use crate::store::retry::read;
 use mongodb::Database;
 use mongodb::bson::{Document, doc};
 use mongodb::error::ErrorKind;
@@ -67,8 +68,10 @@ impl Server {
     pub(crate) async fn ask(db: &Database) -> Result<Server> {
         // `hello` came with 4.4.2; `isMaster` is its older name, which every server still knows.
         let admin = db.client().database("admin");
-        let reply = match admin.run_command(doc! { "hello": 1 }).await {
-            Err(error) if is_unknown_command(&error) => admin.run_command(doc! { "isMaster": 1 }).await?,
+        let admin = &admin;
+        let ask = |name: &'static str| read(move || async move { admin.run_command(doc! { name: 1 }).await });
+        let reply = match ask("hello").await {
+            Err(error) if is_unknown_command(&error) => ask("isMaster").await?,
             reply => reply?,
         };
         Ok(Server::of(&reply))

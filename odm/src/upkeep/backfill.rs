@@ -16,7 +16,8 @@ use crate::upkeep::stored::{EARLY, Known, unlinked};
 use crate::upkeep::{copies, follow, inspect, snapshots};
 use crate::{Error, Odm, Result, rules};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Document, RawDocumentBuf, doc};
+use mongodb::bson::{DateTime, Document, RawDocumentBuf, doc};
+use std::fmt;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +36,7 @@ impl Odm {
     /// compared once, too: a process with an older program may have changed a source meanwhile without recording pending work.
     ///
     /// It waits until five minutes have passed since the declaration was stored ([`at_once`](Backfilling::at_once) does not):
-    /// by then every other process has read it. Other clients may write while it runs: every copy is written with a check of
+    /// by then every other process has read it. A warning in the log says for which declarations it waits, and how long. Other clients may write while it runs: every copy is written with a check of
     /// its version. It works in batches in the order of the ids and stores its progress, so that it continues there after an
     /// interruption.
     ///
@@ -69,6 +70,7 @@ impl Odm {
             snapshots: false,
             at_once: false,
             read: Arc::default(),
+            on_wait: OnWait::default(),
         }
     }
 }
@@ -83,6 +85,7 @@ pub struct Backfilling {
     at_once: bool,
     /// How many documents were read so far, to show the progress.
     read: Arc<AtomicU64>,
+    on_wait: OnWait,
 }
 
 impl Backfilling {
@@ -135,6 +138,13 @@ impl Backfilling {
         self
     }
 
+    /// Calls a function before it waits for other processes.
+    #[cfg(feature = "cli")]
+    pub(crate) fn on_wait(mut self, told: impl Fn(&dyn fmt::Display) + Send + Sync + 'static) -> Backfilling {
+        self.on_wait = OnWait(Some(Arc::new(told)));
+        self
+    }
+
     /// How many documents were read so far.
     #[cfg(feature = "cli")]
     pub(crate) fn read(&self) -> Arc<AtomicU64> {
@@ -167,6 +177,7 @@ impl IntoFuture for Backfilling {
                 snapshots,
                 at_once,
                 read,
+                on_wait,
             } = self;
             let trace = Trace::new("(all)", "backfill");
             let filled = trace.run(async {
@@ -174,7 +185,7 @@ impl IntoFuture for Backfilling {
                 let scope = Scope::new(&odm, None, &trips);
                 let defaults = store_defaults(&scope).await?;
                 let waits = if at_once { Duration::ZERO } else { odm.waits() };
-                let (mut filled, mut failed) = fill(&scope, all, waits, &read).await?;
+                let (mut filled, mut failed) = fill(&scope, all, (waits, &on_wait), &read).await?;
                 filled.defaults = defaults;
                 if snapshots {
                     take_snapshots(&scope, &read, &mut filled, &mut failed).await?;
@@ -195,7 +206,8 @@ impl IntoFuture for Backfilling {
 pub(crate) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
     let trips = AtomicU64::new(0);
     let scope = Scope::new(odm, None, &trips);
-    let (_, failed) = fill(&scope, true, Duration::ZERO, &AtomicU64::new(0)).await?;
+    let at_once = (Duration::ZERO, &OnWait::default());
+    let (_, failed) = fill(&scope, true, at_once, &AtomicU64::new(0)).await?;
     Ok(failed.all().map(drop))
 }
 
@@ -262,30 +274,79 @@ impl<'g> Lacking<'g> {
     }
 }
 
+/// Why a backfill waits, in words, and how long.
+struct Waiting {
+    left: Duration,
+    edges: Vec<String>,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "waiting {} s, until every process has read the new declarations of {}; `at_once()` (`--at-once`) begins now, which is \
+             safe if no other process writes to this database",
+            self.left.as_secs_f64().ceil(),
+            self.edges.join(", ")
+        )
+    }
+}
+
+/// Takes the reason of a wait.
+#[cfg(feature = "cli")]
+type TakeReason = dyn Fn(&dyn fmt::Display) + Send + Sync;
+
+/// A function that is called with the reason of a wait before it begins.
+#[derive(Clone, Default)]
+pub(crate) struct OnWait(#[cfg(feature = "cli")] Option<Arc<TakeReason>>);
+
+impl OnWait {
+    fn call(&self, _waiting: &Waiting) {
+        #[cfg(feature = "cli")]
+        if let Some(told) = &self.0 {
+            told(_waiting);
+        }
+    }
+}
+
+impl fmt::Debug for OnWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnWait")
+    }
+}
+
 /// Waits until every process knows of the declarations that are to be filled: one that has read them before these were stored
 /// has changed fields that they read without a mark, and then does so no more.
-async fn wait(graph: &Graph, known: &Known, waits: Duration) {
+async fn wait(graph: &Graph, known: &Known, waits: Duration, on_wait: &OnWait) {
     let is_open = |id: &str| !known.is_filled(id) || known.is_early(id);
     let open = Lacking::all(graph).filter(|(_, edge)| is_open(&edge.id));
-    let declared = open.filter_map(|(_, edge)| known.declared(&edge.id)).max();
     // Where the clocks of two processes differ, it is a holding time at most.
-    let passed = declared.map(|declared| SystemTime::now().duration_since(declared.to_system_time()));
-    let rest = passed.map(|passed| waits.saturating_sub(passed.unwrap_or_default()));
-    if let Some(rest) = rest.filter(|rest| !rest.is_zero()) {
-        tracing::info!(
-            target: "odm",
-            seconds = rest.as_secs(),
-            "backfill: waiting until every process has read the new declarations; `at_once()` skips this if no other process \
-             writes"
-        );
-        tokio::time::sleep(rest).await;
+    let passed = |declared: DateTime| SystemTime::now().duration_since(declared.to_system_time());
+    let mut edges = Vec::new();
+    let mut longest = Duration::ZERO;
+    for (_, edge) in open {
+        let Some(declared) = known.declared(&edge.id) else {
+            continue;
+        };
+        let rest = waits.saturating_sub(passed(declared).unwrap_or_default());
+        if !rest.is_zero() {
+            longest = longest.max(rest);
+            edges.push(edge.id);
+        }
     }
+    if longest.is_zero() {
+        return;
+    }
+    let waiting = Waiting { left: longest, edges };
+    tracing::warn!(target: "odm", seconds = longest.as_secs(), "backfill: {waiting}");
+    on_wait.call(&waiting);
+    tokio::time::sleep(longest).await;
 }
 
 async fn fill(
     scope: &Scope<'_>,
     all: bool,
-    waits: Duration,
+    (waits, on_wait): (Duration, &OnWait),
     read: &AtomicU64,
 ) -> Result<(Backfilled, Written)> {
     let odm = scope.odm;
@@ -303,7 +364,7 @@ async fn fill(
         scope.trip();
         known = Known::all(odm).await?;
     }
-    wait(graph, &known, waits).await;
+    wait(graph, &known, waits, on_wait).await;
     let unlinked = unlinked(graph, &known);
     for (lacking, edge) in Lacking::all(graph) {
         let is_early = known.is_filled(&edge.id) && known.is_early(&edge.id);

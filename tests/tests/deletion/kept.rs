@@ -554,15 +554,13 @@ fn pipelines_and_lookups_leave_deleted_documents_out() {
         let joined: Vec<odm::bson::Document> = all.projects.aggregate().stage(raw).all().await.unwrap();
         assert_eq!(joined[0].get_array("all").unwrap().len(), 2);
         all.users.delete(2).await.unwrap();
-        let tasks = all
-            .projects
-            .find_all()
-            .include(|p| p.children::<Task>())
-            .lookup()
-            .all()
-            .await
-            .unwrap();
-        assert_eq!(tasks[0].1.len(), 2);
+        let tasks = all.projects.find_all().include(|p| p.children::<Task>());
+        match tasks.lookup().all().await {
+            // Before MongoDB 5.0.
+            Err(Error::Unsupported { .. }) if !all.odm.server().await.unwrap().has_lookup_with_pipeline() => {
+            }
+            tasks => assert_eq!(tasks.unwrap()[0].1.len(), 2),
+        }
         let plan = all.users.find(|u| u.slug.eq("ada")).explain().await.unwrap();
         assert!(!plan.is_collection_scan(), "{plan:?}");
     });

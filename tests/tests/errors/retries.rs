@@ -219,3 +219,50 @@ fn a_bulk_goes_by_kinds_where_bulk_write_is_not_enabled() {
         proxy.bury().await;
     });
 }
+
+/// The driver sends a command that an application runs by itself once.
+#[odm_tests::test]
+fn a_lost_reply_to_a_read_of_the_schema_ends_no_sync() {
+    with_db(async |t| {
+        let proxy = Proxy::start(&server().await, 0).await;
+        let odm = through(&proxy, &t).await;
+        proxy.arm();
+        for fate in [Fate::Lost, Fate::Unanswered] {
+            for command in ["listCollections", "listIndexes"] {
+                let name = format!("{command}, {fate:?}");
+                proxy.next(command, 1, fate.clone());
+                odm.sync().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert!(proxy.is_done(), "{name}");
+                proxy.next(command, 1, fate.clone());
+                let plan = odm.plan().await.unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert!(plan.is_empty() && proxy.is_done(), "{name}: {plan}");
+            }
+        }
+        // A second loss is an error that says so.
+        proxy.next("listCollections", 2, Fate::Lost);
+        let lost = odm.plan().await.unwrap_err();
+        assert!(
+            matches!(lost, Error::Unavailable { .. }) && lost.is_transient(),
+            "{lost:?}"
+        );
+        assert!(odm.plan().await.unwrap().is_empty());
+    });
+}
+
+/// The index has documents that it would not allow: which they are is asked of the server, and the reply is lost.
+#[odm_tests::test]
+fn a_lost_reply_to_a_count_of_violations_ends_no_plan() {
+    with_db(async |t| {
+        let shops = t.db.collection::<Doc>("shops");
+        shops.insert_one(doc! { "_id": 1 }).await.unwrap();
+        let proxy = Proxy::start(&server().await, 0).await;
+        let odm = through(&proxy, &t).await;
+        let found = odm.plan().await.unwrap().to_string();
+        proxy.arm();
+        proxy.next("aggregate", 1, Fate::Unanswered);
+        let again = odm.plan().await.unwrap().to_string();
+        assert!(proxy.is_done());
+        assert_eq!(again, found);
+        assert!(found.contains("1 existing document"), "{found}");
+    });
+}

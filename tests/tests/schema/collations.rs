@@ -5,6 +5,8 @@ use odm::__private::SwitchBulk as _;
 use odm::Error;
 use odm::mongodb::options::{Collation, CollationStrength};
 use odm::prelude::*;
+use odm_tests::fixtures::edges::through;
+use odm_tests::proxy::{Fate, Proxy, server};
 use odm_tests::{TestDb, require_inherited_collations, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 
@@ -474,5 +476,70 @@ fn documents_are_placed_as_the_collation_finds_them() {
         assert_eq!((new.inserted, new.document.n), (false, 1));
         assert_eq!(words.delete("HOUSE").await.unwrap().deleted, 1);
         assert_eq!(words.find_all().count().await.unwrap(), 2);
+    });
+}
+
+/// The reply of a `mongod` 4.9, for the names of `User`: it shows the collation's sort key in the place of the name.
+fn duplicate_name(index: i32) -> Doc {
+    let message = "E11000 duplicate key error collection: DB.users index: name_1 collation: { locale: \"en\", caseLevel: false, \
+                   caseFirst: \"off\", strength: 2, numericOrdering: false, alternate: \"non-ignorable\", maxVariable: \"punct\", \
+                   normalization: false, backwards: false, version: \"57.1\" } dup key: { name: \"0x3d0a7a570107\" }";
+    doc! { "index": index, "code": 11000, "keyPattern": { "name": 1 }, "keyValue": { "name": "=\nzW\u{1}\u{7}" }, "errmsg": message }
+}
+
+#[odm_tests::test]
+fn a_duplicate_under_a_collation_names_the_value_of_the_refused_write() {
+    with_db(async |t| {
+        let proxy = Proxy::start(&server().await, 0).await;
+        let odm = Odm::new(through(&proxy, t.db.name()).await, models![User]).unwrap();
+        odm.server().await.unwrap();
+        proxy.arm();
+        let users = odm.collection::<User>();
+        let refuses = |command: &str, index: i32| {
+            let reply = doc! { "ok": 1.0, "n": 0, "writeErrors": [duplicate_name(index)] };
+            proxy.next(command, 1, Fate::Answered(reply));
+        };
+        let is_named = |error: &Error, what: &str| {
+            let Error::DuplicateKey { fields, value, .. } = error else {
+                panic!("{what}: {error:?}");
+            };
+            assert_eq!(fields, &["name"], "{what}");
+            assert_eq!(**value, doc! { "name": "KATE" }, "{what}");
+            let text = error.to_string();
+            assert!(
+                text.contains("already has `name` \"KATE\", which"),
+                "{what}: {text}"
+            );
+        };
+        refuses("insert", 0);
+        is_named(&users.insert(user(1, "KATE")).await.unwrap_err(), "insert");
+        refuses("insert", 1);
+        match users.insert_many([user(1, "a"), user(2, "KATE")]).await {
+            Err(Error::InsertMany { errors, .. }) => {
+                assert_eq!(errors[0].0, 1);
+                is_named(&errors[0].1, "insert_many");
+            }
+            other => panic!("{other:?}"),
+        }
+        refuses("update", 0);
+        is_named(
+            &users.update(1).set(|u| u.name, "KATE").await.unwrap_err(),
+            "update",
+        );
+        refuses("update", 0);
+        let update = users.update_where(|u| u.visits.gt(1)).set(|u| u.name, "KATE");
+        is_named(&update.await.unwrap_err(), "update_where");
+        // An update that does not give the value does not know it.
+        refuses("update", 0);
+        let unknown = users
+            .update(1)
+            .inc(|u| u.visits, 1)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            unknown.contains("a value of `name` that the collation takes for the same"),
+            "{unknown}"
+        );
     });
 }

@@ -48,10 +48,16 @@ impl Faults {
             }
         }
         let is_of_taken_id = |error: &String| {
-            // The last is that of `save`, which has found neither a document to replace nor a free id.
-            ["DuplicateKey", "E11000", "none is stored"]
-                .iter()
-                .any(|words| error.contains(words))
+            // The second is within the error of several writes. The last is that of `save`, which has found neither a document to replace nor
+            // a free id.
+            [
+                "DuplicateKey",
+                "which the unique index",
+                "E11000",
+                "none is stored",
+            ]
+            .iter()
+            .any(|words| error.contains(words))
         };
         let is_taken = at.target != at.own && seen.as_ref().is_err_and(is_of_taken_id);
         if seen != expected && !is_taken {

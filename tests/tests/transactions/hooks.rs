@@ -514,6 +514,141 @@ fn every_way_of_a_write_calls_the_hooks_with_the_document_before_and_after_it() 
     });
 }
 
+/// The number of the first of two orders that are there.
+const TAKEN: i32 = 101;
+
+fn with_number(id: i32, number: i32) -> NewOrder {
+    NewOrder {
+        number,
+        ..order(id, 5)
+    }
+}
+
+type RefusedOperation = (
+    &'static str,
+    fn(On) -> BoxFuture<'static, Result<()>>,
+    &'static [usize],
+);
+
+/// Writes of which the unique index refuses some, with their positions; none of a write that is one.
+const REFUSED: &[RefusedOperation] = &[
+    (
+        "insert",
+        |on| async move { on.orders.insert(with_number(7, TAKEN)).await.map(drop) }.boxed(),
+        &[],
+    ),
+    (
+        "update",
+        |on| async move { on.orders.update(2).set(|o| o.number, TAKEN).await.map(drop) }.boxed(),
+        &[],
+    ),
+    (
+        "update_where",
+        |on| {
+            let update = on.orders.update_where(|o| o.id.eq(2)).set(|o| o.number, TAKEN);
+            async move { update.await.map(drop) }.boxed()
+        },
+        &[],
+    ),
+    (
+        "insert_many",
+        |on| {
+            let new = [order(7, 5), order(8, 5), with_number(9, TAKEN)];
+            async move { on.orders.insert_many(new).await.map(drop) }.boxed()
+        },
+        &[2],
+    ),
+    (
+        "insert_many, unordered",
+        |on| {
+            let new = [with_number(7, TAKEN), order(8, 5)];
+            async move { on.orders.insert_many(new).unordered().await.map(drop) }.boxed()
+        },
+        &[0],
+    ),
+    (
+        "bulk of inserts",
+        |on| {
+            let bulk = on.bulk.insert::<Order>(order(7, 5));
+            async move { bulk.insert::<Order>(with_number(8, TAKEN)).await.map(drop) }.boxed()
+        },
+        &[1],
+    ),
+    (
+        "bulk with a deletion",
+        |on| {
+            let bulk = on.bulk.delete::<Order>(2).insert::<Order>(order(7, 5));
+            async move {
+                bulk.update::<Order>(7, |o| o.set(|o| o.number, TAKEN))
+                    .await
+                    .map(drop)
+            }
+            .boxed()
+        },
+        &[2],
+    ),
+    (
+        "bulk with an update of many",
+        |on| {
+            let bulk = on.bulk.insert::<Order>(order(7, 5));
+            let bulk = bulk.update_where::<Order>(|o| o.id.eq(7), |o| o.set(|o| o.number, TAKEN));
+            async move { bulk.await.map(drop) }.boxed()
+        },
+        &[1],
+    ),
+];
+
+#[odm_tests::test]
+fn a_refusal_of_the_server_keeps_its_type_and_position_behind_hooks() {
+    with_transactions(async |t| {
+        let odm = Odm::new(t.db.clone(), models()).unwrap();
+        odm.sync().await.unwrap();
+        for (name, operation, expected) in REFUSED {
+            for within in [false, true] {
+                let name = format!("{name}, within a transaction of the application: {within}");
+                begin(&t, &odm).await;
+                let before = stored(&odm).await;
+                let refused = if within {
+                    let run = odm.transaction(async |tx| {
+                        let (orders, customers, bulk) = (tx.collection(), tx.collection(), tx.bulk());
+                        operation(On {
+                            orders,
+                            customers,
+                            bulk,
+                        })
+                        .await
+                    });
+                    run.await
+                } else {
+                    let (orders, customers, bulk) = (odm.collection(), odm.collection(), odm.bulk());
+                    operation(On {
+                        orders,
+                        customers,
+                        bulk,
+                    })
+                    .await
+                };
+                let (positions, error) = match refused.expect_err(&name) {
+                    Error::InsertMany { mut errors, .. } | Error::Bulk { mut errors, .. } => {
+                        let positions: Vec<usize> = errors.iter().map(|(at, _)| *at).collect();
+                        (positions, errors.remove(0).1)
+                    }
+                    error => (Vec::new(), error),
+                };
+                assert_eq!(positions, *expected, "{name}: {error:?}");
+                let Error::DuplicateKey { fields, value, .. } = &error else {
+                    panic!("{name}: {error:?}");
+                };
+                assert_eq!(fields, &["number"], "{name}");
+                assert_eq!(**value, doc! { "number": TAKEN }, "{name}");
+                assert_eq!(stored(&odm).await, before, "{name}: nothing is written");
+                let committed = calls(t.db.name(), |calls| calls.committed.clone());
+                assert_eq!(committed, [""; 0], "{name}");
+            }
+        }
+    });
+}
+
 #[odm_tests::test]
 fn hooks_behind_a_commit_are_called_once_however_often_the_transaction_is_run() {
     with_transactions(async |t| {

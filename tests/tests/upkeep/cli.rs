@@ -1,5 +1,6 @@
 //! The command line, as an application has it: what it prints, changes and gives as exit code.
 
+use odm::__private::SwitchOdm as _;
 use odm::bson::{Document as Doc, doc, oid::ObjectId};
 use odm::cli::{Streams, run_with};
 use odm::prelude::*;
@@ -7,6 +8,7 @@ use odm_examples::two_way::{NewPerson, NewTask, Person, Task};
 use odm_tests::{TestDb, with_db};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[document(collection = "hosts")]
@@ -450,7 +452,15 @@ fn documents_older_than_their_copies_are_filled() {
         assert_eq!((plan.code, &plan.json()["backfills"]), (1, &json!(due)));
         assert_eq!(odm().sync().await.unwrap().backfills(), due);
 
-        let filled = run_on(odm(), &["backfill", "--json"], None).await;
+        // Processes that have read the declarations before may hold them for two seconds.
+        let waiting = odm().hold_declarations_for(Duration::from_secs(2));
+        let filled = run_on(waiting, &["backfill", "--json"], None).await;
+        let why = "s, until every process has read the new declarations of messages.host";
+        assert!(
+            filled.err.starts_with("waiting ") && filled.err.contains(why),
+            "{}",
+            filled.err
+        );
         let json = filled.json();
         assert_eq!(
             (filled.code, &json["edges"], &json["documents"]),

@@ -313,6 +313,7 @@ fn values() -> Values {
 #[odm_tests::test]
 fn values_are_read_from_flattened_tagged_and_untagged_containers() {
     with_db(async |t| {
+        odm_tests::require_names_with_dollar(&t.db).await;
         let odm = Odm::new(t.db.clone(), [Model::of::<Held>()]).unwrap();
         odm.sync().await.unwrap();
         let all = odm.collection::<Held>();

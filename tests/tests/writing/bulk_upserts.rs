@@ -192,6 +192,19 @@ fn rules_apply_to_the_upserts_of_a_bulk() {
             matches!(errors[0].1, Error::MissingReference { .. }),
             "{errors:?}"
         );
+        let within = odm.transaction(async |tx| {
+            let bulk = upsert(tx.bulk(), "pink");
+            bulk.upsert::<Bottle>(2, |b| b.set(|b| b.label, Ref::new(7)))
+                .await
+        });
+        let Err(Error::Bulk { errors, .. }) = within.await else {
+            panic!("a bulk within a transaction says which write was refused");
+        };
+        assert!(
+            matches!(errors.as_slice(), [(1, Error::MissingReference { .. })]),
+            "{errors:?}"
+        );
+        assert_eq!(text().await, "green", "nothing of it is committed");
         assert_clean(&odm).await;
     });
 }

@@ -154,14 +154,15 @@ fn no_read_finds_documents_of_another_tenant() {
             .await
             .unwrap();
         assert_eq!(rows.len(), 1);
-        let rows = customers
-            .find_all()
-            .include(|c| c.children::<Order>())
-            .lookup()
-            .all()
-            .await
-            .unwrap();
-        assert_eq!(rows.iter().map(|row| row.1.len()).collect::<Vec<_>>(), [1]);
+        let rows = customers.find_all().include(|c| c.children::<Order>()).lookup();
+        match rows.all().await {
+            // Before MongoDB 5.0.
+            Err(Error::Unsupported { .. }) if !a.server().await.unwrap().has_lookup_with_pipeline() => {}
+            rows => assert_eq!(
+                rows.unwrap().iter().map(|row| row.1.len()).collect::<Vec<_>>(),
+                [1]
+            ),
+        }
         let union = doc! { "$unionWith": { "coll": "orders", "pipeline": [{ "$match": { "cents": 100 } }] } };
         let all: Vec<odm::bson::Document> = customers.aggregate().stage(union).all().await.unwrap();
         assert_eq!(all.len(), 2);

@@ -4,6 +4,7 @@ use futures::TryStreamExt;
 use odm::Error;
 use odm::bson::{Document as BsonDocument, doc};
 use odm::prelude::*;
+use odm::request::{OneOf, Range, Sort, Text};
 use odm::watch::ChangeEvent;
 use odm_tests::{TestDb, assert_clean, require_transactions, with_db};
 use serde::{Deserialize, Serialize};
@@ -620,4 +621,193 @@ fn what_does_not_tell_variants_apart_is_refused() {
         let same = Odm::new(t.db.clone(), models![User, Login, Event, Note]).unwrap();
         assert!(same.plan().await.unwrap().is_empty());
     });
+}
+
+/// Its variants have a key that all of them share, and each one of its own.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "tickets", tag = "kind")]
+#[document(common(number: i32), index(fields(number), unique))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Ticket {
+    Seat(Seat),
+    Pass(Pass),
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(variant_of = Ticket)]
+struct Seat {
+    #[serde(rename = "_id")]
+    id: i32,
+    number: i32,
+    #[index(unique)]
+    label: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(variant_of = Ticket)]
+#[document(index(fields(label), unique, name = "passes", partial = |p| p.holder.exists(true)))]
+struct Pass {
+    #[serde(rename = "_id")]
+    id: i32,
+    number: i32,
+    label: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    holder: Option<String>,
+}
+
+/// Served by the index of a variant, and by that of the enum.
+#[derive(RequestQuery)]
+#[request(of = Ticket)]
+struct TicketQuery {
+    number: Range<i32>,
+    #[request(path = seat.label)]
+    seat: Text,
+    #[request(sort(number))]
+    sort: Sort,
+}
+
+#[derive(RequestQuery)]
+#[request(of = Seat)]
+struct SeatQuery {
+    number: Range<i32>,
+    label: OneOf<String>,
+    #[request(sort(number, label))]
+    sort: Sort,
+}
+
+fn seat(id: i32, label: &str) -> Seat {
+    Seat {
+        id,
+        number: 10 * id,
+        label: label.to_owned(),
+    }
+}
+
+fn pass(id: i32, label: &str, holder: Option<&str>) -> Pass {
+    Pass {
+        id,
+        number: 10 * id,
+        label: label.to_owned(),
+        holder: holder.map(str::to_owned),
+    }
+}
+
+#[odm_tests::test]
+fn a_unique_key_of_a_variant_or_of_the_enum_names_one_document() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Ticket]).unwrap();
+        odm.sync().await.unwrap();
+        let (all, seats) = (odm.collection::<Ticket>(), odm.collection::<Seat>());
+        all.insert(seat(1, "A1")).await.unwrap();
+        all.insert(pass(2, "A1", Some("Kate"))).await.unwrap();
+
+        // By the key of a variant, which holds the documents of this variant alone.
+        for (new, by_label, expected) in [
+            (Ticket::Seat(seat(3, "A1")), 0, (false, 1)),
+            (Ticket::Seat(seat(3, "A2")), 0, (true, 3)),
+            (Ticket::Pass(pass(4, "A1", Some("Ann"))), 1, (false, 2)),
+            (Ticket::Pass(pass(4, "A2", Some("Ann"))), 1, (true, 4)),
+        ] {
+            let text = format!("{new:?}");
+            let insert = all.insert(new);
+            let found = match by_label {
+                0 => insert.or_get_by(|t| t.seat.label).await,
+                _ => insert.or_get_by(|t| t.pass.label).await,
+            };
+            let found = found.unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!((found.inserted, *found.document.id()), expected, "{text}");
+        }
+        // By the key of all, from the collection of a variant and from that of the enum.
+        let found = seats.insert(seat(3, "A7")).or_get_by(|s| s.number).await.unwrap();
+        assert_eq!((found.inserted, found.document.label.as_str()), (false, "A2"));
+        let found = all.insert(seat(5, "A5")).or_get_by(|t| t.number).await.unwrap();
+        assert!(found.inserted, "{found:?}");
+        // A pass without a holder stands in no index of this key.
+        let refused = all.insert(pass(6, "A6", None)).or_get_by(|t| t.pass.label).await;
+        let refused = refused.expect_err("no index holds it").to_string();
+        assert!(
+            refused.contains("`label` holds only the documents that match"),
+            "{refused}"
+        );
+        let refused = seats.insert(seat(6, "A6")).or_get_by(|s| s.id).await;
+        assert!(refused.is_ok_and(|found| found.inserted), "`_id` is a key");
+
+        // The condition of a variant's path says which variant it is.
+        let named = all.get_by(|t| t.seat.label.eq("A1")).await.unwrap();
+        assert_eq!(named, Some(Ticket::Seat(seat(1, "A1"))));
+        let named = seats.get_by(|s| s.number.eq(10)).await.unwrap();
+        assert_eq!(named, Some(seat(1, "A1")));
+        let with_holder = |t: TicketFields| t.pass.label.eq("A1") & t.pass.holder.eq("Kate".to_owned());
+        assert_eq!(all.get_by(with_holder).await.unwrap().unwrap().id(), &2);
+        let moved = all
+            .update_by(|t| t.seat.label.eq("A1"))
+            .set(|t| t.seat.label, "B1");
+        assert_eq!(moved.await.unwrap().modified, 1);
+        let deleted = all.delete_by(|t| t.seat.label.eq("B1")).await.unwrap();
+        assert_eq!(deleted.deleted, 1);
+        let refused = all
+            .get_by(|t| t.pass.holder.eq("Kate".to_owned()))
+            .await
+            .unwrap_err();
+        let refused = refused.to_string();
+        assert!(
+            refused.contains("`_id`; `number`; `label` of `seat`; `label` of `pass`"),
+            "{refused}"
+        );
+
+        let query = TicketQuery::parse("seat[starts_with]=A&number[gte]=0&sort=-number");
+        let query = query.unwrap_or_else(|error| panic!("{error}"));
+        let found = all.find_all().request(query).without_page().all().await.unwrap();
+        let ids: Vec<i32> = found.iter().map(|ticket| *ticket.id()).collect();
+        assert_eq!(ids, [6, 5, 3]);
+        let query = SeatQuery::parse("label=A2&sort=label").unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            seats
+                .find_all()
+                .request(query)
+                .without_page()
+                .count()
+                .await
+                .unwrap(),
+            1
+        );
+    });
+}
+
+#[odm_tests::test]
+fn an_index_of_a_variant_must_not_delete_what_others_refer_to() {
+    with_db(async |t| {
+        let error = Odm::new(t.db.clone(), models![Session, Visit])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("MongoDB deletes documents without the rules"),
+            "{error}"
+        );
+    });
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "sessions", tag = "kind")]
+#[serde(tag = "kind")]
+enum Session {
+    Short(Short),
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(variant_of = Session)]
+struct Short {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[index(expire_after = 60)]
+    at: DateTime,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "visits")]
+struct Visit {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[reference(on_delete = cascade)]
+    session: Ref<Session>,
 }

@@ -317,13 +317,13 @@ impl<'e> Hooked<'e> {
                 break;
             }
         }
-        if matches!(self.execution.sent, Sent::Bulk { .. })
-            && self.execution.session.is_none()
-            && !outcome.errors.is_empty()
-        {
+        // A refusal of the server has ended the transaction, so that nothing can be read in it.
+        let is_own_bulk =
+            matches!(self.execution.sent, Sent::Bulk { .. }) && self.execution.session.is_none();
+        if !outcome.errors.is_empty() && (is_own_bulk || session.end().spoiled.is_some()) {
             return Err(Error::Bulk {
-                errors: outcome.errors,
-                done: Box::default(),
+                errors: std::mem::take(&mut outcome.errors),
+                done: Box::new(outcome.into()),
             });
         }
         let changed = images.changed(&scope, &outcome).await;

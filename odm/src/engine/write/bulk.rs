@@ -420,7 +420,13 @@ fn of_command(error: mongodb::error::Error, collection: &'static str) -> Error {
         meta: None,
     };
     let source: Option<&Driver> = std::error::Error::source(&error).and_then(|source| source.downcast_ref());
-    let behind = source.filter(|source| matches!(&*source.kind, ErrorKind::Command(_)));
+    let is_told = |source: &&Driver| {
+        matches!(
+            &*source.kind,
+            ErrorKind::Command(_) | ErrorKind::InvalidArgument { .. }
+        )
+    };
+    let behind = source.filter(is_told);
     match behind.map(|behind| context.driver(behind.clone())) {
         // The labels of the whole error say whether the server may have executed it.
         None | Some(Error::Driver(_) | Error::Unavailable { .. }) => context.driver(error),

@@ -18,7 +18,7 @@ pub(crate) mod value_rules;
 use crate::error::violation::Number;
 use crate::model::meta::bucket::BucketMeta;
 use crate::model::meta::kind::{CollectionKind, ViewMeta};
-use crate::model::meta::options::{CollationMeta, Expiry, IndexKey, IndexMeta, Validation};
+use crate::model::meta::options::{CollationMeta, DeclaredIndex, Expiry, IndexKey, IndexMeta, Validation};
 use crate::model::meta::search::SearchIndexMeta;
 use crate::model::meta::value_rules::ValueRules;
 use futures::future::BoxFuture;
@@ -821,6 +821,25 @@ impl DocumentMeta {
             _ => &[],
         };
         documents.iter().map(|document| document())
+    }
+
+    /// The declared indexes in which documents of this type stand: its own, those of the enum of which it is a variant, and those of its
+    /// variants.
+    pub(crate) fn indexes_of_collection(&self) -> impl Iterator<Item = DeclaredIndex> + use<> {
+        let of_enum = match self.several {
+            Several::Variant { of, .. } => of().indexes,
+            Several::Enum { .. } | Several::No => &[],
+        };
+        let of_all = self.indexes.iter().chain(of_enum);
+        let of_all = of_all.map(|index| DeclaredIndex { index, variant: None });
+        let of_variants = self.variants().flat_map(|variant| {
+            let indexes = variant.indexes.iter();
+            indexes.map(move |index| DeclaredIndex {
+                index,
+                variant: variant.variant(),
+            })
+        });
+        of_all.chain(of_variants)
     }
 
     /// Whether its writes call functions of the application.

@@ -178,6 +178,44 @@ impl IndexMeta {
     }
 }
 
+/// The indexes that another type of a collection declares: the enum of documents, or one of its variants.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherIndexes {
+    /// The stored name of the variant whose documents they hold; `None` of the enum, whose indexes hold all.
+    pub variant: Option<&'static str>,
+    /// The indexes.
+    pub indexes: &'static [IndexMeta],
+}
+
+/// An index in which documents of a type stand, be it declared by another type of their collection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeclaredIndex {
+    /// The index as it is declared.
+    pub(crate) index: &'static IndexMeta,
+    /// The tag and the name of the variant of an enum of documents that declares it, where it holds only documents of this variant.
+    pub(crate) variant: Option<(&'static str, &'static str)>,
+}
+
+impl DeclaredIndex {
+    /// The dotted names of its fields.
+    pub(crate) fn paths(&self) -> impl ExactSizeIterator<Item = &'static str> + use<> {
+        self.index.keys.iter().map(|key| (key.path)())
+    }
+
+    /// The condition of the documents that stand in it, where it is not all.
+    ///
+    /// # Errors
+    /// As [`IndexMeta::filter`].
+    pub(crate) fn filter(&self) -> Option<crate::Result<Document>> {
+        let of_variant = self.variant.map(|(tag, name)| doc! { tag: { "$eq": name } });
+        match (self.index.filter(), of_variant) {
+            (Some(Ok(filter)), Some(of_variant)) => Some(Ok(together(filter, of_variant))),
+            (None, Some(of_variant)) => Some(Ok(of_variant)),
+            (filter, _) => filter,
+        }
+    }
+}
+
 /// A variant of an enum that only some documents have.
 #[derive(Clone, Copy, Debug)]
 pub struct InVariant {

@@ -44,6 +44,7 @@ pub(crate) fn may_be_sent(collection: &str, update: &Document) -> Result<u64> {
     }
     Err(Error::TooLarge {
         collection: collection.to_owned(),
+        what: "the update",
         size: None,
         largest: Vec::new(),
         brought: brought(update),
@@ -213,7 +214,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "c: the document is larger than 16 MiB (16,777,216 bytes), MongoDB's limit; the update adds `a` 9437192 \
+            "c: the update is larger than 16 MiB (16,777,216 bytes), MongoDB's limit; the update adds `a` 9437192 \
              bytes, `b` 8388616 bytes"
         );
     }

@@ -61,9 +61,10 @@ impl SortPosition {
         if self.may_be_refused && self.values(document).is_none() {
             return Err(Error::Query {
                 collection,
-                message: "a document of the stream holds an array or a regular expression where it is sorted by a single \
-                          value that others are compared with: a resumable stream can't go on behind it"
-                    .to_owned(),
+                message: format!(
+                    "{}: a resumable stream can't go on behind it",
+                    unfit(self.names.iter().copied(), document)
+                ),
             });
         }
         Ok(())
@@ -87,6 +88,30 @@ impl SortPosition {
         }
         error
     }
+}
+
+/// Why no page can end at a document, in words: it holds something in one of these fields that has no place of its own in the order.
+pub(super) fn unfit<'n>(names: impl IntoIterator<Item = &'n str>, document: &RawDocument) -> String {
+    let name = names.into_iter().find(|name| value_at(document, name).is_none());
+    let name = name.unwrap_or_default();
+    let end = name.rsplit('.').next().unwrap_or_default();
+    let parents = name
+        .strip_suffix(end)
+        .map_or("", |parents| parents.trim_end_matches('.'));
+    let holder = match parents {
+        "" => Some(document),
+        parents => parents
+            .split('.')
+            .try_fold(document, |at, part| at.get_document(part).ok()),
+    };
+    let held = match holder.and_then(|holder| holder.get(end).ok().flatten()) {
+        Some(bson::RawBsonRef::RegularExpression(_)) => "a regular expression",
+        Some(bson::RawBsonRef::Undefined) => "`undefined`, a type that MongoDB has deprecated,",
+        _ => "an array",
+    };
+    format!(
+        "a document holds {held} in `{name}`, and can only be sorted by a single value that others are compared with"
+    )
 }
 
 /// Whether the server tells what lies behind this value.

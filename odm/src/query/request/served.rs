@@ -3,7 +3,7 @@
 use super::given::SortKey;
 use super::value::OneValue;
 use crate::Document;
-use crate::model::meta::options::{CollationMeta, InVariant, IndexKind, IndexMeta};
+use crate::model::meta::options::{CollationMeta, InVariant, IndexKind, IndexMeta, OtherIndexes};
 use crate::model::meta::{Access, FieldMeta, ReferenceMeta};
 use crate::model::path::{Flattened, Holds, Path, Step, Way};
 use crate::model::shape::same;
@@ -114,6 +114,21 @@ pub const fn unserved<T: Document, V, P: Step, C, F: FnOnce(T::Paths) -> Path<T,
     let collation = meta.collation;
     if is_served::<P>(meta.indexes, collation, by) {
         return None;
+    }
+    let mut i = 0;
+    while i < T::OTHER_INDEXES.len() {
+        let OtherIndexes { variant, indexes } = T::OTHER_INDEXES[i];
+        i += 1;
+        let is_held = match (variant, of_documents::<P>()) {
+            (None, _) => true,
+            (Some(held), Some(asked)) => {
+                same(asked.of, meta.name) && same(asked.variant, held) && !matches!(by, Use::Sort)
+            }
+            (Some(_), None) => false,
+        };
+        if is_held && is_served::<P>(indexes, collation, by) {
+            return None;
+        }
     }
     let message = asked(query, parameter)
         .text(if let Use::Sort = by {

@@ -1,5 +1,6 @@
 //! Reads details that the server reports only in the text of its messages.
 
+use crate::error::DOCUMENT;
 use mongodb::bson::{Bson, DateTime, Document, oid::ObjectId};
 use std::cell::Cell;
 
@@ -12,6 +13,8 @@ pub(super) struct Duplicate<'a> {
     pub(super) value: Option<Document>,
     /// The values alone, of a server that does not name the fields.
     pub(super) bare: Option<Vec<Bson>>,
+    /// Whether the index compares by a collation: in the place of a text the server shows the collation's sort key.
+    pub(super) is_collated: bool,
 }
 
 /// Reads `E11000 duplicate key error collection: db.people index: ssn_1 dup key: { ssn: "123" }`. An index's name may
@@ -26,7 +29,13 @@ pub(super) fn duplicate(message: &str) -> Duplicate<'_> {
         Some((name, value)) => (name, Some(value)),
         None => (text, None),
     };
-    let name = name.split(" collation: {").next().unwrap_or(name);
+    let name = match name.split_once(" collation: {") {
+        Some((name, _)) => {
+            found.is_collated = true;
+            name
+        }
+        None => name,
+    };
     // Servers without "collection:" write the namespace before the name: `db.people.$ssn_1`.
     let name = match name.split_once(".$") {
         Some((_, short)) if !message.contains(" collection: ") => short,
@@ -280,9 +289,25 @@ pub(super) fn fields_of_default_name(index: &str) -> Vec<String> {
     if name.is_empty() { fields } else { Vec::new() }
 }
 
-/// The size of a document that is too large, where the message tells it.
+/// The size of what is too large, where the message tells it.
 pub(super) fn size(message: &str) -> Option<u64> {
-    number_after(message, "size in bytes: ").or_else(|| number_after(message, "BSONObj size: "))
+    ["size in bytes: ", "BSONObj size: ", "document provided is "]
+        .iter()
+        .find_map(|words| number_after(message, words))
+}
+
+/// Names what is too large: the server shows its first field, by which a command and a statement are known.
+pub(super) fn too_large(message: &str) -> &'static str {
+    let (_, first) = message.split_once("First element: ").unwrap_or_default();
+    match first.split(':').next().unwrap_or_default() {
+        "find" | "count" | "distinct" => "the filter",
+        "aggregate" => "the pipeline",
+        "q" => "a statement, with its filter,",
+        "update" | "delete" | "findAndModify" | "findandmodify" | "explain" | "bulkWrite" => "the command",
+        _ if message.contains("during aggregation") => "a result of the pipeline",
+        _ if message.starts_with("operation at index") => "a statement, with its filter,",
+        _ => DOCUMENT,
+    }
 }
 
 /// The number that stands behind some words.

@@ -532,10 +532,94 @@ fn too_large_documents() {
         ),
     ] {
         match map(NO_META, &doc! { "index": 0, "code": code, "errmsg": message }) {
-            Some(Error::TooLarge { size, .. }) => assert_eq!(size, expected, "{message}"),
+            Some(Error::TooLarge { size, what, .. }) => {
+                assert_eq!((size, what), (expected, "the document"), "{message}");
+            }
             other => panic!("{message}: {other:?}"),
         }
     }
+}
+
+/// The server shows the first field of what is too large: that of a command or of a statement.
+#[test]
+fn what_is_too_large_is_named() {
+    let size = "BSONObj size: 17000000 (0x1036640) is invalid. Size must be between 0 and 16793600(16MB)";
+    for (first, what) in [
+        (" First element: find: \"people\"", "the filter"),
+        (" First element: count: \"people\"", "the filter"),
+        (" First element: distinct: \"people\"", "the filter"),
+        (" First element: aggregate: \"people\"", "the pipeline"),
+        (
+            " First element: q: { _id: { $in: [ 1 ] } }",
+            "a statement, with its filter,",
+        ),
+        (" First element: findAndModify: \"people\"", "the command"),
+        (" First element: _id: \"find\"", "the document"),
+        ("", "the document"),
+    ] {
+        let (variant, text) = told(10334, &format!("{size}{first}"));
+        assert_eq!(variant, "TooLarge");
+        let expected = format!("people: {what} is 17000000 bytes, larger than 16 MiB");
+        assert!(text.starts_with(&expected), "{text}");
+    }
+    let (_, text) = told(
+        10334,
+        &format!("PlanExecutor error during aggregation :: caused by :: {size} First element: _id: 1"),
+    );
+    assert!(
+        text.starts_with("people: a result of the pipeline is 17000000 bytes"),
+        "{text}"
+    );
+    // Of an operation that only reads it is the query, where the server names nothing.
+    let read = NO_META
+        .driver(written(doc! { "code": 10334, "errmsg": size }))
+        .of_read();
+    assert!(
+        read.to_string()
+            .starts_with("people: the query is 17000000 bytes"),
+        "{read}"
+    );
+}
+
+/// The replies of `mongod-4.9-more.json`: in the place of a text stands the sort key of the collation.
+#[test]
+fn a_sort_key_is_not_shown_as_a_value() {
+    let message = "E11000 duplicate key error collection: DB.people index: email_1 collation: { locale: \"en\", caseLevel: false, \
+                   strength: 2 } dup key: { email: \"0x3d0a7a570107\" }";
+    let error = map(NO_META, &doc! { "index": 0, "code": 11000, "errmsg": message }).expect("is mapped");
+    let Error::DuplicateKey { fields, value, .. } = &error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(
+        (fields.as_slice(), value.as_ref()),
+        (&["email".to_owned()][..], &doc! {})
+    );
+    let expected = "people: another document already has a value of `email` that the collation takes for the same, which the unique index \
+                    `email_1` allows once";
+    assert_eq!(error.to_string(), expected);
+    // A number is a number in every collation; of a command the server names the fields.
+    let reply = mongodb::bson::rawdoc! {
+        "keyPattern": { "shop": 1, "email": 1 },
+        "keyValue": { "shop": 7, "email": "=\nzW\u{1}\u{7}" },
+    };
+    let refusal = Refusal {
+        code: 11000,
+        message,
+        details: None,
+        raw: Some(&reply),
+    };
+    let error = write_error(NO_META, refusal);
+    let Error::DuplicateKey { fields, value, .. } = &error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(fields, &["shop", "email"]);
+    assert_eq!(**value, doc! { "shop": 7 });
+    assert!(
+        error
+            .to_string()
+            .contains("`shop` 7 and a value of `email` that the collation takes for the same"),
+        "{error}"
+    );
 }
 
 /// The replies of a `mongos` 4.9 with two shards (`mongos-4.9.json`), and of a later one by the server's sources.
@@ -624,7 +708,10 @@ fn features_that_older_sharded_clusters_lack() {
             other => panic!("{message}: {other:?}"),
         }
     }
-    assert!(map(NO_META, &doc! { "index": 0, "code": 28769, "errmsg": "else" }).is_none());
+    assert!(matches!(
+        map(NO_META, &doc! { "index": 0, "code": 28769, "errmsg": "else" }),
+        Some(Error::Refused { code: 28769, .. })
+    ));
 }
 
 /// The messages of MongoDB from 4.4 to 8.0, and of a stand-in.
@@ -853,14 +940,125 @@ fn refusals_of_the_server_have_a_type() {
             "Pattern",
             "too large",
         ),
+        // Replies of `mongod-4.9-more.json` and `mongos-4.9.json`, and messages of the server's sources.
+        (
+            51183,
+            "Cannot find index to verify that join fields will be unique",
+            "Index",
+            "a unique index of exactly the fields of `on`",
+        ),
+        (
+            51190,
+            "Cannot find index to verify that join fields will be unique",
+            "Index",
+            "declare it there, and call `sync`",
+        ),
+        (
+            51132,
+            "PlanExecutor error during aggregation :: caused by :: $merge write error: 'on' field 'k' cannot be missing, null, undefined \
+             or an array",
+            "Refused",
+            "'on' field 'k' cannot be missing",
+        ),
+        (
+            13113,
+            "$merge could not find a matching document in the target collection for at least one document in the source collection",
+            "Refused",
+            "could not find a matching document",
+        ),
+        (
+            263,
+            "Collection 'db.people' is a capped collection. Writes in transactions are not allowed on capped collections.",
+            "CollectionType",
+            "people is a capped collection",
+        ),
+        (
+            263,
+            "Cannot run 'count' in a multi-document transaction. Please see http://dochub.mongodb.org/core/transaction-count for a \
+             recommended alternative.",
+            "Refused",
+            "multi-document transaction",
+        ),
+        (
+            263,
+            "Stage not supported inside of a multi-document transaction: $unionWith",
+            "Refused",
+            "$unionWith",
+        ),
+        (
+            40485,
+            "unrecognized time zone identifier: \"Mars/Phobos\"",
+            "Refused",
+            "\"Mars/Phobos\" (code 40485)",
+        ),
+        (
+            241,
+            "Failed to parse number 'x' in $convert with no onError value: Did not consume whole string.",
+            "Refused",
+            "Failed to parse number",
+        ),
+        (
+            224,
+            "$expr is not allowed in the query predicate for an upsert",
+            "Refused",
+            "$expr",
+        ),
+        (
+            34473,
+            "PlanExecutor error during aggregation :: caused by :: $strLenBytes requires a string argument, found: null",
+            "Refused",
+            "$strLenBytes requires a string",
+        ),
+        (
+            40091,
+            "PlanExecutor error during aggregation :: caused by :: $indexOfBytes requires a string as the first argument, found: int",
+            "Refused",
+            "$indexOfBytes",
+        ),
+        (
+            40324,
+            "Unrecognized pipeline stage name: '$nope'",
+            "Refused",
+            "'$nope'",
+        ),
+        (
+            31249,
+            "Path collision at a.b remaining portion b",
+            "Refused",
+            "Path collision",
+        ),
+        (16608, "can't $divide by zero", "Refused", "$divide"),
+        (167, "Option not supported on view", "CollectionType", "is a view"),
+        (
+            146,
+            "$push used too much memory and cannot spill to disk. Memory limit: 104857600 bytes",
+            "Memory",
+            "`.allow_disk_use()`",
+        ),
+        (
+            96,
+            "Executor error during find command :: caused by :: Sort operation used more than the maximum 33554432 bytes of RAM. Add an \
+             index, or specify a smaller limit.",
+            "Memory",
+            "declare an index",
+        ),
     ] {
         let (found, text) = told(code, message);
         assert_eq!(found, variant, "{code} {message}: {text}");
         assert!(text.contains(says), "{code}: {text}");
         assert!(text.starts_with("people"), "{code}: {text}");
     }
-    // Another code stays the driver's error.
-    assert_eq!(told(13, "not authorized on db").0, "Driver");
+    // The state of the server is no mistake of the operation, and stays the driver's error.
+    for (code, message) in [
+        (13, "not authorized on db"),
+        (50, "operation exceeded time limit"),
+        (251, "Transaction 1 has been aborted."),
+        (11601, "operation was interrupted"),
+        (13388, "stale config"),
+        (14031, "Can't take a write lock while out of disk space"),
+    ] {
+        assert_eq!(told(code, message).0, "Driver", "{message}");
+    }
     assert!(matches!(
         map(NO_META, &doc! { "code": 16766, "errmsg": "Found array at path: tags" }),
         Some(Error::Index { field: Some(field), .. }) if field == "tags"

@@ -318,7 +318,16 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
             }
             // How many it will be depends on where an earlier one has stopped.
             let so_far = Some((backfilling.read(), 0));
-            let filled = watched(streams.progress, "backfilling", so_far, backfilling).await?;
+            let (told, mut waits) = tokio::sync::mpsc::unbounded_channel();
+            let backfilling = backfilling.on_wait(move |why| drop(told.send(why.to_string())));
+            let mut filling_in =
+                std::pin::pin!(watched(streams.progress, "backfilling", so_far, backfilling));
+            let filled = loop {
+                tokio::select! {
+                    filled = &mut filling_in => break filled?,
+                    Some(why) = waits.recv() => writeln!(streams.err, "{why}").map_err(crate::Error::application)?,
+                }
+            };
             Ok(Done::new(CLEAN, filling(&filled), json::backfilled(&filled)))
         }
         Command::Forget { yes } => forget(odm, *yes, streams).await,

@@ -2,7 +2,7 @@
 
 use odm::prelude::*;
 use odm_book::designs::{many_to_many, one_to_few, one_to_many, one_to_one, split, squillions, two_way};
-use odm_tests::{TestDb, assert_clean, skip, with_transactions};
+use odm_tests::{TestDb, assert_clean, with_transactions};
 
 /// A chapter: its text, and its models as the compiler reads them.
 macro_rules! chapter {
@@ -94,9 +94,7 @@ fn in_short(commands: &[String]) -> String {
 async fn odm(t: &TestDb, models: impl IntoIterator<Item = odm::Model>) -> Odm {
     let odm = Odm::new(t.db.clone(), models).unwrap();
     odm.sync().await.unwrap();
-    if !odm.server().await.unwrap().has_lookup_with_pipeline() {
-        skip("needs MongoDB 5.0: before, the children of several parents are a query for each");
-    }
+    odm_tests::require_lookup_with_pipeline(&odm).await;
     odm
 }
 
