@@ -317,7 +317,11 @@ pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
     let volatile = any(target, fields, "HOLDS_VOLATILE", |field| field.volatile.is_some());
     let extra = any(target, fields, "HOLDS_EXTRA", |field| field.field.extra);
     let cut = any(target, fields, "CUT", |field| {
-        field.field.rules.normalize.is_some() || field.is_foreign()
+        let by_key = field
+            .reference
+            .as_ref()
+            .is_some_and(|reference| reference.by.is_some());
+        field.field.rules.normalize.is_some() || field.is_foreign() || by_key
     });
     let unbuffered: Vec<TokenStream> = fields
         .iter()

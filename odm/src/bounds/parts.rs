@@ -47,6 +47,11 @@ fn fits(field: &FieldMeta, kind: ElementType) -> bool {
     }
 }
 
+/// Whether serde reads the field as `None` where it is missing: an `Option` by another name.
+fn may_miss(field: &FieldMeta) -> bool {
+    matches!((field.shape)(), Shape::Optional(_))
+}
+
 impl Walk {
     /// The fields of a struct.
     pub(super) fn fields(&mut self, shape: &StructShape, doc: &RawDocument, owned: Owned, at: &At<'_>) {
@@ -106,7 +111,7 @@ impl Walk {
             if field.flatten {
                 self.flattened(shape, field, doc, owned, at);
             // A copy is filled in by the library, after this.
-            } else if field.required && field.copied.is_none() && !seen.contains(i) {
+            } else if field.required && field.copied.is_none() && !seen.contains(i) && !may_miss(field) {
                 self.broken(&At::Name(at, field.name), Rule::Required, None);
             }
         }
@@ -204,8 +209,11 @@ impl Walk {
                 _ => {}
             },
             Tagging::Adjacent(tag, content) => {
-                if let (Some(variant), Some(value)) = (tagged(shape, doc, tag), get(doc, content)) {
-                    self.body(&variant.body, value, &At::Name(at, content));
+                match tagged(shape, doc, tag).map(|variant| (&variant.body, get(doc, content))) {
+                    Some((body, Some(value))) => self.body(body, value, &At::Name(at, content)),
+                    Some((Body::Unit, None)) | None => {}
+                    Some((Body::Newtype(field), None)) if may_miss(field) => {}
+                    Some((_, None)) => self.broken(&At::Name(at, content), Rule::Required, None),
                 }
             }
             Tagging::Untagged => {}

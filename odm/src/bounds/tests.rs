@@ -869,7 +869,11 @@ mod model {
             (Shape::Struct(shape), Bson::Document(doc)) => {
                 let field_fits = |field: &FieldMeta| match doc.get(field.name) {
                     Some(value) => fits((field.shape)(), &field.bounds, value),
-                    None => !field.required || field.copied.is_some(),
+                    None => {
+                        !field.required
+                            || matches!((field.shape)(), Shape::Optional(_))
+                            || field.copied.is_some()
+                    }
                 };
                 shape.fields.iter().all(field_fits)
             }

@@ -40,7 +40,7 @@ impl CollatedKeys {
         for write in each {
             let paths = collated(graph, write.meta);
             if !paths.is_empty() {
-                add(write.at, &paths, &|path| value(write, path));
+                add(write.at, &paths, &|path| value(write, path, &paths));
             }
         }
         CollatedKeys(all)
@@ -96,12 +96,18 @@ fn read(document: &RawDocument, path: &str) -> Option<Bson> {
 }
 
 /// The value that a write gives a field, where it says so itself.
-fn value(write: &Write, path: &str) -> Option<Bson> {
+fn value(write: &Write, path: &str, paths: &[String]) -> Option<Bson> {
     let set = |update: &Document, condition: &Document| {
         let of = |operator: &str| update.get_document(operator).ok()?.get(path).cloned();
-        of("$set")
-            .or_else(|| of("$setOnInsert"))
-            .or_else(|| implied::demanded(condition, path).cloned())
+        let sets = |update: &Document| {
+            update
+                .get_document("$set")
+                .is_ok_and(|set| paths.iter().any(|path| set.contains_key(path)))
+        };
+        // A value for a new document says nothing of one that is there, whose fields `$set` changes.
+        let of_new = || of("$setOnInsert").or_else(|| implied::demanded(condition, path).cloned());
+        let may_be_new = path == "_id" || !sets(update);
+        of("$set").or_else(|| may_be_new.then(of_new).flatten())
     };
     match &write.what {
         What::Insert(document) => read(document, path),

@@ -658,8 +658,11 @@ fn read_untagged(
 ) -> Option<Bson> {
     let mut best: Option<Vec<BadValue>> = None;
     for variant in of.variants {
-        let mut own = Faults::default();
+        let Some(mut own) = faults.of_variant() else {
+            return faults.add(at, ValueProblem::Bound, "is nested in too many ways");
+        };
         let read = read_body(&variant.body, value, declared, at, &mut own);
+        faults.tried(&own);
         let found = own.into_values();
         if let (Some(read), true) = (read, found.is_empty()) {
             return Some(read);

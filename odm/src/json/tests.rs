@@ -1010,3 +1010,107 @@ fn deeper_values_are_refused_on_the_smallest_stack() {
         assert!(from_str::<Vec<Open>>(&format!("[{}]", nested(4, ("[", "]")))).is_ok());
     });
 }
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(crate = "crate")]
+struct Priced {
+    #[field(max_len = 20)]
+    name: String,
+    price: Option<Decimal128>,
+    #[embed(max = 3, key_len = 10)]
+    map: BTreeMap<String, i32>,
+    #[field(opaque)]
+    any: Raw,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[embed(crate = "crate")]
+#[serde(untagged)]
+enum Tree {
+    Leaf(i32),
+    Pair(#[embed(max = 5, depth = 50)] Vec<Tree>),
+    Other(#[embed(max = 6, depth = 50)] Vec<Tree>),
+}
+
+fn mistakes<T: FromJson + std::fmt::Debug>(text: &str) -> Vec<String> {
+    match from_str::<T>(text) {
+        Err(Error::Json { values }) => values.iter().map(ToString::to_string).collect(),
+        read => panic!("{read:?}"),
+    }
+}
+
+#[test]
+fn a_name_that_stands_twice_is_a_mistake_wherever_it_stands() {
+    let text = |map: &str, any: &str| format!(r#"{{ "name": "a", "map": {map}, "any": {any} }}"#);
+    assert!(from_str::<Priced>(&text("{}", "{}")).is_ok());
+    for (text, pointer) in [
+        (
+            r#"{ "name": "a", "name": "a", "map": {}, "any": {} }"#.to_owned(),
+            "/name",
+        ),
+        (text(r#"{ "k": 1, "k": 2 }"#, "{}"), "/map/k"),
+        (
+            text("{}", r#"{ "a": [{ "b": 1, "c": 2, "b": 1 }] }"#),
+            "/any/a/0/b",
+        ),
+    ] {
+        assert_eq!(
+            mistakes::<Priced>(&text),
+            [format!("`{pointer}` stands twice in one object")]
+        );
+        let within = serde_json::from_str::<Json<Priced>>(&text);
+        assert!(within.unwrap_err().to_string().contains("stands twice"), "{text}");
+    }
+}
+
+#[test]
+fn a_decimal_has_digits() {
+    let text = |price: &str| format!(r#"{{ "name": "a", "price": "{price}", "map": {{}}, "any": {{}} }}"#);
+    for price in ["0", "-1.50", "1E+3", ".5", "NaN", "-Infinity"] {
+        let read: Priced = from_str(&text(price)).unwrap();
+        let again = to_string(&read).unwrap();
+        assert_eq!(
+            from_str::<Priced>(&again).unwrap().price.unwrap().bytes(),
+            read.price.unwrap().bytes()
+        );
+    }
+    for price in [
+        "",
+        "-",
+        ".",
+        "e5",
+        "5e",
+        "--5",
+        "nan",
+        "inf",
+        "1 ",
+        &"é".repeat(40),
+        &"9".repeat(7_000),
+    ] {
+        let said = mistakes::<Priced>(&text(price));
+        assert_eq!(said.len(), 1, "{price}: {said:?}");
+        assert!(said[0].starts_with("`/price` must be a decimal"), "{said:?}");
+        let typed =
+            format!(r#"{{ "name": "a", "map": {{}}, "any": {{ "n": {{ "$numberDecimal": "{price}" }} }} }}"#);
+        assert_eq!(mistakes::<Priced>(&typed).len(), 1, "{price}");
+    }
+}
+
+/// However large a text is, its mistakes are few and short.
+#[test]
+fn the_mistakes_of_a_text_are_bounded() {
+    let entries = |entry: &dyn Fn(usize) -> String| (0..100_000).map(entry).collect::<Vec<_>>().join(",");
+    let map = entries(&|n| format!(r#""k{n}": "x""#));
+    let text = format!(r#"{{ "name": "a", "map": {{ {map} }}, "any": {{}} }}"#);
+    assert_eq!(mistakes::<Priced>(&text).len(), faults::MOST);
+    let twice = entries(&|n| format!(r#""k{}": 1"#, n % 2));
+    let text = format!(r#"{{ "name": "a", "map": {{ {twice} }}, "any": {{}} }}"#);
+    assert_eq!(mistakes::<Priced>(&text).len(), faults::MOST);
+    let long = "k".repeat(100_000);
+    let text = format!(r#"{{ "name": "a", "map": {{ "{long}": "x" }}, "any": {{ "{long}.": 1 }} }}"#);
+    let said = mistakes::<Priced>(&text);
+    assert!(said.iter().all(|said| said.len() < 1_500), "{said:?}");
+    // Each level has two variants that may fit.
+    let tree = format!("{}\"x\"{}", "[".repeat(45), "]".repeat(45));
+    assert!(!mistakes::<Tree>(&tree).is_empty());
+}

@@ -98,7 +98,11 @@ impl FieldMeta {
         ty: &'static str,
         bounds: Bounds,
     ) -> FieldMeta {
-        FieldMeta::with(rust, name, ty, T::shape, bounds, None)
+        FieldMeta {
+            // Its own `CUT` would contain itself.
+            cut: true,
+            ..FieldMeta::with(rust, name, ty, T::shape, bounds, None)
+        }
     }
 
     /// An array of such values.
@@ -110,6 +114,7 @@ impl FieldMeta {
     ) -> FieldMeta {
         FieldMeta {
             set: T::SET,
+            cut: true,
             ..FieldMeta::with(rust, name, ty, T::shape, bounds, None)
         }
     }

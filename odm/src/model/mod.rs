@@ -8,6 +8,7 @@ pub(crate) mod average;
 pub(crate) mod checked;
 pub(crate) mod compare;
 pub(crate) mod copy;
+pub(crate) mod date_text;
 pub(crate) mod default;
 pub(crate) mod described;
 pub(crate) mod document;

@@ -685,6 +685,7 @@ impl Write {
                     Some(one) => {
                         one.within = Some(Box::new(scope));
                         update.find(meta);
+                        update.built.begin_with(&update.filter, &[]);
                     }
                 }
             }

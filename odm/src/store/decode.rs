@@ -65,7 +65,6 @@ pub(crate) fn value<V, C: Decoder<V>>(meta: &DocumentMeta, path: &str, value: Bs
 
 /// A value that stands alone, by the deserializer that reads whole documents. `Err` has the path of what can't be decoded, and the
 /// reason.
-#[cfg(feature = "json")]
 pub(crate) fn alone<T: DeserializeOwned>(value: Bson) -> std::result::Result<T, (Vec<String>, String)> {
     #[derive(serde::Deserialize)]
     struct Alone<T> {

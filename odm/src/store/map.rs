@@ -481,8 +481,8 @@ fn alone(refusal: Refusal<'_>) -> mongodb::error::Error {
 /// Whether a code is that of an assertion about the operation, and not about the state of the server: interrupted, without a primary,
 /// with an older routing table, or without space on the disk.
 fn is_rule(code: i32) -> bool {
-    const STATES: [i32; 10] = [
-        10058, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 46841,
+    const STATES: [i32; 13] = [
+        10058, 10107, 11600, 11601, 11602, 12586, 12587, 13388, 13435, 13436, 14031, 28799, 46841,
     ];
     (10_000..1_000_000_000).contains(&code) && !STATES.contains(&code)
 }

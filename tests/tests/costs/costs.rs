@@ -934,7 +934,12 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
     row!(
         "extended",
         "upsert the source of 6 holders",
-        customers.update(1).set(|c| c.name, "z").upsert()
+        customers
+            .update(1)
+            .set(|c| c.name, "z")
+            .set_on_insert(|c| c.city, "z")
+            .set_on_insert(|c| c.note, "z")
+            .upsert()
     );
     row!("extended", "upsert a new source", {
         customers
@@ -1082,7 +1087,11 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
     row!(
         "upsert",
         "the source of 6 holders of a field's copy",
-        hosts.update(2).set(|h| h.ipaddr, "upsert").upsert()
+        hosts
+            .update(2)
+            .set(|h| h.ipaddr, "upsert")
+            .set_on_insert(|h| h.note, "")
+            .upsert()
     );
     row!("upsert", "a new child of a subset", {
         reviews
@@ -1094,7 +1103,12 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
             .upsert()
     });
     row!("upsert", "a child that is counted", {
-        ratings.update(10).set(|r| r.stars, 5).upsert()
+        ratings
+            .update(10)
+            .set(|r| r.stars, 5)
+            .set_on_insert(|r| r.shop, Ref::new(1))
+            .set_on_insert(|r| r.text, "")
+            .upsert()
     });
     row!("bulk", "2 holders, their source, and another one", {
         odm.bulk()

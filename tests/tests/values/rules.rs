@@ -438,6 +438,92 @@ pub struct Note {
     pub signed: String,
 }
 
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Signature {
+    #[reference(by = login)]
+    pub who: Ref<Member, String>,
+}
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Node {
+    #[field(max_len = 20, normalize(trim))]
+    pub name: String,
+    #[embed(max = 3, depth = 4)]
+    pub nodes: Vec<Node>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "letters")]
+pub struct Letter {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[embed(max = 3)]
+    pub signatures: Vec<Signature>,
+    pub last: Signature,
+    pub root: Node,
+}
+
+/// Wherever a field stands: in the items of an array, in a struct, in a type that contains itself.
+#[odm_tests::test]
+fn what_stands_in_a_struct_is_normalized_too() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Member, Letter]).unwrap();
+        let (members, letters) = (odm.collection::<Member>(), odm.collection::<Letter>());
+        let kate = NewMember {
+            id: 1,
+            login: "kate".to_owned(),
+            name: None,
+            contact: Contact {
+                email: "kate@example.com".to_owned(),
+            },
+            tags: Vec::new(),
+        };
+        let mut kate = members.insert(kate).await.unwrap();
+        let signed = |login: &str| Signature {
+            who: Ref::new(login.to_owned()),
+        };
+        let node = |name: &str, nodes| Node {
+            name: name.to_owned(),
+            nodes,
+        };
+        let letter = Letter {
+            id: 1,
+            signatures: vec![signed(" KATE")],
+            last: signed("Kate"),
+            root: node(" a ", vec![node(" b", vec![])]),
+        };
+        let stored = letters.insert(letter).await.unwrap();
+        assert_eq!(
+            (&stored.signatures, &stored.last),
+            (&vec![signed("kate")], &signed("kate"))
+        );
+        assert_eq!(stored.root, node("a", vec![node("b", vec![])]));
+        letters
+            .update(1)
+            .push(|l| l.signatures, signed("KATE "))
+            .set(|l| l.last, signed("KATE"))
+            .push(|l| l.root.nodes, node(" c ", vec![node(" d ", vec![])]))
+            .await
+            .unwrap();
+        let stored = letters.get(1).await.unwrap().unwrap();
+        assert_eq!(stored.signatures, [signed("kate"), signed("kate")]);
+        let nodes = vec![node("b", vec![]), node("c", vec![node("d", vec![])])];
+        assert_eq!((stored.last, stored.root), (signed("kate"), node("a", nodes)));
+        let count = letters.find(|l| l.last.who.eq(Ref::new("KATE".to_owned())));
+        assert_eq!(count.count().await.unwrap(), 1);
+        let of_node = letters.find(|l| l.root.nodes.name.eq(" c"));
+        assert_eq!(of_node.count().await.unwrap(), 1);
+        // The children of a parent that the application has made.
+        kate.login = "KATE".to_owned();
+        let last = members
+            .load(&kate, |m| {
+                m.children_by(|l: odm::query::PathsOf<Letter>| l.last.who)
+            })
+            .await;
+        assert_eq!(last.unwrap().len(), 1);
+    });
+}
+
 /// A reference holds what its key is as it is stored, in each place where the application names one, and so does the operand of a copy.
 #[odm_tests::test]
 fn a_reference_by_a_normalized_key_is_normalized() {

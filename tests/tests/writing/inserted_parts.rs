@@ -303,3 +303,140 @@ fn an_upsert_that_would_insert_what_can_not_be_read_is_refused() {
         );
     });
 }
+
+type Nick = Option<String>;
+
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+struct Stats {
+    views: i32,
+    likes: i32,
+}
+
+fn seven() -> i32 {
+    7
+}
+
+/// Its name is copied by others, so that rules of the library concern it.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "goods", version)]
+struct Good {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[field(scope)]
+    tenant: i32,
+    name: String,
+    #[serde(default = "seven")]
+    points: i32,
+    #[serde(default)]
+    stats: Stats,
+    nick: Nick,
+    #[embed(max = 3)]
+    tags: Vec<String>,
+    version: i64,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "offers")]
+struct Offer {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[field(scope)]
+    tenant: i32,
+    #[reference]
+    good: Ref<Good>,
+    #[denormalize(from = good.name)]
+    good_name: String,
+}
+
+fn good() -> NewGood {
+    NewGood {
+        id: 1,
+        name: "keep".into(),
+        points: 1,
+        stats: Stats { views: 1, likes: 2 },
+        nick: Some("keep".into()),
+        tags: vec!["keep".into()],
+    }
+}
+
+/// A change of a missing field begins with its default, also where the library writes fields of its own into a new document.
+#[odm_tests::test]
+fn a_new_document_begins_with_the_defaults_beside_the_fields_of_the_library() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Good, Offer]).unwrap();
+        let of_tenant = odm.scoped::<Good>(|g| g.tenant.eq(1)).unwrap();
+        {
+            let goods = of_tenant.collection::<Good>();
+            let set = goods
+                .update(1)
+                .inc(|g| g.points, 1)
+                .inc(|g| g.stats.views, 5)
+                .upsert_with(good());
+            set.await.unwrap();
+            let stored = goods.get(1).await.unwrap().unwrap();
+            // What is changed begins with its default, and the rest is that of the document.
+            assert_eq!((stored.points, stored.stats), (8, Stats { views: 5, likes: 2 }));
+            assert_eq!(
+                (stored.tenant, stored.name.as_str(), stored.version),
+                (1, "keep", 1)
+            );
+            // A document that is there keeps what is only for a new one.
+            let again = goods.update(1).inc(|g| g.points, 1).upsert_with(NewGood {
+                name: "other".into(),
+                ..good()
+            });
+            assert_eq!(again.await.unwrap().upserted, None);
+            let stored = goods.get(1).await.unwrap().unwrap();
+            assert_eq!(
+                (stored.points, stored.name.as_str(), stored.version),
+                (9, "keep", 2)
+            );
+            goods.delete(1).await.unwrap();
+        }
+    });
+}
+
+/// What an upsert can insert is not refused, and the others are.
+#[odm_tests::test]
+fn only_documents_that_can_not_be_read_are_refused() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Good, Offer]).unwrap();
+        let goods = odm
+            .scoped::<Good>(|g| g.tenant.eq(1))
+            .unwrap()
+            .collection::<Good>();
+        // An alias of `Option` may be missing, one value of a list is demanded, and a placed push is cut.
+        let update = goods
+            .update_where(|g| g.id.eq(1) & g.name.in_(["a"]))
+            .push_into(|g| g.tags, ["a", "b", "c", "d"], |tags| tags.keep_last(2))
+            .upsert();
+        update.await.unwrap();
+        let stored = goods.get(1).await.unwrap().unwrap();
+        assert_eq!((stored.name.as_str(), stored.nick, stored.points), ("a", None, 7));
+        assert_eq!(stored.tags, ["c", "d"]);
+        goods.delete(1).await.unwrap();
+        // A condition on an item says nothing of the array of the document.
+        let update = goods.update_where(|g| g.id.eq(1) & g.tags.contains_any(["keep", "b"]));
+        update.set(|g| g.name, "new").upsert_with(good()).await.unwrap();
+        let stored = goods.get(1).await.unwrap().unwrap();
+        assert_eq!(
+            (stored.name.as_str(), stored.tags),
+            ("new", vec!["keep".to_owned()])
+        );
+        goods.delete(1).await.unwrap();
+
+        let refused = |done: odm::Result<Updated>, words: &str| {
+            let Err(Error::Query { message, .. }) = done else {
+                panic!("{done:?}");
+            };
+            assert!(message.contains(words), "{message}");
+        };
+        let of_stats = goods.update(1).set(|g| g.name, "a").pull(|g| g.tags, "a");
+        refused(of_stats.upsert().await, "without a value for `tags`");
+        let taken = goods.update(1).pull(|g| g.tags, "keep").upsert_with(good());
+        refused(taken.await, "takes nothing out of a document");
+        let of_text = goods.update_where(|g| g.id.eq(1) & g.tags.all(["a"]));
+        refused(of_text.set(|g| g.name, "a").upsert().await, "`tags`");
+        assert_eq!(goods.find_all().count().await.unwrap(), 0);
+    });
+}

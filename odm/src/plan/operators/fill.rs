@@ -285,7 +285,6 @@ pub(crate) fn pipeline(
                     continue;
                 }
                 "$setOnInsert" if !upsert => continue,
-                "$setOnInsert" if name.contains('.') => return None,
                 "$setOnInsert" => {
                     let is_new = is_missing(&format!("${}", witness?));
                     doc! { "$cond": [is_new, literal(value), path] }.into()

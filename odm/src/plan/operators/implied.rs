@@ -19,7 +19,7 @@ pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bs
         }
         let rest = path.strip_prefix(name.as_str())?;
         let value = match value {
-            Bson::Document(operators) => match operators.get("$eq") {
+            Bson::Document(operators) => match demanded_by(operators) {
                 Some(value) => value,
                 // A value that is a document itself.
                 None if operators.keys().all(|key| !key.starts_with('$')) => value,
@@ -37,6 +37,20 @@ pub(crate) fn demanded<'c>(condition: &'c Document, path: &str) -> Option<&'c Bs
         };
         (*found != Bson::Null).then_some(found)
     })
+}
+
+/// The value that these operators demand: `$eq`, and `$in` and `$all` of one value, which the server takes for the same.
+pub(crate) fn demanded_by(operators: &Document) -> Option<&Bson> {
+    let only = |operator: &str| match operators.get(operator)?.as_array()?.as_slice() {
+        [Bson::RegularExpression(_)] => None,
+        [Bson::Document(one)] if one.keys().any(|key| key.starts_with('$')) => None,
+        [one] => Some(one),
+        _ => None,
+    };
+    operators
+        .get("$eq")
+        .or_else(|| only("$in"))
+        .or_else(|| only("$all"))
 }
 
 /// Whether a condition may stand behind `$nor` and beside another one.

@@ -2,9 +2,10 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::encode::owned;
-use crate::model::meta::names::meet;
+use crate::model::meta::names::{meet, root};
 use crate::model::shape::Managed;
 use crate::plan::operators::guard::Guard;
+use crate::plan::operators::implied::demanded_by;
 use crate::plan::operators::names::joined_names;
 use crate::plan::operators::{Built, Changes, pushed, replace, written};
 use crate::store::fields::at;
@@ -22,7 +23,7 @@ pub(crate) fn demanded(condition: &Document) -> Vec<(&str, &Bson)> {
                 all.extend(parts.iter().filter_map(Bson::as_document).flat_map(demanded));
             }
             _ if name.starts_with('$') => {}
-            Bson::Document(operators) => match operators.get("$eq") {
+            Bson::Document(operators) => match demanded_by(operators) {
                 Some(value) => all.push((name, value)),
                 None if operators.keys().any(|key| key.starts_with('$')) => {}
                 None => all.push((name, value)),
@@ -44,7 +45,7 @@ impl Changes<()> {
         let given = given.iter().map(|(name, _)| *name);
         let demanded = demanded(condition).into_iter().map(|(name, _)| name);
         let names = given.chain(demanded).filter(|name| *name != "_id");
-        self.demanded = names.map(str::to_owned).collect();
+        self.demanded.extend(names.map(str::to_owned));
     }
 
     /// Puts the fields of a new document behind `$setOnInsert`, but for those that the update changes, that the condition demands and
@@ -56,8 +57,12 @@ impl Changes<()> {
         document: &RawDocument,
     ) -> Result<Vec<&'static str>> {
         self.has_same_variants(meta.collection, document)?;
-        let mut taken: Vec<String> = written(&self.operators).map(str::to_owned).collect();
-        taken.append(&mut self.demanded);
+        let taken = Taken {
+            collection: meta.collection,
+            changed: written(&self.operators).map(str::to_owned).collect(),
+            demanded: std::mem::take(&mut self.demanded),
+        };
+        self.takes_nothing_out(meta, document)?;
         let mut parts = Vec::new();
         let mut put = Vec::new();
         for field in document {
@@ -66,7 +71,7 @@ impl Changes<()> {
             let declared = meta.fields().iter().find(|field| field.name == name);
             // The server makes an ObjectId itself. An id that the condition demands is taken out again.
             let is_made = |managed: Managed| match managed {
-                Managed::No => false,
+                Managed::No | Managed::Scope => false,
                 Managed::Id => value.as_object_id().is_some(),
                 _ => true,
             };
@@ -74,7 +79,7 @@ impl Changes<()> {
                 continue;
             }
             let before = parts.len();
-            rest(meta.collection, &taken, name.to_owned(), value, &mut parts)?;
+            taken.rest(name.to_owned(), value, &mut parts)?;
             let is_whole = parts.get(before).is_some_and(|(part, _)| part == name);
             put.extend(declared.filter(|_| is_whole).map(|field| field.name));
         }
@@ -82,6 +87,28 @@ impl Changes<()> {
             self.put("$setOnInsert", &name, value, replace);
         }
         Ok(put)
+    }
+
+    /// Refuses to take something out of a required field of a new document.
+    fn takes_nothing_out(&self, meta: &DocumentMeta, document: &RawDocument) -> Result<()> {
+        let takes = ["$pull", "$pullAll", "$pop", "$unset"].into_iter();
+        let fields = takes.filter_map(|operator| self.operators.get_document(operator).ok());
+        for name in fields.flat_map(Document::keys) {
+            let field = meta
+                .fields()
+                .iter()
+                .find(|field| field.name == root(name) && field.required);
+            if field.is_some() && at(document, name).is_some() {
+                return Err(refused(
+                    meta.collection,
+                    format!(
+                        "the update takes something out of `{name}`, and MongoDB takes nothing out of a document that it inserts: make \
+                         an update of its own after `insert(…).or_get_by(…)`"
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a new document with another variant than the changes are of.
@@ -109,48 +136,68 @@ impl Changes<()> {
     }
 }
 
-/// What is left of a value where these names are changed: the whole of it, its parts, or nothing.
-fn rest(
+/// The names of the fields that are not those of a given document.
+struct Taken {
     collection: &'static str,
-    taken: &[String],
-    name: String,
-    value: RawBsonRef<'_>,
-    parts: &mut Vec<(String, Bson)>,
-) -> Result<()> {
-    let mut meeting = taken.iter().filter(|taken| meet(taken, &name)).peekable();
-    if meeting.peek().is_none() {
-        let value = owned(value).map_err(|source| not_encoded(&name, source))?;
-        parts.push((name, value));
-        return Ok(());
-    }
-    let is_changed = meeting.any(|taken| taken.len() <= name.len());
-    match value {
-        _ if is_changed => Ok(()),
-        RawBsonRef::Document(within) => {
-            for part in within {
-                let (part, value) = part.map_err(|source| not_encoded(&name, source))?;
-                let part = part.as_str();
-                if part.is_empty() || part.starts_with('$') || part.contains('.') {
-                    return Err(refused(
-                        collection,
-                        format!(
-                            "the update changes a part of `{name}`, and the document that `upsert_with` inserts has the key {part:?} in \
-                         it, beside which MongoDB sets no part: set the whole of `{name}`"
-                        ),
-                    ));
-                }
-                rest(collection, taken, joined_names(&name, part), value, parts)?;
-            }
-            Ok(())
+    /// By the changes.
+    changed: Vec<String>,
+    /// By the condition.
+    demanded: Vec<String>,
+}
+
+impl Taken {
+    /// What is left of a value: the whole of it, its parts, or nothing.
+    fn rest(&self, name: String, value: RawBsonRef<'_>, parts: &mut Vec<(String, Bson)>) -> Result<()> {
+        let meeting = |names: &[String]| {
+            let meeting: Vec<usize> = names
+                .iter()
+                .filter(|taken| meet(taken, &name))
+                .map(String::len)
+                .collect();
+            meeting.into_iter().min()
+        };
+        let (changed, demanded) = (meeting(&self.changed), meeting(&self.demanded));
+        if [changed, demanded]
+            .into_iter()
+            .flatten()
+            .any(|shortest| shortest <= name.len())
+        {
+            return Ok(());
         }
-        RawBsonRef::Array(_) => Err(refused(
-            collection,
-            format!(
-                "the update changes items of `{name}`, and MongoDB changes none in a document that it inserts: make an update of its own \
-             after `insert(…).or_get_by(…)`"
-            ),
-        )),
-        _ => Ok(()),
+        match value {
+            RawBsonRef::Document(within) if changed.is_some() || demanded.is_some() => {
+                for part in within {
+                    let (part, value) = part.map_err(|source| not_encoded(&name, source))?;
+                    let part = part.as_str();
+                    if part.is_empty() || part.starts_with('$') || part.contains('.') {
+                        return Err(refused(
+                            self.collection,
+                            format!(
+                                "the update changes a part of `{name}`, and the document that `upsert_with` inserts has the key \
+                                 {part:?} in it, beside which MongoDB sets no part: set the whole of `{name}`"
+                            ),
+                        ));
+                    }
+                    self.rest(joined_names(&name, part), value, parts)?;
+                }
+            }
+            RawBsonRef::Array(_) if changed.is_some() => {
+                return Err(refused(
+                    self.collection,
+                    format!(
+                        "the update changes items of `{name}`, and MongoDB changes none in a document that it inserts: make an \
+                         update of its own after `insert(…).or_get_by(…)`"
+                    ),
+                ));
+            }
+            _ if changed.is_some() => {}
+            // A condition on an item says nothing of the whole array.
+            value => {
+                let value = owned(value).map_err(|source| not_encoded(&name, source))?;
+                parts.push((name, value));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -226,7 +273,9 @@ fn new_document(built: &Built, condition: &Document) -> (Document, Vec<String>) 
         by_condition.push(name.to_owned());
     }
     for fill in built.fills().iter().filter(|fill| fill.arrays.is_empty()) {
-        put(&mut document, &fill.name, |_| fill.value.clone());
+        put(&mut document, &fill.name, |stored| {
+            stored.unwrap_or_else(|| fill.value.clone())
+        });
     }
     for (operator, fields) in &built.update {
         for (name, value) in fields.as_document().into_iter().flatten() {
@@ -238,7 +287,7 @@ fn new_document(built: &Built, condition: &Document) -> (Document, Vec<String>) 
                         stored.unwrap_or_else(|| value.clone())
                     });
                 }
-                "$push" | "$addToSet" => put(&mut document, name, |_| pushed(value).to_vec().into()),
+                "$push" | "$addToSet" => put(&mut document, name, |_| kept(value).into()),
                 "$currentDate" => put(&mut document, name, |_| DateTime::now().into()),
                 _ => {}
             }
@@ -248,6 +297,17 @@ fn new_document(built: &Built, condition: &Document) -> (Document, Vec<String>) 
         document.insert("_id", ObjectId::from_bytes([0; 12]));
     }
     (document, by_condition)
+}
+
+/// The items that a push leaves in an array that was missing.
+fn kept(push: &Bson) -> Vec<Bson> {
+    let mut items = pushed(push).to_vec();
+    let slice = push.as_document().and_then(|push| push.get("$slice"));
+    let slice = slice.and_then(|slice| slice.as_i64().or_else(|| slice.as_i32().map(i64::from)));
+    if let Some(slice) = slice {
+        items.truncate(usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX));
+    }
+    items
 }
 
 /// Puts a value at a dotted name, made of the one that stands there. A name that leads into an array, or through another value than

@@ -97,7 +97,8 @@ pub struct Changes<R> {
     raw: Vec<Raw>,
     /// Of an upsert: the document that it inserts, but for what the changes set.
     inserted: Option<RawDocumentBuf>,
-    /// Of an upsert with a document: the names of the fields that its condition gives the document.
+    /// Of an upsert with a document: the names of the fields that are not those of the document, since the condition demands them, or since
+    /// they are set to nothing.
     demanded: Vec<String>,
     /// The fields of variants that are changed and have defaults, by their names.
     with_default: Vec<(&'static str, &'static FieldMeta)>,
@@ -634,7 +635,10 @@ impl<R> Changes<R> {
                     self.put("$unset", name, Bson::String(String::new()), never);
                     return self.without_aliases(name, field);
                 }
-                "$setOnInsert" if skips && value == Bson::Null && !self.has(operator, name) => return,
+                "$setOnInsert" if skips && value == Bson::Null && !self.has(operator, name) => {
+                    self.demanded.push(name.to_owned());
+                    return;
+                }
                 _ => {}
             }
             let is_null = value == Bson::Null;
@@ -1573,7 +1577,8 @@ impl Changes<()> {
         let size = growth::may_be_sent(collection, &self.operators)?;
         let is_always = |field: &&FieldMeta| {
             let has_value = field.required && !field.flatten && field.aliases.is_empty();
-            field.name != "_id" && has_value && !shape::may_be_null((field.shape)())
+            // The condition of an upsert may demand what the library manages: the value of a scope, a version.
+            field.managed == Managed::No && has_value && !shape::may_be_null((field.shape)())
         };
         let always = if upsert && !fills.is_empty() {
             meta.fields()

@@ -1,6 +1,6 @@
 //! The join from the other side: the documents that refer to each of those that a query gives.
 
-use super::hop::{Fetch, embedded};
+use super::hop::{Fetch, embedded, stored_key};
 use super::include::{Beyond, To};
 use super::{Asked, Hop, Join, LookedUp, Slot, Source, Stages, Tree};
 use crate::model::document::DocumentMeta;
@@ -840,7 +840,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
         // A parent without a key has no children: the server would return all documents without a parent.
         let key = raw.get(self.what.via.by).ok().flatten();
         let key = key.filter(|key| !matches!(key, RawBsonRef::Null | RawBsonRef::Undefined));
-        let group = key.map(|key| wanted.want(Key::of(key)));
+        let group = key.map(|key| wanted.want(stored_key(R::META, self.what.via.by, key)));
         // A parent that is joined to several documents stands in each of them, with its children.
         if lookup && let Some((group, true)) = group {
             for child in embedded(raw, &super::stages::name(state.number)) {

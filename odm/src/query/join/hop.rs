@@ -1,7 +1,7 @@
 //! One hop of a join: every document that is wanted next, each once, and the queries that bring them.
 
 use crate::model::document::DocumentMeta;
-use crate::model::key::{Key, Places, as_stored, chunks, rows};
+use crate::model::key::{Key, Places, as_stored, chunks};
 use crate::model::normalize;
 use crate::model::shape::of_field;
 use crate::model::tree::{Slot, Tree};
@@ -327,18 +327,7 @@ impl<T: Document + Clone> ById<T> {
     }
 
     pub(crate) fn want(&mut self, value: RawBsonRef<'_>) -> u32 {
-        let key = match value {
-            // The application's document may hold it as it is not stored.
-            RawBsonRef::String(text) if self.by != "_id" => {
-                let mut key = Bson::from(text);
-                if let Some(field) = T::META.field(self.by) {
-                    normalize::value(field, false, &mut key);
-                }
-                Key::of_bson(&key)
-            }
-            value => Key::of(value),
-        };
-        self.want_key(key)
+        self.want_key(stored_key(T::META, self.by, value))
     }
 
     pub(crate) fn want_key(&mut self, key: Key) -> u32 {
@@ -377,7 +366,8 @@ impl<T: Document + Clone> ById<T> {
 impl<T: Document + Clone> ById<T> {
     /// Whether texts that differ may name the same document.
     fn is_folded(&self) -> bool {
-        let collation = T::META.collation.filter(|one| one.takes_texts_for_equal());
+        // Also with a strength of 3 accents may be written in several ways.
+        let collation = T::META.collation.filter(|one| one.locale != "simple");
         collation.is_some() && holds_text((T::META.shape)(), self.by)
     }
 
@@ -392,17 +382,17 @@ impl<T: Document + Clone> ById<T> {
         let trips = AtomicU64::new(0);
         let scope = Scope::new(&from.odm, from.session.as_ref(), &trips);
         for keys in chunks(missing.into_iter().map(|(key, _)| key)) {
-            let mut pipeline = rows(&keys).to_vec();
-            pipeline.extend([
-                doc! { "$lookup": {
-                    "from": T::META.collection,
-                    "let": { "k": "$k" },
-                    "pipeline": [{ "$match": { "$expr": { "$eq": [format!("${}", self.by), "$$k"] } } }],
-                    "as": "of",
+            let of = format!("${}", self.by);
+            let same = doc! { "$eq": ["$$this", &of] };
+            let pipeline = vec![
+                doc! { "$match": { self.by: { "$in": &keys } } },
+                doc! { "$project": {
+                    "_id": 0,
+                    "of": &of,
+                    "k": { "$filter": { "input": { "$literal": &keys }, "cond": same } },
                 } },
-                doc! { "$unwind": "$of" },
-                doc! { "$project": { "k": 1, "of": format!("$of.{}", self.by) } },
-            ]);
+                doc! { "$unwind": "$k" },
+            ];
             for row in scope.aggregate(T::META, pipeline).await? {
                 let place = |name: &str| self.places.get(&Key::of_bson(row.get(name)?)).copied();
                 if let (Some(key), Some(document)) = (place("k"), place("of")) {
@@ -418,6 +408,18 @@ impl<T: Document + Clone> ById<T> {
         }
         Ok(others)
     }
+}
+
+/// The key by which a document is referred to. The application's document may hold it as it is not stored.
+pub(super) fn stored_key(meta: &DocumentMeta, by: &str, value: RawBsonRef<'_>) -> Key {
+    let (RawBsonRef::String(text), false) = (value, by == "_id") else {
+        return Key::of(value);
+    };
+    let mut key = Bson::from(text);
+    if let Some(field) = meta.field(by) {
+        normalize::value(field, false, &mut key);
+    }
+    Key::of_bson(&key)
 }
 
 /// The keys in the order of their places.

@@ -1,9 +1,10 @@
 //! The text of a parameter as a value of a field's type. The type's shape says how the text is read, so that one function reads
 //! all types.
 
-use crate::model::numeric;
 use crate::model::shape::{Body, EnumShape, Shape, Tagging, inner};
 use crate::model::value::{ByValue, Compared, Value};
+use crate::model::{date_text, numeric};
+use crate::store::decode;
 use mongodb::bson::{self, Bson};
 use serde::de::DeserializeOwned;
 
@@ -38,12 +39,10 @@ impl<T: ?Sized> OneValue<T> for ByValue {}
 pub(super) fn typed<V: Value + DeserializeOwned>(text: &str) -> Result<V, String> {
     let accepts = || accepted(V::shape());
     let stored = stored(V::shape(), text).ok_or_else(accepts)?;
-    let value = if V::NATIVE {
-        V::from_native(stored)
-    } else {
-        bson::deserialize_from_bson(stored)
-    };
-    value.map_err(|_| accepts())
+    if V::NATIVE {
+        return V::from_native(stored).map_err(|_| accepts());
+    }
+    decode::alone(stored).map_err(|_| accepts())
 }
 
 /// The text as a value of this shape.
@@ -62,7 +61,7 @@ fn stored(shape: Shape, text: &str) -> Option<Bson> {
         Shape::String => Some(Bson::String(text.to_owned())),
         Shape::Char => text.parse::<char>().ok().map(|c| Bson::String(c.to_string())),
         Shape::ObjectId => bson::oid::ObjectId::parse_str(text).ok().map(Bson::ObjectId),
-        Shape::Date => bson::DateTime::parse_rfc3339_str(text).ok().map(Bson::DateTime),
+        Shape::Date => date_text::read_date(text).map(Bson::DateTime),
         Shape::Uuid => bson::Uuid::parse_str(text).ok().map(Bson::from),
         Shape::Enum(of) => names(of).find(|name| *name == text).map(Bson::from),
         _ => None,
@@ -159,10 +158,14 @@ mod tests {
         );
         assert_eq!(refused::<bool>(&["1", "True", ""]), "`true` or `false`");
         refused::<u64>(&["9223372036854775808"]);
-        refused::<Decimal128>(&["NaN", "Infinity", ""]);
+        refused::<Decimal128>(&["NaN", "Infinity", "", "-", ".", "e5", "5e"]);
         refused::<char>(&["", "xy"]);
         refused::<ObjectId>(&["1", "{\"$oid\":\"0\"}"]);
-        refused::<DateTime>(&["2026-11-26", "now"]);
+        refused::<DateTime>(&["2026-11-26", "now", "1998-12-31T23:59:60Z"]);
+        assert_eq!(
+            typed("+010000-01-01T00:00:00.000Z"),
+            Ok(DateTime::from_millis(253_402_300_800_000))
+        );
         refused::<String>(&[&"x".repeat(MOST_CHARS + 1)]);
         assert_eq!(
             refused::<mongodb::bson::Regex>(&[".*"]),

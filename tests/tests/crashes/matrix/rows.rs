@@ -1070,7 +1070,8 @@ fn two_way() -> Edge {
             }),
             row!("upsert the source", One, |odm| {
                 let teams = odm.collection::<Team>();
-                teams.update(1).set(|t| t.name, "new").upsert().await?;
+                let upsert = teams.update(1).set(|t| t.name, "new");
+                upsert.set_on_insert(|t| t.members, vec![]).upsert().await?;
             }),
             row!("replace a holder", Linked, |odm| {
                 let new = Member {
