@@ -170,7 +170,8 @@ impl Place {
             self.odm.repair_all().await.map_err(failed("repair"))?;
             audit = self.odm.audit().await.map_err(failed("audit"))?;
         }
-        if !audit.is_clean() && !(after_cut && self.is_undecided(&audit)) {
+        let is_right = audit.is_clean() || after_cut && self.is_undecided(&audit);
+        if !is_right {
             return Err(format!("the audit says: {audit}"));
         }
         let documents = self.documents().await;

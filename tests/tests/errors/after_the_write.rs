@@ -88,7 +88,7 @@ fn the_version_that_the_write_itself_has_raised_is_no_conflict() {
         let refused = hosts
             .update(&host)
             .set(|h| h.name, "two")
-            .set_on_insert(|h| h.starts, host.starts.clone())
+            .set_on_insert(|h| h.starts, host.starts)
             .upsert()
             .await;
         assert!(matches!(refused, Err(Error::DuplicateKey { .. })), "{refused:?}");

@@ -338,7 +338,7 @@ fn a_bucket_that_other_clients_make_before_each_push() {
             .unwrap();
         let entries = odm.buckets::<Entry>();
         is_contention(
-            entries.push(&1, Entry { cents: 1 }).await,
+            entries.push(1, Entry { cents: 1 }).await,
             "other writers filled the newest bucket",
         );
     });
@@ -369,8 +369,8 @@ fn a_bucket_that_another_client_changes_before_each_change_of_its_items() {
             .await
             .unwrap();
         let entries = odm.buckets::<Entry>();
-        entries.push(&1, Entry { cents: 1 }).await.unwrap();
-        let done = entries.edit(&1, |e| e.cents.eq(1), |e| e.inc(|e| e.cents, 1));
+        entries.push(1, Entry { cents: 1 }).await.unwrap();
+        let done = entries.edit(1, |e| e.cents.eq(1), |e| e.inc(|e| e.cents, 1));
         is_contention(done.await, "changed during each of");
     });
 }

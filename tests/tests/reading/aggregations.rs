@@ -734,7 +734,7 @@ fn what_is_missing_and_what_is_null_are_one_group() {
     });
 }
 
-/// The clocks of Berlin show the hour from two to three twice on this day,.
+/// The clocks of Berlin show the hour from two to three twice on this day.
 #[odm_tests::test]
 fn an_hour_that_comes_twice_is_two_hours() {
     with_db(async |t| {

@@ -146,6 +146,9 @@ fn the_other_parts_are_those_of_the_document_that_is_given() {
                 new.inn.a = 5;
                 new.opt.as_mut().unwrap().b = "new".into();
             };
+            "entry of a map that goes": |u| u.unset_key(|p| p.map, "m") => |new| new.map = map(&[("n", 2)]);
+            "entry of a map of a struct that goes": |u| u.unset_key(|p| p.inn.marks, "m") => |new| new.inn.marks = map(&[("n", 2)]);
+            "an option that goes": |u| u.unset(|p| p.opt) => |new| new.opt = None;
             "a flattened field": |u| u.set(|p| p.flat.x, 5) => |new| new.flat.x = 5;
             "on insert": |u| u.set_on_insert(|p| p.inn.a, 5) => |new| new.inn.a = 5;
             "nothing": |u| u => |new| new.id = 1;
@@ -434,7 +437,7 @@ fn only_documents_that_can_not_be_read_are_refused() {
         let of_stats = goods.update(1).set(|g| g.name, "a").pull(|g| g.tags, "a");
         refused(of_stats.upsert().await, "without a value for `tags`");
         let taken = goods.update(1).pull(|g| g.tags, "keep").upsert_with(good());
-        refused(taken.await, "takes nothing out of a document");
+        refused(taken.await, "takes none out of a document");
         let of_text = goods.update_where(|g| g.id.eq(1) & g.tags.all(["a"]));
         refused(of_text.set(|g| g.name, "a").upsert().await, "`tags`");
         assert_eq!(goods.find_all().count().await.unwrap(), 0);

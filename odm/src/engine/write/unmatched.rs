@@ -277,7 +277,7 @@ async fn unexplained(execution: Execution<'_>, core: &Core, one: &One, guards: &
     execution.trace.more(trips.into_inner());
     let found = found.unwrap_or_default();
     for (at, guard) in guards.into_iter().enumerate() {
-        let holding_back = found.get_array(&name(at)).ok().and_then(|all| all.first());
+        let holding_back = found.get_array(name(at)).ok().and_then(|all| all.first());
         let Some(holding_back) = holding_back.and_then(Bson::as_document) else {
             continue;
         };

@@ -1,9 +1,10 @@
 //! The document that an upsert inserts where it finds none: made of its condition, its changes and the document that it is given.
 
+use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::encode::owned;
-use crate::model::meta::names::{meet, root};
-use crate::model::shape::Managed;
+use crate::model::meta::names::meet;
+use crate::model::shape::{self, Managed};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::demanded_by;
 use crate::plan::operators::names::joined_names;
@@ -89,21 +90,22 @@ impl Changes<()> {
         Ok(put)
     }
 
-    /// Refuses to take something out of a required field of a new document.
+    /// Refuses to take items out of a required array of a new document.
     fn takes_nothing_out(&self, meta: &DocumentMeta, document: &RawDocument) -> Result<()> {
-        let takes = ["$pull", "$pullAll", "$pop", "$unset"].into_iter();
+        let takes = ["$pull", "$pullAll", "$pop"].into_iter();
         let fields = takes.filter_map(|operator| self.operators.get_document(operator).ok());
         for name in fields.flat_map(Document::keys) {
-            let field = meta
-                .fields()
-                .iter()
-                .find(|field| field.name == root(name) && field.required);
-            if field.is_some() && at(document, name).is_some() {
+            let mut parts = name.split('.');
+            let array = parts.try_fold((meta.whole(), false), |(shape, _), part| {
+                let field = default::named(shape, part)?;
+                Some((shape::of_field(field), field.required))
+            });
+            if array.is_some_and(|(_, is_required)| is_required) && at(document, name).is_some() {
                 return Err(refused(
                     meta.collection,
                     format!(
-                        "the update takes something out of `{name}`, and MongoDB takes nothing out of a document that it inserts: make \
-                         an update of its own after `insert(…).or_get_by(…)`"
+                        "the update takes items out of `{name}`, and MongoDB takes none out of a document that it inserts: make an \
+                         update of its own after `insert(…).or_get_by(…)`"
                     ),
                 ));
             }
