@@ -1,5 +1,5 @@
 //! `Error::Contention` says that another client changed the same documents at the same time. Each way to it has a test here in which
-//! another client does, and the operations that nobody disturbs have other errors.
+//! another client does, and operations without another client have other errors.
 
 use odm::bson::{Document as Doc, doc};
 use odm::mongodb::Client;
@@ -666,9 +666,9 @@ fn an_id_that_another_document_has_is_no_contention() {
     });
 }
 
-/// Nobody changes anything: another error says what holds the operation back.
+/// Without another client, another error says what holds the operation back.
 #[odm_tests::test]
-fn an_operation_that_nobody_disturbs_says_what_holds_it_back() {
+fn an_operation_without_another_client_says_what_holds_it_back() {
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), models![Case]).unwrap();
         let cases = odm.collection::<Case>();

@@ -1,4 +1,4 @@
-//! What an upsert inserts: the document that it is given, in which a part is changed, and never a document that can't be read.
+//! Upserts insert the document that they are given, with the changed parts, and never a document that can't be read.
 
 use odm::bson::DateTime;
 use odm::error::{Error, Rule};
@@ -377,7 +377,7 @@ fn a_new_document_begins_with_the_defaults_beside_the_fields_of_the_library() {
                 .upsert_with(good());
             set.await.unwrap();
             let stored = goods.get(1).await.unwrap().unwrap();
-            // What is changed begins with its default, and the rest is that of the document.
+            // A changed field begins with its default, and the others are those of the document.
             assert_eq!((stored.points, stored.stats), (8, Stats { views: 5, likes: 2 }));
             assert_eq!(
                 (stored.tenant, stored.name.as_str(), stored.version),
@@ -399,7 +399,7 @@ fn a_new_document_begins_with_the_defaults_beside_the_fields_of_the_library() {
     });
 }
 
-/// What an upsert can insert is not refused, and the others are.
+/// An upsert is refused only where its new document could not be read.
 #[odm_tests::test]
 fn only_documents_that_can_not_be_read_are_refused() {
     with_db(async |t| {

@@ -148,7 +148,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// What is left of a value: the whole of it, its parts, or nothing.
+    /// Adds the rest of a value to the parts: the whole of it, those in which nothing is taken, or none.
     fn rest(&self, name: String, value: RawBsonRef<'_>, parts: &mut Vec<(String, Bson)>) -> Result<()> {
         let meeting = |names: &[String]| {
             let meeting: Vec<usize> = names
