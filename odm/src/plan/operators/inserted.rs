@@ -16,12 +16,12 @@ use mongodb::bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, RawDocume
 
 /// The values that a condition demands by equality, by their dotted names: the server gives them to a document that an upsert
 /// inserts.
-pub(crate) fn demanded(condition: &Document) -> Vec<(&str, &Bson)> {
+fn all_demanded(condition: &Document) -> Vec<(&str, &Bson)> {
     let mut all = Vec::new();
     for (name, value) in condition {
         match value {
             Bson::Array(parts) if name == "$and" => {
-                all.extend(parts.iter().filter_map(Bson::as_document).flat_map(demanded));
+                all.extend(parts.iter().filter_map(Bson::as_document).flat_map(all_demanded));
             }
             _ if name.starts_with('$') => {}
             Bson::Document(operators) => match demanded_by(operators) {
@@ -44,7 +44,7 @@ impl Changes<()> {
             return;
         }
         let given = given.iter().map(|(name, _)| *name);
-        let demanded = demanded(condition).into_iter().map(|(name, _)| name);
+        let demanded = all_demanded(condition).into_iter().map(|(name, _)| name);
         let names = given.chain(demanded).filter(|name| *name != "_id");
         self.demanded.extend(names.map(str::to_owned));
     }
@@ -151,12 +151,8 @@ impl Taken {
     /// Adds the rest of a value to the parts: the whole of it, those in which nothing is taken, or none.
     fn rest(&self, name: String, value: RawBsonRef<'_>, parts: &mut Vec<(String, Bson)>) -> Result<()> {
         let meeting = |names: &[String]| {
-            let meeting: Vec<usize> = names
-                .iter()
-                .filter(|taken| meet(taken, &name))
-                .map(String::len)
-                .collect();
-            meeting.into_iter().min()
+            let meeting = names.iter().filter(|taken| meet(taken, &name));
+            meeting.map(String::len).min()
         };
         let (changed, demanded) = (meeting(&self.changed), meeting(&self.demanded));
         if [changed, demanded]
@@ -270,7 +266,7 @@ fn lacks(meta: &DocumentMeta, fields: &[String]) -> String {
 fn new_document(built: &Built, condition: &Document) -> (Document, Vec<String>) {
     let mut document = Document::new();
     let mut by_condition = Vec::new();
-    for (name, value) in demanded(condition) {
+    for (name, value) in all_demanded(condition) {
         put(&mut document, name, |_| value.clone());
         by_condition.push(name.to_owned());
     }
