@@ -195,7 +195,7 @@ fn alone(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Opt
         meta,
         what: What::Update(Box::new(update)),
     };
-    write.plan(odm.graph());
+    write.read_operators(odm.graph())?;
     let is_alone = !odm.graph().is_depended_on(meta)
         && !meta.has_hooks()
         && touched(odm, std::slice::from_ref(&write))?.is_none();

@@ -25,7 +25,7 @@ impl Graph {
             ))
         };
         for edge in self.edges.iter() {
-            for target in &edge.targets {
+            for target in edge.targets.iter().map(|target| target.meta) {
                 let folded = folds(target).or_else(|| folds(edge.holder));
                 if let Some(collation) = folded.filter(|_| holds_text((target.shape)(), edge.by())) {
                     problems.push(format!(

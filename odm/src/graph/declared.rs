@@ -11,9 +11,9 @@ pub(crate) fn linked(graph: &Graph) -> impl Iterator<Item = &Edge> {
     let believed = graph
         .edges()
         .iter()
-        .filter(|edge| edge.owner || edge.inverse == Some(edge.at));
+        .filter(|edge| edge.owner || edge.inverse == Some(edge.id));
     believed.flat_map(|edge| {
-        let other = graph.inverse(edge).filter(|other| other.at != edge.at);
+        let other = graph.inverse(edge).filter(|other| other.id != edge.id);
         [edge].into_iter().chain(other)
     })
 }
@@ -51,7 +51,7 @@ pub(crate) fn soft_deleted(graph: &Graph) -> impl Iterator<Item = Declaration> +
 pub(crate) fn ruled<'g>(graph: &'g Graph, edge: &'g Edge) -> impl Iterator<Item = Declaration> + 'g {
     let is_plain = edge.sync().is_none() && graph.inverse(edge).is_none();
     let targets = is_plain.then_some(&edge.targets).into_iter().flatten();
-    targets.map(|target| {
+    targets.map(|target| target.meta).map(|target| {
         let name = format!("{}.{}", edge.holder.collection, edge.path);
         Declaration {
             id: if edge.reference.union {

@@ -7,6 +7,8 @@ use crate::model::key::Key;
 use crate::model::reference::ReferenceMeta;
 use crate::model::shape::{FieldMeta, Shape};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, doc};
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 
 /// One part of a reference's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +25,114 @@ pub(crate) fn dotted(segments: &[Segment]) -> String {
     names.join(".")
 }
 
+/// The identity of a reference among those of the registered documents. It is made by the graph alone, and is the same in the graphs of
+/// all databases of one [`Odm::new`](crate::Odm::new).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct EdgeId(u32);
+
+impl EdgeId {
+    pub(in crate::graph) fn new(position: usize) -> EdgeId {
+        EdgeId(u32::try_from(position).unwrap_or(u32::MAX))
+    }
+
+    pub(in crate::graph) fn position(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The identity of a field that is derived from children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct DerivedId(u32);
+
+impl DerivedId {
+    pub(in crate::graph) fn new(position: usize) -> DerivedId {
+        DerivedId(u32::try_from(position).unwrap_or(u32::MAX))
+    }
+
+    pub(in crate::graph) fn position(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A type of documents that a reference may refer to. Two are equal where they are the same target of the same reference.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) edge: EdgeId,
+    pub(crate) meta: &'static DocumentMeta,
+    /// The name of the type in stored references of a union.
+    pub(crate) tag: &'static str,
+    /// Its position in the declaration.
+    position: u16,
+}
+
+impl Target {
+    pub(in crate::graph) fn new(
+        edge: EdgeId,
+        position: usize,
+        meta: &'static DocumentMeta,
+        tag: &'static str,
+    ) -> Target {
+        Target {
+            edge,
+            meta,
+            tag,
+            position: u16::try_from(position).unwrap_or(u16::MAX),
+        }
+    }
+
+    fn key(&self) -> (EdgeId, u16) {
+        (self.edge, self.position)
+    }
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Target) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Target {}
+
+impl PartialOrd for Target {
+    fn partial_cmp(&self, other: &Target) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Target {
+    fn cmp(&self, other: &Target) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Hash for Target {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+/// The two references that hold the links between documents: the one that a write changes, and the one on the other side. Of a field that
+/// is its own other side both are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TwoWay {
+    pub(crate) edge: EdgeId,
+    pub(crate) other: EdgeId,
+}
+
+impl TwoWay {
+    /// The same links as documents on the other side hold them.
+    pub(crate) fn reversed(self) -> TwoWay {
+        TwoWay {
+            edge: self.other,
+            other: self.edge,
+        }
+    }
+}
+
 /// A reference: the field of one document that names documents of another type, or of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
-    /// Its position in the graph.
-    pub(crate) at: usize,
+    pub(crate) id: EdgeId,
     /// The document that holds it.
     pub(crate) holder: &'static DocumentMeta,
     /// Where it is stored: the dotted path, with no sign of the arrays on its way.
@@ -45,9 +150,9 @@ pub(crate) struct Edge {
     /// Its declaration.
     pub(crate) reference: &'static ReferenceMeta,
     /// The documents that it may refer to, in the order of the declaration.
-    pub(crate) targets: Vec<&'static DocumentMeta>,
+    pub(crate) targets: Vec<Target>,
     /// The edge that refers back, of a two-way reference; of a field that is its own other side, itself.
-    pub(crate) inverse: Option<usize>,
+    pub(crate) inverse: Option<EdgeId>,
     /// Whether this side of a two-way reference is believed where the two differ.
     pub(crate) owner: bool,
     /// The fields beside it that copy fields of its target.
@@ -70,16 +175,15 @@ pub(crate) struct CopyField {
 /// A field that is derived from the children of its document.
 #[derive(Clone, Debug)]
 pub(crate) struct Derived {
-    /// Its position in the graph.
-    pub(crate) at: usize,
+    pub(crate) id: DerivedId,
     /// The document that holds it.
     pub(crate) parent: &'static DocumentMeta,
     /// The field.
     pub(crate) field: &'static FieldMeta,
     /// The children.
     pub(crate) child: &'static DocumentMeta,
-    /// The position of the reference by which a child names its parent.
-    pub(crate) edge: usize,
+    /// The parent, as the target of the reference by which a child names it.
+    pub(crate) target: Target,
     /// How it is derived.
     pub(crate) what: Derivation,
     /// Which of the children that are not deleted count.
@@ -229,6 +333,12 @@ impl Edge {
         self.inverse.is_some()
     }
 
+    /// It and the other side of a two-way reference.
+    pub(crate) fn two_way(&self) -> Option<TwoWay> {
+        let other = self.inverse?;
+        Some(TwoWay { edge: self.id, other })
+    }
+
     /// The stored name of the document's own field that it stands in.
     pub(crate) fn root(&self) -> &str {
         self.segments.first().map_or("", |first| first.name.as_str())
@@ -262,39 +372,45 @@ impl Edge {
         values.into_iter()
     }
 
-    /// The collection that a stored reference names, as a position among the targets, and the key in it. `None` where a
-    /// union has a tag of no target.
-    pub(crate) fn points<'d>(&self, value: RawBsonRef<'d>) -> Option<(usize, RawBsonRef<'d>)> {
+    /// The target that a stored reference names, and the key in it. `None` where a union has a tag of no target.
+    pub(crate) fn points<'d>(&self, value: RawBsonRef<'d>) -> Option<(Target, RawBsonRef<'d>)> {
         if !self.reference.union {
-            return (!self.targets.is_empty()).then_some((0, value));
+            return self.targets.first().map(|target| (*target, value));
         }
         let RawBsonRef::Document(document) = value else {
             return None;
         };
         let tag = document.get_str("type").ok()?;
-        let at = self
-            .reference
-            .targets
-            .iter()
-            .position(|target| target.tag == tag)?;
-        Some((at, document.get("id").ok().flatten()?))
+        let target = self.targets.iter().find(|target| target.tag == tag)?;
+        Some((*target, document.get("id").ok().flatten()?))
     }
 
-    /// The keys of all references to the target at this position.
-    pub(crate) fn keys(&self, target: usize, document: &RawDocument) -> Vec<Key> {
+    /// The keys of all references to this target.
+    pub(crate) fn keys(&self, target: Target, document: &RawDocument) -> Vec<Key> {
         self.values(document)
             .filter_map(|value| self.points(value))
-            .filter(|(at, _)| *at == target)
+            .filter(|(named, _)| *named == target)
             .map(|(_, key)| Key::of(key))
             .collect()
     }
 
-    /// The condition of the documents that refer to one of these keys of the target at this position.
-    pub(crate) fn holders_of(&self, target: usize, keys: Vec<Bson>) -> Document {
+    /// The keys of all references, whatever their target.
+    pub(crate) fn all_keys(&self, document: &RawDocument) -> Vec<Key> {
+        let named = self.values(document).filter_map(|value| self.points(value));
+        named.map(|(_, key)| Key::of(key)).collect()
+    }
+
+    /// The only type of documents that it refers to; of a union the first.
+    pub(crate) fn first_target(&self) -> Option<&'static DocumentMeta> {
+        self.targets.first().map(|target| target.meta)
+    }
+
+    /// The condition of the documents that refer to one of these keys of this target.
+    pub(crate) fn holders_of(&self, target: Target, keys: Vec<Bson>) -> Document {
         if !self.reference.union {
             return doc! { &self.path: { "$in": keys } };
         }
-        let tag = self.reference.targets.get(target).map_or("", |target| target.tag);
+        let tag = target.tag;
         // Type and id have to be those of one item.
         match self.segments.iter().rposition(|segment| segment.array) {
             None => doc! {
@@ -313,15 +429,15 @@ impl Edge {
         }
     }
 
-    /// The position of a document among the targets.
-    pub(crate) fn target(&self, meta: &DocumentMeta) -> Option<usize> {
-        self.targets.iter().position(|target| is(target, meta))
+    /// The target that documents of this type are.
+    pub(crate) fn target(&self, meta: &DocumentMeta) -> Option<Target> {
+        self.targets.iter().find(|target| is(target.meta, meta)).copied()
     }
 
     /// Whether this side of a link is believed where the two differ: the document `holder` says whether it is linked to
     /// `target`. Of a field that is its own other side, the document with the lesser id is.
     pub(crate) fn is_authority(&self, holder: &Key, target: &Key) -> bool {
-        if self.inverse == Some(self.at) {
+        if self.inverse == Some(self.id) {
             holder <= target
         } else {
             self.owner

@@ -1,7 +1,7 @@
 //! Declarations of other programs, as they are stored in the database.
 
 use crate::graph::declaration::{SOFT_DELETE, is_two_way};
-use crate::graph::edge::{Derived, Edge};
+use crate::graph::edge::{Derived, DerivedId, Edge, EdgeId};
 use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::meta::SyncMode;
@@ -18,10 +18,10 @@ pub(crate) struct Others {
     pub(super) sources: HashMap<String, Vec<Read>>,
     /// Collections whose documents hold fields derived of children.
     pub(super) parents: HashSet<String>,
-    /// Own references whose copies are declared in another way, by their positions in the graph.
-    pub(super) edges: HashSet<usize>,
-    /// Own derived fields that are declared in another way, by their positions in the graph.
-    pub(super) derived: HashSet<usize>,
+    /// Own references whose copies are declared in another way, by their identities.
+    pub(super) edges: HashSet<EdgeId>,
+    /// Own derived fields that are declared in another way, by their identities.
+    pub(super) derived: HashSet<DerivedId>,
 }
 
 /// The fields of a document that one declaration reads.
@@ -87,12 +87,12 @@ impl Read {
 impl Others {
     /// Whether the copies beside this reference are left to others.
     pub(crate) fn copy(&self, edge: &Edge) -> bool {
-        self.edges.contains(&edge.at)
+        self.edges.contains(&edge.id)
     }
 
     /// Whether what is derived of children in this field is left to others.
     pub(crate) fn derive(&self, derived: &Derived) -> bool {
-        self.derived.contains(&derived.at)
+        self.derived.contains(&derived.id)
     }
 }
 

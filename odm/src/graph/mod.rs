@@ -19,7 +19,7 @@ pub(crate) mod sync;
 pub(crate) mod testing;
 mod walk;
 
-pub(crate) use crate::graph::edge::{Derivation, Derived, Edge};
+pub(crate) use crate::graph::edge::{Derivation, Derived, DerivedId, Edge, EdgeId, Target, TwoWay};
 pub(crate) use crate::graph::names::{fields_of, is, is_itself};
 
 use crate::graph::walk::{Found, Walk};
@@ -32,6 +32,7 @@ use crate::model::shape::{FieldMeta, Shape};
 use crate::{Error, Model};
 use mongodb::bson::{Bson, Document};
 use std::collections::{HashMap, HashSet};
+use std::ops::Index;
 use std::sync::Arc;
 
 /// All references of the registered documents.
@@ -40,9 +41,9 @@ pub(crate) struct Graph {
     models: Arc<Vec<&'static DocumentMeta>>,
     edges: Arc<Vec<Edge>>,
     /// By the holder's collection.
-    outgoing: Arc<HashMap<&'static str, Vec<usize>>>,
+    outgoing: Arc<HashMap<&'static str, Vec<EdgeId>>>,
     /// By the target's collection.
-    incoming: Arc<HashMap<&'static str, Vec<usize>>>,
+    incoming: Arc<HashMap<&'static str, Vec<EdgeId>>>,
     derived: Arc<Vec<Derived>>,
     /// The fields that programs with other models derive.
     pub(crate) others: crate::graph::known::Known,
@@ -83,8 +84,8 @@ impl Graph {
             derived.extend(walk.derived.into_iter().map(|field| (meta, field)));
             volatile.insert(meta.collection, walk.volatile);
         }
-        for at in 0..graph.edges.len() {
-            graph.join(at, &mut problems);
+        for position in 0..graph.edges.len() {
+            graph.join(EdgeId::new(position), &mut problems);
         }
         for (meta, field) in derived {
             graph.derive(meta, field, &mut problems);
@@ -116,11 +117,12 @@ impl Graph {
 
     fn add(&mut self, holder: &'static DocumentMeta, found: Found, problems: &mut Vec<String>) {
         let reference = found.reference;
+        let id = EdgeId::new(self.edges.len());
         let mut targets = Vec::new();
-        for TargetMeta { document, .. } in reference.targets {
+        for TargetMeta { document, tag } in reference.targets {
             let target = document();
             match self.models.iter().find(|meta| is_itself(meta, target)) {
-                Some(registered) => targets.push(*registered),
+                Some(registered) => targets.push(Target::new(id, targets.len(), registered, tag)),
                 None if target.variant().is_some() => problems.push(format!(
                     "`{}.{}` refers to `{}`, which is one variant of an enum of documents: refer to the enum",
                     holder.name, found.path, target.name
@@ -144,18 +146,17 @@ impl Graph {
                 holder.name, found.path
             ));
         }
-        let at = self.edges.len();
         let outgoing = Arc::make_mut(&mut self.outgoing);
-        outgoing.entry(holder.collection).or_default().push(at);
+        outgoing.entry(holder.collection).or_default().push(id);
         for target in &targets {
             let incoming = Arc::make_mut(&mut self.incoming);
-            let incoming = incoming.entry(target.collection).or_default();
-            if !incoming.contains(&at) {
-                incoming.push(at);
+            let incoming = incoming.entry(target.meta.collection).or_default();
+            if !incoming.contains(&id) {
+                incoming.push(id);
             }
         }
         Arc::make_mut(&mut self.edges).push(Edge {
-            at,
+            id,
             holder,
             list,
             path: found.path,
@@ -234,13 +235,19 @@ impl Graph {
                 child.name
             ));
         }
-        let at = self.derived.len();
+        let Some(target) = edge.target(parent) else {
+            return problems.push(format!(
+                "`{full}` is derived from the documents of `{}` that name their parent in `{name}`, which does not refer to `{}`",
+                child.name, parent.name
+            ));
+        };
+        let id = DerivedId::new(self.derived.len());
         Arc::make_mut(&mut self.derived).push(Derived {
-            at,
+            id,
             parent,
             field,
             child,
-            edge: edge.at,
+            target,
             what,
             filter,
             sync,
@@ -316,7 +323,8 @@ impl Graph {
     /// A deletion that keeps documents takes only such with it that can be restored with them.
     fn check_soft_delete(&self, problems: &mut Vec<String>) {
         for edge in self.edges.iter() {
-            let target = edge.targets.iter().find(|target| target.soft_delete.is_some());
+            let mut targets = edge.targets.iter().map(|target| target.meta);
+            let target = targets.find(|target| target.soft_delete.is_some());
             let Some(target) = target.filter(|_| edge.reference.on_delete == OnDelete::Cascade) else {
                 continue;
             };
@@ -371,7 +379,7 @@ impl Graph {
             for copy in edge.copies.iter().filter(|copy| copy.sync != SyncMode::Snapshot) {
                 let written = (edge.holder.collection, edge.copy_path(copy));
                 for target in &edge.targets {
-                    let source = (target.collection, copy.source.to_owned());
+                    let source = (target.meta.collection, copy.source.to_owned());
                     next.entry(source).or_default().push(written.clone());
                 }
             }
@@ -479,8 +487,8 @@ impl Graph {
     }
 
     /// Finds the other side of a two-way reference.
-    fn join(&mut self, at: usize, problems: &mut Vec<String>) {
-        let Some(edge) = self.edges.get(at) else { return };
+    fn join(&mut self, id: EdgeId, problems: &mut Vec<String>) {
+        let edge = &self[id];
         let Some(inverse) = edge.reference.inverse else {
             return;
         };
@@ -495,7 +503,7 @@ impl Graph {
         if (edge.reference.by)() != "_id" {
             return problem("which needs a reference by `_id`".to_owned());
         }
-        let Some(target) = edge.targets.first() else {
+        let Some(target) = edge.targets.first().map(|target| target.meta) else {
             return;
         };
         let Some(field) = fields(target)
@@ -512,7 +520,7 @@ impl Graph {
         else {
             return problem(format!("and `{}.{inverse}` is not a reference", target.name));
         };
-        if !other.targets.iter().any(|back| is(back, edge.holder)) {
+        if other.target(edge.holder).is_none() {
             return problem(format!(
                 "and `{}.{inverse}` does not refer to `{}`",
                 target.name, edge.holder.name
@@ -534,8 +542,8 @@ impl Graph {
                 target.name
             ));
         }
-        let other = other.at;
-        if let Some(edge) = Arc::make_mut(&mut self.edges).get_mut(at) {
+        let other = other.id;
+        if let Some(edge) = Arc::make_mut(&mut self.edges).get_mut(id.position()) {
             edge.inverse = Some(other);
         }
     }
@@ -543,7 +551,7 @@ impl Graph {
     fn choose_owners(&mut self) {
         for at in 0..self.edges.len() {
             let Some(edge) = self.edges.get(at) else { continue };
-            let Some(other) = edge.inverse.and_then(|other| self.edges.get(other)) else {
+            let Some(other) = self.inverse(edge) else {
                 continue;
             };
             let owner = match (edge.list, other.list) {
@@ -567,9 +575,9 @@ impl Graph {
         &self.edges
     }
 
-    /// One of them by its position.
-    pub(crate) fn edge(&self, at: usize) -> Option<&Edge> {
-        self.edges.get(at)
+    /// The two sides of a two-way reference, that of the writes first.
+    pub(crate) fn sides(&self, two_way: TwoWay) -> (&Edge, &Edge) {
+        (&self[two_way.edge], &self[two_way.other])
     }
 
     /// The registered document that is stored in a collection.
@@ -623,11 +631,30 @@ impl Graph {
 
     /// The other side of a two-way reference.
     pub(crate) fn inverse(&self, edge: &Edge) -> Option<&Edge> {
-        edge.inverse.and_then(|at| self.edges.get(at))
+        edge.inverse.map(|id| &self[id])
     }
 
-    fn select<'g>(&'g self, list: Option<&'g Vec<usize>>) -> impl Iterator<Item = &'g Edge> + Clone {
-        list.into_iter().flatten().filter_map(|at| self.edges.get(*at))
+    fn select<'g>(&'g self, list: Option<&'g Vec<EdgeId>>) -> impl Iterator<Item = &'g Edge> + Clone {
+        list.into_iter().flatten().map(|id| &self[*id])
+    }
+}
+
+impl Index<DerivedId> for Graph {
+    type Output = Derived;
+
+    #[allow(clippy::indexing_slicing)]
+    fn index(&self, id: DerivedId) -> &Derived {
+        &self.derived[id.position()]
+    }
+}
+
+/// Only a graph makes identities of references, and all graphs of one set of models have the same references.
+impl Index<EdgeId> for Graph {
+    type Output = Edge;
+
+    #[allow(clippy::indexing_slicing)]
+    fn index(&self, id: EdgeId) -> &Edge {
+        &self.edges[id.position()]
     }
 }
 

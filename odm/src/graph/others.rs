@@ -116,7 +116,7 @@ impl Others {
             self.sources.entry(from).or_default().push(read);
             self.parents.insert(holder);
             let own = graph.derived().iter().filter(|derived| derived.name() == id);
-            self.derived.extend(own.map(|derived| derived.at));
+            self.derived.extend(own.map(|derived| derived.id));
             return true;
         }
         let read = Read {
@@ -129,7 +129,7 @@ impl Others {
             return true;
         };
         let own = graph.outgoing(meta).find(|edge| edge.path == through);
-        self.edges.extend(own.map(|edge| edge.at));
+        self.edges.extend(own.map(|edge| edge.id));
         let root = through.split('.').next().unwrap_or_default();
         own.is_some() || meta.field(root).is_none()
     }

@@ -7,8 +7,7 @@ use crate::graph::names::fields_of;
 impl Derived {
     /// The child's fields that it depends on: dotted names.
     pub(crate) fn reads(&self, graph: &Graph) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        names.extend(graph.edge(self.edge).map(|edge| edge.path.clone()));
+        let mut names = vec![graph.parent_edge(self).path.clone()];
         match self.what {
             Derivation::Subset(subset) => names.extend(subset.reads().map(str::to_owned)),
             Derivation::Computed { of: "", .. } => {}

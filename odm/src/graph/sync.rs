@@ -89,18 +89,23 @@ impl Graph {
             .any(|copy| modes(copy.sync) && meet(copy.source, field))
             || self
                 .derived_from(meta)
-                .filter(|derived| modes(derived.sync) && but.is_none_or(|edge| edge.at != derived.edge))
+                .filter(|derived| {
+                    modes(derived.sync) && but.is_none_or(|edge| edge.id != derived.target.edge)
+                })
                 .any(|derived| derived.reads(self).iter().any(|name| meet(name, field)))
     }
 
     /// Whether something is derived of a document in those that this reference names.
     pub(crate) fn is_parent_edge(&self, edge: &Edge) -> bool {
-        self.derived().iter().any(|derived| derived.edge == edge.at)
+        self.derived()
+            .iter()
+            .any(|derived| derived.target.edge == edge.id)
     }
 
     /// The same in such documents.
     pub(crate) fn is_parent_edge_of(&self, edge: &Edge, meta: &DocumentMeta) -> bool {
-        self.derived_in(meta).any(|derived| derived.edge == edge.at)
+        self.derived_in(meta)
+            .any(|derived| derived.target.edge == edge.id)
     }
 
     /// Whether children of such a document may exist before it, since no check asks for it when they are written, or when it is
@@ -109,7 +114,7 @@ impl Graph {
         self.is_parent_of_others(meta)
             || self
                 .derived_in(meta)
-                .filter_map(|derived| self.parent_edge(derived))
+                .map(|derived| self.parent_edge(derived))
                 .any(|edge| !edge.reference.check || edge.reference.on_delete == OnDelete::Keep)
     }
 
@@ -122,8 +127,8 @@ impl Graph {
     }
 
     /// The reference by which a child names the parent of a derived field.
-    pub(crate) fn parent_edge(&self, derived: &Derived) -> Option<&Edge> {
-        self.edge(derived.edge)
+    pub(crate) fn parent_edge(&self, derived: &Derived) -> &Edge {
+        &self[derived.target.edge]
     }
 }
 
@@ -142,7 +147,7 @@ pub(crate) fn is_held(graph: &Graph, edge: &Edge) -> bool {
     let kept = |sync: SyncMode| is_atomic(sync, true);
     edge.sync().is_some_and(kept) && !graph.is_left(edge)
         || graph.derived().iter().any(|derived| {
-            derived.edge == edge.at && kept(derived.sync) && !graph.is_derived_by_others(derived)
+            derived.target.edge == edge.id && kept(derived.sync) && !graph.is_derived_by_others(derived)
         })
 }
 

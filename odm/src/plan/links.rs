@@ -6,7 +6,7 @@
 //! the other side, whatever the write was. Nothing here talks to a server.
 
 use crate::graph::Graph;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, EdgeId, TwoWay};
 use crate::model::key::Key;
 use crate::{Error, Result, Rule, Violation};
 use mongodb::bson::Bson;
@@ -37,8 +37,8 @@ impl PartialEq for Node {
 /// One document names another one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Link {
-    /// The position of the edge in the graph.
-    pub(crate) edge: usize,
+    /// The reference by which it does, and the other side of it.
+    pub(crate) two_way: TwoWay,
     pub(crate) holder: Node,
     pub(crate) target: Node,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Diff {
     pub(crate) added: Vec<Link>,
     pub(crate) removed: Vec<Link>,
     /// The references of the documents that were written, as they are now: by edge and document.
-    now: HashMap<(usize, Key), HashMap<Key, Bson>>,
+    now: HashMap<(EdgeId, Key), HashMap<Key, Bson>>,
 }
 
 impl Diff {
@@ -57,7 +57,13 @@ impl Diff {
     ///
     /// # Errors
     /// [`Error::Invalid`] where the write makes an array name a document twice: a link is there once or not at all.
-    pub(crate) fn add(&mut self, edge: &Edge, holder: &Node, before: &[Bson], after: &[Bson]) -> Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        (two_way, edge): (TwoWay, &Edge),
+        holder: &Node,
+        before: &[Bson],
+        after: &[Bson],
+    ) -> Result<()> {
         let (mut old, mut twice_before) = (HashSet::new(), HashSet::new());
         for key in before.iter().map(Key::of_bson) {
             if let Some(again) = old.replace(key) {
@@ -66,7 +72,7 @@ impl Diff {
         }
         let mut new = HashMap::with_capacity(after.len());
         let link = |target: Node| Link {
-            edge: edge.at,
+            two_way,
             holder: holder.clone(),
             target,
         };
@@ -90,7 +96,7 @@ impl Diff {
             }
         }
         self.added.append(&mut added);
-        self.now.insert((edge.at, holder.key.clone()), new);
+        self.now.insert((edge.id, holder.key.clone()), new);
         Ok(())
     }
 
@@ -99,13 +105,13 @@ impl Diff {
     }
 
     /// Whether the write itself left this link in the document.
-    fn holds(&self, edge: usize, holder: &Key, target: &Key) -> Option<bool> {
+    fn holds(&self, edge: EdgeId, holder: &Key, target: &Key) -> Option<bool> {
         let now = self.now.get(&(edge, holder.clone()))?;
         Some(now.contains_key(target))
     }
 
     /// The single reference that the write itself left in the document.
-    fn left(&self, edge: usize, holder: &Key) -> Option<Option<Node>> {
+    fn reference_of(&self, edge: EdgeId, holder: &Key) -> Option<Option<Node>> {
         let now = self.now.get(&(edge, holder.clone()))?;
         let node = |(key, id): (&Key, &Bson)| Node {
             key: key.clone(),
@@ -130,8 +136,8 @@ fn twice(edge: &Edge, id: Bson) -> Error {
 /// A change of one document on the other side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Effect {
-    /// The edge whose field is written: its position in the graph.
-    pub(crate) edge: usize,
+    /// The reference that is written, and the side from which the link came.
+    pub(crate) two_way: TwoWay,
     pub(crate) holder: Node,
     pub(crate) target: Node,
     pub(crate) act: Act,
@@ -151,29 +157,27 @@ pub(crate) enum Act {
 }
 
 /// The single references on the other side that have to be known: by edge, the documents.
-pub(crate) type Questions = Vec<(usize, Vec<Node>)>;
+pub(crate) type Questions = Vec<(EdgeId, Vec<Node>)>;
 
 /// The single references, by edge and document. A document that does not exist is missing.
-pub(crate) type Answers = HashMap<(usize, Key), Option<Node>>;
+pub(crate) type Answers = HashMap<(EdgeId, Key), Option<Node>>;
 
 /// The references to read before the effects are known.
 pub(crate) fn questions(graph: &Graph, diff: &Diff) -> Questions {
-    let mut asked: HashSet<(usize, &Key)> = HashSet::new();
+    let mut asked: HashSet<(EdgeId, &Key)> = HashSet::new();
     let mut questions: Questions = Vec::new();
     let added = diff.added.iter().map(|link| (link, true));
     for (link, added) in added.chain(diff.removed.iter().map(|link| (link, false))) {
-        let Some(other) = graph.edge(link.edge).and_then(|edge| graph.inverse(edge)) else {
-            continue;
-        };
+        let other = &graph[link.two_way.other];
         // The update itself looks for the removed link on the other side, unless a reference there is required.
         let wanted = !other.list && (added || !other.reference.optional);
-        let known = diff.left(other.at, &link.target.key).is_some();
-        if !wanted || known || !asked.insert((other.at, &link.target.key)) {
+        let known = diff.reference_of(other.id, &link.target.key).is_some();
+        if !wanted || known || !asked.insert((other.id, &link.target.key)) {
             continue;
         }
-        match questions.iter_mut().find(|(edge, _)| *edge == other.at) {
+        match questions.iter_mut().find(|(edge, _)| *edge == other.id) {
             Some((_, nodes)) => nodes.push(link.target.clone()),
-            None => questions.push((other.at, vec![link.target.clone()])),
+            None => questions.push((other.id, vec![link.target.clone()])),
         }
     }
     questions
@@ -210,31 +214,28 @@ struct LinkEffects<'a> {
     answers: &'a Answers,
     list: Vec<Effect>,
     /// The new targets of single references: by edge and document.
-    claimed: HashMap<(usize, Key), Node>,
+    claimed: HashMap<(EdgeId, Key), Node>,
     /// The targets that don't exist: by the edge that names them.
-    missing: Vec<(usize, Bson)>,
+    missing: Vec<(EdgeId, Bson)>,
 }
 
 impl<'a> LinkEffects<'a> {
     /// The edge of a link and its other side.
-    fn sides(&self, link: &Link) -> Option<(&'a Edge, &'a Edge)> {
-        let edge = self.graph.edge(link.edge)?;
-        Some((edge, self.graph.inverse(edge)?))
+    fn sides(&self, link: &Link) -> (&'a Edge, &'a Edge) {
+        self.graph.sides(link.two_way)
     }
 
     /// The value of a single reference; `None` where the document does not exist.
     fn current(&self, edge: &Edge, holder: &Node) -> Option<Option<Node>> {
         self.diff
-            .left(edge.at, &holder.key)
-            .or_else(|| self.answers.get(&(edge.at, holder.key.clone())).cloned())
+            .reference_of(edge.id, &holder.key)
+            .or_else(|| self.answers.get(&(edge.id, holder.key.clone())).cloned())
     }
 
     /// Every single reference becomes one thing at most, whichever side was written.
     fn claims(&mut self) -> Result<()> {
         for link in &self.diff.added {
-            let Some((edge, other)) = self.sides(link) else {
-                continue;
-            };
+            let (edge, other) = self.sides(link);
             if !edge.list {
                 self.claim(edge, &link.holder, &link.target)?;
             }
@@ -248,7 +249,7 @@ impl<'a> LinkEffects<'a> {
     fn claim(&mut self, edge: &Edge, holder: &Node, target: &Node) -> Result<()> {
         let claimed = self
             .claimed
-            .entry((edge.at, holder.key.clone()))
+            .entry((edge.id, holder.key.clone()))
             .or_insert_with(|| target.clone());
         if claimed == target {
             return Ok(());
@@ -263,14 +264,12 @@ impl<'a> LinkEffects<'a> {
     }
 
     fn gain(&mut self, link: &Link) -> Result<()> {
-        let Some((edge, other)) = self.sides(link) else {
-            return Ok(());
-        };
-        if self.diff.holds(other.at, &link.target.key, &link.holder.key) == Some(true) {
+        let (edge, other) = self.sides(link);
+        if self.diff.holds(other.id, &link.target.key, &link.holder.key) == Some(true) {
             return Ok(());
         }
         let effect = |act| Effect {
-            edge: other.at,
+            two_way: link.two_way.reversed(),
             holder: link.target.clone(),
             target: link.holder.clone(),
             act,
@@ -280,7 +279,7 @@ impl<'a> LinkEffects<'a> {
             return Ok(());
         }
         let Some(previous) = self.current(other, &link.target) else {
-            self.missing.push((edge.at, link.target.id.clone()));
+            self.missing.push((edge.id, link.target.id.clone()));
             return Ok(());
         };
         if previous.as_ref() == Some(&link.holder) {
@@ -289,14 +288,14 @@ impl<'a> LinkEffects<'a> {
         }
         // Taken over: the document that it referred to before does not refer to it any more.
         if let Some(previous) = &previous
-            && self.diff.holds(edge.at, &previous.key, &link.target.key) != Some(false)
-            && !self.claimed.contains_key(&(edge.at, previous.key.clone()))
+            && self.diff.holds(edge.id, &previous.key, &link.target.key) != Some(false)
+            && !self.claimed.contains_key(&(edge.id, previous.key.clone()))
         {
             if !edge.list && !edge.reference.optional {
                 return Err(must_refer(edge, previous));
             }
             self.list.push(Effect {
-                edge: edge.at,
+                two_way: link.two_way,
                 holder: previous.clone(),
                 target: link.target.clone(),
                 act: Act::Lose,
@@ -310,9 +309,7 @@ impl<'a> LinkEffects<'a> {
         let Some((first, _)) = self.missing.first() else {
             return Ok(());
         };
-        let Some(edge) = self.graph.edge(*first) else {
-            return Ok(());
-        };
+        let edge = &self.graph[*first];
         let mut known = HashSet::new();
         let ids = self
             .missing
@@ -326,21 +323,19 @@ impl<'a> LinkEffects<'a> {
     }
 
     fn lose(&mut self, link: &Link) -> Result<()> {
-        let Some((_, other)) = self.sides(link) else {
-            return Ok(());
-        };
+        let (_, other) = self.sides(link);
         let effect = |act| Effect {
-            edge: other.at,
+            two_way: link.two_way.reversed(),
             holder: link.target.clone(),
             target: link.holder.clone(),
             act,
         };
-        if self.diff.holds(other.at, &link.target.key, &link.holder.key) == Some(false) {
+        if self.diff.holds(other.id, &link.target.key, &link.holder.key) == Some(false) {
             return Ok(());
         }
         if !other.list {
             // Whatever it becomes takes the place of what it was.
-            if self.claimed.contains_key(&(other.at, link.target.key.clone())) {
+            if self.claimed.contains_key(&(other.id, link.target.key.clone())) {
                 return Ok(());
             }
             if !other.reference.optional {
@@ -358,7 +353,7 @@ impl<'a> LinkEffects<'a> {
 }
 
 pub(crate) fn missing(edge: &Edge, ids: impl Iterator<Item = Bson>) -> Error {
-    let target = edge.targets.first().copied().unwrap_or(edge.holder);
+    let target = edge.targets.first().map_or(edge.holder, |target| target.meta);
     crate::graph::sync::missing(edge, target, ids.collect())
 }
 

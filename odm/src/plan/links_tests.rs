@@ -1,3 +1,4 @@
+use crate::graph::edge::EdgeId;
 use crate::graph::testing::*;
 use crate::model::document::DocumentMeta;
 use crate::plan::links::*;
@@ -37,11 +38,17 @@ fn write(world: &mut World, writes: &Writes) {
 
 fn difference(graph: &Graph, before: &World, after: &World, writes: &Writes) -> Result<Diff> {
     let mut diff = Diff::default();
-    for edge in graph.edges().iter().filter(|edge| edge.is_two_way()) {
+    let edges = graph.edges().iter();
+    for (two_way, edge) in edges.filter_map(|edge| Some((edge.two_way()?, edge))) {
         for (meta, id, _) in writes {
             if meta.collection == edge.holder.collection {
                 let of = |world| nodes(&references(world, edge, *id).unwrap_or_default());
-                diff.add(edge, &Node::of(&Bson::Int32(*id)), &of(before), &of(after))?;
+                diff.add(
+                    (two_way, edge),
+                    &Node::of(&Bson::Int32(*id)),
+                    &of(before),
+                    &of(after),
+                )?;
             }
         }
     }
@@ -51,7 +58,7 @@ fn difference(graph: &Graph, before: &World, after: &World, writes: &Writes) -> 
 fn answers(graph: &Graph, world: &World, diff: &Diff) -> Answers {
     let mut answers = Answers::new();
     for (at, holders) in questions(graph, diff) {
-        let edge = graph.edge(at).expect("an edge");
+        let edge = &graph[at];
         for holder in holders {
             if let Some(now) = references(world, edge, number(&holder)) {
                 let now = now.first().map(|id| Node::of(&Bson::Int32(*id)));
@@ -64,7 +71,7 @@ fn answers(graph: &Graph, world: &World, diff: &Diff) -> Answers {
 
 /// Carries an effect out as its statement would: only where its condition holds.
 fn carry_out(graph: &Graph, world: &mut World, effect: &Effect) -> Result<(), &'static str> {
-    let edge = graph.edge(effect.edge).expect("an edge");
+    let edge = &graph[effect.two_way.edge];
     let target = number(&effect.target);
     let document = world.get_mut(&(edge.holder.collection, number(&effect.holder)));
     let Some(document) = document else {
@@ -151,12 +158,12 @@ fn step(graph: &Graph, world: &World, writes: &Writes) -> Option<World> {
         carry_out(graph, &mut new, &effect).ok()?;
     }
     for link in &diff.added {
-        let edge = graph.edge(link.edge).expect("an edge");
+        let edge = &graph[link.two_way.edge];
         let now = references(&new, edge, number(&link.holder)).unwrap_or_default();
         assert!(now.contains(&number(&link.target)), "{link:?} was written");
     }
     for link in &diff.removed {
-        let edge = graph.edge(link.edge).expect("an edge");
+        let edge = &graph[link.two_way.edge];
         let now = references(&new, edge, number(&link.holder)).unwrap_or_default();
         assert!(!now.contains(&number(&link.target)), "{link:?} was removed");
     }
@@ -178,7 +185,7 @@ fn steps(graph: &Graph, world: &World, writes: &Writes) -> Option<Vec<World>> {
 }
 
 /// The findings of an audit: links that one side names alone, by edge, holder and target; of documents that are not there, too.
-fn one_sided(graph: &Graph, world: &World) -> BTreeSet<(usize, i32, i32)> {
+fn one_sided(graph: &Graph, world: &World) -> BTreeSet<(EdgeId, i32, i32)> {
     let mut found = BTreeSet::new();
     for edge in graph.edges() {
         let Some(other) = graph.inverse(edge) else {
@@ -186,7 +193,7 @@ fn one_sided(graph: &Graph, world: &World) -> BTreeSet<(usize, i32, i32)> {
         };
         let back: BTreeSet<(i32, i32)> = links(world, other).into_iter().map(|(a, b)| (b, a)).collect();
         let alone = links(world, edge).into_iter().filter(|link| !back.contains(link));
-        found.extend(alone.map(|(holder, target)| (edge.at, holder, target)));
+        found.extend(alone.map(|(holder, target)| (edge.id, holder, target)));
     }
     found
 }
@@ -283,10 +290,10 @@ proptest! {
         }
         let last = writes(&graph, &last);
         if let Some(worlds) = steps(&graph, &world, &last) {
-            let all_links = |world: &World| -> BTreeSet<(usize, i32, i32)> {
+            let all_links = |world: &World| -> BTreeSet<(EdgeId, i32, i32)> {
                 let edges = graph.edges().iter().filter(|edge| edge.is_two_way());
                 edges
-                    .flat_map(|edge| links(world, edge).into_iter().map(|(a, b)| (edge.at, a, b)))
+                    .flat_map(|edge| links(world, edge).into_iter().map(|(a, b)| (edge.id, a, b)))
                     .collect()
             };
             let end = worlds.last().expect("at least the write").clone();

@@ -2,7 +2,7 @@
 //! its operators answer, of a whole document its type.
 
 use crate::graph::Graph;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, Target};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::Token;
@@ -13,6 +13,7 @@ use crate::plan::operators::inserted::can_be_read;
 use crate::plan::operators::{Built, NO_FIELD};
 use crate::plan::touches::{Affected, ChangedFields, How, Touches, prepare};
 use crate::plan::upsert::{UniqueKey, demands_key};
+use crate::store::batch::stored_value;
 use crate::store::filter::{all, named_id, within};
 use crate::store::packed::Packed;
 use crate::{Error, Odm, Result};
@@ -728,20 +729,24 @@ impl Write {
     }
 
     /// Reads the operators of an update. Everything after this goes by what was found.
-    pub(crate) fn plan(&mut self, graph: &Graph) {
+    ///
+    /// # Errors
+    /// As [`Touches::of`].
+    pub(crate) fn read_operators(&mut self, graph: &Graph) -> Result<()> {
         let meta = self.meta;
         let inserts = |upsert: bool, filter| Some(filter).filter(|_| upsert);
         match &mut self.what {
             What::Update(update) => {
                 let inserts = inserts(update.upsert, &update.filter);
-                update.touches = Touches::of(graph, meta, &update.built, inserts);
+                update.touches = Touches::of(graph, meta, &update.built, inserts)?;
             }
             What::UpdateMany(update) => {
                 let inserts = inserts(update.upsert, &update.filter);
-                update.touches = Touches::of(graph, meta, &update.built, inserts);
+                update.touches = Touches::of(graph, meta, &update.built, inserts)?;
             }
             What::Insert(_) | What::Replace(_) | What::Delete(_) => {}
         }
+        Ok(())
     }
 
     /// The fields and references that an update touches.
@@ -874,14 +879,18 @@ impl Write {
         }
     }
 
-    /// Passes the references that it adds by an edge to `take`: the position of the collection among the targets, and the key.
-    pub(crate) fn each_added(&self, edge: &Edge, take: &mut dyn FnMut(usize, &Key, &Bson)) {
+    /// Passes the references that it adds by an edge to `take`: the target, and the key in it.
+    ///
+    /// # Errors
+    /// As [`each_of_document`].
+    pub(crate) fn each_added(&self, edge: &Edge, take: &mut dyn FnMut(Target, &Key, &Bson)) -> Result<()> {
         if let Some(touches) = self.touches() {
             let added = touches.added(edge).iter();
             added.for_each(|(target, key, value)| take(*target, key, value));
         }
-        if let Some(document) = self.document() {
-            each_of_document(edge, document, take);
+        match self.document() {
+            Some(document) => each_of_document(edge, document, take),
+            None => Ok(()),
         }
     }
 
@@ -896,18 +905,24 @@ impl Write {
 }
 
 /// Passes the references of a document by an edge to `take`.
+///
+/// # Errors
+/// [`Error::Decode`] for one that can't be read: its target would not be checked.
 pub(crate) fn each_of_document(
     edge: &Edge,
     document: &RawDocument,
-    take: &mut dyn FnMut(usize, &Key, &Bson),
-) {
+    take: &mut dyn FnMut(Target, &Key, &Bson),
+) -> Result<()> {
     for value in edge.values(document) {
-        if let Some((target, key)) = edge.points(value)
-            && let Ok(value) = Bson::try_from(key)
-        {
-            take(target, &Key::of(key), &value);
+        if let Some((target, key)) = edge.points(value) {
+            take(
+                target,
+                &Key::of(key),
+                &stored_value(edge.holder, &edge.path, key)?,
+            );
         }
     }
+    Ok(())
 }
 
 /// Whether a document of this type may refer to another one.

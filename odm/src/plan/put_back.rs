@@ -1,7 +1,7 @@
 //! Undoes a write's changes to references, except where they have been changed again since.
 
 use crate::graph::edge;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, Target};
 use crate::model::key::Key;
 use crate::plan::touches::How;
 use crate::store::batch::value;
@@ -11,9 +11,8 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-/// Whether a write did something to a reference of a document: an edge, the position of the collection among its targets, and
-/// the key in it.
-type Did<'o> = &'o dyn Fn(&Edge, usize, &Key) -> bool;
+/// Whether a write did something to a reference of a document: to this target, with this key in it.
+type Did<'o> = &'o dyn Fn(Target, &Key) -> bool;
 
 /// The changes of a write to the references of one document.
 #[derive(Clone, Copy)]
@@ -23,8 +22,8 @@ pub(crate) struct OwnReferences<'o> {
     pub(crate) how: &'o dyn Fn(&Edge) -> How,
 }
 
-/// The references in an item of an array: by edge, target and key.
-type Item = Vec<(usize, usize, Key)>;
+/// The references in an item of an array.
+type Item = Vec<(Target, Key)>;
 
 /// The statement that gives these references, and the copies beside them, their previous values, unless they have been changed
 /// again. Later writes of others stay: a reference that was set again, and items that were added to an array or removed from
@@ -140,21 +139,21 @@ fn items(value: Option<&Bson>) -> Option<&[Bson]> {
 fn is_own(before: &RawDocumentBuf, now: &RawDocumentBuf, edges: &[&Edge], own: &OwnReferences<'_>) -> bool {
     let mut is_empty = true;
     for edge in edges {
-        for target in 0..edge.targets.len() {
+        for target in edge.targets.iter().copied() {
             let (was, is) = (edge.keys(target, before), edge.keys(target, now));
             is_empty &= is.is_empty();
             if is
                 .iter()
-                .any(|key| !was.contains(key) && (own.added)(edge, target, key))
+                .any(|key| !was.contains(key) && (own.added)(target, key))
             {
                 return true;
             }
         }
     }
     let mut removed = edges.iter().flat_map(|edge| {
-        (0..edge.targets.len()).flat_map(move |target| {
-            let keys = edge.keys(target, before).into_iter();
-            keys.map(move |key| (own.removed)(edge, target, &key))
+        edge.targets.iter().flat_map(move |target| {
+            let keys = edge.keys(*target, before).into_iter();
+            keys.map(move |key| (own.removed)(*target, &key))
         })
     });
     is_empty && removed.any(|did| did)
@@ -170,12 +169,7 @@ fn merged(
     let items =
         |items: &[Bson]| -> Option<Vec<Item>> { items.iter().map(|item| references(item, edges)).collect() };
     let (before, now) = (items(previous)?, items(present)?);
-    let any = |item: &Item, did: Did<'_>| {
-        item.iter().any(|(at, target, key)| {
-            let edge = edges.iter().find(|edge| edge.at == *at);
-            edge.is_some_and(|edge| did(edge, *target, key))
-        })
-    };
+    let any = |item: &Item, did: Did<'_>| item.iter().any(|(target, key)| did(*target, key));
     let added = |item: &Item| any(item, own.added);
     let removed = |item: &Item| any(item, own.removed);
     if edges.iter().map(|edge| (own.how)(edge)).max() == Some(How::Edits) {
@@ -197,7 +191,7 @@ fn references(item: &Bson, edges: &[&Edge]) -> Option<Item> {
     for edge in edges {
         let found = edge.values_below(edge.array()?, true, item);
         let found = found.filter_map(|value| edge.points(value));
-        all.extend(found.map(|(target, key)| (edge.at, target, Key::of(key))));
+        all.extend(found.map(|(target, key)| (target, Key::of(key))));
     }
     Some(all)
 }

@@ -1,6 +1,6 @@
 //! Conditions that an operation in several parts evaluates again for each part: whether the parts before may have changed their answer.
 use crate::graph::Graph;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, Target};
 use crate::graph::is;
 use crate::model::meta::DocumentMeta;
 use crate::model::meta::OnDelete;
@@ -35,7 +35,7 @@ pub(crate) fn follows_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
     let follows = |edge: &Edge| {
         edge.targets
             .iter()
-            .any(|target| reached.iter().any(|one| is(one, target)))
+            .any(|target| reached.iter().any(|one| is(one, target.meta)))
     };
     let reads = |path: &str| reads(filter, path);
     // Of one document that is named by its id no part is written before it.
@@ -69,7 +69,7 @@ pub(crate) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
     }
     let empties = |edge: &&Edge| {
         let detaches = matches!(edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull);
-        let goes = |target: &&'static DocumentMeta| gone.iter().any(|one| is(one, target));
+        let goes = |target: &Target| gone.iter().any(|one| is(one, target.meta));
         (detaches || edge.is_two_way()) && edge.targets.iter().any(goes)
     };
     graph.outgoing(meta).filter(empties).any(|edge| {

@@ -2,7 +2,7 @@
 //! stated them and before the library adds its own. Operators that would change what the library writes itself are refused.
 
 use crate::graph::Graph;
-use crate::graph::edge::{Derived, Edge};
+use crate::graph::edge::{Derived, Edge, EdgeId, Target};
 use crate::graph::sync::{is_atomic, kept_in_sync};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
@@ -13,8 +13,9 @@ use crate::model::reference::OnDelete;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::demanded;
 use crate::plan::operators::{Built, Raw};
+use crate::store::batch::stored_value;
 use crate::{Error, Result};
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
 
 /// The fields, references and derived values that an update touches.
 #[derive(Clone, Debug, Default)]
@@ -36,15 +37,14 @@ pub(crate) struct Touches {
 /// A reference that an update touches.
 #[derive(Clone, Debug)]
 pub(crate) struct TouchedReference {
-    /// Its position in the graph.
-    pub(crate) edge: usize,
+    pub(crate) edge: EdgeId,
     /// Whether an operator does; else a new document has it in the id that the condition of an upsert gives.
     is_changed: bool,
     /// The operands that hold the reference, or a struct or an array around it.
     pub(crate) operands: Vec<Operand>,
     pub(crate) how: How,
-    /// The references that are added: the position of the collection among the targets, and the key.
-    added: Vec<(usize, Key, Bson)>,
+    /// The references that are added: the target and the key in it.
+    added: Vec<(Target, Key, Bson)>,
     /// Whether it has another value afterwards, whatever it was.
     pub(crate) is_replaced: bool,
     /// Of a two-way reference: the steps from its values before to those after; `None` where they can't be told.
@@ -138,15 +138,18 @@ impl Position {
 
 impl Touches {
     /// Reads the operators of an update of documents of this type. `inserts` is the condition of an upsert.
+    ///
+    /// # Errors
+    /// [`Error::Encode`] for a value that can't be stored.
     pub(crate) fn of(
         graph: &Graph,
         meta: &'static DocumentMeta,
         built: &Built,
         inserts: Option<&Document>,
-    ) -> Touches {
+    ) -> Result<Touches> {
         let mut touches = Touches::default();
         if !graph.takes_part(meta) && graph.outgoing(meta).next().is_none() {
-            return touches;
+            return Ok(touches);
         }
         let mut references: Vec<(&Edge, Option<TouchedReference>)> =
             graph.outgoing(meta).map(|edge| (edge, None)).collect();
@@ -165,7 +168,7 @@ impl Touches {
                 for (edge, touched) in &mut references {
                     if let Some(position) = Position::of(edge, name) {
                         let touched = touched.get_or_insert_with(|| TouchedReference::new(edge));
-                        touched.add(edge, operator, (name, value), position, built);
+                        touched.add(edge, operator, (name, value), position, built)?;
                     }
                 }
             }
@@ -175,10 +178,12 @@ impl Touches {
             if let Some(id) = inserts
                 .filter(|_| edge.is_in_id())
                 .and_then(|filter| demanded(filter, "_id"))
-                && let Ok(document) = RawDocumentBuf::try_from(&doc! { "_id": id })
             {
+                let document = raw(edge, doc! { "_id": id })?;
                 let touched = touched.get_or_insert_with(|| TouchedReference::new(edge));
-                edge.values(&document).for_each(|value| touched.adds(edge, value));
+                for value in edge.values(&document) {
+                    touched.adds(edge, value)?;
+                }
             }
         }
         touches.references = references
@@ -186,11 +191,18 @@ impl Touches {
             .filter_map(|(_, touched)| touched)
             .collect();
         touches.affect(graph, meta);
-        touches
+        Ok(touches)
     }
 
     /// Reads the operators of a statement of the library.
-    pub(crate) fn of_statement(graph: &Graph, meta: &'static DocumentMeta, update: &Document) -> Touches {
+    ///
+    /// # Errors
+    /// As [`Touches::of`].
+    pub(crate) fn of_statement(
+        graph: &Graph,
+        meta: &'static DocumentMeta,
+        update: &Document,
+    ) -> Result<Touches> {
         let built = Built {
             update: update.clone(),
             ..Built::nothing()
@@ -213,7 +225,7 @@ impl Touches {
         (self.is_of_source, self.affected) = (is_of_source, affected);
         self.moves_children = graph
             .derived_from(meta)
-            .filter_map(|derived| graph.parent_edge(derived))
+            .map(|derived| graph.parent_edge(derived))
             .any(|edge| self.reference(edge).is_some())
             || graph.moves_for_others(meta, self.fields.iter().map(String::as_str));
     }
@@ -230,21 +242,21 @@ impl Touches {
     /// The change of a reference by an operator, if there is one.
     pub(crate) fn reference(&self, edge: &Edge) -> Option<&TouchedReference> {
         let mut touched = self.references.iter();
-        touched.find(|touched| touched.edge == edge.at && touched.is_changed)
+        touched.find(|touched| touched.edge == edge.id && touched.is_changed)
     }
 
-    /// The references of an edge that are added: the position of the collection among the targets, and the key.
-    pub(crate) fn added(&self, edge: &Edge) -> &[(usize, Key, Bson)] {
+    /// The references of an edge that are added: the target and the key in it.
+    pub(crate) fn added(&self, edge: &Edge) -> &[(Target, Key, Bson)] {
         let mut touched = self.references.iter();
         touched
-            .find(|touched| touched.edge == edge.at)
+            .find(|touched| touched.edge == edge.id)
             .map_or(&[], |touched| &touched.added)
     }
 
     /// Whether it may link or unlink documents.
     pub(crate) fn links(&self, graph: &Graph) -> bool {
         let changed = self.references.iter().filter(|touched| touched.is_changed);
-        let mut edges = changed.filter_map(|touched| graph.edge(touched.edge));
+        let mut edges = changed.map(|touched| &graph[touched.edge]);
         edges.any(Edge::is_two_way)
     }
 
@@ -261,7 +273,7 @@ impl Touches {
 impl TouchedReference {
     fn new(edge: &Edge) -> TouchedReference {
         TouchedReference {
-            edge: edge.at,
+            edge: edge.id,
             is_changed: false,
             operands: Vec::new(),
             how: How::Adds,
@@ -285,7 +297,7 @@ impl TouchedReference {
         (name, value): (&str, &Bson),
         position: Position,
         built: &Built,
-    ) {
+    ) -> Result<()> {
         self.is_changed = true;
         self.how = self.how.max(how(edge, operator, &position));
         self.is_replaced |= matches!(operator, "$set" | "$unset")
@@ -304,9 +316,9 @@ impl TouchedReference {
             _ => None,
         };
         let Position::Within { depth, item, prefix } = position else {
-            return;
+            return Ok(());
         };
-        self.adds_of(edge, operator, value, (depth, item));
+        self.adds_of(edge, operator, value, (depth, item))?;
         let is_operand = built
             .update
             .get(operator)
@@ -323,31 +335,39 @@ impl TouchedReference {
                 },
             });
         }
+        Ok(())
     }
 
     /// Adds the references that an operand adds.
-    fn adds_of(&mut self, edge: &Edge, operator: &str, value: &Bson, (depth, item): (usize, bool)) {
+    fn adds_of(
+        &mut self,
+        edge: &Edge,
+        operator: &str,
+        value: &Bson,
+        (depth, item): (usize, bool),
+    ) -> Result<()> {
         let (values, item) = match operator {
             "$set" | "$setOnInsert" | "$min" | "$max" => (std::slice::from_ref(value), item),
             "$push" | "$addToSet" => (pushed_items(value), true),
-            _ => return,
+            _ => return Ok(()),
         };
         for value in values {
-            if let Ok(value) = RawDocumentBuf::try_from(&doc! { "v": value })
-                && let Ok(Some(value)) = value.get("v")
-            {
-                let below: Vec<_> = edge.values_below(depth, item, value).collect();
-                below.into_iter().for_each(|value| self.adds(edge, value));
+            let value = raw(edge, doc! { "v": value })?;
+            if let Some(value) = value.get("v").ok().flatten() {
+                for value in edge.values_below(depth, item, value) {
+                    self.adds(edge, value)?;
+                }
             }
         }
+        Ok(())
     }
 
-    fn adds(&mut self, edge: &Edge, value: mongodb::bson::RawBsonRef<'_>) {
-        if let Some((target, key)) = edge.points(value)
-            && let Ok(value) = Bson::try_from(key)
-        {
+    fn adds(&mut self, edge: &Edge, value: RawBsonRef<'_>) -> Result<()> {
+        if let Some((target, key)) = edge.points(value) {
+            let value = stored_value(edge.holder, &edge.path, key)?;
             self.added.push((target, Key::of(key), value));
         }
+        Ok(())
     }
 
     fn after(&self, before: &[Bson], insert: bool) -> Option<Vec<Bson>> {
@@ -377,6 +397,14 @@ impl TouchedReference {
         }
         Some(values)
     }
+}
+
+/// A document of an operand in which the reference may stand.
+fn raw(edge: &Edge, document: Document) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::try_from(&document).map_err(|source| Error::Encode {
+        field: edge.path.clone(),
+        source: Box::new(source),
+    })
 }
 
 fn how(edge: &Edge, operator: &str, position: &Position) -> How {
@@ -737,7 +765,7 @@ fn why_not(graph: &Graph, meta: &DocumentMeta, raw: &Raw) -> Option<String> {
     for edge in graph.outgoing(meta) {
         let copy = kept_in_sync(edge).find(|copy| is_within(&name, &edge.copy_path(copy)));
         if let Some(copy) = copy {
-            let source = edge.targets.first().map_or("", |target| target.collection);
+            let source = edge.targets.first().map_or("", |target| target.meta.collection);
             return Some(format!(
                 "`{}` is written by the library, which copies it from `{source}.{}` through `{}`: change it there, and leave it \
                  out of the raw update",

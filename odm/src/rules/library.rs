@@ -124,7 +124,7 @@ impl Effects {
         }
         let mut fields = changed(update);
         fields.retain(|field| graph.is_read_in(|sync| is_atomic(sync, true), meta, field, None));
-        let touches = Touches::of_statement(graph, meta, update);
+        let touches = Touches::of_statement(graph, meta, update)?;
         if touches.is_of_source {
             put(update, "$inc", VERSION, 1_i64.into());
         }

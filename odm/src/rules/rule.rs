@@ -3,7 +3,7 @@
 //! commit, and the documents whose pending work is applied.
 
 use crate::graph::Graph;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, EdgeId};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{CHILDREN, OWN, PENDING, Token, name_of};
@@ -134,7 +134,7 @@ pub(crate) struct NewDocuments<'d> {
     pub(crate) own: Document,
     /// The pending work of each of them, by name.
     pub(crate) pending: Document,
-    decoded: Option<Vec<Bson>>,
+    decoded: Option<Vec<Document>>,
 }
 
 impl<'d> NewDocuments<'d> {
@@ -149,9 +149,9 @@ impl<'d> NewDocuments<'d> {
     }
 
     /// The documents to fill in.
-    pub(crate) fn decoded(&mut self) -> Result<&mut [Bson]> {
+    pub(crate) fn decoded(&mut self) -> Result<&mut [Document]> {
         if self.decoded.is_none() {
-            let decoded = self.given.iter().map(|raw| decoded(raw).map(Bson::Document));
+            let decoded = self.given.iter().map(decoded);
             self.decoded = Some(decoded.collect::<Result<_>>()?);
         }
         Ok(self.decoded.as_deref_mut().unwrap_or_default())
@@ -169,10 +169,7 @@ impl<'d> NewDocuments<'d> {
                 RawDocumentBuf::try_from(&bson::doc! { OWN: own }).map_err(encoding)?,
             )),
             Some(documents) => {
-                let with_own = documents.into_iter().map(|document| {
-                    let Bson::Document(mut document) = document else {
-                        return Ok(RawDocumentBuf::new());
-                    };
+                let with_own = documents.into_iter().map(|mut document| {
                     document.remove(OWN);
                     if !own.is_empty() {
                         document.insert(OWN, own.clone());
@@ -265,7 +262,7 @@ pub(crate) struct Replacing<'r> {
     /// As the application gave it.
     pub(crate) given: &'r RawDocumentBuf,
     /// The same, decoded, with what rules have filled in.
-    pub(crate) document: Bson,
+    pub(crate) document: Document,
     /// The inserts of the same operation.
     pub(crate) beside: &'r [Inserts],
     /// The fields that the server computes from the stored document: expressions.
@@ -312,8 +309,8 @@ pub(crate) fn with_all_pending(raw: &RawDocumentBuf, token: Token) -> Result<Raw
 pub(crate) struct DeferredWork {
     /// The tokens of pending work, each with the collection of its documents.
     pub(crate) tokens: Vec<(&'static DocumentMeta, Token)>,
-    /// Parents whose derived fields are computed again: their keys, by the child's reference as its position in the graph.
-    pub(crate) parents: HashMap<usize, HashSet<Key>>,
+    /// Parents whose derived fields are computed again: their keys, by the child's reference.
+    pub(crate) parents: HashMap<EdgeId, HashSet<Key>>,
     /// The notes about these parents in the database.
     pub(crate) notes: Vec<Token>,
 }
@@ -328,9 +325,9 @@ impl DeferredWork {
     ) -> Result<()> {
         let keys: Vec<Key> = keys.into_iter().collect();
         if !keys.is_empty() {
-            self.add_parents(edge.at, keys.iter().cloned());
+            self.add_parents(edge.id, keys.iter().cloned());
             self.notes
-                .extend(orphans::note(scope, vec![(edge.at, keys)]).await?);
+                .extend(orphans::note(scope, vec![(edge.id, keys)]).await?);
         }
         Ok(())
     }
@@ -340,9 +337,9 @@ impl DeferredWork {
         orphans::clear_notes(scope, self.notes).await
     }
 
-    /// Adds parents, by the position of the child's reference in the graph.
-    pub(crate) fn add_parents(&mut self, at: usize, keys: impl IntoIterator<Item = Key>) {
-        self.parents.entry(at).or_default().extend(keys);
+    /// Adds parents, by the child's reference.
+    pub(crate) fn add_parents(&mut self, edge: EdgeId, keys: impl IntoIterator<Item = Key>) {
+        self.parents.entry(edge).or_default().extend(keys);
     }
 
     /// Adds the pending work with this token in the documents of a collection.

@@ -1040,7 +1040,7 @@ impl Look {
         }
         let subsets: Vec<Index> = graph
             .all_derived_from(meta)
-            .filter_map(|derived| Index::of_subset(graph.edge(derived.edge)?, derived.subset()?))
+            .filter_map(|derived| Index::of_subset(graph.parent_edge(derived), derived.subset()?))
             .collect();
         for edge in graph.outgoing(meta) {
             let Some(index) = Index::implied(edge) else {

@@ -592,6 +592,39 @@ pub(crate) fn value(document: &RawDocumentBuf, name: &str) -> Option<Bson> {
     Bson::try_from(value).ok()
 }
 
+/// The value at a path of a stored document.
+///
+/// # Errors
+/// [`Error::Decode`].
+pub(crate) fn stored_value(meta: &DocumentMeta, path: &str, value: RawBsonRef<'_>) -> Result<Bson> {
+    Bson::try_from(value).map_err(|error| Error::Decode {
+        collection: meta.collection.to_owned(),
+        id: None,
+        ty: meta.name,
+        path: path.to_owned(),
+        message: error.to_string(),
+    })
+}
+
+/// The id of a stored document.
+///
+/// # Errors
+/// [`Error::Decode`], also for a document without one.
+pub(crate) fn stored_id(meta: &DocumentMeta, document: &RawDocument) -> Result<Bson> {
+    match document.get("_id") {
+        Ok(Some(id)) => stored_value(meta, "_id", id),
+        found => Err(Error::Decode {
+            collection: meta.collection.to_owned(),
+            id: None,
+            ty: meta.name,
+            path: "_id".to_owned(),
+            message: found
+                .err()
+                .map_or("it is missing".to_owned(), |error| error.to_string()),
+        }),
+    }
+}
+
 pub(crate) fn document(raw: &RawDocumentBuf, meta: &DocumentMeta) -> Result<Document> {
     Document::try_from(raw).map_err(|error: bson::error::Error| Error::Decode {
         collection: meta.collection.to_owned(),

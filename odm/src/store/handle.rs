@@ -1,7 +1,7 @@
 //! The handle that everything works with: a database, and the models that are stored in it.
 
 use crate::graph::Graph;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, EdgeId};
 use crate::graph::known::Unknown;
 use crate::model::document::{DocumentMeta, Model};
 use crate::store::age::Age;
@@ -71,7 +71,7 @@ struct Inner {
     lacking: std::sync::RwLock<Vec<&'static str>>,
     /// The two-way references, by their positions in the graph, of which a backfill is still to write the other side for
     /// documents that were there before, as it was found the last time.
-    unlinked: std::sync::RwLock<Vec<usize>>,
+    unlinked: std::sync::RwLock<Vec<EdgeId>>,
     /// The ids of holders that transactions have read.
     looked: Looked,
     /// When the stored declarations were read.
@@ -424,7 +424,7 @@ impl Odm {
         *place.unwrap_or_else(std::sync::PoisonError::into_inner) = collections;
     }
 
-    pub(crate) fn set_unlinked(&self, edges: Vec<usize>) {
+    pub(crate) fn set_unlinked(&self, edges: Vec<EdgeId>) {
         let place = self.inner.unlinked.write();
         *place.unwrap_or_else(std::sync::PoisonError::into_inner) = edges;
     }
@@ -434,7 +434,7 @@ impl Odm {
     pub(crate) fn is_unlinked(&self, edge: &Edge) -> bool {
         let unlinked = self.inner.unlinked.read();
         let unlinked = unlinked.unwrap_or_else(std::sync::PoisonError::into_inner);
-        unlinked.contains(&edge.at) || edge.inverse.is_some_and(|inverse| unlinked.contains(&inverse))
+        unlinked.contains(&edge.id) || edge.inverse.is_some_and(|inverse| unlinked.contains(&inverse))
     }
 
     pub(crate) fn set_unknown(&self, unknown: Unknown) {

@@ -4,6 +4,7 @@
 //! the holders' ids, of which the look has read the first ones already, so they are handed on here. A border may be any id: it
 //! does no harm if they are outdated, or are never used.
 
+use crate::graph::edge::EdgeId;
 use crate::model::key::Key;
 use mongodb::bson::Bson;
 use std::collections::VecDeque;
@@ -12,8 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Maximum number of sources that are remembered.
 const MOST: usize = 16;
 
-/// The delivery: the reference (by its position in the graph), the key of the source, and the size of the batches.
-pub(crate) type Which = (usize, Key, usize);
+/// The delivery: the reference, the key of the source, and the size of the batches.
+pub(crate) type Which = (EdgeId, Key, usize);
 
 /// The ids that the first batches of deliveries end with.
 #[derive(Debug, Default)]
@@ -55,7 +56,9 @@ mod tests {
     #[test]
     fn the_first_batches_end_where_full_ones_do() {
         let looked = Looked::default();
-        let which = |source: i32, batch| (3, Key::of_bson(&source.into()), batch);
+        let graph = crate::graph::testing::all();
+        let edge = graph.edges()[0].id;
+        let which = |source: i32, batch| (edge, Key::of_bson(&source.into()), batch);
         let ids = |many: i32| (1..=many).map(Bson::from).collect::<Vec<_>>();
         for (many, batch, ends) in [
             (7, 3, vec![3, 6]),

@@ -1,6 +1,6 @@
 //! Finds faults in references and copies, by reading every document that holds some once.
 
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, EdgeId};
 use crate::graph::names::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
@@ -617,7 +617,7 @@ impl AuditedReference {
         AuditedReference {
             collection: edge.holder.collection,
             field: edge.path.clone(),
-            targets: edge.targets.iter().map(|target| target.collection).collect(),
+            targets: edge.targets.iter().map(|target| target.meta.collection).collect(),
             max: edge.bound(),
             ..AuditedReference::default()
         }
@@ -846,7 +846,7 @@ impl Audit {
     pub(crate) fn count(&mut self, documents: usize, edges: &[&Edge], inspected: &Inspected<'_>) {
         self.documents += documents as u64;
         for edge in edges {
-            let of = |counts: &HashMap<usize, u64>| counts.get(&edge.at).copied().unwrap_or(0);
+            let of = |counts: &HashMap<EdgeId, u64>| counts.get(&edge.id).copied().unwrap_or(0);
             if let Some(reference) = self.reference(edge) {
                 reference.checked += of(&inspected.checked);
                 reference.kept += of(&inspected.kept);

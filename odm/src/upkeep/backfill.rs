@@ -2,7 +2,7 @@
 //! writes the other side of their two-way references.
 
 use crate::graph::declaration::Declaration;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, EdgeId};
 use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
 use crate::rules::derived::DerivedValue;
@@ -261,12 +261,12 @@ impl<'g> Lacking<'g> {
         &self,
         scope: &Scope<'g>,
         documents: Vec<RawDocumentBuf>,
-        unlinked: &[usize],
+        unlinked: &[EdgeId],
     ) -> Result<Written> {
         match self {
             Lacking::Value(value) => copies::correct(value.as_ref(), scope, &documents).await,
             Lacking::Links(edge) => {
-                let sides = [Some(edge.at), edge.inverse];
+                let sides = [Some(edge.id), edge.inverse];
                 let new = sides.into_iter().flatten().any(|at| unlinked.contains(&at));
                 follow::agree(scope, edge, documents, new).await
             }

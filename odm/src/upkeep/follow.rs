@@ -213,7 +213,7 @@ async fn agree_on<'g>(scope: &Scope<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>,
             match &fault.kind {
                 Kind::OneSided { other } if taken.contains(&Key::of_bson(other)) => others.push(fault),
                 Kind::OneSided { other } => {
-                    believed.insert((edge.at, Key::of_bson(&fault.holder), Key::of_bson(other)));
+                    believed.insert((edge.id, Key::of_bson(&fault.holder), Key::of_bson(other)));
                     links.push(fault);
                 }
                 _ => links.push(fault),

@@ -6,7 +6,7 @@
 use crate::Result;
 use crate::engine::delete::tree::{is_below, is_deleted, is_followed, token_at};
 use crate::graph::Graph;
-use crate::graph::edge::{Edge, Segment};
+use crate::graph::edge::{Edge, EdgeId, Segment, Target};
 use crate::graph::sync::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::key;
@@ -35,7 +35,7 @@ pub(crate) struct Fault<'g> {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// The target at this position among the edge's has no such document; without a position it names none of them.
-    Dangling { target: Option<usize>, key: Bson },
+    Dangling { target: Option<Target>, key: Bson },
     /// The other side of a two-way reference does not refer back.
     OneSided { other: Bson },
     /// A two-way reference names a document several times in one array.
@@ -50,7 +50,7 @@ pub(crate) enum Kind {
 
 impl Fault<'_> {
     /// The key that identifies the fault when it is inspected again.
-    fn key(&self) -> (usize, Key, u8, Key) {
+    fn key(&self) -> (EdgeId, Key, u8, Key) {
         let (kind, other) = match &self.kind {
             Kind::Dangling { key, .. } => (0, Key::of_bson(key)),
             Kind::OneSided { other } => (1, Key::of_bson(other)),
@@ -59,7 +59,7 @@ impl Fault<'_> {
             Kind::BelowDeleted { other } => (4, Key::of_bson(other)),
             Kind::Interrupted { id, .. } => (5, Key::of_bson(id)),
         };
-        (self.edge.at, Key::of_bson(&self.holder), kind, other)
+        (self.edge.id, Key::of_bson(&self.holder), kind, other)
     }
 }
 
@@ -67,9 +67,9 @@ impl Fault<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Inspected<'g> {
     /// How many references there are, by edge.
-    pub(crate) checked: HashMap<usize, u64>,
+    pub(crate) checked: HashMap<EdgeId, u64>,
     /// How many of them name a document that is gone, and are declared to be left then.
-    pub(crate) kept: HashMap<usize, u64>,
+    pub(crate) kept: HashMap<EdgeId, u64>,
     pub(crate) faults: Vec<Fault<'g>>,
 }
 
@@ -88,7 +88,10 @@ pub(crate) fn fields<'e>(edges: impl IntoIterator<Item = &'e Edge> + Clone) -> D
 /// Whether a document with such a reference is deleted with its target, or keeps it from being deleted, where deletions keep documents.
 /// The items of a bucket stay until the purge.
 fn may_be_below(edge: &Edge) -> bool {
-    let keeps = edge.targets.iter().any(|target| target.soft_delete.is_some());
+    let keeps = edge
+        .targets
+        .iter()
+        .any(|target| target.meta.soft_delete.is_some());
     let rule = edge.reference.on_delete;
     keeps && (is_followed(edge.holder, rule) || rule == OnDelete::Restrict)
 }
@@ -115,7 +118,7 @@ struct InspectedTargets<'g> {
 struct There {
     keys: HashSet<Key>,
     /// By edge that refers back and document, whom of the batch it refers to.
-    back: HashMap<(usize, Key), HashSet<Key>>,
+    back: HashMap<(EdgeId, Key), HashSet<Key>>,
     /// Those of documents that are not deleted.
     living: HashSet<Key>,
     /// Of documents that are not deleted, the id of a deletion or restoration that has not come to its end, and that of the document.
@@ -131,18 +134,18 @@ pub(crate) async fn inspect<'g>(
 ) -> Result<Inspected<'g>> {
     let mut asked: HashMap<Column, InspectedTargets<'g>> = HashMap::new();
     for edge in edges {
-        for (at, target) in edge.targets.iter().enumerate() {
+        for target in edge.targets.iter().copied() {
             let mut keys = documents
                 .iter()
-                .flat_map(|document| edge.keys(at, document))
+                .flat_map(|document| edge.keys(target, document))
                 .peekable();
             if keys.peek().is_none() {
                 continue;
             }
             let column = asked
-                .entry((target.collection, edge.by()))
+                .entry((target.meta.collection, edge.by()))
                 .or_insert_with(|| InspectedTargets {
-                    meta: target,
+                    meta: target.meta,
                     by: edge.by(),
                     keys: HashSet::new(),
                     backs: Vec::new(),
@@ -202,8 +205,8 @@ async fn further_up<'g>(
     };
     let mut climbs: Vec<Climb<'g>> = Vec::new();
     for edge in edges {
-        for (at, target) in targets_above(edge).filter(|(_, target)| has_above(target)) {
-            let Some(targets) = there.get(&(target.collection, edge.by())) else {
+        for target in targets_above(edge).filter(|target| has_above(target.meta)) {
+            let Some(targets) = there.get(&(target.meta.collection, edge.by())) else {
                 continue;
             };
             for document in documents.iter().filter(|one| is_deleted(edge.holder, one)) {
@@ -211,19 +214,19 @@ async fn further_up<'g>(
                     continue;
                 };
                 let is_of_it = |key: &Key| targets.begun.get(key).is_some_and(|(begun, _)| *begun == token);
-                let mut keys = edge.keys(at, document);
+                let mut keys = edge.keys(target, document);
                 keys.retain(|key| targets.living.contains(key) && !is_of_it(key));
                 climbs.extend(keys.into_iter().map(|key| Climb {
                     edge,
                     holder: document_id(document),
                     token,
-                    at: (target, edge.by(), key),
+                    at: (target.meta, edge.by(), key),
                 }));
             }
         }
     }
     let mut faults = Vec::new();
-    let mut known: HashSet<(usize, Key, Column, Key)> = HashSet::new();
+    let mut known: HashSet<(EdgeId, Key, Column, Key)> = HashSet::new();
     while !climbs.is_empty() {
         let mut asked: HashMap<Column, (&'static DocumentMeta, HashSet<Key>)> = HashMap::new();
         for Climb {
@@ -270,14 +273,14 @@ async fn further_up<'g>(
                 continue;
             }
             for above in graph.outgoing(meta) {
-                for (at, target) in targets_above(above) {
-                    for key in above.keys(at, document) {
-                        let column = (target.collection, above.by());
+                for target in targets_above(above) {
+                    for key in above.keys(target, document) {
+                        let column = (target.meta.collection, above.by());
                         let holder = Key::of_bson(&climb.holder);
-                        if known.insert((climb.edge.at, holder, column, key.clone())) {
+                        if known.insert((climb.edge.id, holder, column, key.clone())) {
                             next.push(Climb {
                                 holder: climb.holder.clone(),
-                                at: (target, above.by(), key),
+                                at: (target.meta, above.by(), key),
                                 ..climb
                             });
                         }
@@ -290,10 +293,10 @@ async fn further_up<'g>(
     Ok(faults)
 }
 
-/// The targets with which holders of a reference are restored, and their positions.
-fn targets_above(edge: &Edge) -> impl Iterator<Item = (usize, &'static DocumentMeta)> + use<'_> {
-    let targets = edge.targets.iter().copied().enumerate();
-    targets.filter(|(_, target)| target.soft_delete.is_some() && is_below(edge, target))
+/// The targets with which holders of a reference are restored.
+fn targets_above(edge: &Edge) -> impl Iterator<Item = Target> + use<'_> {
+    let targets = edge.targets.iter().copied();
+    targets.filter(|target| target.meta.soft_delete.is_some() && is_below(edge, target.meta))
 }
 
 impl There {
@@ -302,7 +305,7 @@ impl There {
         &self,
         edge: &Edge,
         document: &RawDocumentBuf,
-        (target, key): (usize, &Key),
+        (target, key): (Target, &Key),
         stored: &Bson,
     ) -> Option<Kind> {
         if !may_be_below(edge) {
@@ -312,7 +315,7 @@ impl There {
             let other = stored.clone();
             return (!self.living.contains(key)).then_some(Kind::BelowDeleted { other });
         }
-        let top = edge.targets.get(target).copied()?;
+        let top = target.meta;
         let (begun, id) = self.begun.get(key)?;
         let is_of_it = token_at(document, &[DELETION]) == Some(*begun);
         (is_of_it && is_below(edge, top)).then(|| Kind::Interrupted { top, id: id.clone() })
@@ -350,8 +353,8 @@ async fn look(scope: &Scope<'_>, asked: &InspectedTargets<'_>, holders: &[Bson])
             }
             let id = Key::of_bson(&document_id(&found));
             for back in &asked.backs {
-                let refers: HashSet<Key> = back.keys(0, &found).into_iter().collect();
-                there.back.insert((back.at, id.clone()), refers);
+                let refers: HashSet<Key> = back.all_keys(&found).into_iter().collect();
+                there.back.insert((back.id, id.clone()), refers);
             }
         }
     }
@@ -413,10 +416,7 @@ fn one<'g>(
             }
             continue;
         }
-        let column = edge
-            .targets
-            .get(target)
-            .and_then(|meta| there.get(&(meta.collection, edge.by())));
+        let column = there.get(&(target.meta.collection, edge.by()));
         if !column.is_some_and(|column| column.keys.contains(&key)) {
             match edge.reference.on_delete {
                 crate::OnDelete::Keep => kept += 1,
@@ -431,7 +431,7 @@ fn one<'g>(
         {
             fault(kind);
         }
-        let back = graph.inverse(edge).map(|back| (back.at, key));
+        let back = graph.inverse(edge).map(|back| (back.id, key));
         if back.is_some_and(|back| {
             let sides = column.and_then(|column| column.back.get(&back));
             !sides.is_some_and(|sides| sides.contains(&own))
@@ -445,8 +445,8 @@ fn one<'g>(
             fault(Kind::OverBound { items });
         }
     }
-    *inspected.checked.entry(edge.at).or_default() += checked;
-    *inspected.kept.entry(edge.at).or_default() += kept;
+    *inspected.checked.entry(edge.id).or_default() += checked;
+    *inspected.kept.entry(edge.id).or_default() += kept;
 }
 
 /// How many items the longest of the arrays holds that a path leads to: of references, or of what they stand in.
@@ -490,7 +490,7 @@ pub(crate) async fn confirm<'g>(
     };
     let mut edges: Vec<&Edge> = Vec::new();
     for fault in &faults {
-        if !edges.iter().any(|edge| edge.at == fault.edge.at) {
+        if !edges.iter().any(|edge| edge.id == fault.edge.id) {
             edges.push(fault.edge);
         }
     }

@@ -25,10 +25,11 @@ pub(crate) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
                 notes.push(token);
             }
         }
-        let Some(edge) = graph.parent_edge(derived).filter(|_| !notes.is_empty()) else {
+        if notes.is_empty() {
             continue;
-        };
-        let parents = edge.targets.iter().copied();
+        }
+        let edge = graph.parent_edge(derived);
+        let parents = edge.targets.iter().map(|target| target.meta);
         let may = parents
             .chain([derived.child])
             .try_for_each(|meta| scope.odm.knows_copies(meta));
@@ -41,7 +42,7 @@ pub(crate) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
             notes,
             ..DeferredWork::default()
         };
-        work.add_parents(edge.at, keys);
+        work.add_parents(edge.id, keys);
         let derived = work.apply(scope).await?;
         *copies += derived.documents;
         failed = failed.and(derived.all().map(drop));

@@ -510,7 +510,7 @@ impl ByOthers {
                 }
                 if graph
                     .derived_from(meta)
-                    .filter_map(|derived| graph.parent_edge(derived))
+                    .map(|derived| graph.parent_edge(derived))
                     .any(|edge| touches(&edge.path))
                 {
                     self.note_before(event);

@@ -6,7 +6,7 @@
 
 use crate::engine::restore::restore;
 use crate::graph::Graph;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, EdgeId, Target};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::Token;
@@ -343,10 +343,10 @@ impl Repaired {
         let (interrupted, mut left): (Vec<_>, Vec<_>) = faults
             .into_iter()
             .partition(|fault| matches!(fault.kind, Kind::Interrupted { .. }));
-        let mut by_top: HashMap<(usize, &'static str, Key), Vec<Fault<'g>>> = HashMap::new();
+        let mut by_top: HashMap<(EdgeId, &'static str, Key), Vec<Fault<'g>>> = HashMap::new();
         for fault in interrupted {
             if let Kind::Interrupted { top, id } = &fault.kind {
-                let key = (fault.edge.at, top.collection, Key::of_bson(id));
+                let key = (fault.edge.id, top.collection, Key::of_bson(id));
                 by_top.entry(key).or_default().push(fault);
             }
         }
@@ -423,14 +423,14 @@ impl Repaired {
     ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
         let mut links = Vec::new();
-        let mut detached: HashMap<(usize, usize), Vec<Fault<'g>>> = HashMap::new();
-        let mut repeated: HashMap<usize, Vec<Fault<'g>>> = HashMap::new();
+        let mut detached: HashMap<Target, Vec<Fault<'g>>> = HashMap::new();
+        let mut repeated: HashMap<EdgeId, Vec<Fault<'g>>> = HashMap::new();
         let mut known = HashSet::new();
         for fault in faults {
             match &fault.kind {
                 // Within one collection both documents of a link may have led to it. Counted twice, it would be two claims.
                 Kind::OneSided { other }
-                    if !known.insert((fault.edge.at, Key::of_bson(&fault.holder), Key::of_bson(other))) => {}
+                    if !known.insert((fault.edge.id, Key::of_bson(&fault.holder), Key::of_bson(other))) => {}
                 Kind::Dangling {
                     target: Some(target), ..
                 } if detaches(&fault) => {
@@ -438,11 +438,10 @@ impl Repaired {
                         links.push(fault);
                         continue;
                     }
-                    let group = (fault.edge.at, *target);
-                    detached.entry(group).or_default().push(fault);
+                    detached.entry(*target).or_default().push(fault);
                 }
                 Kind::OneSided { .. } => links.push(fault),
-                Kind::Repeated { .. } => repeated.entry(fault.edge.at).or_default().push(fault),
+                Kind::Repeated { .. } => repeated.entry(fault.edge.id).or_default().push(fault),
                 _ => left.push(fault),
             }
         }
@@ -466,7 +465,7 @@ impl Repaired {
         write: &mut Writing<'_>,
     ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
-        for ((_, target), faults) in detached {
+        for (target, faults) in detached {
             left.extend(self.detach(scope, target, faults, write).await?);
         }
         for faults in repeated.into_values() {
@@ -480,7 +479,7 @@ impl Repaired {
     async fn detach<'g>(
         &mut self,
         scope: &Scope<'g>,
-        target: usize,
+        target: Target,
         faults: Vec<Fault<'g>>,
         write: &mut Writing<'_>,
     ) -> Result<Vec<Fault<'g>>> {
@@ -501,8 +500,7 @@ impl Repaired {
         let mut change = edge.detachment(target, &keys);
         // One that may come again may have come again, and counts what it loses here.
         let graph = scope.odm.graph();
-        let parent = edge.targets.get(target).copied();
-        if parent.is_some_and(|parent| graph.may_have_children(parent)) {
+        if graph.may_have_children(target.meta) {
             write.leave(scope, edge, parents).await?;
         }
         let detachment = Rewrite::repaired_detachment(edge);
@@ -575,9 +573,9 @@ impl Repaired {
             if open.is_empty() {
                 break;
             }
-            let mut by_edge: HashMap<usize, Vec<Fault<'g>>> = HashMap::new();
+            let mut by_edge: HashMap<EdgeId, Vec<Fault<'g>>> = HashMap::new();
             for fault in open {
-                by_edge.entry(fault.edge.at).or_default().push(fault);
+                by_edge.entry(fault.edge.id).or_default().push(fault);
             }
             open = Vec::new();
             let mut changed = 0;
@@ -587,8 +585,9 @@ impl Repaired {
                     .partition(|fault| matches!(fault.kind, Kind::Dangling { .. }));
                 let mut matched = self.match_sides(scope, faults, write).await?;
                 left.extend(matched.stuck);
-                if !gone.is_empty() {
-                    let refused = self.detach(scope, 0, gone.clone(), write).await?;
+                let target = gone.first().and_then(|fault| fault.edge.targets.first());
+                if let Some(target) = target {
+                    let refused = self.detach(scope, *target, gone.clone(), write).await?;
                     if refused.is_empty() {
                         changed += gone.len() as u64;
                         matched.written.extend(gone);
@@ -639,7 +638,7 @@ impl Repaired {
             };
             let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(other));
             let believed = match write.belief {
-                Belief::These(links) => links.contains(&(edge.at, holder, other)),
+                Belief::These(links) => links.contains(&(edge.id, holder, other)),
                 Belief::Side | Belief::SideAnyway => edge.is_authority(&holder, &other),
             };
             if believed {
@@ -693,15 +692,15 @@ impl Repaired {
     }
 }
 
-/// The findings that can be repaired: dangling references, by edge and target; duplicates, by edge; links on one side.
+/// The findings that can be repaired: dangling references, by target; duplicates, by edge; links on one side.
 type Sorted<'g> = (
-    HashMap<(usize, usize), Vec<Fault<'g>>>,
-    HashMap<usize, Vec<Fault<'g>>>,
+    HashMap<Target, Vec<Fault<'g>>>,
+    HashMap<EdgeId, Vec<Fault<'g>>>,
     Vec<Fault<'g>>,
 );
 
-/// A link as one side names it: the position of the reference in the graph, the document that holds it, and the other one.
-pub(crate) type Named = (usize, Key, Key);
+/// A link as one side names it: the reference, the document that holds it, and the other one.
+pub(crate) type Named = (EdgeId, Key, Key);
 
 /// The rule by which a link that is there on one side alone is completed or removed.
 #[derive(Clone, Copy, Debug)]
@@ -821,7 +820,7 @@ async fn single<'g>(
     let mut firm: HashSet<(Key, Key)> = HashSet::new();
     for document in read(scope, edge, taken.values()).await? {
         let by = Key::of_bson(&document_id(&document));
-        firm.extend(edge.keys(0, &document).into_iter().map(|key| (by.clone(), key)));
+        firm.extend(edge.all_keys(&document).into_iter().map(|key| (by.clone(), key)));
     }
     let mut singles = Singles::default();
     for fault in faults {

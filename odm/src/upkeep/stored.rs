@@ -10,7 +10,7 @@ use crate::graph::declaration::{
     restricted, sources, was_declared, with_those_of,
 };
 use crate::graph::known::{Others, Unknown, is_refused, may_be_left};
-use crate::graph::{Graph, declaration, declared};
+use crate::graph::{EdgeId, Graph, declaration, declared};
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::meet;
 use crate::model::own_fields::EDGES;
@@ -704,21 +704,21 @@ fn is_duplicate(error: &mongodb::error::Error) -> bool {
 }
 
 /// The two-way references that are declared there and whose other side was not written for all documents yet, or that are
-/// declared there as one-way: by their positions.
-pub(crate) fn unlinked(graph: &Graph, known: &Known) -> Vec<usize> {
+/// declared there as one-way.
+pub(crate) fn unlinked(graph: &Graph, known: &Known) -> Vec<EdgeId> {
     let is_open = |declared: &Declaration| {
         let stored = known.declaration(&declared.id);
         stored.is_some_and(|stored| !is_two_way(stored) || !known.is_filled(&declared.id))
     };
     let linked = declared::linked(graph);
     let open = linked.filter(|edge| declared::two_way(graph, edge).is_some_and(|edge| is_open(&edge)));
-    open.map(|edge| edge.at).collect()
+    open.map(|edge| edge.id).collect()
 }
 
 /// Those of these names.
-fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<usize> {
+fn unlinked_of(graph: &Graph, names: &[String]) -> Vec<EdgeId> {
     let linked = declared::linked(graph);
     let named =
         linked.filter(|edge| declared::two_way(graph, edge).is_some_and(|edge| names.contains(&edge.id)));
-    named.map(|edge| edge.at).collect()
+    named.map(|edge| edge.id).collect()
 }

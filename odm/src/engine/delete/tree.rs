@@ -233,25 +233,20 @@ type Named = HashSet<(Column, Key)>;
 /// The documents that these references name.
 fn named(graph: &Graph, missing: &[Missing]) -> Named {
     let each = |one: &Missing| {
-        let edge = graph.edge(one.edge)?;
-        let column = (edge.targets.get(one.target)?.collection, edge.by());
-        Some(
-            one.keys
-                .iter()
-                .map(move |(key, _)| (column, key.clone()))
-                .collect::<Vec<_>>(),
-        )
+        let column = one.column(graph);
+        let keys = one.keys.iter();
+        keys.map(move |(key, _)| (column, key.clone()))
+            .collect::<Vec<_>>()
     };
-    missing.iter().filter_map(each).flatten().collect()
+    missing.iter().flat_map(each).collect()
 }
 
 /// Whether a document names one of these by a reference without whose target it can't be there.
 fn names_one(edges: &[&Edge], document: &RawDocumentBuf, named: &Named) -> bool {
     edges.iter().any(|edge| {
-        let mut targets = edge.targets.iter().enumerate();
-        targets.any(|(at, target)| {
-            let column = (target.collection, edge.by());
-            let mut keys = edge.keys(at, document).into_iter();
+        edge.targets.iter().any(|target| {
+            let column = (target.meta.collection, edge.by());
+            let mut keys = edge.keys(*target, document).into_iter();
             keys.any(|key| named.contains(&(column, key)))
         })
     })
@@ -457,10 +452,10 @@ impl Tree {
         let mut refs: Vec<AddedRefs> = Vec::new();
         for (meta, documents) in &self.levels {
             let deleted = documents.iter().filter(|document| is_deleted(meta, document));
-            exists::add_dependent(graph, meta, deleted, &mut refs);
+            exists::add_dependent(graph, meta, deleted, &mut refs)?;
         }
         let mut own: HashMap<Column, HashSet<Key>> = HashMap::new();
-        for column in refs.iter().filter_map(|one| one.column(graph)) {
+        for column in refs.iter().map(|one| one.column(graph)) {
             let keys = own.entry(column).or_default();
             let levels = self.levels.iter().filter(|(meta, _)| meta.collection == column.0);
             for document in levels.flat_map(|(_, documents)| documents) {
@@ -480,13 +475,10 @@ impl Tree {
         let missing = self.missing_targets(scope).await?;
         let mut others = Named::new();
         for one in &missing {
-            let Some((edge, target)) = graph
-                .edge(one.edge)
-                .and_then(|edge| Some((edge, edge.targets.get(one.target).copied()?)))
-                .filter(|(edge, target)| is_below(edge, target))
-            else {
+            let (edge, target) = (&graph[one.target.edge], one.target.meta);
+            if !is_below(edge, target) {
                 continue;
-            };
+            }
             let by = edge.by();
             let keys: Vec<&Bson> = one.keys.iter().map(|(_, value)| value).collect();
             let condition = within(doc! { by: { "$in": keys } }, &of_deletion(target, self.token));
@@ -525,7 +517,7 @@ impl Tree {
         while !named.is_empty() && before != Some(out.len()) {
             before = Some(out.len());
             for (meta, documents) in self.levels.iter_mut().skip(1) {
-                let is_one = |edge: &&Edge| edge.targets.iter().any(|target| which(edge, target));
+                let is_one = |edge: &&Edge| edge.targets.iter().any(|target| which(edge, target.meta));
                 let edges: Vec<&Edge> = exists::dependent(graph, meta).filter(is_one).collect();
                 let goes = |one: &RawDocumentBuf| is_deleted(meta, one) && names_one(&edges, one, &named);
                 let (gone, left): (Vec<_>, Vec<_>) = std::mem::take(documents).into_iter().partition(goes);
@@ -595,9 +587,7 @@ impl Tree {
 
     /// Whether a document of the tree that is not deleted has one of these references.
     async fn is_named(&self, scope: &Scope<'_>, missing: &Missing) -> Result<bool> {
-        let Some(edge) = scope.odm.graph().edge(missing.edge) else {
-            return Ok(false);
-        };
+        let edge = &scope.odm.graph()[missing.target.edge];
         let keys: Vec<Bson> = missing.keys.iter().map(|(_, value)| value.clone()).collect();
         let refers = edge.holders_of(missing.target, keys);
         for (meta, documents) in &self.levels {

@@ -519,11 +519,14 @@ struct HookedImages {
 }
 
 impl HookedImages {
-    fn of(&mut self, meta: &'static DocumentMeta) -> Option<&mut Documents> {
-        if !self.collections.iter().any(|known| is(known.meta, meta)) {
+    #[allow(clippy::indexing_slicing)]
+    fn entry(&mut self, meta: &'static DocumentMeta) -> &mut Documents {
+        let known = self.collections.iter().position(|known| is(known.meta, meta));
+        let position = known.unwrap_or_else(|| {
             self.collections.push(Documents::new(meta));
-        }
-        self.collections.iter_mut().find(|known| is(known.meta, meta))
+            self.collections.len() - 1
+        });
+        &mut self.collections[position]
     }
 
     /// Reads the documents that these writes may change. Gives `false` where a condition matches more than `most`.
@@ -537,9 +540,8 @@ impl HookedImages {
                 if let What::Insert(document) = &write.what
                     && write.meta.has_hooks()
                     && is_unrelated(scope.odm, write.meta)?
-                    && let Some(of) = self.of(write.meta)
                 {
-                    of.inserted.push(document.clone());
+                    self.entry(write.meta).inserted.push(document.clone());
                     return Ok(true);
                 }
                 single = [write];
@@ -560,9 +562,7 @@ impl HookedImages {
                 .filter(|write| is(write.meta, meta))
                 .copied()
                 .collect();
-            if let Some(of) = self.of(meta)
-                && !of.look(scope, &own, with).await?
-            {
+            if !self.entry(meta).look(scope, &own, with).await? {
                 return Ok(false);
             }
         }
@@ -572,7 +572,7 @@ impl HookedImages {
     /// Notes documents that are inserted together. Those that the library neither checks nor fills in are stored as they are given.
     fn insert(&mut self, odm: &Odm, meta: &'static DocumentMeta, documents: &Packed) -> Result<()> {
         let is_as_given = is_unrelated(odm, meta)?;
-        let Some(of) = self.of(meta) else { return Ok(()) };
+        let of = self.entry(meta);
         for document in documents.documents() {
             let document = document.map_err(|source| not_encoded(meta, source))?;
             if is_as_given {
@@ -587,13 +587,10 @@ impl HookedImages {
     /// Adds the documents that a step has deleted, and the one that its upsert has inserted.
     fn add(&mut self, gone: Gone, upserted: Option<(&'static DocumentMeta, &Bson)>) {
         for (meta, document) in gone {
-            if let Some(of) = self.of(meta) {
-                of.found([document]);
-            }
+            self.entry(meta).found([document]);
         }
-        if let Some((meta, id)) = upserted
-            && let Some(of) = self.of(meta)
-        {
+        if let Some((meta, id)) = upserted {
+            let of = self.entry(meta);
             of.known.insert(Key::of_bson(id));
             of.asked.insert(Key::of_bson(id));
         }

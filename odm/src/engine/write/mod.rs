@@ -35,7 +35,7 @@ use crate::store::fields::put;
 use crate::store::scope::Scope;
 use crate::{Error, Result, bounds, rules};
 use futures::future::FutureExt;
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Document, RawDocumentBuf, doc};
 use std::sync::atomic::AtomicU64;
 
 /// Completes one write, and executes it. With `in_parts`, nothing is written where it is for more documents than one transaction takes,
@@ -88,7 +88,7 @@ async fn run(
             Next::Continue(None) => {}
             Next::Continue(Some(what)) => {
                 write.what = what;
-                write.plan(execution.odm.graph());
+                write.read_operators(execution.odm.graph())?;
             }
         }
         attempt += 1;
@@ -115,7 +115,7 @@ pub(super) async fn complete(
     let graph = execution.odm.graph();
     let mut metas: Vec<&'static DocumentMeta> = Vec::new();
     for write in writes.iter_mut() {
-        write.plan(graph);
+        write.read_operators(graph)?;
         let known = metas.iter().any(|meta| meta.collection == write.meta.collection);
         if !known && graph.is_depended_on(write.meta) {
             metas.push(write.meta);
@@ -156,10 +156,13 @@ fn sources_first(graph: &Graph, mut rest: Vec<&'static DocumentMeta>) -> Vec<&'s
     while !rest.is_empty() {
         let waits = |meta: &DocumentMeta| {
             let copying = graph.outgoing(meta).filter(|edge| !edge.copies.is_empty());
-            copying.flat_map(|edge| &edge.targets).any(|target| {
-                target.collection != meta.collection
-                    && rest.iter().any(|other| other.collection == target.collection)
-            })
+            copying
+                .flat_map(|edge| &edge.targets)
+                .map(|target| target.meta)
+                .any(|target| {
+                    target.collection != meta.collection
+                        && rest.iter().any(|other| other.collection == target.collection)
+                })
         };
         // Those that copy from each other have no order.
         let next = rest.iter().position(|meta| !waits(meta)).unwrap_or(0);
@@ -234,8 +237,8 @@ async fn fill_in(
                 What::Replace(replace) => {
                     let filled = behind.replace(&replace.document, pending).await?;
                     let document = std::mem::take(&mut replace.document);
-                    replace.changed = filled.is_some();
-                    replace.made = Some(Replacement::new(meta, document, filled, replace.exact)?);
+                    replace.changed = true;
+                    replace.made = Some(Replacement::new(meta, document, Some(filled), replace.exact)?);
                 }
                 What::Insert(_) | What::Delete(_) => {}
             }
@@ -307,13 +310,13 @@ impl FillIn<'_> {
         Ok(())
     }
 
-    /// The replacement with what the library keeps in the document; `None` where that is nothing.
-    async fn replace(self, given: &RawDocumentBuf, token: &mut Pending) -> Result<Option<FilledReplacement>> {
+    /// The replacement with what the library keeps in the document.
+    async fn replace(self, given: &RawDocumentBuf, token: &mut Pending) -> Result<FilledReplacement> {
         let affected = Affected::by_replacement(self.execution.odm.graph(), self.meta);
         let pending = self.pending_after(affected).await?;
         let mut replacing = Replacing {
             given,
-            document: Bson::Document(decoded(given)?),
+            document: decoded(given)?,
             beside: self.beside,
             computed: Document::new(),
             own: Document::new(),
@@ -327,15 +330,12 @@ impl FillIn<'_> {
         })
         .await?;
         let Replacing {
-            document,
+            mut document,
             mut computed,
             mut own,
             pending,
             ..
         } = replacing;
-        let Bson::Document(mut document) = document else {
-            return Ok(None);
-        };
         document.remove(OWN);
         let is_whole = computed.is_empty();
         if !pending.is_empty() {
@@ -343,12 +343,12 @@ impl FillIn<'_> {
             own.insert(name_of(PENDING), merged_mark(token, pending));
         }
         computed.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
-        Ok(Some(FilledReplacement {
+        Ok(FilledReplacement {
             document: encoded(&document)?,
             fields: document,
             computed,
             is_whole,
-        }))
+        })
     }
 
     /// The pending work of a whole document that is written, by name.

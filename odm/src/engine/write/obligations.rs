@@ -10,7 +10,7 @@
 use crate::engine::write::execution::Execution;
 use crate::engine::write::recheck::{Recheck, WrittenReferences};
 use crate::engine::write::{drain, propagate, recheck, send};
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, TwoWay};
 use crate::graph::{Graph, sync};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
@@ -88,8 +88,8 @@ pub(in crate::engine) struct Obligations<'a> {
     execution: Execution<'a>,
     writes: &'a [Write],
     added: Vec<AddedRefs>,
-    /// The two-way references that the writes touch: positions in the graph.
-    linked: Vec<usize>,
+    /// The two-way references that the writes touch.
+    linked: Vec<TwoWay>,
     /// The derived values that the writes affect.
     affected: Affected,
     /// The token of the pending work that the writes record in their documents.
@@ -113,7 +113,7 @@ pub(crate) fn belong_together<'d>(
             let claims = graph.inverse(edge).is_some_and(|inverse| !inverse.list);
             let mut claimed: HashSet<Key> = HashSet::new();
             let mut is_claimed = |document: &RawDocumentBuf| {
-                let keys: HashSet<Key> = edge.keys(0, document).into_iter().collect();
+                let keys: HashSet<Key> = edge.all_keys(document).into_iter().collect();
                 keys.into_iter().any(|key| !claimed.insert(key))
             };
             claims && documents.clone().any(&mut is_claimed)
@@ -131,12 +131,12 @@ pub(crate) fn is_unrelated(odm: &Odm, meta: &'static DocumentMeta) -> Result<boo
     Ok(graph.outgoing(meta).next().is_none() && !graph.takes_part(meta))
 }
 
-/// The two-way references that writes touch, as positions in the graph, and the derived values that they affect. `None` where they touch
+/// The two-way references that writes touch, and the derived values that they affect. `None` where they touch
 /// no reference, which is decided without a question to the server.
 ///
 /// # Errors
 /// [`Error::Models`] for a document with references that is not registered.
-pub(in crate::engine) fn touched(odm: &Odm, writes: &[Write]) -> Result<Option<(Vec<usize>, Affected)>> {
+pub(in crate::engine) fn touched(odm: &Odm, writes: &[Write]) -> Result<Option<(Vec<TwoWay>, Affected)>> {
     let graph = odm.graph();
     let mut known = None;
     let mut related = false;
@@ -149,16 +149,17 @@ pub(in crate::engine) fn touched(odm: &Odm, writes: &[Write]) -> Result<Option<(
     if !related {
         return Ok(None);
     }
-    let mut linked: Vec<usize> = Vec::new();
+    let mut linked: Vec<TwoWay> = Vec::new();
     let mut adds = false;
     let mut affected = Affected::default();
     for write in writes {
         affected = affected.or(write.affected(graph));
         for edge in graph.outgoing(write.meta) {
-            if !edge.is_two_way() {
-                adds |= edge.reference.check && write.adds(edge);
-            } else if !linked.contains(&edge.at) && write.touches_reference(edge) {
-                linked.push(edge.at);
+            match edge.two_way() {
+                None => adds |= edge.reference.check && write.adds(edge),
+                Some(two_way) if linked.contains(&two_way) => {}
+                Some(two_way) if write.touches_reference(edge) => linked.push(two_way),
+                Some(_) => {}
             }
         }
     }
@@ -177,10 +178,13 @@ impl<'a> Obligations<'a> {
         token: Pending,
     ) -> Result<Option<Obligations<'a>>> {
         let touched = touched(execution.odm, writes)?;
-        Ok(touched.map(|(linked, affected)| Obligations {
+        let Some((linked, affected)) = touched else {
+            return Ok(None);
+        };
+        Ok(Some(Obligations {
             execution,
             writes,
-            added: exists::added_refs(execution.odm.graph(), writes.iter()),
+            added: exists::added_refs(execution.odm.graph(), writes.iter())?,
             linked,
             affected,
             token,
@@ -344,7 +348,7 @@ impl<'a> Obligations<'a> {
 
     fn edges(&self) -> impl Iterator<Item = &'a Edge> + Clone {
         let graph = self.graph();
-        self.linked.iter().filter_map(move |at| graph.edge(*at))
+        self.linked.iter().map(move |two_way| &graph[two_way.edge])
     }
 
     /// Checks the referenced documents, sends the write, and checks them again.
@@ -413,8 +417,8 @@ impl<'a> Obligations<'a> {
     ) -> Vec<AddedRefs> {
         let graph = self.graph();
         added.retain(|one| {
-            let edge = one.edge(graph).map(|(edge, _)| edge);
-            !edge.is_some_and(|edge| known(edge) || transaction && sync::is_held(graph, edge))
+            let edge = one.edge(graph);
+            !(known(edge) || transaction && sync::is_held(graph, edge))
         });
         added
     }
@@ -426,7 +430,7 @@ impl<'a> Obligations<'a> {
         let mut added = if self.writes.iter().all(|write| made(&write)) {
             self.added.clone()
         } else {
-            exists::added_refs(graph, self.writes.iter().filter(made))
+            exists::added_refs(graph, self.writes.iter().filter(made))?
         };
         let mut inserted: Vec<(&'static DocumentMeta, Vec<Bson>)> = Vec::new();
         let mut insert = |meta: &'static DocumentMeta, id: Bson| match inserted
@@ -454,7 +458,7 @@ impl<'a> Obligations<'a> {
             let names = roots(graph.outgoing(write.meta));
             let key = Key::of_bson(id);
             for document in by_ids(scope, write.meta, [&key].into_iter(), names).await? {
-                added = exists::refs_of(graph, write.meta, &document);
+                added = exists::refs_of(graph, write.meta, &document)?;
             }
         }
         exists::leave(&mut added, &before.lacking);
@@ -483,10 +487,11 @@ impl<'a> Obligations<'a> {
             }
             let written = |edge: &&Edge| edge.is_two_way() || sync::is_held(graph, edge);
             for edge in graph.outgoing(write.meta).filter(written) {
-                write.each_added(edge, &mut |target, key, value| {
-                    if let (Some(target), false) = (edge.targets.get(target), *value == Bson::Null) {
+                // One that can't be read takes no turn.
+                let _ = write.each_added(edge, &mut |target, key, value| {
+                    if *value != Bson::Null {
                         documents.push(QueueKey {
-                            collection: target.collection,
+                            collection: target.meta.collection,
                             by: edge.by(),
                             key: key.clone(),
                         });
@@ -563,11 +568,11 @@ impl<'a> Obligations<'a> {
         })
     }
 
-    fn linking(&self) -> Linking<'a> {
+    fn linking(&self) -> Linking<'_> {
         Linking {
             graph: self.graph(),
             writes: self.writes,
-            edges: self.edges().collect(),
+            links: &self.linked,
         }
     }
 

@@ -450,9 +450,7 @@ async fn before_links(
     let inserted = own.map(OwnWrites::inserted).unwrap_or_default();
     let mut beside: Vec<(&'static DocumentMeta, Vec<Key>)> = Vec::new();
     for effect in links {
-        let Some(edge) = graph.edge(effect.edge) else {
-            continue;
-        };
+        let edge = &graph[effect.two_way.edge];
         let meta = edge.holder;
         let key = &effect.holder.key;
         let is_own = |own: &OwnWrites<'_>| own.has(meta, key, &inserted);

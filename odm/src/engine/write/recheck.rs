@@ -1,7 +1,7 @@
 //! The second check of references, after a write: where a target has been deleted meanwhile, the write that refers to it is undone.
 
 use crate::engine::write::drain;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, EdgeId, Target};
 use crate::graph::sync::is_atomic;
 use crate::graph::{Graph, is};
 use crate::model::key::{self, Key};
@@ -35,8 +35,8 @@ pub(crate) struct WrittenReferences {
     pub(crate) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
 }
 
-/// References to documents of one collection: by edge, the position of the collection among its targets, and keys.
-type Named = HashMap<(usize, usize), HashSet<Key>>;
+/// The keys of documents that references name.
+type Named = HashMap<Target, HashSet<Key>>;
 
 /// The targets that are checked again after a write.
 #[derive(Debug)]
@@ -57,11 +57,9 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
     while !open.is_empty() {
         let mut asked = AskedTargets::default();
         for one in open.iter().flat_map(|recheck| &recheck.added) {
-            let Some((edge, meta)) = one.edge(graph) else {
-                continue;
-            };
+            let by = one.edge(graph).by();
             for (key, _) in one.asked() {
-                asked.add(meta, edge.by(), key);
+                asked.add(one.target.meta, by, key);
             }
         }
         let there = match asked.ask(scope).await {
@@ -84,9 +82,10 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
         let mut kept = Vec::new();
         for recheck in open {
             let missing = missing(graph, &recheck.added, is_there).next();
-            match missing.map_or(Ok(()), |missing| missing.error(graph)) {
-                Ok(()) => kept.push(recheck),
-                Err(error) => {
+            match missing {
+                None => kept.push(recheck),
+                Some(missing) => {
+                    let error = missing.error(graph);
                     failed = failed.and(recheck.take_back(scope, graph, &is_there).await);
                     first.get_or_insert(error);
                 }
@@ -108,8 +107,8 @@ impl Recheck {
         let added: Vec<AddedRefs> = added
             .into_iter()
             .filter(|one| {
-                let kept = |edge: &Edge| edge.reference.on_delete == OnDelete::Keep;
-                one.asked().next().is_some() && !graph.edge(one.edge).is_none_or(kept)
+                let on_delete = one.edge(graph).reference.on_delete;
+                one.asked().next().is_some() && on_delete != OnDelete::Keep
             })
             .collect();
         (!added.is_empty()).then_some(Recheck { added, written })
@@ -118,16 +117,15 @@ impl Recheck {
 
 impl Recheck {
     /// Whether the write has added this reference.
-    fn adds(&self, edge: &Edge, target: usize, key: &Key) -> bool {
-        self.added.iter().any(|one| {
-            let is_it = one.edge == edge.at && one.target == target;
-            is_it && one.keys.iter().any(|(added, _)| added == key)
-        })
+    fn adds(&self, target: Target, key: &Key) -> bool {
+        self.added
+            .iter()
+            .any(|one| one.target == target && one.keys.iter().any(|(added, _)| added == key))
     }
 
     /// The effect of the write on the references of this edge.
-    fn how(&self, edge: &Edge) -> How {
-        let of_edge = self.added.iter().filter(|one| one.edge == edge.at);
+    fn how(&self, edge: EdgeId) -> How {
+        let of_edge = self.added.iter().filter(|one| one.target.edge == edge);
         of_edge.map(|one| one.how).max().unwrap_or(How::Adds)
     }
 
@@ -180,11 +178,9 @@ impl Recheck {
     /// Whether a target is missing that the write has named in this field.
     fn lacks(&self, graph: &Graph, field: &str, is_there: &impl Fn(Column, &Key) -> bool) -> bool {
         self.added.iter().any(|one| {
-            let of_field = one.edge(graph).filter(|(edge, _)| edge.path == field);
-            of_field.is_some_and(|(edge, meta)| {
-                let column = (meta.collection, edge.by());
-                one.keys.iter().any(|(key, _)| !is_there(column, key))
-            })
+            let column = one.column(graph);
+            let mut keys = one.keys.iter();
+            one.edge(graph).path == field && keys.any(|(key, _)| !is_there(column, key))
         })
     }
 
@@ -228,7 +224,7 @@ impl Recheck {
         let edges: Vec<&Edge> = self
             .added
             .iter()
-            .filter_map(|one| graph.edge(one.edge))
+            .map(|one| one.edge(graph))
             .filter(|edge| is(edge.holder, meta))
             .collect();
         let names = roots(edges.iter().copied());
@@ -246,29 +242,27 @@ impl Recheck {
                 .filter_map(|before| {
                     let now = now.get(&id(before))?;
                     let dangles = |edge: &&Edge| {
-                        edge.targets.iter().enumerate().any(|(at, target)| {
-                            let before: HashSet<Key> = edge.keys(at, before).into_iter().collect();
-                            let column = (target.collection, edge.by());
-                            let is_new = |key: &Key| self.adds(edge, at, key) && !before.contains(key);
-                            let mut keys = edge.keys(at, now).into_iter();
+                        edge.targets.iter().any(|target| {
+                            let before: HashSet<Key> = edge.keys(*target, before).into_iter().collect();
+                            let column = (target.meta.collection, edge.by());
+                            let is_new = |key: &Key| self.adds(*target, key) && !before.contains(key);
+                            let mut keys = edge.keys(*target, now).into_iter();
                             keys.any(|key| is_new(&key) && !is_there(column, &key))
                         })
                     };
                     // Only references that this write has added, and that dangle now and did not before.
                     let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
                     let own = OwnReferences {
-                        added: &|edge, target, key| self.adds(edge, target, key),
-                        removed: &|edge, target, key| {
-                            self.how(edge) != How::Adds && !self.adds(edge, target, key)
-                        },
-                        how: &|edge| self.how(edge),
+                        added: &|target, key| self.adds(target, key),
+                        removed: &|target, key| self.how(target.edge) != How::Adds && !self.adds(target, key),
+                        how: &|edge| self.how(edge.id),
                     };
                     for edge in &dangling {
-                        for target in 0..edge.targets.len() {
+                        for target in edge.targets.iter().copied() {
                             let now: HashSet<Key> = edge.keys(target, now).into_iter().collect();
                             let before = edge.keys(target, before).into_iter();
                             let gone = before.filter(|key| !now.contains(key));
-                            lost.entry((edge.at, target)).or_default().extend(gone);
+                            lost.entry(target).or_default().extend(gone);
                         }
                     }
                     put_back(before, now, &dangling, &own)
@@ -333,7 +327,7 @@ async fn names_of(
                 keys.map(Key::of).collect()
             }
         };
-        named.insert((edge.at, target), keys);
+        named.insert(target, keys);
     }
     Ok(named)
 }
@@ -353,23 +347,18 @@ async fn empty_gone(
     within: Option<Vec<Bson>>,
     effects: &mut Effects,
 ) -> Result<()> {
-    let named: Vec<(&Edge, usize, HashSet<Key>)> = named
+    let named: Vec<(&Edge, Target, HashSet<Key>)> = named
         .into_iter()
-        .filter_map(|((edge, target), keys)| Some((graph.edge(edge)?, target, keys)))
+        .map(|(target, keys)| (&graph[target.edge], target, keys))
         .filter(|(edge, _, keys)| is_taken_out(edge) && !keys.is_empty())
         .collect();
     let mut asked = AskedTargets::default();
     for (edge, target, keys) in &named {
-        if let Some(meta) = edge.targets.get(*target) {
-            keys.iter().for_each(|key| asked.add(meta, edge.by(), key));
-        }
+        keys.iter().for_each(|key| asked.add(target.meta, edge.by(), key));
     }
     let there = asked.ask(scope).await?;
     for (edge, target, keys) in named {
-        let Some(meta) = edge.targets.get(target) else {
-            continue;
-        };
-        let there = there.get(&(meta.collection, edge.by()));
+        let there = there.get(&(target.meta.collection, edge.by()));
         let gone = keys
             .iter()
             .filter(|key| there.is_none_or(|there| !there.contains(key)));
@@ -419,15 +408,18 @@ async fn unlink(
     is_followed: bool,
 ) -> Result<DeferredWork> {
     let graph = scope.odm.graph();
-    let edges = || graph.outgoing(meta).filter(|edge| edge.is_two_way());
+    let links = || {
+        let edges = graph.outgoing(meta);
+        edges.filter_map(|edge| Some((edge.two_way()?, edge)))
+    };
     let mut effects = Effects::new(scope);
     let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
     if graph.is_linked(meta) {
         let mut diff = Diff::default();
-        for document in by_ids(scope, meta, keys.iter(), roots(edges())).await? {
-            let Some(holder) = node(&document) else { continue };
-            for edge in edges() {
-                diff.add(edge, &holder, &values(edge, &document), &[])?;
+        for document in by_ids(scope, meta, keys.iter(), roots(links().map(|(_, edge)| edge))).await? {
+            let holder = node(meta, &document)?;
+            for (two_way, edge) in links() {
+                diff.add((two_way, edge), &holder, &values(edge, &document)?, &[])?;
             }
         }
         let links = effects_of(scope, graph, &diff).await?;

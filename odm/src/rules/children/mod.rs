@@ -12,7 +12,7 @@ pub(crate) mod rule;
 pub(crate) mod value;
 
 use crate::graph::edge::{Derivation, Derived, Edge};
-use crate::graph::{Graph, is};
+use crate::graph::{DerivedId, EdgeId, Graph, is};
 use crate::model::copy::Operation;
 use crate::model::default;
 use crate::model::document::DocumentMeta;
@@ -49,8 +49,8 @@ pub(crate) struct UpdatedParents {
     /// derived field.
     pub(crate) passed_on: Vec<(&'static DocumentMeta, &'static str, Bson, &'static str)>,
     /// Missing parents whose absence is allowed. A concurrent transaction may insert one, and its snapshot lacks this change.
-    /// By their references: positions in the graph.
-    pub(crate) alone: Vec<(usize, HashSet<Key>)>,
+    /// By the references that name them.
+    pub(crate) absent: Vec<(EdgeId, HashSet<Key>)>,
 }
 
 /// Applies changes of children to their parents, in a transaction.
@@ -68,10 +68,10 @@ pub(crate) async fn update_parents(
 struct InCollection {
     meta: &'static DocumentMeta,
     statements: Vec<Statement>,
-    /// The parents that have to be there, by the references that name them: positions in the graph.
-    named: Vec<(usize, Key)>,
+    /// The parents that have to be there, by the references that name them.
+    named: Vec<(EdgeId, Key)>,
     /// Those that need not be there, and may come at any time.
-    loose: Vec<(usize, Key)>,
+    loose: Vec<(EdgeId, Key)>,
 }
 
 impl InCollection {
@@ -111,9 +111,10 @@ impl<'g> Anew<'g> {
         (parent, grown): (Key, bool),
     ) {
         let more = grown.then(|| parent.clone());
-        list.sort_by_key(|derived| derived.at);
-        let places = |list: &[&Derived]| -> Vec<usize> { list.iter().map(|derived| derived.at).collect() };
-        let same = |known: &&mut Anew<'g>| known.edge.at == edge.at && places(&known.list) == places(&list);
+        list.sort_by_key(|derived| derived.id);
+        let places =
+            |list: &[&Derived]| -> Vec<DerivedId> { list.iter().map(|derived| derived.id).collect() };
+        let same = |known: &&mut Anew<'g>| known.edge.id == edge.id && places(&known.list) == places(&list);
         match all.iter_mut().find(same) {
             Some(known) => {
                 known.parents.push(parent);
@@ -152,15 +153,11 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
     let mut collections: Vec<InCollection> = Vec::new();
     let mut anew: Vec<Anew<'_>> = Vec::new();
     let mut passed_on = Vec::new();
-    let mut alone: Vec<(usize, HashSet<Key>)> = Vec::new();
-    for ((at, _, key), mut change) in parents {
-        let all = |of: &HashSet<usize>| -> Vec<&Derived> {
-            of.iter().filter_map(|at| graph.derived().get(*at)).collect()
-        };
+    let mut absent: Vec<(EdgeId, HashSet<Key>)> = Vec::new();
+    for ((target, key), mut change) in parents {
+        let (edge, meta) = (&graph[target.edge], target.meta);
+        let all = |of: &HashSet<DerivedId>| -> Vec<&Derived> { of.iter().map(|id| &graph[*id]).collect() };
         let (touched, again) = (all(&change.touched), all(&change.anew));
-        let (Some(edge), Some(meta)) = (graph.edge(at), touched.first().map(|derived| derived.parent)) else {
-            continue;
-        };
         let names: Vec<&str> = again.iter().map(|derived| derived.field.name).collect();
         without(&mut change.update, &names);
         put(&mut change.update, "$inc", REVISION, 1_i64.into());
@@ -181,10 +178,10 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
             array_filters: Vec::new(),
         });
         if may_be_absent(edge) {
-            collection.loose.push((at, key.clone()));
+            collection.loose.push((edge.id, key.clone()));
         }
         if edge.reference.check && change.named {
-            collection.named.push((at, key.clone()));
+            collection.named.push((edge.id, key.clone()));
         }
         if !again.is_empty() {
             Anew::add(&mut anew, edge, meta, again, (key, change.grown));
@@ -202,7 +199,7 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
         let matched = matched.map_err(|error| beyond(graph, meta, error))?;
         written += matched;
         if matched < statements.len() as u64 {
-            alone.extend(missing(scope, meta, loose, None).await?);
+            absent.extend(missing(scope, meta, loose, None).await?);
             are_there(scope, meta, named).await?;
         }
     }
@@ -234,7 +231,7 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
     Ok(UpdatedParents {
         parents: written,
         passed_on,
-        alone,
+        absent,
     })
 }
 
@@ -256,16 +253,16 @@ fn beyond(graph: &Graph, meta: &'static DocumentMeta, error: Error) -> Error {
 }
 
 /// Fails if one of the parents that children name now is not there.
-async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(usize, Key)>) -> Result<()> {
+async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(EdgeId, Key)>) -> Result<()> {
     let graph = scope.odm.graph();
     let existing = scope.odm.scope_of_existing(meta);
-    for (at, keys) in missing(scope, meta, named, existing).await? {
-        if let Some(edge) = graph.edge(at) {
+    match missing(scope, meta, named, existing).await?.first() {
+        None => Ok(()),
+        Some((edge, keys)) => {
             let ids = keys.iter().map(Key::to_bson).collect();
-            return Err(crate::graph::sync::missing(edge, meta, ids));
+            Err(crate::graph::sync::missing(&graph[*edge], meta, ids))
         }
     }
-    Ok(())
 }
 
 /// Whether children may name a parent that does not exist: one may be inserted after them.
@@ -273,21 +270,21 @@ pub(crate) fn may_be_absent(edge: &Edge) -> bool {
     !edge.reference.check || edge.reference.on_delete == OnDelete::Keep
 }
 
-/// Which of these parents are not there, or do not fit a further condition, by the references that name them: positions in the graph.
+/// Which of these parents are not there, or do not fit a further condition, by the references that name them.
 pub(crate) async fn missing(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
-    parents: Vec<(usize, Key)>,
+    parents: Vec<(EdgeId, Key)>,
     condition: Option<Document>,
-) -> Result<Vec<(usize, HashSet<Key>)>> {
+) -> Result<Vec<(EdgeId, HashSet<Key>)>> {
     let graph = scope.odm.graph();
-    let mut by_edge: BTreeMap<usize, HashSet<Key>> = BTreeMap::new();
-    for (at, key) in parents {
-        by_edge.entry(at).or_default().insert(key);
+    let mut by_edge: BTreeMap<EdgeId, HashSet<Key>> = BTreeMap::new();
+    for (edge, key) in parents {
+        by_edge.entry(edge).or_default().insert(key);
     }
     let mut all = Vec::new();
-    for (at_edge, mut keys) in by_edge {
-        let Some(edge) = graph.edge(at_edge) else { continue };
+    for (id, mut keys) in by_edge {
+        let edge = &graph[id];
         for ids in crate::model::key::chunks(&keys.clone()) {
             let mut filter = doc! { edge.by(): { "$in": ids } };
             if let Some(condition) = &condition {
@@ -300,7 +297,7 @@ pub(crate) async fn missing(
             }
         }
         if !keys.is_empty() {
-            all.push((at_edge, keys));
+            all.push((id, keys));
         }
     }
     Ok(all)
@@ -402,9 +399,11 @@ pub(crate) async fn derive(
     }
     for (condition, list) in numbers {
         let group = grouped(edge, &list);
-        let target = list.first().and_then(|(derived, ..)| edge.target(derived.parent));
+        let Some(target) = list.first().map(|(derived, ..)| derived.target) else {
+            continue;
+        };
         let children = |keys: Vec<Bson>| {
-            let of_these = edge.holders_of(target.unwrap_or_default(), keys);
+            let of_these = edge.holders_of(target, keys);
             doc! { "$match": all([of_these, condition.clone()]) }
         };
         let mut found: HashMap<Key, Document> = HashMap::new();
@@ -522,10 +521,8 @@ pub(crate) async fn adopt(
         .derived_in(meta)
         .filter(|derived| !graph.is_derived_by_others(derived))
     {
-        let Some(edge) = graph.parent_edge(derived) else {
-            continue;
-        };
-        match edges.iter_mut().find(|(other, _)| other.at == edge.at) {
+        let edge = graph.parent_edge(derived);
+        match edges.iter_mut().find(|(other, _)| other.id == edge.id) {
             Some((_, list)) => list.push(derived),
             None => edges.push((edge, vec![derived])),
         }
@@ -537,7 +534,9 @@ pub(crate) async fn adopt(
             .filter_map(|document| at(document, edge.by()))
             .map(Key::of)
             .collect();
-        let target = edge.target(meta).unwrap_or_default();
+        let Some(target) = list.first().map(|derived| derived.target) else {
+            continue;
+        };
         // Most of those that are new have none, and hold nothing.
         let mut named: HashSet<Key> = HashSet::new();
         for keys in crate::model::key::chunks(&keys) {

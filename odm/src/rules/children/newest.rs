@@ -3,7 +3,7 @@
 //! For each parent the server begins in the index of the parent reference, and where that has the order it stops at the limit.
 //! Neither a query for the children of all parents does so, nor a `$group`: both read all that there are.
 
-use crate::graph::edge::{Derived, Edge};
+use crate::graph::edge::{Derived, Edge, Target};
 use crate::model::copy::Subset;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
@@ -25,8 +25,8 @@ const PARENTS_IN_ONE_QUERY: usize = 1_000;
 /// Which children of a parent are wanted.
 struct First<'g> {
     edge: &'g Edge,
-    /// The parents' position among the targets.
-    target: usize,
+    /// The parents, as a target of the reference.
+    target: Target,
     condition: Document,
     sort: Document,
     fields: Document,
@@ -49,7 +49,7 @@ pub(crate) async fn newest(
     }
     let first = First {
         edge,
-        target: edge.target(derived.parent).unwrap_or_default(),
+        target: derived.target,
         condition,
         sort: order(subset)
             .map(|(name, direction)| (name.to_owned(), Bson::Int32(direction * turn)))

@@ -6,7 +6,7 @@
 //! transaction: other notes at the same time don't conflict with it.
 
 use crate::Result;
-use crate::graph::Graph;
+use crate::graph::{EdgeId, Graph};
 use crate::model::key::Key;
 use crate::model::own_fields::{EDGES, Token};
 use crate::plan::touches::Image;
@@ -23,28 +23,27 @@ pub(crate) const PARENTS: &str = "parents";
 /// Those of these parents, by the references to them, that no child names any more.
 pub(crate) fn left_behind(
     graph: &Graph,
-    alone: &[(usize, HashSet<Key>)],
+    absent: &[(EdgeId, HashSet<Key>)],
     images: &[Image],
-) -> Vec<(usize, Vec<Key>)> {
-    let left = alone.iter().filter_map(|(at, keys)| {
-        let edge = graph.edge(*at)?;
-        if edge.targets.len() > 1 {
+) -> Vec<(EdgeId, Vec<Key>)> {
+    let unnamed = absent.iter().filter_map(|(id, keys)| {
+        let [target] = graph[*id].targets.as_slice() else {
             // A key may be that of several parents.
-            return Some((*at, keys.iter().cloned().collect()));
-        }
+            return Some((*id, keys.iter().cloned().collect()));
+        };
         let after = images.iter().filter_map(|image| image.after.as_ref());
-        let named: HashSet<Key> = after.flat_map(|child| edge.keys(0, child)).collect();
-        let left: Vec<Key> = keys.difference(&named).cloned().collect();
-        (!left.is_empty()).then_some((*at, left))
+        let named: HashSet<Key> = after.flat_map(|child| graph[*id].keys(*target, child)).collect();
+        let unnamed: Vec<Key> = keys.difference(&named).cloned().collect();
+        (!unnamed.is_empty()).then_some((*id, unnamed))
     });
-    left.collect()
+    unnamed.collect()
 }
 
 /// Notes that something is to be derived in these parents, in the transaction of the children. Gives the notes.
-pub(crate) async fn note(scope: &Scope<'_>, parents: Vec<(usize, Vec<Key>)>) -> Result<Vec<Token>> {
-    let named = parents.into_iter().filter_map(|(at, keys)| {
+pub(crate) async fn note(scope: &Scope<'_>, parents: Vec<(EdgeId, Vec<Key>)>) -> Result<Vec<Token>> {
+    let named = parents.into_iter().filter_map(|(edge, keys)| {
         let all = scope.odm.graph().derived();
-        let derived = all.iter().find(|derived| derived.edge == at)?;
+        let derived = all.iter().find(|derived| derived.target.edge == edge)?;
         Some((derived.name(), keys.iter().map(Key::to_bson).collect()))
     });
     insert(scope, named.collect()).await

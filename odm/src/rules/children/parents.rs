@@ -1,7 +1,7 @@
 //! What changes of children mean for their parents: an element is pushed, a number is added, or a field is to be derived again.
 
 use crate::graph::Graph;
-use crate::graph::edge::{Derivation, Derived, Edge};
+use crate::graph::edge::{Derivation, Derived, DerivedId, Edge, EdgeId, Target};
 use crate::graph::sync::is_atomic;
 use crate::model::copy::{Operation, Subset};
 use crate::model::default;
@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, HashSet};
 #[derive(Debug, Default)]
 pub(crate) struct ParentChange {
     pub(crate) update: Document,
-    /// The fields to derive again: positions in the graph.
-    pub(crate) anew: HashSet<usize>,
-    pub(crate) touched: HashSet<usize>,
+    /// The fields to derive again.
+    pub(crate) anew: HashSet<DerivedId>,
+    pub(crate) touched: HashSet<DerivedId>,
     /// Whether a child has come to name it, so that it has to be there.
     pub(crate) named: bool,
     /// Whether a number may have grown: one outside of its field's range then refuses the write. A child can always be removed,
@@ -30,13 +30,12 @@ pub(crate) struct ParentChange {
     pub(crate) grown: bool,
 }
 
-/// Parents are known by the reference that names them, which of its targets they are, and what it names them by.
-pub(crate) type Parents = BTreeMap<(usize, usize, Key), ParentChange>;
+/// Parents are known by the target that they are of a reference, and the key by which it names them.
+pub(crate) type Parents = BTreeMap<(Target, Key), ParentChange>;
 
 /// The parent that a child names.
 pub(crate) fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key> {
-    let target = edge.target(derived.parent)?;
-    edge.keys(target, child).into_iter().next()
+    edge.keys(derived.target, child).into_iter().next()
 }
 
 /// Whether a child is deleted and kept: it counts nowhere.
@@ -52,9 +51,7 @@ fn is_deleted(derived: &Derived, child: &RawDocument) -> bool {
 pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Image]) -> Parents {
     let mut parents = Parents::new();
     for derived in graph.derived_from(meta) {
-        let Some(edge) = graph.parent_edge(derived) else {
-            continue;
-        };
+        let edge = graph.parent_edge(derived);
         let reads = derived.reads(graph);
         for image in images {
             let [named_before, named_after] = [&image.before, &image.after].map(|child| {
@@ -76,8 +73,8 @@ pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Imag
             if !is_atomic(derived.sync, true) {
                 if image.before.is_some() && is_moved {
                     for key in [before, after].into_iter().flatten() {
-                        let parent = change(&mut parents, edge, derived, key);
-                        parent.anew.insert(derived.at);
+                        let parent = change(&mut parents, derived, key);
+                        parent.anew.insert(derived.id);
                         parent.grown |= was_negative(derived, image);
                     }
                 }
@@ -86,16 +83,15 @@ pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Imag
             let named = after.clone().filter(|_| is_moved);
             let lost = before.clone().filter(|_| was_negative(derived, image));
             let grown = [after.clone(), lost];
-            one(&mut parents, edge, derived, image, before, after);
-            let target = edge.target(derived.parent).unwrap_or_default();
+            one(&mut parents, derived, image, before, after);
             for key in grown.into_iter().flatten() {
-                if let Some(change) = parents.get_mut(&(edge.at, target, key)) {
+                if let Some(change) = parents.get_mut(&(derived.target, key)) {
                     change.grown = true;
                 }
             }
             // It is locked, and has to be there, also where the child has nothing that is derived.
             if let Some(key) = named {
-                change(&mut parents, edge, derived, key).named = true;
+                change(&mut parents, derived, key).named = true;
             }
         }
     }
@@ -137,27 +133,17 @@ fn up_to_array<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'
     Some(value)
 }
 
-fn change<'p>(parents: &'p mut Parents, edge: &Edge, derived: &Derived, key: Key) -> &'p mut ParentChange {
-    let target = edge.target(derived.parent).unwrap_or_default();
-    let change = parents.entry((edge.at, target, key)).or_default();
-    change.touched.insert(derived.at);
+fn change<'p>(parents: &'p mut Parents, derived: &Derived, key: Key) -> &'p mut ParentChange {
+    let change = parents.entry((derived.target, key)).or_default();
+    change.touched.insert(derived.id);
     change
 }
 
 /// The effect of one child on one derived field.
-fn one(
-    parents: &mut Parents,
-    edge: &Edge,
-    derived: &Derived,
-    image: &Image,
-    before: Option<Key>,
-    after: Option<Key>,
-) {
+fn one(parents: &mut Parents, derived: &Derived, image: &Image, before: Option<Key>, after: Option<Key>) {
     let both = |parents: &mut Parents| {
         for key in [&before, &after].into_iter().flatten() {
-            change(parents, edge, derived, key.clone())
-                .anew
-                .insert(derived.at);
+            change(parents, derived, key.clone()).anew.insert(derived.id);
         }
     };
     // The parent may not have been told of a child's present value, so that it can't be taken away.
@@ -171,7 +157,7 @@ fn one(
             let element = image.after.as_ref().map(|child| element(subset, child));
             match (&before, &after, element, push_order(derived, subset)) {
                 (None, Some(key), Some(element), Some(sort)) => {
-                    let change = change(parents, edge, derived, key.clone());
+                    let change = change(parents, derived, key.clone());
                     push(&mut change.update, name, subset, sort, element);
                 }
                 _ => both(parents),
@@ -191,9 +177,9 @@ fn one(
                     let moved = before != after;
                     for (key, by) in [(&before, -1), (&after, 1)] {
                         if let Some(key) = key.clone().filter(|_| moved) {
-                            let parent = change(parents, edge, derived, key);
+                            let parent = change(parents, derived, key);
                             if !add(&mut parent.update, name, derived.whole(by)) {
-                                parent.anew.insert(derived.at);
+                                parent.anew.insert(derived.id);
                             }
                         }
                     }
@@ -204,7 +190,7 @@ fn one(
                 {
                     let mut put = |key: Option<Key>, n: Option<Number>, sign: i64| {
                         let (Some(key), Some(n)) = (key, n) else { return };
-                        let parent = change(parents, edge, derived, key);
+                        let parent = change(parents, derived, key);
                         let fits = match operation {
                             Operation::Sum => n
                                 .times(sign, derived)
@@ -216,7 +202,7 @@ fn one(
                             }
                         };
                         if !fits {
-                            parent.anew.insert(derived.at);
+                            parent.anew.insert(derived.id);
                         }
                     };
                     put(before, old, -1);
@@ -239,10 +225,10 @@ fn one(
                     } else {
                         "$max"
                     };
-                    let change = change(parents, edge, derived, key.clone());
+                    let change = change(parents, derived, key.clone());
                     let twice = matches!(change.update.get_document(operator), Ok(fields) if fields.contains_key(name));
                     if twice {
-                        change.anew.insert(derived.at);
+                        change.anew.insert(derived.id);
                     } else {
                         put(&mut change.update, operator, name, value)
                     }
@@ -401,22 +387,20 @@ pub(crate) fn order(subset: &Subset) -> impl Iterator<Item = (&'static str, i32)
     own.chain((!named).then_some(("_id", first)))
 }
 
-/// The parents that children have left, by the references that named them: positions in the graph.
+/// The parents that children have left, by the references that named them.
 pub(crate) fn previous_parents(
     graph: &Graph,
     meta: &DocumentMeta,
     images: &[Image],
-) -> BTreeMap<usize, HashSet<Key>> {
-    let mut all: BTreeMap<usize, HashSet<Key>> = BTreeMap::new();
+) -> BTreeMap<EdgeId, HashSet<Key>> {
+    let mut all: BTreeMap<EdgeId, HashSet<Key>> = BTreeMap::new();
     for derived in graph.derived_from(meta) {
-        let Some(edge) = graph.parent_edge(derived) else {
-            continue;
-        };
+        let edge = graph.parent_edge(derived);
         for image in images {
             let parent = |child: &Option<RawDocumentBuf>| parent_of(edge, derived, child.as_ref()?);
             let before = parent(&image.before);
             if before != parent(&image.after) {
-                all.entry(edge.at).or_default().extend(before);
+                all.entry(edge.id).or_default().extend(before);
             }
         }
     }
@@ -432,9 +416,7 @@ pub(crate) fn parents_of<'g, 'c>(
 ) -> Vec<(&'g Edge, Vec<&'g Derived>, HashSet<Key>)> {
     let mut parents: Vec<(&Edge, Vec<&Derived>, HashSet<Key>)> = Vec::new();
     for derived in graph.derived_from(meta) {
-        let Some(edge) = graph.parent_edge(derived) else {
-            continue;
-        };
+        let edge = graph.parent_edge(derived);
         let mut keys = HashSet::new();
         let children = children.clone().into_iter();
         for child in children.filter(|child| which(derived, child)) {
@@ -444,7 +426,7 @@ pub(crate) fn parents_of<'g, 'c>(
             continue;
         }
         let same = |(other, list, _): &&mut (&Edge, Vec<&Derived>, HashSet<Key>)| {
-            other.at == edge.at
+            other.id == edge.id
                 && list
                     .iter()
                     .all(|one| one.parent.collection == derived.parent.collection)

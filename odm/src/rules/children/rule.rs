@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::graph::Graph;
-use crate::graph::edge::{Derived, Edge};
+use crate::graph::edge::{Derived, Edge, EdgeId};
 use crate::graph::sync::is_atomic;
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
@@ -52,7 +52,7 @@ impl Rule for Deriving {
                 return Ok(());
             }
             new.own.insert(name_of(REVISION), first_version());
-            for document in new.decoded()?.iter_mut().filter_map(Bson::as_document_mut) {
+            for document in new.decoded()? {
                 without_children(graph, meta, document);
             }
             Ok(())
@@ -97,9 +97,7 @@ impl Rule for Deriving {
         async move {
             let graph = scope.odm.graph();
             for derived in graph.derived_in(meta) {
-                if let Bson::Document(document) = &mut replacing.document {
-                    document.remove(derived.field.name);
-                }
+                replacing.document.remove(derived.field.name);
                 let name = format!("${}", derived.field.name);
                 match derived.nothing() {
                     Some(nothing) => replacing.computed.insert(
@@ -122,9 +120,7 @@ impl Rule for Deriving {
         for derived in graph.derived_from(meta) {
             names.extend(derived.reads(graph).iter().map(|name| root(name).to_owned()));
         }
-        let parents = graph
-            .derived_in(meta)
-            .filter_map(|derived| graph.parent_edge(derived));
+        let parents = graph.derived_in(meta).map(|derived| graph.parent_edge(derived));
         names.extend(parents.map(|edge| root(edge.by()).to_owned()));
         names.extend(graph.parent_fields_of_others(meta));
     }
@@ -144,8 +140,8 @@ impl Rule for Deriving {
             let graph = scope.odm.graph();
             note_parents(scope, meta, before_and_after(images)).await?;
             if !effects.are_in_transaction() {
-                for (at, keys) in previous_parents(graph, meta, images) {
-                    effects.deferred.add_parents(at, keys);
+                for (edge, keys) in previous_parents(graph, meta, images) {
+                    effects.deferred.add_parents(edge, keys);
                 }
                 return Ok(());
             }
@@ -153,11 +149,11 @@ impl Rule for Deriving {
             let UpdatedParents {
                 parents,
                 passed_on,
-                alone,
+                absent,
             } = updated;
             effects.copies += parents;
-            if !alone.is_empty() {
-                leave_for_alone(scope, meta, images, alone, effects).await?;
+            if !absent.is_empty() {
+                leave_for_missing_parents(scope, meta, images, absent, effects).await?;
             }
             for (parent, by, key, derived) in passed_on {
                 effects.pass_on(graph, parent, (by, vec![key]), vec![derived.to_owned()]);
@@ -253,10 +249,8 @@ impl Rule for Deriving {
     ) -> Step<'s, Rewritten> {
         async move {
             let mut derived = Rewritten::default();
-            for (at, keys) in &deferred.parents {
-                if let Some(edge) = scope.odm.graph().edge(*at) {
-                    derive_anew(scope, edge, keys, token, &mut derived).await?;
-                }
+            for (edge, keys) in &deferred.parents {
+                derive_anew(scope, &scope.odm.graph()[*edge], keys, token, &mut derived).await?;
             }
             Ok(derived)
         }
@@ -276,21 +270,20 @@ pub(crate) fn without_children(graph: &Graph, meta: &DocumentMeta, document: &mu
 
 /// Leaves pending work where parents of changed children don't exist yet: one may be inserted while this transaction is open, and
 /// be derived from the children as they were before.
-async fn leave_for_alone(
+async fn leave_for_missing_parents(
     scope: &Scope<'_>,
     meta: &'static DocumentMeta,
     images: &[Image],
-    alone: Vec<(usize, HashSet<Key>)>,
+    absent: Vec<(EdgeId, HashSet<Key>)>,
     effects: &mut Effects,
 ) -> Result<()> {
     let graph = scope.odm.graph();
-    let is_of = |(at, keys): &(usize, HashSet<Key>), child: &RawDocumentBuf| {
-        graph.edge(*at).is_some_and(|edge| {
-            let mut named = (0..edge.targets.len()).flat_map(|target| edge.keys(target, child));
-            named.any(|key| keys.contains(&key))
-        })
+    let is_of = |(id, keys): &(EdgeId, HashSet<Key>), child: &RawDocumentBuf| {
+        let edge = &graph[*id];
+        let mut named = edge.targets.iter().flat_map(|target| edge.keys(*target, child));
+        named.any(|key| keys.contains(&key))
     };
-    let names_one = |child: &&RawDocumentBuf| alone.iter().any(|alone| is_of(alone, child));
+    let names_one = |child: &&RawDocumentBuf| absent.iter().any(|absent| is_of(absent, child));
     let written = images.iter().filter_map(|image| image.after.as_ref());
     let keys: Vec<Key> = written.filter(names_one).map(id).collect();
     for ids in key::chunks(&keys) {
@@ -298,13 +291,13 @@ async fn leave_for_alone(
         effects.deferred.add(meta, effects.later());
     }
     // The pending work of a child does not name the previous parents, nor those of a deleted child.
-    let left_behind = orphans::left_behind(graph, &alone, images);
+    let left_behind = orphans::left_behind(graph, &absent, images);
     effects
         .deferred
         .notes
         .extend(orphans::note(scope, left_behind).await?);
-    for (at, keys) in alone {
-        effects.deferred.add_parents(at, keys);
+    for (edge, keys) in absent {
+        effects.deferred.add_parents(edge, keys);
     }
     Ok(())
 }
@@ -319,13 +312,12 @@ async fn leave_for_absent(
     children: &[Changed],
     effects: &mut Effects,
 ) -> Result<()> {
-    let Some(parent) = list.first().map(|derived| derived.parent) else {
+    let Some(target) = list.first().map(|derived| derived.target) else {
         return Ok(());
     };
-    let keys = keys.into_iter().map(|key| (edge.at, key)).collect();
-    let absent = missing(scope, parent, keys, None).await?.into_iter();
+    let keys = keys.into_iter().map(|key| (edge.id, key)).collect();
+    let absent = missing(scope, target.meta, keys, None).await?.into_iter();
     let absent: HashSet<Key> = absent.flat_map(|(_, keys)| keys).collect();
-    let target = edge.target(parent).unwrap_or_default();
     let names_one = |child: &RawDocumentBuf| edge.keys(target, child).iter().any(|key| absent.contains(key));
     let left: Vec<&Changed> = children.iter().filter(|(child, _)| names_one(child)).collect();
     let names: HashSet<&str> = left.iter().flat_map(|(_, changed)| changed.names()).collect();
@@ -353,7 +345,7 @@ impl Effects {
         let graph = scope.odm.graph();
         let list: Vec<&Derived> = graph
             .derived_in(meta)
-            .filter(|derived| derived.edge == edge.at)
+            .filter(|derived| derived.target.edge == edge.id)
             .collect();
         let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
         self.copies += refresh(scope, edge, &list, keys, self.pending()).await?.all()?;
@@ -376,10 +368,10 @@ async fn derive_anew(
     all: &mut Rewritten,
 ) -> Result<()> {
     let graph = scope.odm.graph();
-    for meta in &edge.targets {
+    for meta in edge.targets.iter().map(|target| target.meta) {
         let list: Vec<&Derived> = graph
             .derived_in(meta)
-            .filter(|derived| derived.edge == edge.at)
+            .filter(|derived| derived.target.edge == edge.id)
             .collect();
         if list.is_empty() {
             continue;

@@ -54,7 +54,7 @@ impl DerivedValue for OfChildren<'_> {
 
     fn declaration(&self, graph: &Graph) -> Declaration {
         let derived = self.derived;
-        let parent = graph.parent_edge(derived).map_or("", |edge| edge.path.as_str());
+        let parent = graph.parent_edge(derived).path.as_str();
         let mut declaration = doc! {
             "parent": parent,
             "filter": storable(&derived.counted().unwrap_or_default().into()),
@@ -125,9 +125,7 @@ impl DerivedValue for OfChildren<'_> {
         async move {
             let (derived, graph) = (self.derived, scope.odm.graph());
             let mut rewritten = Rewritten::default();
-            let Some(edge) = graph.parent_edge(derived) else {
-                return Ok(rewritten);
-            };
+            let edge = graph.parent_edge(derived);
             let filter = doc! { "_id": { "$in": ids } };
             let fields = doc! { "_id": 1, edge.by(): 1 };
             let parents = scope.every(derived.parent, filter, fields).await?;
@@ -150,9 +148,7 @@ impl DerivedValue for OfChildren<'_> {
 
 async fn derived_in(scope: &Scope<'_>, derived: &Derived, documents: &[RawDocumentBuf]) -> Result<Compared> {
     let mut compared = Compared::default();
-    let Some(edge) = scope.odm.graph().parent_edge(derived) else {
-        return Ok(compared);
-    };
+    let edge = scope.odm.graph().parent_edge(derived);
     let by = edge.by();
     let mut keys: HashMap<Key, Key> = HashMap::new();
     if by == "_id" {

@@ -41,7 +41,7 @@ pub(crate) struct CopySource {
 
 impl CopySource {
     pub(crate) fn of(edge: &Edge, document: &RawDocument) -> Option<CopySource> {
-        let shape = (edge.targets.first()?.shape)();
+        let shape = (edge.first_target()?.shape)();
         Some(CopySource {
             key: Bson::try_from(at(document, edge.by())?).ok()?,
             version: number(document, VERSION),
@@ -79,7 +79,7 @@ pub(crate) async fn sources_within(
     keys: impl IntoIterator<Item = &Key>,
     condition: Option<Document>,
 ) -> Result<HashMap<Key, CopySource>> {
-    let Some(meta) = edge.targets.first().copied() else {
+    let Some(meta) = edge.first_target() else {
         return Ok(HashMap::new());
     };
     let mut fields = Document::new();
@@ -354,7 +354,7 @@ pub(crate) async fn deliver(
 }
 
 fn looked_by(edge: &Edge, source: &CopySource, options: &FanOut) -> Which {
-    (edge.at, Key::of_bson(&source.key), options.batch)
+    (edge.id, Key::of_bson(&source.key), options.batch)
 }
 
 /// Number of batches of a delivery that are written at once, where there is no pause between them.

@@ -2,7 +2,7 @@
 //! the pending work of the write.
 
 use crate::graph::Graph;
-use crate::graph::edge::{CopyField, Edge, Segment};
+use crate::graph::edge::{CopyField, Edge, EdgeId, Segment};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{COPIED, VERSION, name_of};
@@ -27,25 +27,27 @@ fn visit(segments: &[Segment], in_array: bool, value: &mut Bson, take: &mut dyn 
         }
         return;
     }
-    let Some((first, rest)) = segments.split_first() else {
-        return;
-    };
-    if rest.is_empty() {
-        if let Bson::Document(within) = value {
-            take(within);
-        }
-        return;
+    if let Bson::Document(within) = value {
+        visit_document(segments, within, take);
     }
-    if let Bson::Document(within) = value
-        && let Some(below) = within.get_mut(&first.name)
-    {
-        visit(rest, first.array, below, take);
+}
+
+/// The same in a document, or in a struct within one.
+fn visit_document(segments: &[Segment], within: &mut Document, take: &mut dyn FnMut(&mut Document)) {
+    match segments.split_first() {
+        None => {}
+        Some((_, [])) => take(within),
+        Some((first, rest)) => {
+            if let Some(below) = within.get_mut(&first.name) {
+                visit(rest, first.array, below, take);
+            }
+        }
     }
 }
 
 /// The sources of all copies that a write adds, by edge; and the edges of which no versions are noted.
 #[derive(Default)]
-struct Sources(HashMap<usize, HashMap<Key, CopySource>>, HashSet<usize>);
+struct Sources(HashMap<EdgeId, HashMap<Key, CopySource>>, HashSet<EdgeId>);
 
 /// Reads the sources that these keys name. A document that is to be changed keeps what it has of one that is gone.
 ///
@@ -53,7 +55,7 @@ struct Sources(HashMap<usize, HashMap<Key, CopySource>>, HashSet<usize>);
 /// [`Error::MissingReference`] for those that don't exist.
 async fn read(
     scope: &Scope<'_>,
-    wanted: HashMap<usize, HashMap<Key, Bson>>,
+    wanted: HashMap<EdgeId, HashMap<Key, Bson>>,
     own: &[RawDocumentBuf],
     (meta, changed): (&DocumentMeta, Option<&Key>),
     beside: &[Inserts],
@@ -61,12 +63,11 @@ async fn read(
     let graph = scope.odm.graph();
     let mut all = Sources::default();
     let left = graph.outgoing(meta).filter(|edge| graph.is_left(edge));
-    all.1.extend(left.map(|edge| edge.at));
-    for (at, keys) in wanted {
-        let Some(edge) = graph.edge(at) else { continue };
+    all.1.extend(left.map(|edge| edge.id));
+    for (id, keys) in wanted {
+        let edge = &graph[id];
         let existing = edge
-            .targets
-            .first()
+            .first_target()
             .and_then(|target| scope.odm.scope_of_existing(target));
         let mut found = sources_within(scope, edge, keys.keys(), existing).await?;
         // Documents that the write inserts itself count as existing.
@@ -93,10 +94,10 @@ async fn read(
             .filter(|(key, _)| !found.contains_key(key))
             .map(|(_, value)| value)
             .collect();
-        if let (false, Some(target)) = (missing.is_empty(), edge.targets.first()) {
+        if let (false, Some(target)) = (missing.is_empty(), edge.first_target()) {
             return Err(crate::graph::sync::missing(edge, target, missing));
         }
-        all.0.insert(at, found);
+        all.0.insert(edge.id, found);
     }
     Ok(all)
 }
@@ -132,7 +133,7 @@ async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMa
 
 impl Sources {
     fn get(&self, edge: &Edge, key: &Bson) -> Option<&CopySource> {
-        self.0.get(&edge.at)?.get(&Key::of_bson(key))
+        self.0.get(&edge.id)?.get(&Key::of_bson(key))
     }
 
     /// Fills the copies in a struct.
@@ -160,7 +161,7 @@ impl Sources {
             Some(Bson::Document(versions)) => versions,
             _ => Document::new(),
         };
-        match source.filter(|_| !self.1.contains(&edge.at)) {
+        match source.filter(|_| !self.1.contains(&edge.id)) {
             Some(source) => drop(versions.insert(edge.name(), source.version)),
             None => drop(versions.remove(edge.name())),
         }
@@ -175,12 +176,12 @@ fn is_own(edge: &Edge, copy: &CopyField) -> bool {
     edge.segments.len() == 1 && edge.holder.field(copy.name).is_some_and(|field| !field.flatten)
 }
 
-fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<usize, HashMap<Key, Bson>>) {
+fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<EdgeId, HashMap<Key, Bson>>) {
     if edge.copies.is_empty() {
         return;
     }
     if let Some(key) = within.get(edge.name()).filter(|key| **key != Bson::Null) {
-        let keys = wanted.entry(edge.at).or_default();
+        let keys = wanted.entry(edge.id).or_default();
         keys.insert(Key::of_bson(key), key.clone());
     }
 }
@@ -190,7 +191,7 @@ fn operands<'t>(graph: &'t Graph, touches: &'t Touches) -> impl Iterator<Item = 
     let edges = touches
         .references
         .iter()
-        .filter_map(|touched| Some((graph.edge(touched.edge)?, touched)));
+        .map(|touched| (&graph[touched.edge], touched));
     let copying = edges.filter(|(edge, _)| !edge.copies.is_empty() || graph.is_left(edge));
     copying.flat_map(|(edge, touched)| touched.operands.iter().map(move |operand| (edge, operand)))
 }
@@ -263,7 +264,7 @@ fn put_beside(
                     None => empty(copy, update),
                 }
             }
-            if !sources.1.contains(&edge.at) {
+            if !sources.1.contains(&edge.id) {
                 put(update, set, &version, source.version.into());
             } else if operator != "$setOnInsert" {
                 put(update, "$unset", &version, "".into());
@@ -380,10 +381,10 @@ pub(super) async fn fill_new(
     if edges.is_empty() {
         return Ok(());
     }
-    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
+    let mut wanted: HashMap<EdgeId, HashMap<Key, Bson>> = HashMap::new();
     for document in new.decoded()? {
         for edge in &edges {
-            visit(&edge.segments, false, document, &mut |within| {
+            visit_document(&edge.segments, document, &mut |within| {
                 want(edge, within, &mut wanted)
             });
         }
@@ -391,9 +392,7 @@ pub(super) async fn fill_new(
     let sources = read(scope, wanted, new.given, (meta, None), new.beside).await?;
     for document in new.decoded()? {
         for edge in &edges {
-            visit(&edge.segments, false, document, &mut |within| {
-                sources.fill(edge, within)
-            });
+            visit_document(&edge.segments, document, &mut |within| sources.fill(edge, within));
         }
     }
     Ok(())
@@ -417,7 +416,7 @@ pub(super) async fn fill_update(
         beside,
         ..
     } = updating;
-    let mut wanted: HashMap<usize, HashMap<Key, Bson>> = HashMap::new();
+    let mut wanted: HashMap<EdgeId, HashMap<Key, Bson>> = HashMap::new();
     let mut itself: Vec<(&Edge, &Operand, &str, Bson)> = Vec::new();
     let mut read_before: Vec<&str> = Vec::new();
     let mut adds = false;
@@ -535,7 +534,7 @@ pub(super) async fn fill_replacement(
         .collect();
     let mut wanted = HashMap::new();
     for edge in &edges {
-        visit(&edge.segments, false, &mut replacing.document, &mut |within| {
+        visit_document(&edge.segments, &mut replacing.document, &mut |within| {
             want(edge, within, &mut wanted)
         });
     }
@@ -547,21 +546,19 @@ pub(super) async fn fill_replacement(
             .as_ref()
             .map(|stored| {
                 Kept::of(edge, stored, |take| {
-                    visit(&edge.segments, false, &mut replacing.document, take)
+                    visit_document(&edge.segments, &mut replacing.document, take)
                 })
             })
             .unwrap_or_default()
             .into_iter();
-        visit(&edge.segments, false, &mut replacing.document, &mut |within| {
+        visit_document(&edge.segments, &mut replacing.document, &mut |within| {
             sources.fill(edge, within);
             if let Some(Some(kept)) = kept.next() {
                 kept.put_back(within);
             }
         });
     }
-    let Bson::Document(document) = &mut replacing.document else {
-        return Ok(());
-    };
+    let document = &mut replacing.document;
     for edge in edges.iter().filter(|edge| edge.segments.len() == 1) {
         for copy in snapshots(edge) {
             let reference = document.get(edge.name()).cloned().unwrap_or(Bson::Null);

@@ -328,7 +328,7 @@ fn changed_fields(edge: &Edge, image: &Image) -> Option<ChangedFields> {
 /// Locks the sources of the copies that a write has stored, if their versions are those of the copies. If a source has a newer
 /// version, the copies are updated. Returns whether they were.
 async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], pending: PendingWork) -> Result<bool> {
-    let Some(meta) = edge.targets.first().copied() else {
+    let Some(meta) = edge.first_target() else {
         return Ok(false);
     };
     let mut taken: HashMap<Key, HashSet<i64>> = HashMap::new();
@@ -411,7 +411,7 @@ async fn wait_for_sources<'d>(
     edge: &Edge,
     documents: impl Iterator<Item = &'d RawDocumentBuf>,
 ) -> Result<()> {
-    let Some(meta) = edge.targets.first().copied() else {
+    let Some(meta) = edge.first_target() else {
         return Ok(());
     };
     let keys: HashSet<Key> = documents
@@ -441,12 +441,12 @@ async fn new_among(
     let before: HashMap<Key, HashSet<Key>> = by_ids(&outside, edge.holder, ids.iter(), [edge.root()])
         .await?
         .into_iter()
-        .map(|document| (id(&document), edge.keys(0, &document).into_iter().collect()))
+        .map(|document| (id(&document), edge.all_keys(&document).into_iter().collect()))
         .collect();
     let mut new: HashSet<Key> = HashSet::new();
     for holder in holders {
         let had = before.get(&id(holder));
-        let named = edge.keys(0, holder).into_iter().filter(|key| keys.contains(key));
+        let named = edge.all_keys(holder).into_iter().filter(|key| keys.contains(key));
         new.extend(named.filter(|key| !had.is_some_and(|had| had.contains(key))));
     }
     Ok(new.iter().map(Key::to_bson).collect())

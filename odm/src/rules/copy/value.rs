@@ -49,7 +49,7 @@ impl DerivedValue for Copies<'_> {
     }
 
     fn source(&self) -> String {
-        let target = self.edge.targets.first().map_or("", |target| target.collection);
+        let target = self.edge.first_target().map_or("", |target| target.collection);
         let names: Vec<String> = kept_in_sync(self.edge)
             .map(|copy| format!("{target}.{}", copy.source))
             .collect();
@@ -72,7 +72,7 @@ impl DerivedValue for Copies<'_> {
             let mut declared = doc! {
                 "field": edge.copy_path(copy), "of": copy.source, "sync": copy.sync.to_string(),
             };
-            let target = edge.targets.first();
+            let target = edge.first_target();
             let default = target.and_then(|target| default::declared((target.shape)(), copy.source));
             declared.extend(default.map(|default| ("default".to_owned(), default)));
             Bson::from(declared)
@@ -80,7 +80,7 @@ impl DerivedValue for Copies<'_> {
         let is = doc! { "through": &edge.path, "by": edge.by(), "copies": copies.collect::<Vec<_>>() };
         Declaration {
             id: format!("{}.{}", edge.holder.collection, edge.path),
-            from: edge.targets.first().map_or("", |target| target.collection),
+            from: edge.first_target().map_or("", |target| target.collection),
             holder: edge.holder.collection,
             is,
             fills: true,
@@ -140,7 +140,7 @@ async fn raise_above(
     token: Token,
     written: &mut Written,
 ) -> Result<Option<&'static DocumentMeta>> {
-    let Some(meta) = edge.targets.first().copied() else {
+    let Some(meta) = edge.first_target() else {
         return Ok(None);
     };
     let mut claimed: HashMap<Key, i64> = HashMap::new();

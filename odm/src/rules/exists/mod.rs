@@ -3,7 +3,7 @@
 //! The second check closes the race with a delete without a lock. A delete looks for references to the document afterwards; a
 //! write of a reference looks for its target afterwards. The later of the two looks sees the other one's write.
 
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, Target};
 use crate::graph::sync::missing_targets;
 use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
@@ -25,10 +25,7 @@ const AT_ONCE: usize = 8;
 /// The references that a write adds, by one edge to one collection.
 #[derive(Clone, Debug)]
 pub(crate) struct AddedRefs {
-    /// The position of the edge in the graph.
-    pub(crate) edge: usize,
-    /// The position of the collection among the edge's targets.
-    pub(crate) target: usize,
+    pub(crate) target: Target,
     pub(crate) keys: Vec<(Key, Bson)>,
     pub(crate) known: HashSet<Key>,
     /// The effect of the write at their position.
@@ -44,32 +41,41 @@ pub(crate) const MANY: usize = 1_000;
 pub(crate) type Column = (&'static str, &'static str);
 
 /// All references that these writes add, of edges that are checked.
-pub(crate) fn added_refs<'w>(graph: &Graph, writes: impl Iterator<Item = &'w Write>) -> Vec<AddedRefs> {
+///
+/// # Errors
+/// As [`each_of_document`].
+pub(crate) fn added_refs<'w>(
+    graph: &Graph,
+    writes: impl Iterator<Item = &'w Write>,
+) -> Result<Vec<AddedRefs>> {
     let mut all: Vec<AddedRefs> = Vec::new();
     for write in writes {
         for edge in checked(graph, write.meta) {
             let how = write.how(edge);
             write.each_added(edge, &mut |target, key, value| {
-                add(&mut all, edge, target, (key, value), how)
-            });
+                add(&mut all, target, (key, value), how)
+            })?;
         }
     }
-    all
+    Ok(all)
 }
 
 /// The references of a whole document, of edges that are checked.
+///
+/// # Errors
+/// As [`each_of_document`].
 pub(crate) fn refs_of(
     graph: &Graph,
     meta: &'static DocumentMeta,
     document: &RawDocumentBuf,
-) -> Vec<AddedRefs> {
+) -> Result<Vec<AddedRefs>> {
     let mut all: Vec<AddedRefs> = Vec::new();
     for edge in checked(graph, meta) {
         each_of_document(edge, document, &mut |target, key, value| {
-            add(&mut all, edge, target, (key, value), How::Replaces);
-        });
+            add(&mut all, target, (key, value), How::Replaces);
+        })?;
     }
-    all
+    Ok(all)
 }
 
 pub(crate) fn checked<'g>(graph: &'g Graph, meta: &'static DocumentMeta) -> impl Iterator<Item = &'g Edge> {
@@ -86,23 +92,27 @@ pub(crate) fn dependent<'g>(graph: &'g Graph, meta: &'static DocumentMeta) -> im
 }
 
 /// Adds these references of documents.
+///
+/// # Errors
+/// As [`each_of_document`].
 pub(crate) fn add_dependent<'d>(
     graph: &Graph,
     meta: &'static DocumentMeta,
     documents: impl Iterator<Item = &'d RawDocumentBuf>,
     all: &mut Vec<AddedRefs>,
-) {
+) -> Result<()> {
     for document in documents {
         for edge in dependent(graph, meta) {
             each_of_document(edge, document, &mut |target, key, value| {
-                add(all, edge, target, (key, value), How::Replaces);
-            });
+                add(all, target, (key, value), How::Replaces);
+            })?;
         }
     }
+    Ok(())
 }
 
-fn add(all: &mut Vec<AddedRefs>, edge: &Edge, target: usize, (key, value): (&Key, &Bson), how: How) {
-    let is_of = |one: &&mut AddedRefs| one.edge == edge.at && one.target == target;
+fn add(all: &mut Vec<AddedRefs>, target: Target, (key, value): (&Key, &Bson), how: How) {
+    let is_of = |one: &&mut AddedRefs| one.target == target;
     if let Some(added) = all.iter_mut().find(is_of) {
         added.how = added.how.max(how);
         if added.known.insert(key.clone()) {
@@ -111,7 +121,6 @@ fn add(all: &mut Vec<AddedRefs>, edge: &Edge, target: usize, (key, value): (&Key
         return;
     }
     all.push(AddedRefs {
-        edge: edge.at,
         target,
         keys: vec![(key.clone(), value.clone())],
         known: HashSet::from([key.clone()]),
@@ -201,30 +210,29 @@ fn inserted<'w>(
     inserted
 }
 
-/// References by one edge to one collection whose targets are missing: the positions of both, and what they name.
+/// References by one edge to one collection whose targets are missing, and what they name.
 #[derive(Clone, Debug)]
 pub(crate) struct Missing {
-    pub(crate) edge: usize,
-    pub(crate) target: usize,
+    pub(crate) target: Target,
     pub(crate) keys: Vec<(Key, Bson)>,
 }
 
 impl Missing {
-    pub(crate) fn error(self, graph: &Graph) -> Result<()> {
-        if graph.edge(self.edge).is_none() {
-            return Ok(());
-        }
-        Err(refused(graph, vec![self]))
+    /// The field of the target that the references name.
+    pub(crate) fn column(&self, graph: &Graph) -> Column {
+        (self.target.meta.collection, graph[self.target.edge].by())
+    }
+
+    pub(crate) fn error(self, graph: &Graph) -> Error {
+        refused(graph, vec![self])
     }
 }
 
 /// The error that lists all of these.
 pub(crate) fn refused(graph: &Graph, missing: Vec<Missing>) -> Error {
-    let listed = missing.into_iter().filter_map(|one| {
-        let edge = graph.edge(one.edge)?;
-        let target = edge.targets.get(one.target)?;
+    let listed = missing.into_iter().map(|one| {
         let ids = one.keys.into_iter().map(|(_, value)| value);
-        Some(missing_targets(edge, target, ids.collect()))
+        missing_targets(&graph[one.target.edge], one.target.meta, ids.collect())
     });
     Error::missing_references(listed)
 }
@@ -236,7 +244,7 @@ pub(crate) async fn before<'w>(
     added: &[AddedRefs],
     writes: impl Iterator<Item = &'w Write> + Clone,
 ) -> Result<Vec<Missing>> {
-    let columns: Vec<Column> = added.iter().filter_map(|one| one.column(graph)).collect();
+    let columns: Vec<Column> = added.iter().map(|one| one.column(graph)).collect();
     missing_besides(scope, graph, added, &inserted(writes, &columns)).await
 }
 
@@ -250,12 +258,9 @@ pub(crate) async fn missing_besides(
     let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
     let mut asked = AskedTargets::default();
     for one in added {
-        let Some((edge, meta)) = one.edge(graph) else {
-            continue;
-        };
-        let column = (meta.collection, edge.by());
+        let column = one.column(graph);
         for (key, _) in one.asked().filter(|(key, _)| !is_own(column, key)) {
-            asked.add(meta, edge.by(), key);
+            asked.add(one.target.meta, column.1, key);
         }
     }
     let there = asked.ask(scope).await?;
@@ -267,7 +272,7 @@ pub(crate) async fn missing_besides(
 
 /// Whether a deletion of what is missing would have taken some of the references out.
 pub(crate) fn may_go(graph: &Graph, missing: &[Missing]) -> bool {
-    let mut edges = missing.iter().filter_map(|one| graph.edge(one.edge));
+    let mut edges = missing.iter().map(|one| &graph[one.target.edge]);
     edges.any(|edge| edge.reference.on_delete != OnDelete::Keep)
 }
 
@@ -283,15 +288,14 @@ pub(crate) fn had_before(
     images: &Images,
 ) -> Result<Vec<Missing>> {
     for one in &missing {
-        let Some(edge) = graph.edge(one.edge) else {
-            continue;
-        };
+        let edge = &graph[one.target.edge];
         let has = |document: &RawDocumentBuf, key: &Key| edge.keys(one.target, document).contains(key);
+        // What can't be read was refused when the references were collected.
         let is_new = |key: &Key| {
             let mut writes = writes.iter().filter(|write| is(write.meta, edge.holder));
             writes.any(|write| {
                 let mut names_it = false;
-                write.each_added(edge, &mut |target, added, _| {
+                let _ = write.each_added(edge, &mut |target, added, _| {
                     names_it |= target == one.target && added == key;
                 });
                 if !names_it {
@@ -324,7 +328,7 @@ pub(crate) fn had_before(
                 keys: new,
                 ..one.clone()
             };
-            return new.error(graph).map(|()| Vec::new());
+            return Err(new.error(graph));
         }
     }
     Ok(missing)
@@ -333,7 +337,7 @@ pub(crate) fn had_before(
 /// Marks missing references that the documents had before: they are not checked again.
 pub(crate) fn leave(added: &mut [AddedRefs], had: &[Missing]) {
     for one in added {
-        let of_it = |had: &&Missing| had.edge == one.edge && had.target == one.target;
+        let of_it = |had: &&Missing| had.target == one.target;
         let keys = had.iter().filter(of_it).flat_map(|had| &had.keys);
         one.had.extend(keys.map(|(key, _)| key.clone()));
     }
@@ -345,11 +349,10 @@ pub(crate) fn missing(
     is_there: impl Fn(Column, &Key) -> bool,
 ) -> impl Iterator<Item = Missing> {
     added.iter().filter_map(move |one| {
-        let column = one.column(graph)?;
+        let column = one.column(graph);
         let keys = one.asked().filter(|(key, _)| !is_there(column, key));
         let keys: Vec<(Key, Bson)> = keys.cloned().collect();
         (!keys.is_empty()).then_some(Missing {
-            edge: one.edge,
             target: one.target,
             keys,
         })
@@ -357,9 +360,8 @@ pub(crate) fn missing(
 }
 
 impl AddedRefs {
-    pub(crate) fn edge<'g>(&self, graph: &'g Graph) -> Option<(&'g Edge, &'static DocumentMeta)> {
-        let edge = graph.edge(self.edge)?;
-        Some((edge, edge.targets.get(self.target).copied()?))
+    pub(crate) fn edge<'g>(&self, graph: &'g Graph) -> &'g Edge {
+        &graph[self.target.edge]
     }
 
     /// Those whose targets have to be there.
@@ -367,9 +369,9 @@ impl AddedRefs {
         self.keys.iter().filter(|(key, _)| !self.had.contains(key))
     }
 
-    pub(crate) fn column(&self, graph: &Graph) -> Option<Column> {
-        let (edge, meta) = self.edge(graph)?;
-        Some((meta.collection, edge.by()))
+    /// The field of the target that the references name.
+    pub(crate) fn column(&self, graph: &Graph) -> Column {
+        (self.target.meta.collection, self.edge(graph).by())
     }
 }
 

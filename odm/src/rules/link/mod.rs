@@ -4,19 +4,19 @@ pub(crate) mod count;
 pub(crate) mod other_side;
 
 use crate::bounds;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, EdgeId, TwoWay};
 use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::plan::links::{Act, Answers, Effect, Node, Questions, missing};
 use crate::rules::library::Rewrite;
 use crate::rules::rule::Effects;
-use crate::store::batch::{by_ids, by_ids_within, id};
+use crate::store::batch::{by_ids, by_ids_within, id, stored_value};
 use crate::store::filter::within;
 use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Maximum number of ids in one statement.
 const IDS_IN_ONE_STATEMENT: usize = 10_000;
@@ -24,8 +24,8 @@ const IDS_IN_ONE_STATEMENT: usize = 10_000;
 /// Reads single references.
 pub(crate) async fn answer(scope: &Scope<'_>, graph: &Graph, questions: Questions) -> Result<Answers> {
     let mut answers = Answers::new();
-    for (at, nodes) in questions {
-        let Some(edge) = graph.edge(at) else { continue };
+    for (side, nodes) in questions {
+        let edge = &graph[side];
         for document in by_ids(
             scope,
             edge.holder,
@@ -34,15 +34,15 @@ pub(crate) async fn answer(scope: &Scope<'_>, graph: &Graph, questions: Question
         )
         .await?
         {
-            let now = edge.values(&document).next().and_then(node);
-            answers.insert((at, id(&document)), now);
+            let now = edge.values(&document).next().map(|value| node(edge, value));
+            answers.insert((side, id(&document)), now.transpose()?);
         }
     }
     Ok(answers)
 }
 
-pub(crate) fn node(value: RawBsonRef<'_>) -> Option<Node> {
-    Some(Node::of(&Bson::try_from(value).ok()?))
+fn node(edge: &Edge, value: RawBsonRef<'_>) -> Result<Node> {
+    Ok(Node::of(&stored_value(edge.holder, &edge.path, value)?))
 }
 
 /// Writes these effects, all of them or with an error. Within a transaction that is the caller's to abort; without one a part may
@@ -58,9 +58,7 @@ pub(crate) async fn apply(
 ) -> Result<()> {
     let mut collections: Vec<(&'static DocumentMeta, Vec<&Effect>)> = Vec::new();
     for effect in effects {
-        let Some(edge) = graph.edge(effect.edge) else {
-            continue;
-        };
+        let edge = &graph[effect.two_way.edge];
         match collections.iter_mut().find(|(meta, _)| is(meta, edge.holder)) {
             Some((_, list)) => list.push(effect),
             None => collections.push((edge.holder, vec![effect])),
@@ -99,15 +97,13 @@ pub(crate) async fn have_room(
     effects: &[Effect],
     is_inserted: impl Fn(&DocumentMeta, &Key) -> bool,
 ) -> Result<()> {
-    let mut arrays: HashMap<usize, HashMap<&Key, Vec<&Effect>>> = HashMap::new();
+    let mut arrays: HashMap<TwoWay, HashMap<&Key, Vec<&Effect>>> = HashMap::new();
     for effect in effects.iter().filter(|effect| effect.act == Act::Gain) {
-        let holders = arrays.entry(effect.edge).or_default();
+        let holders = arrays.entry(effect.two_way).or_default();
         holders.entry(&effect.holder.key).or_default().push(effect);
     }
-    for (at, mut holders) in arrays {
-        let Some((edge, back)) = graph.edge(at).and_then(|edge| Some((edge, graph.inverse(edge)?))) else {
-            continue;
-        };
+    for (two_way, mut holders) in arrays {
+        let (edge, back) = graph.sides(two_way);
         holders.retain(|key, _| !is_inserted(edge.holder, key));
         let existing = scope.odm.scope_of_existing(edge.holder);
         let keys = holders.keys().copied();
@@ -122,9 +118,9 @@ pub(crate) async fn have_room(
             return Err(missing(back, gone.into_iter()));
         }
         for (key, gains) in holders {
-            let lost = effects
-                .iter()
-                .filter(|effect| effect.act == Act::Lose && effect.edge == at && effect.holder.key == *key);
+            let lost = effects.iter().filter(|effect| {
+                effect.act == Act::Lose && effect.two_way == two_way && effect.holder.key == *key
+            });
             let lost: HashSet<&Key> = lost.map(|effect| &effect.target.key).collect();
             let mut after: HashSet<Key> = found
                 .get(key)
@@ -178,11 +174,13 @@ pub(crate) fn statements(
         Some(existing) => within(filter, existing),
         None => filter,
     };
-    let edges: HashSet<usize> = effects.iter().map(|effect| effect.edge).collect();
-    let mut edges: Vec<&Edge> = edges.into_iter().filter_map(|at| graph.edge(at)).collect();
-    edges.sort_by_key(|edge| edge.at);
+    let edges: BTreeSet<EdgeId> = effects.iter().map(|effect| effect.two_way.edge).collect();
+    let edges: Vec<&Edge> = edges.into_iter().map(|id| &graph[id]).collect();
     for edge in &edges {
-        let of = effects.iter().filter(|effect| effect.edge == edge.at).copied();
+        let of = effects
+            .iter()
+            .filter(|effect| effect.two_way.edge == edge.id)
+            .copied();
         let lost = of.clone().filter(|effect| effect.act == Act::Lose);
         if edge.list {
             for (holders, targets) in by_targets(lost) {
@@ -206,7 +204,10 @@ pub(crate) fn statements(
         }
     }
     for edge in &edges {
-        let of = effects.iter().filter(|effect| effect.edge == edge.at).copied();
+        let of = effects
+            .iter()
+            .filter(|effect| effect.two_way.edge == edge.id)
+            .copied();
         let mut become_: Vec<(Option<Node>, Vec<&Effect>)> = Vec::new();
         for effect in of.clone() {
             let Act::Become { previous } = &effect.act else {
@@ -352,9 +353,7 @@ async fn verify(
         .map(|effect| &effect.holder.key)
         .filter(|key| ids.insert(*key))
         .collect();
-    let names: HashSet<&str> = wanted()
-        .filter_map(|effect| Some(graph.edge(effect.edge)?.root()))
-        .collect();
+    let names: HashSet<&str> = wanted().map(|effect| graph[effect.two_way.edge].root()).collect();
     let found: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.iter().copied(), names)
         .await?
         .into_iter()
@@ -371,12 +370,7 @@ async fn verify(
     let mut gone: Option<(&Edge, Vec<Bson>)> = None;
     let mut refused = None;
     for effect in wanted() {
-        let Some((edge, back)) = graph
-            .edge(effect.edge)
-            .and_then(|edge| Some((edge, graph.inverse(edge)?)))
-        else {
-            continue;
-        };
+        let (edge, back) = graph.sides(effect.two_way);
         let document = found.get(&effect.holder.key);
         let mut values = document.into_iter().flat_map(|document| edge.values(document));
         if values.any(|value| Key::of(value) == effect.target.key) {
@@ -384,7 +378,7 @@ async fn verify(
         }
         if document.is_none() || !exists(&effect.holder.key) {
             let (named, ids) = gone.get_or_insert_with(|| (back, Vec::new()));
-            if named.at == back.at && !ids.contains(&effect.holder.id) {
+            if named.id == back.id && !ids.contains(&effect.holder.id) {
                 ids.push(effect.holder.id.clone());
             }
             continue;

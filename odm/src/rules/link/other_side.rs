@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::graph::Graph;
-use crate::graph::edge::Edge;
+use crate::graph::edge::{Edge, TwoWay};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::plan::links::{self, Diff, Effect, Node};
@@ -10,7 +10,7 @@ use crate::plan::operation::Write;
 use crate::plan::outcome::Outcome;
 use crate::rules::exists::{Images, roots};
 use crate::rules::link;
-use crate::store::batch::{by_ids, id};
+use crate::store::batch::{by_ids, id, stored_id, stored_value};
 use crate::store::scope::Scope;
 use mongodb::bson::{Bson, RawDocument};
 use std::collections::{HashMap, HashSet};
@@ -20,12 +20,18 @@ pub(crate) struct Linking<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) writes: &'a [Write],
     /// The references.
-    pub(crate) edges: Vec<&'a Edge>,
+    pub(crate) links: &'a [TwoWay],
 }
 
 impl<'a> Linking<'a> {
-    fn edges(&self) -> impl Iterator<Item = &'a Edge> + Clone {
-        self.edges.iter().copied()
+    fn edges(&self) -> impl Iterator<Item = (TwoWay, &'a Edge)> + Clone {
+        self.links.iter().map(|link| (*link, &self.graph[link.edge]))
+    }
+
+    fn edges_of(&self, meta: &DocumentMeta) -> impl Iterator<Item = (TwoWay, &'a Edge)> + Clone {
+        let collection = meta.collection;
+        self.edges()
+            .filter(move |(_, edge)| edge.holder.collection == collection)
     }
 
     /// The effects of the writes on the other side, after they were made.
@@ -39,7 +45,7 @@ impl<'a> Linking<'a> {
         done: &Outcome,
     ) -> Result<Vec<Effect>> {
         let foreseen = self
-            .after(before, |at| done.is_made(at))
+            .after(before, |at| done.is_made(at))?
             .filter(|_| done.missed == 0);
         let after = match foreseen {
             Some(after) => after,
@@ -55,7 +61,7 @@ impl<'a> Linking<'a> {
     /// Nothing takes a write back that no transaction holds, so what the other side of its links can be told to refuse is refused
     /// before it.
     pub(crate) async fn foresee(&self, scope: &Scope<'_>, before: &Images) -> Result<()> {
-        let Some(after) = self.after(before, |_| true) else {
+        let Some(after) = self.after(before, |_| true)? else {
             return Ok(());
         };
         let diff = self.diff(before, &after)?;
@@ -99,17 +105,15 @@ impl<'a> Linking<'a> {
             }
         }
         for (meta, keys) in collections {
-            let edges = self
-                .edges()
-                .filter(|edge| edge.holder.collection == meta.collection);
-            let names = roots(edges.clone());
+            let edges = || self.edges_of(meta);
+            let names = roots(edges().map(|(_, edge)| edge));
             if names.is_empty() {
                 continue;
             }
             for document in by_ids(scope, meta, keys.iter(), names).await? {
-                let Some(holder) = node(&document) else { continue };
-                for edge in edges.clone() {
-                    after.add(edge, &holder, values(edge, &document));
+                let holder = node(meta, &document)?;
+                for (two_way, edge) in edges() {
+                    after.add(two_way, &holder, values(edge, &document)?);
                 }
             }
         }
@@ -118,70 +122,70 @@ impl<'a> Linking<'a> {
 
     /// The documents after the writes, where that can be told without reading them: of inserts alone, of those that are
     /// made, or of one write.
-    fn after(&self, before: &Images, made: impl Fn(usize) -> bool) -> Option<After> {
+    fn after(&self, before: &Images, made: impl Fn(usize) -> bool) -> Result<Option<After>> {
         let only_inserts = self.writes.iter().all(Write::is_insert);
         if self.writes.len() > 1 && !only_inserts {
-            return None;
+            return Ok(None);
         }
         let mut after = After::default();
         for write in self.writes {
-            let edges = || {
-                self.edges()
-                    .filter(|edge| edge.holder.collection == write.meta.collection)
-            };
+            let meta = write.meta;
+            let edges = || self.edges_of(meta);
             if !made(write.at) {
                 // All is as it was.
-                for document in before.of(write.meta) {
-                    let holder = node(document)?;
-                    for edge in edges() {
-                        after.add(edge, &holder, values(edge, document));
+                for document in before.of(meta) {
+                    let holder = node(meta, document)?;
+                    for (two_way, edge) in edges() {
+                        after.add(two_way, &holder, values(edge, document)?);
                     }
                 }
                 continue;
             }
             if let Some(document) = write.document() {
-                let holder = node(document)?;
-                for edge in edges() {
-                    after.add(edge, &holder, values(edge, document));
+                let holder = node(meta, document)?;
+                for (two_way, edge) in edges() {
+                    after.add(two_way, &holder, values(edge, document)?);
                 }
             }
             let Some(touches) = write.touches() else { continue };
-            for document in before.of(write.meta) {
-                let holder = node(document)?;
-                for edge in edges() {
-                    after.add(
-                        edge,
-                        &holder,
-                        touches.after(edge, &values(edge, document), false)?,
-                    );
+            for document in before.of(meta) {
+                let holder = node(meta, document)?;
+                for (two_way, edge) in edges() {
+                    let Some(now) = touches.after(edge, &values(edge, document)?, false) else {
+                        return Ok(None);
+                    };
+                    after.add(two_way, &holder, now);
                 }
             }
-            if write.is_upsert() && before.of(write.meta).next().is_none() {
-                let holder = Node::of(write.upserted_id()?);
-                for edge in edges() {
-                    after.add(edge, &holder, touches.after(edge, &[], true)?);
+            if write.is_upsert() && before.of(meta).next().is_none() {
+                let Some(id) = write.upserted_id() else {
+                    return Ok(None);
+                };
+                for (two_way, edge) in edges() {
+                    let Some(now) = touches.after(edge, &[], true) else {
+                        return Ok(None);
+                    };
+                    after.add(two_way, &Node::of(id), now);
                 }
             }
         }
-        Some(after)
+        Ok(Some(after))
     }
 
     fn diff(&self, before: &Images, after: &After) -> Result<Diff> {
         let mut diff = Diff::default();
-        let mut seen: HashSet<(usize, Key)> = HashSet::new();
-        for edge in self.edges() {
+        let mut seen: HashSet<(TwoWay, Key)> = HashSet::new();
+        for (two_way, edge) in self.edges() {
             for document in before.of(edge.holder) {
-                let Some(holder) = node(document) else { continue };
-                let now = after.of(edge, &holder).unwrap_or_default();
-                diff.add(edge, &holder, &values(edge, document), now)?;
-                seen.insert((edge.at, holder.key));
+                let holder = node(edge.holder, document)?;
+                let now = after.of(two_way, &holder).unwrap_or_default();
+                diff.add((two_way, edge), &holder, &values(edge, document)?, now)?;
+                seen.insert((two_way, holder.key));
             }
         }
-        for (at, holder, now) in &after.list {
-            if let Some(edge) = self.graph.edge(*at)
-                && !seen.contains(&(*at, holder.key.clone()))
-            {
-                diff.add(edge, holder, &[], now)?;
+        for (two_way, holder, now) in &after.list {
+            if !seen.contains(&(*two_way, holder.key.clone())) {
+                diff.add((*two_way, &self.graph[two_way.edge]), holder, &[], now)?;
             }
         }
         Ok(diff)
@@ -200,31 +204,37 @@ pub(crate) async fn effects_of(scope: &Scope<'_>, graph: &Graph, diff: &Diff) ->
 /// The references after the write, in the order of the writes.
 #[derive(Debug, Default)]
 pub(crate) struct After {
-    list: Vec<(usize, Node, Vec<Bson>)>,
-    places: HashMap<(usize, Key), usize>,
+    list: Vec<(TwoWay, Node, Vec<Bson>)>,
+    places: HashMap<(TwoWay, Key), usize>,
 }
 
 impl After {
-    fn add(&mut self, edge: &Edge, holder: &Node, now: Vec<Bson>) {
-        self.places.insert((edge.at, holder.key.clone()), self.list.len());
-        self.list.push((edge.at, holder.clone(), now));
+    fn add(&mut self, two_way: TwoWay, holder: &Node, now: Vec<Bson>) {
+        self.places.insert((two_way, holder.key.clone()), self.list.len());
+        self.list.push((two_way, holder.clone(), now));
     }
 
-    fn of(&self, edge: &Edge, holder: &Node) -> Option<&[Bson]> {
-        let at = self.places.get(&(edge.at, holder.key.clone()))?;
+    fn of(&self, two_way: TwoWay, holder: &Node) -> Option<&[Bson]> {
+        let at = self.places.get(&(two_way, holder.key.clone()))?;
         self.list.get(*at).map(|(_, _, now)| now.as_slice())
     }
 }
 
 /// A document by its id.
-pub(crate) fn node(document: &RawDocument) -> Option<Node> {
-    let id = document.get("_id").ok().flatten()?;
-    Some(Node::of(&Bson::try_from(id).ok()?))
+///
+/// # Errors
+/// [`Error::Decode`](crate::Error::Decode) where it has none that can be read: no link of it would be known.
+pub(crate) fn node(meta: &DocumentMeta, document: &RawDocument) -> Result<Node> {
+    Ok(Node::of(&stored_id(meta, document)?))
 }
 
 /// The references of an edge in a document.
-pub(crate) fn values(edge: &Edge, document: &RawDocument) -> Vec<Bson> {
-    edge.values(document)
-        .filter_map(|value| Bson::try_from(value).ok())
+///
+/// # Errors
+/// [`Error::Decode`](crate::Error::Decode) for one that can't be read.
+pub(crate) fn values(edge: &Edge, document: &RawDocument) -> Result<Vec<Bson>> {
+    let values = edge.values(document);
+    values
+        .map(|value| stored_value(edge.holder, &edge.path, value))
         .collect()
 }

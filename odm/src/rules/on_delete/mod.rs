@@ -3,7 +3,7 @@
 pub(crate) mod restrict;
 
 use crate::graph::Graph;
-use crate::graph::edge::{Edge, Segment, dotted};
+use crate::graph::edge::{Edge, Segment, Target, dotted};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
@@ -24,10 +24,11 @@ use std::collections::HashSet;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnDeleteRule<'g> {
     pub(crate) edge: &'g Edge,
-    /// Which of the edge's targets the deleted documents are.
-    target: usize,
-    /// The deleted documents' own side of a two-way reference: it names the holders, so they are found by their ids.
-    back: Option<&'g Edge>,
+    /// The deleted documents, as a target of the edge.
+    target: Target,
+    /// The deleted documents' own side of a two-way reference, and the holders as its target: it names them, so they are found by their
+    /// ids.
+    back: Option<(&'g Edge, Target)>,
 }
 
 /// The counter for a detached reference.
@@ -42,7 +43,9 @@ impl<'g> OnDeleteRule<'g> {
         Some(OnDeleteRule {
             edge,
             target: edge.target(meta)?,
-            back: graph.inverse(edge),
+            back: graph
+                .inverse(edge)
+                .and_then(|back| Some((back, back.target(edge.holder)?))),
         })
     }
 
@@ -129,10 +132,9 @@ impl<'g> OnDeleteRule<'g> {
 
     /// The ids that the documents' own side of a two-way reference names.
     pub(crate) fn named<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> HashSet<Key> {
-        let Some(back) = self.back else {
+        let Some((back, target)) = self.back else {
             return HashSet::new();
         };
-        let target = back.target(self.edge.holder).unwrap_or_default();
         documents
             .into_iter()
             .flat_map(|document| back.keys(target, document))
@@ -183,7 +185,7 @@ impl Edge {
 
     /// The update that takes references with these keys out of a document. Of an array the items are pulled, a single
     /// reference is made empty; inside arrays only in the items that hold one.
-    pub(crate) fn detachment(&self, target: usize, keys: &[Bson]) -> Change {
+    pub(crate) fn detachment(&self, target: Target, keys: &[Bson]) -> Change {
         let tag = self.tag(target);
         let (name, mut array_filters) = self.at_items("e", tag, keys);
         let name_beside = name.strip_suffix(self.name()).unwrap_or_default().to_owned();
@@ -302,12 +304,9 @@ impl Edge {
         doc! { &self.path: null, format!("{}.0", self.path): { "$exists": false } }
     }
 
-    /// The `type` of a reference to the target at this position, in a union.
-    pub(crate) fn tag(&self, target: usize) -> Option<&'static str> {
-        let targets = self.reference.targets;
-        self.reference
-            .union
-            .then(|| targets.get(target).map_or("", |target| target.tag))
+    /// The `type` of a reference to this target, in a union.
+    pub(crate) fn tag(&self, target: Target) -> Option<&'static str> {
+        self.reference.union.then_some(target.tag)
     }
 }
 
@@ -379,7 +378,7 @@ impl<'g> Rules<'g> {
         let mut fields = doc! { "_id": 1 };
         for rule in &list {
             read_too(&mut fields, rule.edge.by());
-            if let Some(back) = rule.back {
+            if let Some((back, _)) = rule.back {
                 read_too(&mut fields, &back.path);
             }
         }

@@ -61,7 +61,7 @@ fn reference(graph: &Graph, edge: &Edge) -> ReferenceEdge {
         holder: edge.holder.collection,
         field: edge.path.clone(),
         kind: edge.reference.kind,
-        targets: edge.targets.iter().map(|target| target.collection).collect(),
+        targets: edge.targets.iter().map(|target| target.meta.collection).collect(),
         by: edge.by(),
         max: edge.max,
         optional: edge.reference.optional,
@@ -76,7 +76,7 @@ fn copies(edge: &Edge) -> impl Iterator<Item = CopyEdge> {
     edge.copies.iter().map(|copy| CopyEdge {
         holder: edge.holder.collection,
         field: edge.copy_path(copy),
-        source: edge.targets.first().map_or("", |target| target.collection),
+        source: edge.first_target().map_or("", |target| target.collection),
         kind: CopyKind::Field {
             source: copy.source,
             through: edge.path.clone(),
@@ -86,9 +86,7 @@ fn copies(edge: &Edge) -> impl Iterator<Item = CopyEdge> {
 }
 
 fn from_children(graph: &Graph, derived: &Derived) -> CopyEdge {
-    let parent = graph
-        .edge(derived.edge)
-        .map_or_else(String::new, |edge| edge.path.clone());
+    let parent = graph.parent_edge(derived).path.clone();
     let filtered = derived.filter.is_some();
     CopyEdge {
         holder: derived.parent.collection,
