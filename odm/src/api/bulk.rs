@@ -1,14 +1,15 @@
 //! Mixed writes over several collections.
 
 use crate::api::encoded::{encode, encoded};
-use crate::engine::{self, One, Operation, Sent, UpdateMany, What, Write, Writes};
+use crate::engine::{self, Batching, One, Operation, UpdateMany, What, Write, Writes};
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::plan::operators::{Changes, never_changed};
+use crate::store::cx::Cx;
 use crate::store::options::sealed::Configure;
 use crate::store::options::{Options, WriteOptions};
 use crate::store::trace::Trace;
-use crate::store::transaction::Shared;
+use crate::store::transaction::Session;
 use crate::{
     Deletable, Document, Error, Filter, Insertable, Odm, Replaceable, Result, Target, model::encode::id,
 };
@@ -52,7 +53,7 @@ use std::future::IntoFuture;
 #[must_use = "a bulk does nothing until it is awaited"]
 pub struct Bulk {
     odm: Odm,
-    session: Option<Shared>,
+    session: Option<Session>,
     writes: Vec<Write>,
     ordered: bool,
     by_runs: bool,
@@ -105,7 +106,7 @@ impl Odm {
 }
 
 impl Bulk {
-    pub(crate) fn new(odm: &Odm, session: Option<Shared>) -> Bulk {
+    pub(crate) fn new(odm: &Odm, session: Option<Session>) -> Bulk {
         let mut odm = odm.clone();
         if session.is_some() {
             odm.within_transaction();
@@ -435,14 +436,14 @@ impl IntoFuture for Bulk {
             }
             let operation = Operation {
                 writes: Writes::Each(writes),
-                ordered,
-                sent: Sent::Bulk { by_runs },
+                batching: Batching::Bulk { ordered, by_runs },
             };
             let trace = Trace::new("(several)", "bulk");
             trace
                 .run(async {
-                    let mut outcome = engine::execute((&odm, session.as_ref()), &trace, operation).await?;
-                    let errors = std::mem::take(&mut outcome.errors);
+                    let cx = Cx::new(&odm, session.as_ref(), &trace);
+                    let mut outcome = engine::execute(cx, operation).await?;
+                    let errors = std::mem::take(&mut outcome.refusals.errors);
                     let done = BulkDone::from(outcome);
                     if errors.is_empty() {
                         Ok(done)

@@ -11,7 +11,7 @@ use crate::query::join::{Join, ReadFrom, Source, Via, Work};
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
 use crate::store::options::Options;
-use crate::store::session::Shared;
+use crate::store::session::Session;
 use crate::upkeep::watch::{ChangeEvent, Watch};
 use crate::{
     Aggregate, Deletable, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent,
@@ -91,7 +91,7 @@ impl Odm {
 }
 
 impl<T: Document> Collection<T> {
-    pub(crate) fn new(odm: &Odm, session: Option<Shared>) -> Collection<T> {
+    pub(crate) fn new(odm: &Odm, session: Option<Session>) -> Collection<T> {
         Collection {
             core: Core::new(odm, T::META, session),
             of: PhantomData,

@@ -105,11 +105,11 @@ pub(crate) fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Resu
         let meta = core.meta();
         let trace = core.trace("insert");
         let operation = Operation::one(meta, What::Insert(raw));
-        let made = engine::execute(&core, &trace, operation);
+        let made = engine::execute(core.cx(&trace), operation);
         let mut outcome = trace.run(made).await?;
         Ok(Stored {
             raw: outcome.stored.pop().unwrap_or_default(),
-            is_given: !outcome.changed,
+            is_given: !outcome.is_filled_in,
             trace,
             meta,
         })
@@ -211,7 +211,7 @@ pub(crate) fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static
         let meta = core.meta();
         let trace = core.trace("replace");
         let operation = Operation::one(meta, What::Replace(Box::new(replace)));
-        let made = engine::execute(&core, &trace, operation);
+        let made = engine::execute(core.cx(&trace), operation);
         let outcome = trace.run(made).await?;
         Ok(outcome.document.map(|raw| Stored {
             raw,
@@ -405,7 +405,7 @@ fn delete(
         let trace = core.trace(operation);
         trace.values("filter", &delete.filter);
         let operation = Operation::one(core.meta(), What::Delete(Box::new(delete)));
-        let made = engine::execute(&core, &trace, operation);
+        let made = engine::execute(core.cx(&trace), operation);
         trace.run(made).await.map(Deleted::from)
     }
     .boxed()

@@ -320,7 +320,7 @@ fn update_first(
         let built = changes.build_for(core.meta(), false, crate::now())?;
         let update = first::update(&core, &trace, first, built, reply);
         let mut made = trace.run(update).await?;
-        if made.unmatched {
+        if first::is_missed(&made) {
             return Ok(None);
         }
         let document = made.document.take();

@@ -1,7 +1,7 @@
 //! Many documents, inserted at once.
 
 use crate::api::encoded::{encode_behind, is_cut, partial};
-use crate::engine::{self, Operation, Sent, Writes};
+use crate::engine::{self, Batching, Operation, Writes};
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::store::core::Core;
 use crate::store::options::configured;
@@ -297,21 +297,20 @@ pub(crate) fn insert_encoded(
                         documents,
                         give_back: !is_whole,
                     },
-                    ordered,
-                    sent: Sent::Inserts,
+                    batching: Batching::InsertMany { ordered },
                 };
-                let outcome = match engine::execute(core, &trace, operation).await {
+                let outcome = match engine::execute(core.cx(&trace), operation).await {
                     Err(Error::Bulk { errors, done }) => {
                         refused.extend(errors);
                         return Err(error(meta, done.inserted, refused));
                     }
                     outcome => outcome?,
                 };
-                refused.extend(outcome.errors);
+                refused.extend(outcome.refusals.errors);
                 if refused.is_empty() {
-                    Ok((outcome.changed || !is_whole).then_some(outcome.stored))
+                    Ok((outcome.is_filled_in || !is_whole).then_some(outcome.stored))
                 } else {
-                    Err(error(meta, outcome.inserted, refused))
+                    Err(error(meta, outcome.counts.inserted, refused))
                 }
             })
             .await

@@ -2,7 +2,7 @@
 
 use crate::api::bucket::{Bucketed, Buckets};
 use crate::query::join::{ReadFrom, Source};
-use crate::store::session::Shared;
+use crate::store::session::Session;
 use crate::store::transaction;
 use crate::{Collection, Document, Odm, Result};
 use mongodb::ClientSession;
@@ -30,7 +30,7 @@ use tokio::sync::MutexGuard;
 #[derive(Clone)]
 pub struct Tx {
     odm: Odm,
-    session: Shared,
+    session: Session,
 }
 
 impl std::fmt::Debug for Tx {
@@ -266,17 +266,13 @@ impl Odm {
             odm: self.clone(),
             session,
         };
-        transaction::transaction(self, |session| work(tx(session))).await
+        transaction::transaction(self, None, |session| work(tx(session))).await
     }
 }
 
 impl Tx {
-    pub(crate) fn new(odm: Odm, session: Shared) -> Tx {
+    pub(crate) fn new(odm: Odm, session: Session) -> Tx {
         Tx { odm, session }
-    }
-
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.session
     }
 }
 

@@ -424,7 +424,7 @@ fn execute(
         match made {
             Made::Id(what) => {
                 let made = Operation::one(core.meta(), what);
-                trace.run(engine::execute(&core, &trace, made)).await
+                trace.run(engine::execute(core.cx(&trace), made)).await
             }
             Made::Key(key) => {
                 let (first, built, reply) = *key;
@@ -449,8 +449,8 @@ fn returning(update: Untyped) -> BoxFuture<'static, Result<Option<RawDocumentBuf
 impl From<Outcome> for Updated {
     fn from(outcome: Outcome) -> Updated {
         Updated {
-            matched: outcome.matched,
-            modified: outcome.modified,
+            matched: outcome.counts.matched,
+            modified: outcome.counts.modified,
             upserted: outcome.upserted,
             refused: outcome.refused,
             copies_updated: outcome.copies,
@@ -759,7 +759,7 @@ fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
         let core = update.core.clone();
         let operation = Operation::one(core.meta(), update.made()?);
         let trace = core.trace("update_where");
-        let made = engine::execute(&core, &trace, operation);
+        let made = engine::execute(core.cx(&trace), operation);
         trace.run(made).await.map(Updated::from)
     }
     .boxed()

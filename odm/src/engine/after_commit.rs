@@ -1,36 +1,34 @@
 //! The checks and the work that follow the commit of a transaction.
 
-use crate::engine::delete::kept;
+use crate::engine::delete::soft;
 use crate::engine::delete::tree::Tree;
 use crate::engine::delete::walk::{self, Later};
 use crate::engine::hooks::call::{self, HandOver, HookedDocument};
 use crate::engine::restore;
-use crate::engine::write::recheck::Recheck;
-use crate::engine::write::{drain, recheck};
+use crate::engine::write::drain;
+use crate::engine::write::recheck::AfterWrites;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::Token;
 use crate::rules::rule::DeferredWork;
-use crate::store::scope::Scope;
-use crate::store::session::{AfterCommit, Shared};
+use crate::store::cx::Cx;
+use crate::store::session::{AfterCommit, Session};
+use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
 
 /// The work that the operations of a transaction leave for the time after its commit. References are checked again then, since its snapshot
 /// does not show the writes of others.
 #[derive(Default)]
 pub(crate) struct WorkAfterCommit {
-    /// References that were written: whether their targets are there.
-    pub(crate) written: Vec<Recheck>,
+    /// What follows the writes of documents: of their references, and of the pending work that they have recorded.
+    pub(crate) writes: AfterWrites,
     /// Documents that were deleted: whether something refers to them.
     pub(crate) deleted: Vec<Later>,
     /// Documents that were deleted, and are kept.
-    pub(crate) kept: Vec<Tree>,
+    pub(crate) soft_deleted: Vec<Tree>,
     /// Documents that were restored: whether the targets of their references are there.
     pub(crate) restored: Vec<Tree>,
-    /// The pending work of written documents.
-    pub(crate) left: DeferredWork,
     /// Documents whose hooks follow the commit.
     pub(crate) changed: Vec<HookedDocument>,
     /// Where these are put instead of calling their hooks.
@@ -64,29 +62,25 @@ impl AfterCommit for WorkAfterCommit {
     /// [`Error::StillReferenced`](crate::Error::StillReferenced): the document was restored.
     fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, Result<()>> {
         async move {
-            let trips = AtomicU64::new(0);
-            let scope = Scope::new(odm, None, &trips);
+            let trace = Trace::without_span();
+            let cx = Cx::new(odm, None, &trace);
             let deleted = if self.deleted.is_empty() {
                 Ok(())
             } else {
-                walk::look_again(scope, self.deleted).await
+                walk::look_again(cx, self.deleted).await
             };
-            let kept = if self.kept.is_empty() {
+            let soft_deleted = if self.soft_deleted.is_empty() {
                 Ok(())
             } else {
-                kept::look_again(odm, self.kept).await
+                soft::look_again(cx, self.soft_deleted).await
             };
             let restored = if self.restored.is_empty() {
                 Ok(())
             } else {
-                restore::look_again(odm, self.restored).await
+                restore::look_again(cx, self.restored).await
             };
-            let checked = if self.written.is_empty() {
-                Ok(())
-            } else {
-                recheck::after(&scope, &self.written).await
-            };
-            drain::drained_or_logged(self.left.drain(&scope).await);
+            let (checked, applied) = self.writes.run_all(&cx).await;
+            drain::drained_or_logged(applied);
             match self.hand_over {
                 None => call::call_after_commit(odm, self.changed).await,
                 Some(place) => place
@@ -96,32 +90,32 @@ impl AfterCommit for WorkAfterCommit {
             }
             log_unless_undone(checked)?;
             log_unless_undone(deleted)?;
-            log_unless_undone(kept)?;
+            log_unless_undone(soft_deleted)?;
             log_unless_undone(restored)
         }
         .boxed()
     }
 }
 
-impl Shared {
-    /// Asks once more, after the commit, whether the targets of what was written are still there.
-    pub(crate) fn at_the_end(&self, recheck: Recheck) {
-        self.after_commit(|after: &mut WorkAfterCommit| after.written.push(recheck));
+impl Session {
+    /// Does what follows writes after the commit.
+    pub(crate) fn keep(&self, writes: AfterWrites) {
+        self.after_commit(|after: &mut WorkAfterCommit| after.writes.add(writes));
     }
 
     /// Registers pending work of this collection's documents with this token, to be applied after the commit.
     pub(crate) fn add_pending(&self, meta: &'static DocumentMeta, token: Token) {
-        self.after_commit(|after: &mut WorkAfterCommit| after.left.add(meta, token));
+        self.after_commit(|after: &mut WorkAfterCommit| after.writes.deferred.add(meta, token));
     }
 
     /// Registers all this work, to be applied after the commit.
-    pub(crate) fn leave(&self, deferred: DeferredWork) {
-        self.after_commit(|after: &mut WorkAfterCommit| after.left.add_all(deferred));
+    pub(crate) fn defer(&self, deferred: DeferredWork) {
+        self.after_commit(|after: &mut WorkAfterCommit| after.writes.deferred.add_all(deferred));
     }
 
     /// Looks once more, after the commit, whether something refers to these deleted documents, which are kept.
     pub(crate) fn look_for_references(&self, deleted: Tree) {
-        self.after_commit(|after: &mut WorkAfterCommit| after.kept.push(deleted));
+        self.after_commit(|after: &mut WorkAfterCommit| after.soft_deleted.push(deleted));
     }
 
     /// Looks once more, after the commit, whether the targets of these restored documents are there.

@@ -3,7 +3,7 @@
 use crate::engine::execute;
 use crate::model::meta::bucket;
 use crate::model::meta::bucket::{BucketMeta, ROOM, VERSION};
-use crate::plan::operation::{One, Operation, Reply, Sent, Update, What, Writes};
+use crate::plan::operation::{Batching, One, Operation, Reply, Update, What, Writes};
 use crate::plan::operators::{Built, Changes};
 use crate::plan::outcome::Outcome;
 use crate::plan::touches::prepare;
@@ -211,7 +211,7 @@ impl BucketWriter {
         filter.insert(meta.count, doc! { "$lte": meta.size.saturating_sub(more) });
         let update = Update::matching(filter, built, Reply::Field(meta.page));
         let operation = Operation::one(documents, What::Update(Box::new(update)));
-        let done = execute(&self.core, trace, operation).await?;
+        let done = execute(self.core.cx(trace), operation).await?;
         let page = |found: RawDocumentBuf| number(found.get(meta.page).ok().flatten());
         Ok(done.document.map(page))
     }
@@ -302,12 +302,11 @@ impl BucketWriter {
                 documents: Packed::from(vec![buckets]),
                 give_back: false,
             },
-            ordered: true,
-            sent: Sent::Inserts,
+            batching: Batching::InsertMany { ordered: true },
         };
-        let made = execute(&self.core, trace, operation).await;
+        let made = execute(self.core.cx(trace), operation).await;
         let (inserted, errors) = match made {
-            Ok(outcome) => (outcome.inserted, outcome.errors),
+            Ok(outcome) => (outcome.counts.inserted, outcome.refusals.errors),
             Err(Error::Bulk { errors, done }) => (done.inserted, errors),
             Err(error) => return Err(refused(error)),
         };
@@ -348,7 +347,7 @@ async fn change(core: &Core, trace: &Trace, id: Bson, version: i64, mut built: B
     let seen = Some(version);
     let update = Update::new(core.odm(), core.meta(), One::new(id, seen), built, false)?;
     let operation = Operation::one(core.meta(), What::Update(Box::new(update)));
-    execute(core, trace, operation).await
+    execute(core.cx(trace), operation).await
 }
 
 impl BucketMeta {

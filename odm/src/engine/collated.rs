@@ -6,7 +6,7 @@ use crate::model::encode::owned;
 use crate::model::meta::DocumentMeta;
 use crate::plan::operation::{What, Write, Writes};
 use crate::plan::operators::implied;
-use crate::plan::outcome::Outcome;
+use crate::plan::outcome::{Outcome, Refusals};
 use crate::plan::upsert::value_at;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocument};
@@ -66,7 +66,11 @@ impl CollatedKeys {
             }
         };
         match made {
-            Ok(Outcome { errors, .. }) | Err(Error::Bulk { errors, .. }) => {
+            Ok(Outcome {
+                refusals: Refusals { errors, .. },
+                ..
+            })
+            | Err(Error::Bulk { errors, .. }) => {
                 errors.iter_mut().for_each(|(at, error)| fill(Some(*at), error));
             }
             Err(error) => fill(None, error),

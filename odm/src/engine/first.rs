@@ -5,8 +5,8 @@
 
 use crate::engine::delete::tree::alive;
 use crate::engine::execute;
-use crate::engine::write::obligations::touched;
 use crate::engine::write::send::select;
+use crate::plan::modes::Plan;
 use crate::plan::operation::{Delete, One, Operation, Reply, Selection, Update, What, Write};
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
@@ -14,7 +14,6 @@ use crate::plan::operators::implied::combines;
 use crate::plan::outcome::Outcome;
 use crate::plan::touches::prepare;
 use crate::plan::upsert;
-use crate::rules::on_delete;
 use crate::store::core::{Core, act};
 use crate::store::filter::{all, within};
 use crate::store::trace::Trace;
@@ -53,7 +52,7 @@ impl First {
         options.skip = Some(skip);
         select!(options, &self.by);
         options.projection = (!whole).then(|| doc! { "_id": 1 });
-        trace.more(1);
+        trace.trip();
         let found = act!(core, own, [core] core.raw().find_one(condition).with_options(options));
         found.map_err(|error| core.error(error))
     }
@@ -128,7 +127,7 @@ fn id(document: &RawDocumentBuf) -> Result<Bson> {
     })
 }
 
-/// Updates the document. Without one, [`Outcome::unmatched`].
+/// Updates the document. Without one it is counted as missed.
 ///
 /// # Errors
 /// Those of an update by its id; [`Error::NotFound`] where there is none with the unique key.
@@ -150,19 +149,19 @@ pub(crate) async fn update(
                 ..Outcome::unchanged()
             }),
             None if first.is_key => Err(first.not_found(core)),
-            None => Ok(Outcome::unmatched()),
+            None => Ok(Outcome::missed()),
         };
     }
-    let mut made = Outcome::unmatched();
-    let alone = alone(core, &first, &built, &reply)?;
-    let is_alone = alone.is_some();
-    if let Some(update) = alone {
-        made = execute(core, trace, operation(core, What::Update(Box::new(update)))).await?;
+    let mut made = Outcome::missed();
+    let single = single(core, &first, &built, &reply)?;
+    let is_single = single.is_some();
+    if let Some(update) = single {
+        made = execute(core.cx(trace), operation(core, What::Update(Box::new(update)))).await?;
     }
-    if made.unmatched && (!is_alone || first.is_key && !built.guards.is_empty()) {
+    if is_missed(&made) && (!is_single || first.is_key && !built.guards.is_empty()) {
         made = by_id(core, trace, &first, &built, &reply).await?;
     }
-    if made.unmatched && first.is_key {
+    if is_missed(&made) && first.is_key {
         return Err(first.not_found(core));
     }
     Ok(made)
@@ -172,8 +171,13 @@ fn operation(core: &Core, what: What) -> Operation {
     Operation::one(core.meta(), what)
 }
 
+/// Whether there was no document that matched.
+pub(crate) fn is_missed(made: &Outcome) -> bool {
+    made.counts.missed > 0
+}
+
 /// The update as one command, where nothing but the condition can hold it back, and nothing follows from it.
-fn alone(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Option<Update>> {
+fn single(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Option<Update>> {
     let (odm, meta) = (core.odm(), core.meta());
     let mut built = built.clone();
     prepare(odm.graph(), meta, &mut built)?;
@@ -196,11 +200,11 @@ fn alone(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Opt
         what: What::Update(Box::new(update)),
     };
     write.read_operators(odm.graph())?;
-    let is_alone = !odm.graph().is_depended_on(meta)
+    let is_single = !odm.graph().is_depended_on(meta)
         && !meta.has_hooks()
-        && touched(odm, std::slice::from_ref(&write))?.is_none();
+        && Plan::for_writes(odm, std::slice::from_ref(&write))?.is_none();
     Ok(match write.what {
-        What::Update(update) if is_alone => Some(*update),
+        What::Update(update) if is_single => Some(*update),
         _ => None,
     })
 }
@@ -213,7 +217,7 @@ async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: 
     for attempt in 1..=ATTEMPTS {
         let Some(found) = first.find(core, trace, (false, skip)).await? else {
             if skip == 0 {
-                return Ok(Outcome::unmatched());
+                return Ok(Outcome::missed());
             }
             skip = 0;
             continue;
@@ -229,8 +233,8 @@ async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: 
         update.also = first.also();
         update.reply = reply.clone();
         update.find(core.meta());
-        match execute(core, trace, operation(core, What::Update(Box::new(update)))).await {
-            Ok(made) if made.unmatched => skip = others(first, attempt),
+        match execute(core.cx(trace), operation(core, What::Update(Box::new(update)))).await {
+            Ok(made) if is_missed(&made) => skip = others(first, attempt),
             // The document that is refused need not be the first any more.
             Err(error) if !first.is_key && is_of_a_value(&error) && core.session().is_none() => {
                 refused = Some((id, error));
@@ -267,11 +271,11 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
     let (odm, meta) = (core.odm(), core.meta());
     odm.know_declarations(trace).await?;
     let graph = odm.graph();
-    let is_alone = !on_delete::has_rules(graph, meta) && !graph.is_depended_on(meta);
-    if is_alone && meta.soft_delete.is_none() {
+    let is_single = !graph.has_deletion_rules(meta) && !graph.is_depended_on(meta);
+    if is_single && meta.soft_delete.is_none() {
         let mut delete = Delete::many(first.condition);
         delete.first = Some(Box::new(first.by));
-        let made = execute(core, trace, operation(core, What::Delete(Box::new(delete)))).await?;
+        let made = execute(core.cx(trace), operation(core, What::Delete(Box::new(delete)))).await?;
         return Ok(made.document);
     }
     first.may_be_written_by_id(core)?;
@@ -292,7 +296,12 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
         let found_one = doc! { "_id": { "$eq": id(&found)? } };
         let filter = all([found_one].into_iter().chain(first.also()));
         let delete = What::Delete(Box::new(Delete::many(filter)));
-        if execute(core, trace, operation(core, delete)).await?.deleted > 0 {
+        if execute(core.cx(trace), operation(core, delete))
+            .await?
+            .counts
+            .deleted
+            > 0
+        {
             return Ok(Some(found));
         }
         skip = others(&first, attempt);

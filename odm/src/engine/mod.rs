@@ -20,86 +20,46 @@ pub(crate) mod restore;
 pub(crate) mod write;
 
 use crate::engine::collated::CollatedKeys;
-use crate::engine::write::execution::{Execution, Way};
 pub(crate) use crate::engine::write::unmatched::has_same_id;
-use crate::engine::write::{documents, obligations, send, unmatched};
+use crate::engine::write::{documents, send, unmatched};
+use crate::plan::modes::is_bare;
 pub(crate) use crate::plan::operation::{
-    Delete, One, Operation, Replace, Reply, Selection, Sent, Update, UpdateMany, What, Write, Writes,
+    Batching, Delete, One, Operation, Replace, Reply, Selection, Update, UpdateMany, What, Write, Writes,
 };
 pub(crate) use crate::plan::outcome::Outcome;
-use crate::store::core::Core;
-use crate::store::trace::Trace;
-use crate::store::transaction::Shared;
-use crate::{Error, Odm, Result, graph};
+use crate::plan::outcome::{Attempt, Done};
+use crate::plan::steps::{Step, StepKind, steps};
+use crate::store::cx::Cx;
+use crate::{Error, Odm, Result};
 
 use futures::future::{BoxFuture, FutureExt};
-
-/// The handle that an operation came from: a collection, or the database of a bulk; within a transaction or not.
-pub(crate) struct Caller<'a> {
-    odm: &'a Odm,
-    core: Option<&'a Core>,
-    session: Option<&'a Shared>,
-}
-
-impl<'a> From<&'a Core> for Caller<'a> {
-    fn from(core: &'a Core) -> Caller<'a> {
-        Caller {
-            odm: core.odm(),
-            core: Some(core),
-            session: core.session(),
-        }
-    }
-}
-
-impl<'a> From<(&'a Odm, Option<&'a Shared>)> for Caller<'a> {
-    fn from((odm, session): (&'a Odm, Option<&'a Shared>)) -> Caller<'a> {
-        Caller {
-            odm,
-            core: None,
-            session,
-        }
-    }
-}
 
 /// Executes an operation, in the caller's transaction or out of one.
 ///
 /// # Errors
 /// Whatever ended the operation as a whole. Refused writes of inserts and bulks are [`Outcome::errors`], or an [`Error::Bulk`] where they
 /// end a transaction or nothing was sent: callers take both.
-pub(crate) fn execute<'a>(
-    caller: impl Into<Caller<'a>>,
-    trace: &'a Trace,
-    operation: Operation,
-) -> BoxFuture<'a, Result<Outcome>> {
-    let Caller { odm, core, session } = caller.into();
-    let execution = Execution {
-        odm,
-        core,
-        session,
-        trace,
-        ordered: operation.ordered,
-        sent: operation.sent,
-        eventual: false,
-    };
-    let mut writes = operation.writes;
+pub(crate) fn execute(cx: Cx<'_>, operation: Operation) -> BoxFuture<'_, Result<Outcome>> {
     async move {
-        prepare(odm, &mut writes)?;
-        odm.may_have_options(execution.core.map_or("(all)", |core| core.meta().collection))?;
-        odm.know_declarations(trace).await?;
+        let collection = operation.collection();
+        let Operation { mut writes, batching } = operation;
+        enter_scope(cx.odm, &mut writes)?;
+        cx.odm.may_have_options(collection)?;
+        cx.odm.know_declarations(cx.trace).await?;
         let new_ids = unmatched::new_ids(&writes);
-        let collated = CollatedKeys::of(odm.graph(), &writes);
-        let mut made = if hooks::concern(odm, &writes) {
-            let dispatch: hooks::Dispatch = |execution, writes| dispatch(execution, writes).boxed();
-            hooks::execute(execution, writes, dispatch).boxed().await
+        let collated = CollatedKeys::of(cx.odm.graph(), &writes);
+        let mut made = if hooks::are_called(cx.odm, &writes) {
+            let dispatch: hooks::Dispatch = |cx, batching, writes| dispatch(cx, batching, writes).boxed();
+            hooks::execute(cx, batching, writes, dispatch).boxed().await
         } else {
-            dispatch(execution, writes).await
+            dispatch(cx, batching, writes).await.map(|done| done.outcome)
         };
         collated.fill(&mut made);
-        if made.as_ref().map_or(true, |outcome| !outcome.errors.is_empty()) {
-            made = unmatched::answered(execution, &new_ids, made).boxed().await;
+        if made.as_ref().map_or(true, |outcome| !outcome.refusals.is_empty()) {
+            made = unmatched::answered(cx, &new_ids, made).boxed().await;
         }
         let outcome = made?;
-        trace.done(0, outcome.documents());
+        cx.trace.documents(outcome.documents());
         Ok(outcome)
     }
     .boxed()
@@ -110,7 +70,7 @@ pub(crate) fn execute<'a>(
 ///
 /// # Errors
 /// [`Error::OutOfScope`], [`Error::Query`], of a bulk with the positions of the writes.
-fn prepare(odm: &Odm, writes: &mut Writes) -> Result<()> {
+fn enter_scope(odm: &Odm, writes: &mut Writes) -> Result<()> {
     let one = |write: &mut Write| {
         write.enter_scope(odm)?;
         write.inserts_readable()
@@ -137,33 +97,37 @@ fn prepare(odm: &Odm, writes: &mut Writes) -> Result<()> {
 }
 
 /// Executes writes by their kind.
-async fn dispatch(execution: Execution<'_>, writes: Writes) -> Result<Outcome> {
+async fn dispatch(cx: Cx<'_>, batching: Batching, writes: Writes) -> Result<Done> {
     match writes {
         Writes::Packed {
             meta,
             documents,
             give_back: false,
-        } if obligations::is_unrelated(execution.odm, meta)? => {
-            send::packed(execution, meta, documents).boxed().await
+        } if is_bare(cx.odm, meta)? => {
+            let inserted = send::packed(cx, batching, meta, documents).boxed().await;
+            inserted.map(Done::from)
         }
         Writes::Packed {
             meta,
             documents,
             give_back,
         } => {
-            parts::inserts(execution, meta, documents, give_back)
-                .boxed()
-                .await
+            let inserted = parts::inserts(cx, batching, meta, documents, give_back);
+            inserted.boxed().await.map(Done::from)
         }
-        Writes::One(write) if write.is_direct() => write::one(execution, write, false).await,
-        Writes::One(write) => steps(execution, vec![write]).boxed().await,
-        Writes::Each(writes) => steps(execution, writes).boxed().await,
+        Writes::One(write) if write.is_direct() => {
+            let made = write::one(cx, write, None).await;
+            made.map(Attempt::into_done)
+        }
+        Writes::One(write) => in_steps(cx, batching, vec![write]).boxed().await,
+        Writes::Each(writes) => in_steps(cx, batching, writes).boxed().await,
     }
 }
 
-/// Checks deletions, replaces conditions that have a collation of their own, and executes the writes.
-async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
-    let odm = execution.odm;
+/// Checks deletions, replaces conditions that have a collation of their own, and executes the writes step by step. A single deletion that
+/// finds nothing fails where the document has another version than the one that was read.
+async fn in_steps(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Result<Done> {
+    let odm = cx.odm;
     let mut checked = None;
     for write in &mut writes {
         if matches!(write.what, What::Delete(_)) && checked != Some(write.meta.collection) {
@@ -172,82 +136,49 @@ async fn steps(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outco
             odm.may_delete(write.meta)?;
         }
         if write.has_collation() {
-            documents::find_by_collation(execution, write).boxed().await?;
+            documents::find_by_collation(cx, write).boxed().await?;
         }
     }
-    let is_deletion = |write: &Write| matches!(write.what, What::Delete(_));
-    if writes.iter().any(is_deletion) {
-        with_deletions(execution, writes).boxed().await
-    } else {
-        all_of(execution, writes).await
-    }
-}
-
-/// Executes writes of which some are deletions. One that is sent alone and finds nothing fails where the document has another version
-/// than the one that was read.
-async fn with_deletions(execution: Execution<'_>, writes: Vec<Write>) -> Result<Outcome> {
-    let alone = match (execution.sent, writes.as_slice()) {
-        (Sent::Alone, [one]) => match &one.what {
+    let deleted = match (batching, writes.as_slice()) {
+        (Batching::Single, [one]) => match &one.what {
             What::Delete(delete) => delete.one.clone().map(|which| (one.meta, which)),
             _ => None,
         },
         _ => None,
     };
-    let outcome = all_of(execution, writes).await?;
-    if let Some((meta, one)) = alone.filter(|_| outcome.deleted == 0) {
-        unmatched::after_nothing_deleted(execution, meta, &one).await?;
+    let mut steps = steps(odm.graph(), writes, batching);
+    let only = steps
+        .pop_if(|step| step.kind == StepKind::Together)
+        .filter(|_| steps.is_empty());
+    let done = match only {
+        Some(step) => together(cx, batching, step.writes).boxed().await?,
+        None => each(cx, batching, steps).boxed().await?,
+    };
+    if let Some((meta, one)) = deleted.filter(|_| done.outcome.counts.deleted == 0) {
+        unmatched::after_nothing_deleted(cx, meta, &one).await?;
     }
-    Ok(outcome)
+    Ok(done)
 }
 
-async fn all_of(execution: Execution<'_>, writes: Vec<Write>) -> Result<Outcome> {
-    if writes.iter().any(|write| execution.way(write) != Way::Together) {
-        in_order(execution, writes).boxed().await
-    } else {
-        together(execution, writes).await
-    }
-}
-
-/// Executes writes in their order: deletions to which rules apply, those of one collection together; upserts of more than one statement
-/// each by itself; and the others between them together. Without an order the others come first, and deletions last.
-async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
-    let ordered = execution.ordered;
-    let way = |write: &Write| execution.way(write);
-    if !ordered {
-        let is_walk = |write: &Write| way(write) == Way::Walk;
-        writes.sort_by_key(|write| (way(write), is_walk(write).then_some(write.meta.collection)));
-    }
-    let mut all = execution.refused(Vec::new());
-    let mut rest = writes.into_iter().peekable();
-    while let Some(first) = rest.next() {
-        let (first_way, meta, at) = (way(&first), first.meta, first.at);
-        let alike = |next: &Write| {
-            way(next) == first_way
-                && match first_way {
-                    Way::Together => true,
-                    Way::ByItself => false,
-                    Way::Walk => graph::is_itself(next.meta, meta),
-                }
+/// Executes the steps of an operation one after the other, up to the first refused write of an ordered one.
+async fn each(cx: Cx<'_>, batching: Batching, steps: Vec<Step>) -> Result<Done> {
+    let mut all = Done::from(batching.refused(Vec::new()));
+    for step in steps {
+        let Some((meta, at)) = step.writes.first().map(|first| (first.meta, first.at)) else {
+            continue;
         };
-        let mut part = vec![first];
-        while let Some(next) = rest.next_if(alike) {
-            part.push(next);
-        }
-        let made = match first_way {
-            Way::Walk => delete::by_rules(execution, meta, &part).await,
-            Way::Together => together(execution, part).await,
-            Way::ByItself => {
-                let by_itself = Execution {
-                    sent: Sent::Alone,
-                    ..execution
-                };
-                together(by_itself, part).await.or_else(|error| {
-                    let refused = execution.refused(vec![(at, error)]);
-                    match execution.session {
-                        None => Ok(refused),
+        let made = match step.kind {
+            StepKind::Walk => delete::by_rules(cx, batching, meta, &step.writes).await,
+            StepKind::Together => together(cx, batching, step.writes).await,
+            StepKind::ByItself => {
+                let made = together(cx, Batching::Single, step.writes).await;
+                made.or_else(|error| {
+                    let errors = vec![(at, error)];
+                    match cx.session {
+                        None => Ok(batching.refused(errors).into()),
                         // Within a transaction an error ends the bulk, as one of the server's does.
                         Some(_) => Err(Error::Bulk {
-                            errors: refused.errors,
+                            errors,
                             done: Box::default(),
                         }),
                     }
@@ -256,44 +187,48 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
         };
         let (made, ends) = match made {
             Ok(made) => (made, false),
-            // Nothing of this part is executed, or the server has ended the transaction. The result of the parts before it has to be
+            // Nothing of this step is executed, or the server has ended the transaction. The result of the steps before it has to be
             // reported.
             Err(Error::Bulk { errors, done }) => {
-                let mut made = Outcome::from(*done);
-                made.errors = errors;
-                (made, true)
+                let mut made = Outcome::default();
+                made.add_refused(*done, errors);
+                (made.into(), true)
             }
-            // Out of a transaction what the parts before it did stays done.
-            Err(error) if execution.session.is_none() && all.has_begun() => {
-                (execution.refused(vec![(at, error)]), true)
+            // Out of a transaction what the steps before it did stays done.
+            Err(error) if cx.session.is_none() && all.outcome.has_begun() => {
+                (batching.refused(vec![(at, error)]).into(), true)
             }
             Err(error) => return Err(error),
         };
         all.add(made);
-        if ends || ordered && !all.errors.is_empty() {
+        if ends || all.outcome.refusals.end() {
             break;
         }
     }
-    all.errors.sort_by_key(|(at, _)| *at);
+    all.outcome.refusals.errors.sort_by_key(|(at, _)| *at);
     Ok(all)
 }
 
 /// Executes writes that are sent together.
-async fn together(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
-    match (execution.sent, writes.pop()) {
-        (_, None) => Ok(Outcome::default()),
+async fn together(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Result<Done> {
+    match (batching, writes.pop()) {
+        (_, None) => Ok(Done::default()),
         (
-            Sent::Alone,
+            Batching::Single,
             Some(Write {
                 at,
                 meta,
                 what: What::UpdateMany(update),
             }),
-        ) => parts::update(execution, at, meta, update).boxed().await,
-        (Sent::Alone, Some(write)) => write::one(execution, write, false).await,
+        ) => parts::update(cx, at, meta, update).boxed().await,
+        (Batching::Single, Some(write)) => {
+            let made = write::one(cx, write, None).await;
+            made.map(Attempt::into_done)
+        }
         (_, Some(last)) => {
             writes.push(last);
-            parts::bulk(execution, writes).boxed().await
+            let made = parts::bulk(cx, batching, writes).boxed().await;
+            made.map(Done::from)
         }
     }
 }

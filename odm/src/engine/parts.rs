@@ -2,14 +2,17 @@
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use crate::engine::write;
-use crate::engine::write::documents::Parts;
-use crate::engine::write::execution::Execution;
-use crate::engine::write::obligations::{self, Failure, MAX_DOCS_PER_TX, Obligations, once};
+use crate::engine::write::attempt::{Failure, MAX_DOCS_PER_TX, attempt, mode};
+use crate::engine::write::documents::KeysetPages;
+use crate::engine::write::prepare::prepare;
 use crate::engine::write::unmatched::ATTEMPTS;
 use crate::model::document::DocumentMeta;
+use crate::model::own_fields::Token;
+use crate::plan::modes::{self, Mode, Plan};
 use crate::plan::operation::refers_to_its_kind;
-use crate::plan::operation::{UpdateMany, What, Write};
-use crate::plan::outcome::Outcome;
+use crate::plan::operation::{Batching, UpdateMany, What, Write};
+use crate::plan::outcome::{Attempt, Done, Outcome};
+use crate::store::cx::Cx;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::{Error, Result, bounds, graph};
@@ -19,15 +22,16 @@ use std::collections::HashSet;
 
 /// Inserts documents, with what their references and copies ask for.
 pub(super) async fn inserts(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
+    batching: Batching,
     meta: &'static DocumentMeta,
     documents: Packed,
     give_back: bool,
 ) -> Result<Outcome> {
-    let changed = execution.odm.graph().is_depended_on(meta);
+    let is_filled_in = cx.odm.graph().is_depended_on(meta);
     let mut all = Outcome {
-        changed,
-        ..execution.refused(Vec::new())
+        is_filled_in,
+        ..batching.refused(Vec::new())
     };
     let places: Vec<usize> = documents.positions().collect();
     let mut writes = Vec::with_capacity(places.len());
@@ -35,10 +39,10 @@ pub(super) async fn inserts(
         let document = document.document().map_err(|source| not_encoded(meta, source))?;
         // A document that something is filled into is checked when it is complete.
         if give_back
-            && !changed
+            && !is_filled_in
             && let Err(error) = bounds::document(meta, document)
         {
-            all.errors.push((at, error));
+            all.refusals.errors.push((at, error));
             continue;
         }
         writes.push(Write {
@@ -47,18 +51,18 @@ pub(super) async fn inserts(
             what: What::Insert(document.to_owned()),
         });
     }
-    if execution.ordered && !all.errors.is_empty() {
+    if all.refusals.end() {
         return Ok(all);
     }
-    let most = most_at_once(execution, meta, &writes).await?;
+    let most = most_at_once(cx, meta, &writes).await?;
     let mut rest = writes.into_iter().peekable();
     let parts = std::iter::from_fn(|| {
         let at = rest.peek()?.at;
         Some((at, rest.by_ref().take(most).collect()))
     });
-    let run = |part| insert_part(execution, meta, part, give_back || changed).boxed();
+    let run = |part| insert_part(cx, batching, meta, part, give_back || is_filled_in).boxed();
     let ends = |made: &Result<Outcome>| {
-        execution.ordered
+        batching.is_ordered()
             || matches!(
                 made,
                 Err(Error::Driver(_)
@@ -84,15 +88,12 @@ pub(super) async fn inserted_by<'e, P>(
         let ends = ends(&made);
         match made {
             Ok(outcome) => all.add(outcome),
-            Err(Error::Bulk { errors, done }) => all.add(Outcome {
-                errors,
-                ..Outcome::from(*done)
-            }),
-            Err(error) if !is_first => all.errors.push((at, error)),
+            Err(Error::Bulk { errors, done }) => all.add_refused(*done, errors),
+            Err(error) if !is_first => all.refusals.errors.push((at, error)),
             Err(error) => return Err(error),
         }
         is_first = false;
-        if ends && !all.errors.is_empty() {
+        if ends && !all.refusals.is_empty() {
             break;
         }
     }
@@ -101,49 +102,52 @@ pub(super) async fn inserted_by<'e, P>(
 
 /// The number of documents that are inserted at a time: a transaction of the operation's own has at most [`MAX_DOCS_PER_TX`], unless the
 /// documents may refer to each other.
-async fn most_at_once(execution: Execution<'_>, meta: &'static DocumentMeta, all: &[Write]) -> Result<usize> {
-    let Execution { odm, session, .. } = execution;
+async fn most_at_once(cx: Cx<'_>, meta: &'static DocumentMeta, all: &[Write]) -> Result<usize> {
+    let Cx { odm, session, .. } = cx;
     let documents = || {
         all.iter().filter_map(|write| match &write.what {
             What::Insert(document) => Some(document),
             _ => None,
         })
     };
-    if all.len() <= MAX_DOCS_PER_TX
-        || session.is_some()
-        || obligations::belong_together(odm, meta, documents())
-    {
+    if all.len() <= MAX_DOCS_PER_TX || session.is_some() || modes::belong_together(odm, meta, documents()) {
         return Ok(usize::MAX);
     }
-    Ok(match Obligations::of(execution, all, None)? {
-        Some(obligations) if obligations.is_one().await? => MAX_DOCS_PER_TX,
-        _ => usize::MAX,
+    let plan = Plan::for_writes(odm, all)?;
+    let mode = match &plan {
+        Some(plan) => mode(cx, plan).await?,
+        None => Mode::Plain,
+    };
+    Ok(match mode {
+        Mode::Own { .. } => MAX_DOCS_PER_TX,
+        Mode::Plain | Mode::Checked { .. } | Mode::Joined | Mode::Standalone => usize::MAX,
     })
 }
 
 /// Inserts documents at once. Those that break a bound with what is filled in are left out, unless the insert is ordered or others
 /// may have copies of them.
 async fn insert_part(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
+    batching: Batching,
     meta: &'static DocumentMeta,
     mut writes: Vec<Write>,
     give_back: bool,
 ) -> Result<Outcome> {
-    let (refused, pending) = write::complete(execution, &mut writes).await?;
+    let (refused, token) = prepare(cx, &mut writes).await?;
     if !refused.is_empty() {
         let positions: HashSet<usize> = refused.iter().map(|(at, _)| *at).collect();
         writes.retain(|write| !positions.contains(&write.at));
-        let together = || refers_to_its_kind(execution.odm.graph(), meta);
-        if execution.ordered || writes.is_empty() || together() {
-            return Ok(execution.refused(refused));
+        let together = || refers_to_its_kind(cx.odm.graph(), meta);
+        if batching.is_ordered() || writes.is_empty() || together() {
+            return Ok(batching.refused(refused));
         }
     }
-    match once(execution, &mut writes, pending, false)
+    match at_once(cx, batching, &mut writes, token)
         .await
         .map_err(Error::from)
     {
         Ok(mut outcome) => {
-            outcome.errors.extend(refused);
+            outcome.refusals.errors.extend(refused);
             if give_back {
                 outcome.stored = writes.into_iter().filter_map(stored).collect();
             }
@@ -169,55 +173,71 @@ fn stored(write: Write) -> Option<RawDocumentBuf> {
     }
 }
 
+/// Executes writes at once.
+async fn at_once(
+    cx: Cx<'_>,
+    batching: Batching,
+    writes: &mut [Write],
+    token: Option<Token>,
+) -> Result<Outcome, Failure> {
+    let plan = Plan::for_writes(cx.odm, writes).map_err(|error| Failure {
+        error,
+        after_write: false,
+    })?;
+    let made = attempt(cx, batching, plan.as_deref(), writes, token, None).await;
+    made.map(outcome)
+}
+
+fn outcome(made: Attempt) -> Outcome {
+    made.into_done().outcome
+}
+
 /// Updates all documents that match a condition: at once, or where they are too many for one transaction in parts.
 pub(super) async fn update(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     at: usize,
     meta: &'static DocumentMeta,
     update: Box<UpdateMany>,
-) -> Result<Outcome> {
+) -> Result<Done> {
     let one = |update| Write {
         at,
         meta,
         what: What::UpdateMany(update),
     };
-    let run = |update, in_parts| write::one(execution, one(update), in_parts).boxed();
-    update_by(execution, meta, update, &run).await
+    let run = |update, limit| write::one(cx, one(update), limit).boxed();
+    update_by(cx, meta, update, &run).await
 }
 
-/// A function that updates documents at once. Where it may be executed in parts, it says so of too many.
+/// A function that updates documents at once: with a limit, no more documents than that.
 pub(super) type UpdateAtOnce<'u> =
-    &'u (dyn Fn(Box<UpdateMany>, bool) -> BoxFuture<'u, Result<Outcome>> + Send + Sync);
+    &'u (dyn Fn(Box<UpdateMany>, Option<usize>) -> BoxFuture<'u, Result<Attempt>> + Send + Sync);
 
 /// The same by a function that updates some of them.
 pub(super) async fn update_by(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     meta: &'static DocumentMeta,
     update: Box<UpdateMany>,
     run: UpdateAtOnce<'_>,
-) -> Result<Outcome> {
-    let Execution {
-        odm, session, trace, ..
-    } = execution;
-    trace.values("filter", &update.condition);
-    trace.values("update", &update.built.update);
+) -> Result<Done> {
+    cx.trace.values("filter", &update.condition);
+    cx.trace.values("update", &update.built.update);
     for _ in 0..ATTEMPTS {
-        let done = run(update.clone(), true).await?;
-        if !done.too_many {
-            return Ok(done);
+        match run(update.clone(), Some(MAX_DOCS_PER_TX)).await? {
+            Attempt::TooMany => {}
+            made => return Ok(made.into_done()),
         }
         // Each part reads its copies anew, and has a token of its own: a process that has read the pending work of one part may
         // clear it while the next one is executed.
-        let mut parts = Parts::of(odm, trace, meta, update.condition.clone()).await?;
-        let mut all = Outcome::default();
+        let mut parts = KeysetPages::open(cx, meta, update.condition.clone()).await?;
+        let mut all = Done::default();
         let mut is_any = false;
         while let Some(condition) = parts.next().await? {
             is_any = true;
             let part = update.part(meta, condition)?;
-            match run(Box::new(part), false).await {
-                Ok(outcome) => all.add(outcome),
+            match run(Box::new(part), None).await {
+                Ok(made) => all.add(made.into_done()),
                 // The parts before it stay.
-                Err(error) if all.modified > 0 && session.is_none() => {
+                Err(error) if all.outcome.counts.modified > 0 && cx.session.is_none() => {
                     return Err(error.after_a_part(meta.collection));
                 }
                 Err(error) => return Err(error),
@@ -238,9 +258,8 @@ pub(super) async fn update_by(
 }
 
 /// Executes a bulk at once; on a standalone server one that changes links write by write.
-pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Outcome> {
-    let Execution { odm, session, .. } = execution;
-    let (mut refused, pending) = write::complete(execution, &mut writes).await?;
+pub(super) async fn bulk(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Result<Outcome> {
+    let (mut refused, token) = prepare(cx, &mut writes).await?;
     if !refused.is_empty() {
         refused.sort_by_key(|(at, _)| *at);
         return Err(Error::Bulk {
@@ -248,37 +267,35 @@ pub(super) async fn bulk(execution: Execution<'_>, mut writes: Vec<Write>) -> Re
             done: Box::default(),
         });
     }
-    let is_linked = || -> Result<bool> {
-        let obligations = Obligations::of(execution, &writes, pending)?;
-        Ok(obligations.is_some_and(|obligations| obligations.is_linked()))
+    let plan = Plan::for_writes(cx.odm, &writes)?;
+    let is_divided = match &plan {
+        Some(plan) if !plan.links.is_empty() => mode(cx, plan).await? == Mode::Standalone,
+        _ => false,
     };
-    if session.is_some() || odm.has_transactions().await? || !is_linked()? {
-        return once(execution, &mut writes, pending, false)
-            .await
-            .map_err(Error::from);
+    if !is_divided {
+        let made = attempt(cx, batching, plan.as_deref(), &mut writes, token, None).await;
+        return made.map(outcome).map_err(Error::from);
     }
     // On a standalone server the other side of a link follows each write, so that what it would refuse holds back that write
     // alone. Inserts of one kind are one write: they may refer to each other.
-    let mut all = execution.refused(Vec::new());
+    let mut all = batching.refused(Vec::new());
     let alike = |a: &Write, b: &Write| {
         let inserts = matches!((&a.what, &b.what), (What::Insert(_), What::Insert(_)));
         inserts && graph::is_itself(a.meta, b.meta)
     };
     for part in writes.chunk_by_mut(alike) {
-        match once(execution, part, pending, false).await {
+        match at_once(cx, batching, part, token).await {
             Ok(outcome) => all.add(outcome),
             Err(Failure {
                 error: Error::Bulk { errors, done },
                 ..
-            }) => all.add(Outcome {
-                errors,
-                ..Outcome::from(*done)
-            }),
+            }) => all.add_refused(*done, errors),
             Err(failure) => all
+                .refusals
                 .errors
                 .extend(part.first().map(|first| (first.at, failure.error))),
         }
-        if execution.ordered && !all.errors.is_empty() {
+        if all.refusals.end() {
             break;
         }
     }

@@ -7,28 +7,27 @@
 //! restored in steps, the document at the top first, and a refusal deletes all of them again. An interrupted restoration goes on when it
 //! is repeated. Afterwards the targets are looked up again: where one was deleted meanwhile, the documents are deleted again.
 
+use crate::Error;
 use crate::Result;
-use crate::engine::delete::kept::{behind, changing as undoing};
+use crate::engine::delete::soft::changing as undoing;
 use crate::engine::delete::tree::{Below, Meta, Tree, fields, followers, has_below, is_deleted, token_at};
 use crate::engine::execute;
 use crate::engine::hooks::call::{HandOver, call_after_commit};
-use crate::engine::write::obligations::MAX_DOCS_PER_TX;
+use crate::engine::write::attempt::MAX_DOCS_PER_TX;
 use crate::model::own_fields::{DELETION, RESTORING, Token};
 use crate::plan::operation::{Operation, UpdateMany, What};
-use crate::plan::outcome::Outcome;
-use crate::rules::exists;
+use crate::plan::outcome::Done;
+use crate::plan::targets;
 use crate::store::core::Core;
+use crate::store::cx::Cx;
 use crate::store::filter::within;
-use crate::store::scope::Scope;
-use crate::store::session::{Shared, Unfinished};
+use crate::store::session::{Session, Unfinished};
 use crate::store::trace::Trace;
 use crate::store::transaction;
-use crate::{Error, Odm};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
 
 /// Maximum number of looks for documents that have come below a document whose restoration is taken back.
 const LOOKS: usize = 10;
@@ -58,15 +57,14 @@ pub(crate) async fn restore(core: &Core, trace: &Trace, key: Bson) -> Result<(bo
 /// Restores a document in a transaction. `None` where the documents are too many for one.
 async fn at_once(core: &Core, trace: &Trace, key: &Bson) -> Result<Option<(bool, u64)>> {
     let committed = HandOver::default();
-    let work = |session: Shared| {
+    let work = |session: Session| {
         let (core, committed) = (core.within(Some(session.clone())), committed.clone());
         async move {
             session.hand_over(committed);
             restore_up_to(MAX_DOCS_PER_TX, &core, trace, key).await
         }
     };
-    let made = transaction::transaction(core.odm(), work).await;
-    trace.more(1);
+    let made = transaction::transaction(core.odm(), Some(trace), work).await;
     let committed = std::mem::take(&mut *committed.lock().unwrap_or_else(PoisonError::into_inner));
     call_after_commit(core.odm(), committed).await;
     made
@@ -74,33 +72,31 @@ async fn at_once(core: &Core, trace: &Trace, key: &Bson) -> Result<Option<(bool,
 
 /// Restores a document in the transaction of the handle, or in steps. `None` where more than `most` documents would be restored.
 async fn restore_up_to(most: usize, core: &Core, trace: &Trace, key: &Bson) -> Result<Option<(bool, u64)>> {
-    let trips = AtomicU64::new(0);
-    let scope = Scope::new(core.odm(), core.session(), &trips);
+    let cx = core.cx(trace);
     // One that is dropped within a transaction keeps that from being committed.
-    let unfinished = core.session().map(Shared::unfinished);
-    let restored = match read(&scope, core.meta(), key, most).await {
+    let unfinished = core.session().map(Session::unfinished);
+    let restored = match read(&cx, core.meta(), key, most).await {
         Ok(None) => Ok(Some((false, 0))),
         Ok(Some(tree)) if tree.len() > most => Ok(None),
-        Ok(Some(tree)) => restore_tree(&scope, trace, tree).await.map(Some),
+        Ok(Some(tree)) => restore_tree(&cx, tree).await.map(Some),
         Err(error) => Err(error),
     };
     unfinished.into_iter().for_each(Unfinished::end);
-    trace.more(trips.into_inner());
     restored
 }
 
 /// Reads the document with what its deletion has deleted below it. One that another program has marked as deleted has nothing below it.
-async fn read(scope: &Scope<'_>, meta: Meta, key: &Bson, most: usize) -> Result<Option<Tree>> {
-    let graph = scope.odm.graph();
+async fn read(cx: &Cx<'_>, meta: Meta, key: &Bson, most: usize) -> Result<Option<Tree>> {
+    let graph = cx.odm.graph();
     let mut begun = [DELETION, RESTORING]
         .map(|field| doc! { field: { "$exists": true } })
         .to_vec();
     begun.extend(meta.soft_delete.map(|name| doc! { name: { "$ne": null } }));
     let mut place = doc! { "_id": { "$eq": key }, "$or": begun };
-    if let Some(own) = scope.odm.scope_with_deleted(meta) {
+    if let Some(own) = cx.odm.scope_with_deleted(meta) {
         place = within(place, &own);
     }
-    let found = scope.few(meta, place, fields(graph, meta), 1).await?.pop();
+    let found = cx.few(meta, place, fields(graph, meta), 1).await?.pop();
     let Some(document) = found else { return Ok(None) };
     let which = if is_deleted(meta, &document) {
         Below::Deleted
@@ -110,43 +106,40 @@ async fn read(scope: &Scope<'_>, meta: Meta, key: &Bson, most: usize) -> Result<
     let has_id = token_at(&document, &[DELETION, RESTORING]).is_some();
     let mut tree = Tree::of(meta, document, Token::new());
     if has_id && has_below(graph, meta) {
-        tree.grow(scope, which, most).await?;
+        tree.grow(cx, which, most).await?;
     }
     Ok(Some(tree))
 }
 
-async fn restore_tree(scope: &Scope<'_>, trace: &Trace, mut tree: Tree) -> Result<(bool, u64)> {
-    let (odm, session) = (scope.odm, scope.session);
-    let missing = tree.leave_out_shared(scope).await?;
+async fn restore_tree(cx: &Cx<'_>, mut tree: Tree) -> Result<(bool, u64)> {
+    let (odm, session) = (cx.odm, cx.session);
+    let missing = tree.leave_out_shared(cx).await?;
     if !missing.is_empty() {
-        return Err(exists::refused(odm.graph(), missing));
+        return Err(targets::refused(odm.graph(), missing));
     }
-    let change = changing((odm, session), trace);
+    let change = changing(*cx);
     let restored = tree.restore(session.is_none(), &change).await;
     let Some(session) = session else {
         let restored = match restored {
             Ok(restored) => restored,
             Err(error) => {
                 if !tree.is_restored_by_another() {
-                    take_back_or_log(scope, trace, &mut tree).await;
+                    take_back_or_log(cx, &mut tree).await;
                 }
                 return Err(error);
             }
         };
-        if !tree.is_restored_by_another() && !tree.is_ended(scope).await? {
-            keep_targets(scope, trace, &mut tree).await?;
+        if !tree.is_restored_by_another() && !tree.is_ended(cx).await? {
+            keep_targets(cx, &mut tree).await?;
         }
         if tree.len() > 1 {
-            let together = HashSet::new();
-            let execution = behind(odm, None, trace);
-            tree.compare(execution, (scope, &together), &mut Outcome::default())
-                .await?;
+            tree.compare(*cx, &HashSet::new(), &mut Done::default()).await?;
         }
-        tree.end_restoration(scope).await?;
+        tree.end_restoration(cx).await?;
         return Ok(restored);
     };
     let ended = match restored {
-        Ok(restored) => tree.end_restoration(scope).await.map(|()| restored),
+        Ok(restored) => tree.end_restoration(cx).await.map(|()| restored),
         Err(error) => Err(error),
     };
     match &ended {
@@ -158,13 +151,10 @@ async fn restore_tree(scope: &Scope<'_>, trace: &Trace, mut tree: Tree) -> Resul
 }
 
 /// Looks for the targets of documents that were restored in a transaction, after its commit.
-pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
-    let trips = AtomicU64::new(0);
-    let scope = Scope::new(odm, None, &trips);
-    let trace = Trace::new("(all)", "restore");
+pub(crate) async fn look_again(cx: Cx<'_>, trees: Vec<Tree>) -> Result<()> {
     let mut failed = Ok(());
     for mut tree in trees {
-        failed = failed.and(keep_targets(&scope, &trace, &mut tree).await);
+        failed = failed.and(keep_targets(&cx, &mut tree).await);
     }
     failed
 }
@@ -173,24 +163,24 @@ pub(crate) async fn look_again(odm: &Odm, trees: Vec<Tree>) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::MissingReference`] where they are.
-async fn keep_targets(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<()> {
-    let missing = tree.lost_targets(scope).await?;
+async fn keep_targets(cx: &Cx<'_>, tree: &mut Tree) -> Result<()> {
+    let missing = tree.lost_targets(cx).await?;
     if missing.is_empty() {
         return Ok(());
     }
-    take_back(scope, trace, tree).await?;
-    Err(exists::refused(scope.odm.graph(), missing))
+    take_back(cx, tree).await?;
+    Err(targets::refused(cx.odm.graph(), missing))
 }
 
 /// Deletes restored documents again, and those that have come below them meanwhile. As of all that is undone, no hooks are called.
-async fn take_back(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<()> {
-    let change = undoing(behind(scope.odm, None, trace));
+async fn take_back(cx: &Cx<'_>, tree: &mut Tree) -> Result<()> {
+    let change = undoing(cx.outside());
     tree.delete_again(&change).await?;
     if !tree.has_deleted_root() {
-        return tree.begin_again(scope).await;
+        return tree.begin_again(cx).await;
     }
     for _ in 0..LOOKS {
-        let late = tree.grow(scope, Below::Living, usize::MAX).await?;
+        let late = tree.grow(cx, Below::Living, usize::MAX).await?;
         if late.is_empty() {
             break;
         }
@@ -200,8 +190,8 @@ async fn take_back(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) -> Result<
 }
 
 /// The same after an error, which is the one to report.
-async fn take_back_or_log(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) {
-    if let Err(error) = take_back(scope, trace, tree).await {
+async fn take_back_or_log(cx: &Cx<'_>, tree: &mut Tree) {
+    if let Err(error) = take_back(cx, tree).await {
         tracing::warn!(
             target: "odm",
             %error,
@@ -212,15 +202,14 @@ async fn take_back_or_log(scope: &Scope<'_>, trace: &Trace, tree: &mut Tree) {
 
 /// Changes documents by operations of their own, with their hooks.
 fn changing<'c>(
-    (odm, session): (&'c Odm, Option<&'c Shared>),
-    trace: &'c Trace,
+    cx: Cx<'c>,
 ) -> impl Fn(Meta, Document, Document) -> BoxFuture<'c, Result<u64, Error>> + Send + Sync + 'c {
     move |meta, condition, update| {
         async move {
             let update = UpdateMany::by_library(meta, condition, update)?;
             let operation = Operation::one(meta, What::UpdateMany(Box::new(update)));
-            let made = execute((odm, session), trace, operation).await?;
-            Ok(made.modified)
+            let made = execute(cx, operation).await?;
+            Ok(made.counts.modified)
         }
         .boxed()
     }

@@ -3,6 +3,7 @@
 //! The models that the [`Odm`](crate::Odm) was made with decide which references lead to a document, not the documents that a
 //! program happens to load.
 
+pub(crate) mod cascade;
 mod collations;
 pub(crate) mod concern;
 pub(crate) mod declaration;

@@ -143,7 +143,7 @@ pub(crate) fn is_atomic(sync: SyncMode, transactions: bool) -> bool {
 }
 
 /// Whether a transaction that writes this reference locks its target, and finds out if it is missing.
-pub(crate) fn is_held(graph: &Graph, edge: &Edge) -> bool {
+pub(crate) fn is_locked(graph: &Graph, edge: &Edge) -> bool {
     let kept = |sync: SyncMode| is_atomic(sync, true);
     edge.sync().is_some_and(kept) && !graph.is_left(edge)
         || graph.derived().iter().any(|derived| {

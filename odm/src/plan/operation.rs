@@ -5,12 +5,12 @@ use crate::graph::Graph;
 use crate::graph::edge::{Edge, Target};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::model::own_fields::Token;
 use crate::plan::keep::Replacement;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::{demanded, from_condition};
 use crate::plan::operators::inserted::can_be_read;
 use crate::plan::operators::{Built, NO_FIELD};
+use crate::plan::outcome::{Outcome, Refusals};
 use crate::plan::touches::{Affected, ChangedFields, How, Touches, prepare};
 use crate::plan::upsert::{UniqueKey, demands_key};
 use crate::store::batch::stored_value;
@@ -23,9 +23,7 @@ use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
 /// Writes that are executed together.
 pub(crate) struct Operation {
     pub(crate) writes: Writes,
-    /// Whether the first refused write ends it.
-    pub(crate) ordered: bool,
-    pub(crate) sent: Sent,
+    pub(crate) batching: Batching,
 }
 
 impl Operation {
@@ -34,8 +32,7 @@ impl Operation {
         let write = Write { at: 0, meta, what };
         Operation {
             writes: Writes::One(write),
-            ordered: true,
-            sent: Sent::Alone,
+            batching: Batching::Single,
         }
     }
 }
@@ -53,16 +50,52 @@ pub(crate) enum Writes {
     },
 }
 
-/// The kind of command that holds the writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
+/// The kind of command that holds the writes. The first refused write ends an ordered operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Batching {
     /// One write, by the driver's action for its kind.
-    Alone,
-    /// Inserts into one collection. A refused one is an entry of [`Outcome::errors`](super::Outcome::errors).
-    Inserts,
+    Single,
+    /// Inserts into one collection. A refused one is an entry of [`Outcome::refusals`].
+    InsertMany { ordered: bool },
     /// Any writes, by `bulkWrite` where the server has it and `by_runs` is not set, else by a command for each run of writes of one
     /// kind to one collection.
-    Bulk { by_runs: bool },
+    Bulk { ordered: bool, by_runs: bool },
+}
+
+impl Batching {
+    /// Whether the first refused write ends the operation.
+    pub(crate) fn is_ordered(self) -> bool {
+        match self {
+            Batching::Single => true,
+            Batching::InsertMany { ordered } | Batching::Bulk { ordered, .. } => ordered,
+        }
+    }
+
+    pub(crate) fn is_bulk(self) -> bool {
+        matches!(self, Batching::Bulk { .. })
+    }
+
+    /// The outcome of an operation of which these writes were refused.
+    pub(crate) fn refused(self, errors: Vec<(usize, Error)>) -> Outcome {
+        Outcome {
+            refusals: Refusals {
+                errors,
+                ordered: self.is_ordered(),
+            },
+            ..Outcome::default()
+        }
+    }
+}
+
+impl Operation {
+    /// The collection that errors of the operation as a whole name.
+    pub(crate) fn collection(&self) -> &'static str {
+        match &self.writes {
+            Writes::One(write) => write.meta.collection,
+            Writes::Packed { meta, .. } => meta.collection,
+            Writes::Each(_) => "(all)",
+        }
+    }
 }
 
 /// One write of an operation.
@@ -929,6 +962,3 @@ pub(crate) fn each_of_document(
 pub(crate) fn refers_to_its_kind(graph: &Graph, meta: &DocumentMeta) -> bool {
     graph.outgoing(meta).any(|edge| edge.target(meta).is_some())
 }
-
-/// The token of the pending work that an operation records in its documents, if it does.
-pub(crate) type Pending = Option<Token>;

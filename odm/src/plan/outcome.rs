@@ -2,177 +2,222 @@
 
 use crate::Error;
 use crate::error::results::{BulkDone, Deleted};
-use crate::model::meta::DocumentMeta;
+use crate::model::document::DocumentMeta;
 use mongodb::bson::{Bson, RawDocumentBuf};
 
-/// The result of the writes of an operation.
+/// Documents that a deletion has deleted, as they were.
+pub(crate) type Gone = Vec<(&'static DocumentMeta, RawDocumentBuf)>;
+
+/// What an attempt to execute writes came to.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+pub(crate) enum Attempt {
+    Done(Done),
+    /// No document was found: nothing was written but defaults that the change begins with.
+    Unmatched,
+    /// There are more documents than the limit. Nothing was written.
+    TooMany,
+    /// The transaction met those of other processes again and again. Nothing was written.
+    Contended,
+}
+
+/// The result of writes that were executed.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    pub(crate) inserted: u64,
-    pub(crate) matched: u64,
-    pub(crate) modified: u64,
-    pub(crate) deleted: u64,
-    /// How many documents were deleted with them, by `on_delete = cascade`.
-    pub(crate) cascaded: u64,
-    /// How many references were emptied in other documents.
-    pub(crate) nullified: u64,
-    /// How many times references were pulled from an array of another document.
-    pub(crate) pulled: u64,
-    /// How many documents match and are left as they are, because a bound holds the change back.
-    pub(crate) refused: u64,
-    /// How many writes of one document found none, which is no error.
-    pub(crate) missed: u64,
-    /// The id of a document that an upsert inserted.
-    pub(crate) upserted: Option<Bson>,
-    /// How many documents upserts of a bulk inserted.
-    pub(crate) upserts: u64,
-    /// The number of other documents in which copies and derived fields were written.
-    pub(crate) copies: u64,
-    /// The stored document, where the operation asks for it, or it is not as the application gave it.
-    pub(crate) document: Option<RawDocumentBuf>,
+pub(crate) struct Done {
+    pub(crate) outcome: Outcome,
     /// The one document as the write has left it, in its transaction: the fields from which others derive something.
     pub(crate) after: Option<RawDocumentBuf>,
+    /// The deleted documents whose models have hooks: with those that cascades have deleted.
+    pub(crate) gone: Gone,
+}
+
+impl Attempt {
+    pub(crate) fn done(outcome: Outcome) -> Attempt {
+        Attempt::Done(outcome.into())
+    }
+
+    /// What the application is told: that no document was found is no error.
+    pub(crate) fn into_done(self) -> Done {
+        match self {
+            Attempt::Done(done) => done,
+            Attempt::Unmatched | Attempt::TooMany | Attempt::Contended => Outcome::missed().into(),
+        }
+    }
+}
+
+impl Done {
+    /// Adds what another part of the operation did.
+    pub(crate) fn add(&mut self, part: Done) {
+        self.outcome.add(part.outcome);
+        self.gone.extend(part.gone);
+    }
+}
+
+impl From<Outcome> for Done {
+    fn from(outcome: Outcome) -> Done {
+        Done {
+            outcome,
+            ..Done::default()
+        }
+    }
+}
+
+/// The result of the writes of an operation, as front ends are told it.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) counts: BulkDone,
+    /// How many documents match and are left as they are, because a bound holds the change back.
+    pub(crate) refused: u64,
+    /// The number of other documents in which copies and derived fields were written.
+    pub(crate) copies: u64,
+    /// The id of a document that a single upsert inserted.
+    pub(crate) upserted: Option<Bson>,
+    /// The stored document, where the operation asks for it, or it is not as the application gave it.
+    pub(crate) document: Option<RawDocumentBuf>,
     /// The inserted documents as they are stored, where the application needs them.
     pub(crate) stored: Vec<RawDocumentBuf>,
-    /// The deleted documents whose models have hooks, as they were: with those that cascades have deleted.
-    pub(crate) gone: Vec<(&'static DocumentMeta, RawDocumentBuf)>,
-    /// Whether the library has put something into inserted documents, so that they are not as the application gave them.
-    pub(crate) changed: bool,
-    /// The refused writes by their positions, and why.
+    /// Whether the library may have put something into inserted documents, so that they are not as the application gave them.
+    pub(crate) is_filled_in: bool,
+    pub(crate) refusals: Refusals,
+}
+
+/// The refused writes of an operation.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    /// By their positions, and why.
     pub(crate) errors: Vec<(usize, Error)>,
-    /// Whether the first refused write ended the operation.
+    /// Whether the first one ended the operation.
     pub(crate) ordered: bool,
-    /// The one write found no document to change: nothing was written but defaults that the change begins with.
-    pub(crate) unmatched: bool,
-    /// Nothing was written: the operation is for more documents than one transaction takes, and can be executed in parts.
-    pub(crate) too_many: bool,
-    /// Nothing was written: the one write met transactions of other processes again and again, and need not be a transaction.
-    pub(crate) contended: bool,
+}
+
+impl Refusals {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Whether they end the operation.
+    pub(crate) fn end(&self) -> bool {
+        self.ordered && !self.is_empty()
+    }
 }
 
 impl Outcome {
     /// A document was found, and is as it was.
     pub(crate) fn unchanged() -> Outcome {
-        Outcome {
+        Outcome::counted(BulkDone {
             matched: 1,
-            ..Outcome::default()
-        }
+            ..BulkDone::default()
+        })
     }
 
-    pub(crate) fn too_many() -> Outcome {
+    /// No document was found, which is no error.
+    pub(crate) fn missed() -> Outcome {
+        Outcome::counted(BulkDone {
+            missed: 1,
+            ..BulkDone::default()
+        })
+    }
+
+    pub(crate) fn counted(counts: BulkDone) -> Outcome {
         Outcome {
-            too_many: true,
+            counts,
             ..Outcome::default()
         }
     }
 
-    pub(crate) fn contended() -> Outcome {
-        Outcome {
-            contended: true,
-            ..Outcome::default()
-        }
+    /// One document was found, and changed.
+    pub(crate) fn changed() -> Outcome {
+        Outcome::counted(BulkDone {
+            matched: 1,
+            modified: 1,
+            ..BulkDone::default()
+        })
     }
 
-    pub(crate) fn unmatched() -> Outcome {
-        Outcome {
-            unmatched: true,
-            ..Outcome::default()
-        }
+    pub(crate) fn inserted(number: u64) -> Outcome {
+        Outcome::counted(BulkDone {
+            inserted: number,
+            ..BulkDone::default()
+        })
     }
 
-    /// Whether nothing was written, so that nothing follows from it.
-    pub(crate) fn is_nothing(&self) -> bool {
-        self.unmatched || self.too_many || self.contended
+    pub(crate) fn deleted(number: u64) -> Outcome {
+        Outcome::counted(BulkDone {
+            deleted: number,
+            ..BulkDone::default()
+        })
     }
 
     /// Whether the write at this position was sent and not refused; of an ordered operation none after the first refused one was.
     pub(crate) fn is_made(&self, position: usize) -> bool {
-        if self.ordered {
-            self.errors.iter().all(|(at, _)| position < *at)
+        let Refusals { errors, ordered } = &self.refusals;
+        if *ordered {
+            errors.iter().all(|(at, _)| position < *at)
         } else {
-            self.errors.iter().all(|(at, _)| position != *at)
+            errors.iter().all(|(at, _)| position != *at)
         }
     }
 
     /// Whether a part of the operation was executed.
     pub(crate) fn has_begun(&self) -> bool {
-        self.inserted
-            + self.matched
-            + self.deleted
-            + self.cascaded
-            + self.nullified
-            + self.pulled
-            + self.missed
-            + self.upserts
+        let counts = &self.counts;
+        counts.inserted
+            + counts.matched
+            + counts.deleted
+            + counts.cascaded
+            + counts.nullified
+            + counts.pulled
+            + counts.missed
+            + counts.upserted
             > 0
             || self.upserted.is_some()
     }
 
     /// The number of documents that were written.
     pub(crate) fn documents(&self) -> u64 {
-        self.inserted + self.modified + self.deleted + self.cascaded + self.upserts
+        let counts = &self.counts;
+        counts.inserted + counts.modified + counts.deleted + counts.cascaded + counts.upserted
     }
 
     /// Adds what another part of the operation did.
     pub(crate) fn add(&mut self, part: Outcome) {
-        self.inserted += part.inserted;
-        self.matched += part.matched;
-        self.modified += part.modified;
-        self.deleted += part.deleted;
-        self.cascaded += part.cascaded;
-        self.nullified += part.nullified;
-        self.pulled += part.pulled;
+        let (counts, of_part) = (&mut self.counts, part.counts);
+        counts.inserted += of_part.inserted;
+        counts.matched += of_part.matched;
+        counts.modified += of_part.modified;
+        counts.deleted += of_part.deleted;
+        counts.cascaded += of_part.cascaded;
+        counts.nullified += of_part.nullified;
+        counts.pulled += of_part.pulled;
+        counts.missed += of_part.missed;
+        counts.upserted += of_part.upserted + u64::from(part.upserted.is_some());
         self.refused += part.refused;
-        self.missed += part.missed;
-        self.upserts += part.upserts + u64::from(part.upserted.is_some());
         self.copies += part.copies;
-        self.errors.extend(part.errors);
+        self.refusals.errors.extend(part.refusals.errors);
         self.stored.extend(part.stored);
-        self.gone.extend(part.gone);
-        self.changed |= part.changed;
+        self.is_filled_in |= part.is_filled_in;
     }
-}
 
-impl From<BulkDone> for Outcome {
-    fn from(done: BulkDone) -> Outcome {
-        Outcome {
-            inserted: done.inserted,
-            matched: done.matched,
-            modified: done.modified,
-            deleted: done.deleted,
-            cascaded: done.cascaded,
-            nullified: done.nullified,
-            pulled: done.pulled,
-            missed: done.missed,
-            upserts: done.upserted,
-            ..Outcome::default()
-        }
+    /// Adds what another part of the operation did before it was refused.
+    pub(crate) fn add_refused(&mut self, done: BulkDone, errors: Vec<(usize, Error)>) {
+        self.add(Outcome::counted(done));
+        self.refusals.errors.extend(errors);
     }
 }
 
 impl From<Outcome> for BulkDone {
     fn from(outcome: Outcome) -> BulkDone {
-        BulkDone {
-            inserted: outcome.inserted,
-            matched: outcome.matched,
-            modified: outcome.modified,
-            deleted: outcome.deleted,
-            cascaded: outcome.cascaded,
-            nullified: outcome.nullified,
-            pulled: outcome.pulled,
-            missed: outcome.missed,
-            upserted: outcome.upserts,
-        }
+        outcome.counts
     }
 }
 
 impl From<Outcome> for Deleted {
     fn from(outcome: Outcome) -> Deleted {
         Deleted {
-            deleted: outcome.deleted,
-            cascaded: outcome.cascaded,
-            nullified: outcome.nullified,
-            pulled: outcome.pulled,
+            deleted: outcome.counts.deleted,
+            cascaded: outcome.counts.cascaded,
+            nullified: outcome.counts.nullified,
+            pulled: outcome.counts.pulled,
         }
     }
 }
@@ -184,8 +229,10 @@ mod tests {
     fn refused(ordered: bool, positions: &[usize]) -> Outcome {
         let error = || Error::application("refused");
         Outcome {
-            errors: positions.iter().map(|at| (*at, error())).collect(),
-            ordered,
+            refusals: Refusals {
+                errors: positions.iter().map(|at| (*at, error())).collect(),
+                ordered,
+            },
             ..Outcome::default()
         }
     }
@@ -207,14 +254,20 @@ mod tests {
     #[test]
     fn the_parts_of_an_operation_add_up() {
         let part = |inserted, at| Outcome {
-            inserted,
+            counts: BulkDone {
+                inserted,
+                ..BulkDone::default()
+            },
             stored: vec![RawDocumentBuf::new()],
             ..refused(false, &[at])
         };
         let mut all = part(2, 5);
         all.add(part(3, 1));
-        let positions: Vec<usize> = all.errors.iter().map(|(at, _)| *at).collect();
-        assert_eq!((all.inserted, positions, all.stored.len()), (5, vec![5, 1], 2));
+        let positions: Vec<usize> = all.refusals.errors.iter().map(|(at, _)| *at).collect();
+        assert_eq!(
+            (all.counts.inserted, positions, all.stored.len()),
+            (5, vec![5, 1], 2)
+        );
         assert!(all.has_begun() && !refused(false, &[1]).has_begun());
     }
 }

@@ -5,7 +5,7 @@ use crate::graph::edge::{Edge, Target};
 use crate::model::key::Key;
 use crate::plan::touches::How;
 use crate::store::batch::value;
-use crate::store::scope::Statement;
+use crate::store::cx::Statement;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};

@@ -56,17 +56,8 @@ pub(crate) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
     if follows_itself(graph, meta, filter) {
         return true;
     }
-    let mut gone = vec![meta];
-    let mut at = 0;
-    while let Some(from) = gone.get(at).copied() {
-        at += 1;
-        for edge in graph.incoming(from) {
-            let cascades = edge.reference.on_delete == OnDelete::Cascade;
-            if cascades && !gone.iter().any(|known| is(known, edge.holder)) {
-                gone.push(edge.holder);
-            }
-        }
-    }
+    let mut gone = graph.cascades(meta, |_| true);
+    gone.push(meta);
     let empties = |edge: &&Edge| {
         let detaches = matches!(edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull);
         let goes = |target: &Target| gone.iter().any(|one| is(one, target.meta));

@@ -10,9 +10,9 @@ use crate::rules::derived::{Compared, DerivedValue, Rewritten};
 use crate::rules::pending::recorded_in_pipeline;
 use crate::rules::rule::Rule;
 use crate::store::batch;
+use crate::store::cx::Cx;
 use crate::store::each::Written;
 use crate::store::filter::all;
-use crate::store::scope::Scope;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::RawDocumentBuf;
@@ -446,7 +446,7 @@ impl DerivedValue for Summaries {
 
     fn compare<'s>(
         &'s self,
-        _: &'s Scope<'_>,
+        _: &'s Cx<'_>,
         documents: &'s [RawDocumentBuf],
     ) -> BoxFuture<'s, Result<Compared>> {
         std::future::ready(Ok(in_buckets(self.bucket, documents))).boxed()
@@ -454,12 +454,12 @@ impl DerivedValue for Summaries {
 
     fn rewrite<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         ids: &'s [Bson],
         token: Token,
     ) -> BoxFuture<'s, Result<Rewritten>> {
         async move {
-            let graph = scope.odm.graph();
+            let graph = cx.odm.graph();
             let mut rewritten = Rewritten::default();
             let mut set = self.bucket.retold();
             // The fields that others derive from it are updated.
@@ -474,7 +474,7 @@ impl DerivedValue for Summaries {
                 rewritten.pending.push(self.meta);
             }
             let filter = doc! { "_id": { "$in": ids } };
-            let result = scope.compute(self.meta, filter, vec![doc! { "$set": set }]).await;
+            let result = cx.compute(self.meta, filter, vec![doc! { "$set": set }]).await;
             rewritten.written.add(result.map(Written::of))?;
             Ok(rewritten)
         }

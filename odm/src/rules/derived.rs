@@ -9,8 +9,8 @@ use crate::graph::declaration::Declaration;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{COPIED, Token};
+use crate::store::cx::Cx;
 use crate::store::each::Written;
-use crate::store::scope::Scope;
 use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocumentBuf};
@@ -48,7 +48,7 @@ pub(crate) trait DerivedValue: Send + Sync {
     /// Compares the values in these holders with what they should be.
     fn compare<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         documents: &'s [RawDocumentBuf],
     ) -> BoxFuture<'s, Result<Compared>>;
 
@@ -56,7 +56,7 @@ pub(crate) trait DerivedValue: Send + Sync {
     /// repeat. Changes of values that others are derived of are pending with the token.
     fn rewrite<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         ids: &'s [Bson],
         token: Token,
     ) -> BoxFuture<'s, Result<Rewritten>>;

@@ -8,8 +8,8 @@
 use crate::Result;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::{LEASE, OPERATION, Token};
+use crate::store::cx::{Cx, Statement};
 use crate::store::filter::all;
-use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{DateTime, Document, RawDocumentBuf, doc};
@@ -61,12 +61,12 @@ pub(crate) fn free() -> Document {
 /// Takes the leases of those of these documents that are still free, with the scope's token. Returns these documents, as they
 /// are then: these fields of theirs.
 pub(crate) async fn take(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
     fields: &Document,
 ) -> Result<Vec<RawDocumentBuf>> {
-    let Some(own) = scope.lease.filter(|_| !documents.is_empty()) else {
+    let Some(own) = cx.lease.filter(|_| !documents.is_empty()) else {
         return Ok(documents);
     };
     let these = doc! { "_id": { "$in": batch::ids(&documents) } };
@@ -75,7 +75,7 @@ pub(crate) async fn take(
         update: doc! { "$set": { LEASE: { "by": own, "until": until(Duration::ZERO) } } },
         array_filters: Vec::new(),
     };
-    let taken = each::update(&scope.unvalidated(), meta, std::slice::from_ref(&lease)).await?;
+    let taken = each::update(&cx.unvalidated(), meta, std::slice::from_ref(&lease)).await?;
     match usize::try_from(taken.documents) {
         // The pending work of a document that can't be written itself is applied nevertheless.
         _ if taken.refused.is_some() => Ok(documents),
@@ -84,7 +84,7 @@ pub(crate) async fn take(
         Ok(taken) if taken == documents.len() => Ok(documents),
         _ => {
             let of_own = doc! { format!("{LEASE}.by"): own };
-            scope.every(meta, all([these, of_own]), fields.clone()).await
+            cx.every(meta, all([these, of_own]), fields.clone()).await
         }
     }
 }

@@ -23,8 +23,8 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::Token;
 use crate::rules::children::orphans;
+use crate::store::cx::Cx;
 use crate::store::fields::at;
-use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::{Odm, Result};
 use futures::future::FutureExt;
@@ -50,11 +50,11 @@ fn named(child: &RawDocumentBuf, path: &str) -> Vec<Key> {
 
 /// Stores which parents children have left, or left behind, where others derive something of them.
 pub(crate) async fn note_parents(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &DocumentMeta,
     images: impl Iterator<Item = (&RawDocumentBuf, Option<&RawDocumentBuf>)> + Clone,
 ) -> Result<()> {
-    let Some(others) = scope.odm.graph().others() else {
+    let Some(others) = cx.odm.graph().others() else {
         return Ok(());
     };
     let mut notes: Vec<(String, Vec<Bson>)> = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) async fn note_parents(
             notes.push((derived.to_owned(), left.iter().map(Key::to_bson).collect()));
         }
     }
-    orphans::insert(scope, notes).await.map(drop::<Vec<Token>>)
+    orphans::insert(cx, notes).await.map(drop::<Vec<Token>>)
 }
 
 /// Whether backfills wait for a holding time by themselves.
@@ -91,7 +91,7 @@ impl Odm {
         // Of many writes that begin at once, one asks.
         let _reading = self.age().reading.lock().await;
         if self.age().is_over(holding) {
-            trace.more(1);
+            trace.trip();
             // In a box: few writes read them.
             self.learn().boxed().await?;
         }

@@ -8,8 +8,8 @@ use crate::model::meta::names::{escaped, unescaped_name};
 use crate::model::own_fields::{ALL, DELETE, FIELDS, OPERATION, PENDING, Token, VERSION, name_of};
 use crate::plan::touches::ChangedFields;
 use crate::store::batch::id;
+use crate::store::cx::{Cx, Statement};
 use crate::store::fields::{at, put};
-use crate::store::scope::{Scope, Statement};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{self, Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::HashMap;
@@ -104,19 +104,19 @@ pub(crate) fn has_pending_work() -> Document {
 
 /// Records in these documents that everything that is derived from them, and in them, is pending.
 pub(crate) async fn record_all(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     which: Document,
     token: Token,
 ) -> Result<()> {
     let mut update = Document::new();
     record(&mut update, token);
-    update_all(scope, meta, which, update).await
+    update_all(cx, meta, which, update).await
 }
 
 /// Updates all of these documents by one statement.
 pub(crate) async fn update_all(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     which: Document,
     update: Document,
@@ -126,7 +126,7 @@ pub(crate) async fn update_all(
         update,
         array_filters: Vec::new(),
     };
-    scope.update(meta, std::slice::from_ref(&statement)).await?;
+    cx.update(meta, std::slice::from_ref(&statement)).await?;
     Ok(())
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn grouped<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -
 
 /// Clears pending work, if it is still as it was read.
 pub(crate) async fn clear<'d>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
 ) -> Result<()> {
@@ -213,7 +213,7 @@ pub(crate) async fn clear<'d>(
             array_filters: Vec::new(),
         });
     }
-    if scope.update(meta, &statements).await? < ids.len() as u64 {
+    if cx.update(meta, &statements).await? < ids.len() as u64 {
         // Some have been written since, maybe by changes that were passed on to them here. The process that applies those may
         // have read the work before a part of it is cleared here, so that no process would remove the empty field.
         each.push(Statement {
@@ -221,7 +221,7 @@ pub(crate) async fn clear<'d>(
             update: cleared,
             array_filters: Vec::new(),
         });
-        scope.update(meta, &each).await?;
+        cx.update(meta, &each).await?;
     }
     Ok(())
 }

@@ -13,8 +13,8 @@ use crate::rules::children::orphans;
 use crate::rules::derived::{DerivedValue, Rewritten};
 use crate::rules::pending::{PendingWork, all_fields, has_entry, mark, record_for, update_all};
 use crate::store::batch::id;
+use crate::store::cx::Cx;
 use crate::store::each::Written;
-use crate::store::scope::Scope;
 use crate::{Error, Result};
 use futures::future::BoxFuture;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf};
@@ -33,19 +33,14 @@ pub(crate) trait Rule: Send + Sync {
     fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>>;
 
     /// Fills in new documents before they are inserted.
-    fn fill_new<'s>(
-        &'s self,
-        _scope: &'s Scope<'_>,
-        _meta: Meta,
-        _new: &'s mut NewDocuments<'_>,
-    ) -> Step<'s> {
+    fn fill_new<'s>(&'s self, _scope: &'s Cx<'_>, _meta: Meta, _new: &'s mut NewDocuments<'_>) -> Step<'s> {
         nothing()
     }
 
     /// Adds to an update what follows from it in the same document.
     fn fill_update<'s>(
         &'s self,
-        _scope: &'s Scope<'_>,
+        _scope: &'s Cx<'_>,
         _meta: Meta,
         _updating: &'s mut Updating<'_>,
     ) -> Step<'s> {
@@ -55,7 +50,7 @@ pub(crate) trait Rule: Send + Sync {
     /// Prepares a replacement, so that it keeps what the library has in the document.
     fn fill_replacement<'s>(
         &'s self,
-        _scope: &'s Scope<'_>,
+        _scope: &'s Cx<'_>,
         _meta: Meta,
         _replacing: &'s mut Replacing<'_>,
     ) -> Step<'s> {
@@ -74,7 +69,7 @@ pub(crate) trait Rule: Send + Sync {
     /// the work that no mark in a document records.
     fn after_write<'s>(
         &'s self,
-        _scope: &'s Scope<'_>,
+        _scope: &'s Cx<'_>,
         _meta: Meta,
         _images: &'s [Image],
         _effects: &'s mut Effects,
@@ -85,7 +80,7 @@ pub(crate) trait Rule: Send + Sync {
     /// Updates the values that are derived from documents which rules have changed, in the same transaction.
     fn after_effects<'s>(
         &'s self,
-        _scope: &'s Scope<'_>,
+        _scope: &'s Cx<'_>,
         _meta: Meta,
         _documents: &'s [Changed],
         _effects: &'s mut Effects,
@@ -98,7 +93,7 @@ pub(crate) trait Rule: Send + Sync {
     ///
     /// # Errors
     /// An error that would occur with every document; others are in [`Draining::applied`].
-    fn drain<'s>(&'s self, _scope: &'s Scope<'_>, _meta: Meta, _draining: &'s mut Draining) -> Step<'s> {
+    fn drain<'s>(&'s self, _scope: &'s Cx<'_>, _meta: Meta, _draining: &'s mut Draining) -> Step<'s> {
         nothing()
     }
 
@@ -109,7 +104,7 @@ pub(crate) trait Rule: Send + Sync {
     /// As [`drain`](Rule::drain).
     fn after_commit<'s>(
         &'s self,
-        _scope: &'s Scope<'_>,
+        _scope: &'s Cx<'_>,
         _deferred: &'s DeferredWork,
         _token: Token,
     ) -> Step<'s, Rewritten> {
@@ -319,22 +314,21 @@ impl DeferredWork {
     /// Adds parents that lose children by this reference. The note is stored before they lose them, or in the same transaction.
     pub(crate) async fn note_parents(
         &mut self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         edge: &Edge,
         keys: impl IntoIterator<Item = Key>,
     ) -> Result<()> {
         let keys: Vec<Key> = keys.into_iter().collect();
         if !keys.is_empty() {
             self.add_parents(edge.id, keys.iter().cloned());
-            self.notes
-                .extend(orphans::note(scope, vec![(edge.id, keys)]).await?);
+            self.notes.extend(orphans::note(cx, vec![(edge.id, keys)]).await?);
         }
         Ok(())
     }
 
     /// Removes the notes about parents, when their fields are derived again.
-    pub(crate) async fn clear_notes(self, scope: &Scope<'_>) -> Result<()> {
-        orphans::clear_notes(scope, self.notes).await
+    pub(crate) async fn clear_notes(self, cx: &Cx<'_>) -> Result<()> {
+        orphans::clear_notes(cx, self.notes).await
     }
 
     /// Adds parents, by the child's reference.
@@ -394,15 +388,25 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    pub(crate) fn new(scope: &Scope<'_>) -> Effects {
-        Effects::of(scope.session.is_some(), Token::new())
+    pub(crate) fn new(cx: &Cx<'_>) -> Effects {
+        match cx.session {
+            Some(_) => Effects::in_transaction(Token::new()),
+            None => Effects::deferred(Token::new()),
+        }
     }
 
-    /// The effects of an operation in a transaction, or of one that leaves all of them to be applied later. The token is that of the
-    /// work that is applied later.
-    pub(crate) fn of(transactions: bool, later: Token) -> Effects {
+    /// The effects of an operation in a transaction. Pending work that follows its commit has this token.
+    pub(crate) fn in_transaction(later: Token) -> Effects {
         Effects {
-            transactions,
+            transactions: true,
+            ..Effects::deferred(later)
+        }
+    }
+
+    /// The effects of an operation that leaves all of them as pending work, with this token.
+    pub(crate) fn deferred(later: Token) -> Effects {
+        Effects {
+            transactions: false,
             passed_on: Vec::new(),
             hop: 0,
             later,
@@ -506,7 +510,7 @@ impl Effects {
     /// would be locked and its copies read again.
     pub(crate) async fn leave_pending(
         &mut self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         meta: &'static DocumentMeta,
         which: Document,
         names: &[&str],
@@ -515,7 +519,7 @@ impl Effects {
         for name in names {
             record_for(&mut update, self.later, name);
         }
-        update_all(scope, meta, which, update).await?;
+        update_all(cx, meta, which, update).await?;
         self.deferred.add(meta, self.later);
         Ok(())
     }

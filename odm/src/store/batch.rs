@@ -9,10 +9,10 @@ use crate::model::key::Key;
 use crate::model::shape::{Managed, Shape};
 use crate::store::batches;
 use crate::store::core::held_cursor;
+use crate::store::cx::{Cx, collect};
 use crate::store::filter::{all, named_id, within};
 use crate::store::held::Hold;
 use crate::store::map::Context;
-use crate::store::scope::{Scope, collect};
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::RawBsonRef;
@@ -27,9 +27,9 @@ use std::collections::{HashSet, VecDeque};
 
 /// Executes an action of the driver, in the session if there is one.
 macro_rules! act {
-    ($scope:expr, $meta:expr, $kind:ident, $action:expr) => {{
-        $scope.trip();
-        let outcome = crate::store::core::act!($scope, $kind, $action);
+    ($cx:expr, $meta:expr, $kind:ident, $action:expr) => {{
+        $cx.trip();
+        let outcome = crate::store::core::act!($cx, $kind, $action);
         outcome.map_err(|error| Context::of($meta).driver(error))
     }};
 }
@@ -47,7 +47,7 @@ pub(crate) struct Batch {
     pub(crate) more: bool,
 }
 
-impl Scope<'_> {
+impl Cx<'_> {
     pub(crate) fn collection<D: Send + Sync>(&self, meta: &DocumentMeta) -> mongodb::Collection<D> {
         let database = self.odm.database();
         if self.session.is_some() {
@@ -414,7 +414,7 @@ impl Scope<'_> {
 /// A query of its own reads the first few: a server that finds all documents before it returns the first one is done with these
 /// soon, and finds the rest while they are written.
 pub(crate) struct Ids<'s> {
-    scope: &'s Scope<'s>,
+    cx: &'s Cx<'s>,
     meta: &'static DocumentMeta,
     filter: Document,
     batch: u32,
@@ -434,7 +434,7 @@ impl<'s> Ids<'s> {
     /// The ids after this one, if there is one, in batches of this size; `first` of them are needed first. Outside of a
     /// transaction.
     pub(crate) fn of(
-        scope: &'s Scope<'s>,
+        cx: &'s Cx<'s>,
         meta: &'static DocumentMeta,
         filter: Document,
         behind: Option<Bson>,
@@ -444,7 +444,7 @@ impl<'s> Ids<'s> {
         // The driver refuses a greater one.
         let batch = i32::try_from(batch.max(1)).unwrap_or(i32::MAX).unsigned_abs();
         Ids {
-            scope,
+            cx,
             meta,
             filter,
             batch,
@@ -493,7 +493,7 @@ impl<'s> Ids<'s> {
         let reply = match &mut self.cursor {
             None => None,
             Some(cursor) => {
-                self.scope.trip();
+                self.cx.trip();
                 // A cursor outlives neither a long pause nor the primary: then another one goes on behind it.
                 cursor.next().await.and_then(|reply| match reply {
                     Ok(reply) => Some(reply),
@@ -511,9 +511,9 @@ impl<'s> Ids<'s> {
                 let filter = all([behind.unwrap_or_default(), self.filter.clone()]);
                 self.left = self.first.take();
                 let limit = self.left.and_then(|first| i64::try_from(first).ok());
-                self.scope.trip();
+                self.cx.trip();
                 let mut cursor = self
-                    .scope
+                    .cx
                     .collection::<RawDocumentBuf>(self.meta)
                     .find(filter)
                     // 0 is for all.
@@ -735,17 +735,17 @@ fn has_one_type(meta: &DocumentMeta) -> bool {
 
 /// The documents with these ids, with these fields of theirs.
 pub(crate) async fn by_ids<'k, 'n>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     ids: impl Iterator<Item = &'k Key>,
     names: impl IntoIterator<Item = &'n str> + Clone,
 ) -> Result<Vec<RawDocumentBuf>> {
-    by_ids_within(scope, meta, ids, names, None).await
+    by_ids_within(cx, meta, ids, names, None).await
 }
 
 /// Those of them that a further condition fits.
 pub(crate) async fn by_ids_within<'k, 'n>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     ids: impl Iterator<Item = &'k Key>,
     names: impl IntoIterator<Item = &'n str> + Clone,
@@ -757,7 +757,7 @@ pub(crate) async fn by_ids_within<'k, 'n>(
         if let Some(condition) = condition {
             filter = within(filter, condition);
         }
-        found.append(&mut scope.find(meta, filter, names.clone(), None).await?);
+        found.append(&mut cx.find(meta, filter, names.clone(), None).await?);
     }
     Ok(found)
 }

@@ -2,9 +2,10 @@
 
 use crate::model::document::DocumentMeta;
 use crate::store::batches::Take;
+use crate::store::cx::Cx;
 use crate::store::held::Hold;
 use crate::store::options::{CommandOptions, Options, raised};
-use crate::store::session::Shared;
+use crate::store::session::Session;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
@@ -20,7 +21,7 @@ pub(crate) struct Core {
     meta: &'static DocumentMeta,
     odm: Odm,
     raw: mongodb::Collection<RawDocumentBuf>,
-    session: Option<Shared>,
+    session: Option<Session>,
 }
 
 impl std::fmt::Debug for Core {
@@ -33,7 +34,7 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    pub(crate) fn new(odm: &Odm, meta: &'static DocumentMeta, session: Option<Shared>) -> Core {
+    pub(crate) fn new(odm: &Odm, meta: &'static DocumentMeta, session: Option<Session>) -> Core {
         let mut odm = odm.clone();
         if session.is_some() {
             odm.within_transaction();
@@ -67,7 +68,7 @@ impl Core {
         &self.raw
     }
 
-    pub(crate) fn session(&self) -> Option<&Shared> {
+    pub(crate) fn session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
@@ -109,11 +110,16 @@ impl Core {
     }
 
     /// The same collection within a session, or out of one.
-    pub(crate) fn within(&self, session: Option<Shared>) -> Core {
+    pub(crate) fn within(&self, session: Option<Session>) -> Core {
         Core {
             session,
             ..self.clone()
         }
+    }
+
+    /// The context of an operation on the collection.
+    pub(crate) fn cx<'a>(&'a self, trace: &'a Trace) -> Cx<'a> {
+        Cx::new(&self.odm, self.session.as_ref(), trace)
     }
 
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {
@@ -163,7 +169,7 @@ impl Core {
 }
 
 /// The session that an action of this handle has, within a transaction or not.
-pub(crate) fn hold<'a>(session: Option<&'a Shared>, odm: &'a Odm) -> Option<Hold<'a>> {
+pub(crate) fn hold<'a>(session: Option<&'a Session>, odm: &'a Odm) -> Option<Hold<'a>> {
     match session {
         Some(shared) => Some(Hold::Transaction(shared)),
         None => odm

@@ -8,8 +8,8 @@
 
 use crate::model::document::DocumentMeta;
 use crate::store::batch::{behind, document_id, ids};
+use crate::store::cx::{Cx, Statement};
 use crate::store::filter::all;
-use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, doc};
 use mongodb::error::ErrorKind;
@@ -96,19 +96,19 @@ impl Written {
 /// # Errors
 /// An error that would occur with every document; in a transaction any error.
 pub(crate) async fn update(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     statements: &[Statement],
 ) -> Result<Written> {
-    if scope.session.is_some() {
-        return Ok(Written::of(scope.update(meta, statements).await?));
+    if cx.session.is_some() {
+        return Ok(Written::of(cx.update(meta, statements).await?));
     }
     let mut written = Written::default();
     let mut parts = vec![statements];
     while let Some(part) = parts.pop() {
-        match (but_for_the_deployment(scope.update(meta, part).await)?, part) {
+        match (but_for_the_deployment(cx.update(meta, part).await)?, part) {
             (Ok(documents), _) => written.documents += documents,
-            (Err(_), [one]) => apart(scope, meta, one, &mut written).await?,
+            (Err(_), [one]) => apart(cx, meta, one, &mut written).await?,
             (Err(_), several) => {
                 let (first, second) = several.split_at(several.len() / 2);
                 parts.extend([second, first]);
@@ -119,22 +119,17 @@ pub(crate) async fn update(
 }
 
 /// Changes those of these documents that fit.
-async fn among(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    statement: &Statement,
-    ids: &[Bson],
-) -> Result<u64> {
+async fn among(cx: &Cx<'_>, meta: &'static DocumentMeta, statement: &Statement, ids: &[Bson]) -> Result<u64> {
     let of_these = Statement {
         filter: all([doc! { "_id": { "$in": ids } }, statement.filter.clone()]),
         ..statement.clone()
     };
-    scope.update(meta, std::slice::from_ref(&of_these)).await
+    cx.update(meta, std::slice::from_ref(&of_these)).await
 }
 
 /// Changes all documents that fit but those that the server refuses, in the order of their ids.
 async fn apart(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     statement: &Statement,
     written: &mut Written,
@@ -143,14 +138,14 @@ async fn apart(
     loop {
         let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
         let filter = all([statement.filter.clone(), after]);
-        let batch = scope.batch(meta, filter, Some(doc! { "_id": 1 }), BATCH).await?;
+        let batch = cx.batch(meta, filter, Some(doc! { "_id": 1 }), BATCH).await?;
         last = batch.documents.last().map(document_id);
         let mut parts = vec![ids(&batch.documents)];
         while let Some(mut part) = parts.pop() {
             if part.is_empty() {
                 continue;
             }
-            match but_for_the_deployment(among(scope, meta, statement, &part).await)? {
+            match but_for_the_deployment(among(cx, meta, statement, &part).await)? {
                 Ok(documents) => written.documents += documents,
                 Err(error) if part.len() == 1 => written.refuse(error),
                 Err(_) => {

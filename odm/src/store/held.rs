@@ -1,7 +1,7 @@
 //! The session of an action of the driver: a transaction's, or one of its own where the handle is causally consistent.
 
 use crate::store::clock::Clock;
-use crate::store::session::Shared;
+use crate::store::session::Session;
 use crate::store::tasks::Command;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::StreamExt;
@@ -13,7 +13,7 @@ use tokio::sync::OwnedMutexGuard;
 /// The session of one action of the driver.
 pub(crate) enum Held {
     /// That of a transaction, which other operations of it wait for.
-    Transaction(Shared, OwnedMutexGuard<ClientSession>),
+    Transaction(Session, OwnedMutexGuard<ClientSession>),
     /// One of its own, of a causally consistent handle.
     Causal(Clock, Box<ClientSession>),
 }
@@ -21,7 +21,7 @@ pub(crate) enum Held {
 /// The way to the session of an action, if it has one.
 #[derive(Clone, Copy)]
 pub(crate) enum Hold<'a> {
-    Transaction(&'a Shared),
+    Transaction(&'a Session),
     Causal(&'a Client, &'a Clock),
 }
 
@@ -112,7 +112,7 @@ impl HeldCursor {
             }
             batch.map(|batch| (batch, HeldCursor { cursor, held }))
         };
-        Command::new(shared.as_ref().map(Shared::background), next).await
+        Command::new(shared.as_ref().map(Session::background), next).await
     }
 
     /// Lets the session go until the cursor is read again.
@@ -138,7 +138,7 @@ pub(crate) struct FreeCursor {
 }
 
 enum CursorSession {
-    Transaction(Shared),
+    Transaction(Session),
     Causal(Clock, Box<ClientSession>),
 }
 

@@ -160,7 +160,7 @@ impl Queue {
 
     /// Says that an operation has recorded pending work at this document. Several operations do so at the same time where they don't
     /// wait for each other: the first that has its turn applies the work of all.
-    pub(crate) fn leave(self: &Arc<Self>, key: &QueueKey, token: ObjectId) -> QueuedWork {
+    pub(crate) fn register(self: &Arc<Self>, key: &QueueKey, token: ObjectId) -> QueuedWork {
         let (waiting, turn) = self.wait(key);
         if let Some(entry) = self.entries().get_mut(key) {
             entry.pending.push(token);
@@ -326,7 +326,7 @@ mod tests {
         let tokens: Vec<ObjectId> = (0..4).map(|_| ObjectId::new()).collect();
         let mut left: Vec<QueuedWork> = tokens
             .iter()
-            .map(|token| queue.leave(&meter(1), *token))
+            .map(|token| queue.register(&meter(1), *token))
             .collect();
         // One that is dropped leaves its work to `recover`.
         drop(left.pop());
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(of_all, tokens[..3]);
         assert!(left[1].turn().now_or_never().is_none(), "it waits");
         // What comes while the first one applies the others' is not a part of it.
-        let late = queue.leave(&meter(1), tokens[3]);
+        let late = queue.register(&meter(1), tokens[3]);
         left[0].applied(&of_all);
         drop(turn);
         assert!(left[1].turn().await.1.is_empty());

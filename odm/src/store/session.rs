@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 /// The session that the operations of a transaction share. The driver executes one operation of a session at a time, so they
 /// take turns.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<Inner>);
+pub(crate) struct Session(Arc<Inner>);
 
 struct Inner {
     session: Arc<Mutex<ClientSession>>,
@@ -49,7 +49,7 @@ impl Turn<'_> {
 
 /// An operation of several steps. One that is dropped before its end keeps the transaction from being committed.
 pub(crate) struct Unfinished<'s> {
-    shared: &'s Shared,
+    shared: &'s Session,
     is_over: bool,
 }
 
@@ -91,9 +91,9 @@ pub(crate) trait AfterCommit: Any + Send {
     fn run(self: Box<Self>, odm: &Odm) -> BoxFuture<'_, Result<()>>;
 }
 
-impl Shared {
-    pub(crate) fn new(session: ClientSession, tasks: &Tasks) -> Shared {
-        Shared(Arc::new(Inner {
+impl Session {
+    pub(crate) fn new(session: ClientSession, tasks: &Tasks) -> Session {
+        Session(Arc::new(Inner {
             session: Arc::new(Mutex::new(session)),
             turn: Mutex::default(),
             compared: Mutex::default(),
@@ -123,6 +123,11 @@ impl Shared {
         Ok(session)
     }
 
+    /// Whether a command of the library was sent in the transaction.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.0.has_begun.load(Ordering::Acquire)
+    }
+
     /// The same for the end of the transaction.
     pub(crate) async fn lock_to_end(&self) -> OwnedMutexGuard<ClientSession> {
         self.0.session.clone().lock_owned().await
@@ -135,7 +140,7 @@ impl Shared {
     /// # Errors
     /// [`Error::Application`] where the future of the transaction was dropped. Errors of the server.
     pub(crate) async fn lend(&self, odm: &Odm) -> Result<MutexGuard<'_, ClientSession>> {
-        if !self.0.has_begun.load(Ordering::Acquire) {
+        if !self.has_begun() {
             let session = self.lock().await;
             let mut session = session.map_err(|_| Error::application(Closed))?;
             let edges = odm.database().collection::<Document>(EDGES);

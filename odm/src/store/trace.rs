@@ -45,9 +45,7 @@ struct Counts {
     /// Whether anything was counted.
     any: AtomicBool,
     failed: AtomicBool,
-    own: AtomicU64,
-    /// The round trips for references.
-    references: AtomicU64,
+    round_trips: AtomicU64,
     documents: AtomicU64,
 }
 
@@ -66,6 +64,16 @@ impl Trace {
         Trace {
             span,
             operation,
+            started: Instant::now(),
+            counts: Arc::default(),
+        }
+    }
+
+    /// Counts the round trips of work that has no span, since no operation waits for it.
+    pub(crate) fn without_span() -> Trace {
+        Trace {
+            span: Span::none(),
+            operation: "",
             started: Instant::now(),
             counts: Arc::default(),
         }
@@ -129,19 +137,34 @@ impl Trace {
         .boxed()
     }
 
-    /// The cost of the operation.
-    pub(crate) fn done(&self, round_trips: u64, documents: u64) {
+    /// A command is sent.
+    pub(crate) fn trip(&self) {
+        self.trips(1);
+    }
+
+    /// Commands were sent.
+    pub(crate) fn trips(&self, round_trips: u64) {
+        if round_trips > 0 {
+            self.counts.any.store(true, Ordering::Relaxed);
+            self.counts.round_trips.fetch_add(round_trips, Ordering::Relaxed);
+        }
+    }
+
+    /// The number of commands that were sent.
+    pub(crate) fn round_trips(&self) -> u64 {
+        self.counts.round_trips.load(Ordering::Relaxed)
+    }
+
+    /// The number of documents that the operation has read or written.
+    pub(crate) fn documents(&self, documents: u64) {
         self.counts.any.store(true, Ordering::Relaxed);
-        self.counts.own.store(round_trips, Ordering::Relaxed);
         self.counts.documents.store(documents, Ordering::Relaxed);
     }
 
-    /// Its additional round trips: checks of references, and writes on the other side of two-way ones.
-    pub(crate) fn more(&self, round_trips: u64) {
-        if round_trips > 0 {
-            self.counts.any.store(true, Ordering::Relaxed);
-            self.counts.references.fetch_add(round_trips, Ordering::Relaxed);
-        }
+    /// The cost of an operation that counts its commands itself.
+    pub(crate) fn done(&self, round_trips: u64, documents: u64) {
+        self.trips(round_trips);
+        self.documents(documents);
     }
 
     /// The error that ended it: the first one that is reported here. Its text may hold values of documents, so it is logged
@@ -159,9 +182,7 @@ impl Trace {
             return;
         }
         if self.counts.any.load(Ordering::Relaxed) {
-            let all =
-                self.counts.references.load(Ordering::Relaxed) + self.counts.own.load(Ordering::Relaxed);
-            self.span.record("round_trips", all);
+            self.span.record("round_trips", self.round_trips());
             self.span
                 .record("documents", self.counts.documents.load(Ordering::Relaxed));
         }

@@ -1,16 +1,18 @@
 //! Runs transactions, by the driver's rules for retrying them.
 
 use crate::error::driver::DriverText;
+use crate::store::cx::Cx;
 use crate::store::options::raised;
 use crate::store::queue::{QueueKey, Turns, at_random};
 use crate::store::tasks::Command;
+use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::ClientSession;
 use mongodb::options::{ReadConcern, ReadPreference, SelectionCriteria, TransactionOptions, WriteConcern};
 use std::time::{Duration, Instant};
 
-pub(crate) use crate::store::session::{Shared, Turn};
+pub(crate) use crate::store::session::{Session, Turn};
 
 /// How long a transaction is tried again: the drivers' limit. Source:
 /// <https://github.com/mongodb/specifications/blob/master/source/transactions-convenient-api/transactions-convenient-api.md>
@@ -34,13 +36,13 @@ pub(crate) fn is_within() -> bool {
     WITHIN.try_with(|()| ()).is_ok()
 }
 
-/// Executes `work` as one transaction, and again where that may succeed.
-pub(crate) async fn transaction<R, F, Fut>(odm: &Odm, work: F) -> Result<R>
+/// Executes `work` as one transaction, and again where that may succeed. The trace of an operation counts the commands that end it.
+pub(crate) async fn transaction<R, F, Fut>(odm: &Odm, trace: Option<&Trace>, work: F) -> Result<R>
 where
-    F: Fn(Shared) -> Fut,
+    F: Fn(Session) -> Fut,
     Fut: Future<Output = Result<R>>,
 {
-    let mut run = Run::new(odm).await?;
+    let mut run = Run::new(odm, trace).await?;
     loop {
         let session = run.begin().await?;
         if let Some(result) = run.end(WITHIN.scope((), work(session)).await).await? {
@@ -56,12 +58,12 @@ where
 ///
 /// # Errors
 /// As [`transaction`].
-pub(crate) async fn take_turns<R, F, Fut>(odm: &Odm, documents: Vec<QueueKey>, work: F) -> Result<R>
+pub(crate) async fn take_turns<R, F, Fut>(cx: Cx<'_>, documents: Vec<QueueKey>, work: F) -> Result<R>
 where
-    F: Fn(Shared) -> Fut,
+    F: Fn(Session) -> Fut,
     Fut: Future<Output = Result<R>>,
 {
-    let mut turns = InTurn::new(odm, documents, None).await?;
+    let mut turns = InTurn::new(cx, documents, None).await?;
     loop {
         let session = turns.begin().await?;
         let made = WITHIN.scope((), work(session)).await;
@@ -77,18 +79,18 @@ where
 /// # Errors
 /// As [`transaction`].
 pub(crate) async fn unless_contended<R, F, Fut>(
-    odm: &Odm,
+    cx: Cx<'_>,
     documents: Vec<QueueKey>,
     work: F,
 ) -> Result<Option<R>>
 where
-    F: Fn(Shared) -> Fut,
+    F: Fn(Session) -> Fut,
     Fut: Future<Output = Result<R>>,
 {
-    if odm.queue().is_contended(&documents) {
+    if cx.odm.queue().is_contended(&documents) {
         return Ok(None);
     }
-    let mut turns = InTurn::new(odm, documents, Some(CONFLICTS)).await?;
+    let mut turns = InTurn::new(cx, documents, Some(CONFLICTS)).await?;
     loop {
         if turns.are_contended() {
             return Ok(None);
@@ -116,13 +118,14 @@ struct InTurn<'o> {
 
 impl<'o> InTurn<'o> {
     fn new(
-        odm: &'o Odm,
+        cx: Cx<'o>,
         documents: Vec<QueueKey>,
         conflicts: Option<usize>,
     ) -> BoxFuture<'o, Result<InTurn<'o>>> {
         async move {
+            let odm = cx.odm;
             let turns = odm.queue().turns(&documents).await;
-            let mut run = Run::new(odm).await?;
+            let mut run = Run::new(odm, Some(cx.trace)).await?;
             run.turns = Some(turns);
             Ok(InTurn {
                 odm,
@@ -139,7 +142,7 @@ impl<'o> InTurn<'o> {
         self.left == Some(0) || self.odm.queue().is_contended(&self.documents)
     }
 
-    async fn begin(&mut self) -> Result<Shared> {
+    async fn begin(&mut self) -> Result<Session> {
         self.began = Instant::now();
         self.run.begin().await
     }
@@ -191,7 +194,9 @@ impl<'o> InTurn<'o> {
 /// A transaction that may be run several times. One that is dropped before its end is rolled back: see `Drop`.
 struct Run {
     odm: Odm,
-    session: Shared,
+    /// Counts the commands that end it, where it belongs to one operation.
+    trace: Option<Trace>,
+    session: Session,
     /// Whether the transaction has begun, and nothing ends it yet.
     is_open: bool,
     /// Its turns at the documents that it writes.
@@ -207,7 +212,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(odm: &Odm) -> BoxFuture<'_, Result<Run>> {
+    fn new<'o>(odm: &'o Odm, trace: Option<&'o Trace>) -> BoxFuture<'o, Result<Run>> {
         async move {
             let server = odm.server().await?;
             if !server.has_transactions() {
@@ -222,15 +227,16 @@ impl Run {
                 Some(clock) => clock.begin(client).await?,
                 None => client.start_session().await?,
             };
-            Ok(Run::of(odm, session))
+            Ok(Run::with(odm, trace.cloned(), session))
         }
         .boxed()
     }
 
-    fn of(odm: &Odm, session: ClientSession) -> Run {
+    fn with(odm: &Odm, trace: Option<Trace>, session: ClientSession) -> Run {
         Run {
             odm: odm.clone(),
-            session: Shared::new(session, odm.tasks()),
+            trace,
+            session: Session::new(session, odm.tasks()),
             is_open: false,
             turns: None,
             started: Instant::now(),
@@ -241,7 +247,7 @@ impl Run {
         }
     }
 
-    fn begin(&mut self) -> BoxFuture<'_, Result<Shared>> {
+    fn begin(&mut self) -> BoxFuture<'_, Result<Session>> {
         async move {
             let options = self.odm.options();
             let concern = options.and_then(|options| options.write_concern.as_ref());
@@ -328,8 +334,9 @@ impl Run {
     async fn commit(&mut self) -> Result<()> {
         let mut session = self.session.lock_to_end().await;
         let (started, clock, turns) = (self.started, self.odm.clock().cloned(), self.turns.take());
+        let trace = self.counted();
         let commit = async move {
-            let committed = commit(&mut session, started).await;
+            let committed = commit(&mut session, started, trace).await;
             if let (Ok(()), Some(clock)) = (&committed, clock) {
                 clock.end(&session);
             }
@@ -347,12 +354,18 @@ impl Run {
     async fn abort(&mut self) {
         let mut session = self.session.lock_to_end().await;
         let turns = self.turns.take();
+        self.counted().iter().for_each(Trace::trip);
         let abort = async move {
             abort(&mut session).await;
             turns
         };
         self.is_open = false;
         self.turns = Command::new(Some(self.session.background()), abort).await;
+    }
+
+    /// The trace that counts the command which ends the transaction. The driver sends none where it has sent no other command of it.
+    fn counted(&self) -> Option<Trace> {
+        self.trace.clone().filter(|_| self.session.has_begun())
     }
 
     /// Waits before the transaction is run again.
@@ -394,8 +407,9 @@ async fn abort(session: &mut ClientSession) {
     }
 }
 
-async fn commit(session: &mut ClientSession, started: Instant) -> Result<()> {
+async fn commit(session: &mut ClientSession, started: Instant, trace: Option<Trace>) -> Result<()> {
     loop {
+        trace.iter().for_each(Trace::trip);
         let error = match session.commit_transaction().await {
             Ok(()) => return Ok(()),
             Err(error) => error,
@@ -426,7 +440,7 @@ mod tests {
         let mut turns = InTurn {
             odm: &odm,
             documents: Vec::new(),
-            run: Run::of(&odm, session),
+            run: Run::with(&odm, None, session),
             began: Instant::now(),
             left: Some(CONFLICTS),
         };

@@ -7,9 +7,9 @@ use crate::model::path::{Path, Step};
 use crate::rules::derived::DerivedValue;
 use crate::schema::plural;
 use crate::store::batch::{behind, document_id};
+use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::store::map::Context;
-use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::upkeep::copies;
 use crate::upkeep::inspect::{Fault, Inspected, Kind, confirm, fields, inspect};
@@ -171,14 +171,13 @@ impl IntoFuture for Auditing {
             let Auditing { chosen, sample } = self;
             let trace = Trace::new("(all)", "audit");
             let audit = trace.run(async {
-                let trips = AtomicU64::new(0);
-                let scope = Scope::new(&chosen.odm, None, &trips);
+                let cx = Cx::new(&chosen.odm, None, &trace);
                 let edges = chosen.edges()?;
                 let mut audit = Audit::of(&edges);
                 for (meta, edges) in edges {
-                    let mut source = InspectedDocuments::of(&scope, meta, &edges, sample).await?;
-                    while let Some(documents) = source.next(&scope).await? {
-                        let inspected = look(&scope, &edges, &documents).await?;
+                    let mut source = InspectedDocuments::of(&cx, meta, &edges, sample).await?;
+                    while let Some(documents) = source.next(&cx).await? {
+                        let inspected = look(&cx, &edges, &documents).await?;
                         chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                         audit.count(documents.len(), &edges, &inspected);
                         for fault in &inspected.faults {
@@ -186,16 +185,16 @@ impl IntoFuture for Auditing {
                         }
                     }
                     if sample.is_none() {
-                        audit.several_children(&scope, &edges).await?;
+                        audit.several_children(&cx, &edges).await?;
                     }
                 }
                 for value in chosen.values() {
                     let value = value.as_ref();
                     let mut found = AuditedCopies::of(value);
                     let mut source =
-                        InspectedDocuments::with(&scope, value.holder(), value.projection(), sample).await?;
-                    while let Some(documents) = source.next(&scope).await? {
-                        let compared = copies::measure(value, &scope, &documents).await?;
+                        InspectedDocuments::with(&cx, value.holder(), value.projection(), sample).await?;
+                    while let Some(documents) = source.next(&cx).await? {
+                        let compared = copies::measure(value, &cx, &documents).await?;
                         chosen.read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                         found.checked += compared.copies;
                         found.wrong += compared.wrong;
@@ -204,7 +203,7 @@ impl IntoFuture for Auditing {
                     }
                     audit.copies.push(found);
                 }
-                trace.done(trips.into_inner(), audit.documents);
+                trace.documents(audit.documents);
                 Ok(audit)
             });
             audit.await
@@ -215,13 +214,13 @@ impl IntoFuture for Auditing {
 
 /// Inspects a batch, and what is found once more.
 pub(crate) async fn look<'g>(
-    scope: &Scope<'g>,
+    cx: &Cx<'g>,
     edges: &[&'g Edge],
     documents: &[RawDocumentBuf],
 ) -> Result<Inspected<'g>> {
-    let graph = scope.odm.graph();
-    let mut inspected = inspect(scope, graph, edges, documents).await?;
-    inspected.faults = confirm(scope, graph, inspected.faults).await?;
+    let graph = cx.odm.graph();
+    let mut inspected = inspect(cx, graph, edges, documents).await?;
+    inspected.faults = confirm(cx, graph, inspected.faults).await?;
     Ok(inspected)
 }
 
@@ -349,12 +348,12 @@ pub(crate) enum InspectedDocuments {
 
 impl InspectedDocuments {
     pub(crate) async fn of(
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         meta: &'static DocumentMeta,
         edges: &[&Edge],
         sample: Option<u64>,
     ) -> Result<InspectedDocuments> {
-        InspectedDocuments::with(scope, meta, fields(edges.iter().copied()), sample).await
+        InspectedDocuments::with(cx, meta, fields(edges.iter().copied()), sample).await
     }
 
     /// All documents behind this id.
@@ -389,7 +388,7 @@ impl InspectedDocuments {
 
     /// The same with these fields of the documents.
     pub(crate) async fn with(
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         meta: &'static DocumentMeta,
         fields: Fields,
         sample: Option<u64>,
@@ -403,8 +402,8 @@ impl InspectedDocuments {
         let size = i64::try_from(sample).unwrap_or(i64::MAX);
         let pipeline = [doc! { "$sample": { "size": size } }, doc! { "$project": fields }];
         let failed = |error| Context::of(meta).driver(error);
-        scope.trip();
-        let cursor = scope
+        cx.trip();
+        let cursor = cx
             .collection::<RawDocumentBuf>(meta)
             .aggregate(pipeline)
             .with_type::<RawDocumentBuf>()
@@ -414,7 +413,7 @@ impl InspectedDocuments {
         Ok(InspectedDocuments::Sample(documents.into_iter()))
     }
 
-    pub(crate) async fn next(&mut self, scope: &Scope<'_>) -> Result<Option<Vec<RawDocumentBuf>>> {
+    pub(crate) async fn next(&mut self, cx: &Cx<'_>) -> Result<Option<Vec<RawDocumentBuf>>> {
         let documents: Vec<RawDocumentBuf> = match self {
             InspectedDocuments::Sample(rest) => rest.take(BATCH).collect(),
             InspectedDocuments::All { more: false, .. } => Vec::new(),
@@ -427,7 +426,7 @@ impl InspectedDocuments {
             } => {
                 let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
                 let filter = all([after, filter.as_ref().clone()]);
-                let batch = scope.batch(meta, filter, Some(fields.clone()), BATCH).await?;
+                let batch = cx.batch(meta, filter, Some(fields.clone()), BATCH).await?;
                 *more = batch.more;
                 *last = batch.documents.last().map(document_id);
                 batch.documents
@@ -873,9 +872,9 @@ impl Audit {
     }
 
     /// Looks for parents with several children of which each may have one, where no unique index rules them out.
-    pub(crate) async fn several_children(&mut self, scope: &Scope<'_>, edges: &[&Edge]) -> Result<()> {
+    pub(crate) async fn several_children(&mut self, cx: &Cx<'_>, edges: &[&Edge]) -> Result<()> {
         for edge in edges {
-            if !edge.reference.one || is_unique(scope, edge).await? {
+            if !edge.reference.one || is_unique(cx, edge).await? {
                 continue;
             }
             let mut counted = doc! { &edge.path: { "$ne": null } };
@@ -890,10 +889,10 @@ impl Audit {
                 } },
             ];
             let failed = |error| Context::of(edge.holder).driver(error);
-            scope.trip();
+            cx.trip();
             let mut options = AggregateOptions::default();
             options.allow_disk_use = Some(true);
-            let found: Vec<Fields> = scope
+            let found: Vec<Fields> = cx
                 .collection::<Fields>(edge.holder)
                 .aggregate(group)
                 .with_options(options)
@@ -930,12 +929,12 @@ impl Audit {
 }
 
 /// Whether a unique index lets each target be named once.
-async fn is_unique(scope: &Scope<'_>, edge: &Edge) -> Result<bool> {
+async fn is_unique(cx: &Cx<'_>, edge: &Edge) -> Result<bool> {
     if edge.path == "_id" {
         return Ok(true);
     }
-    scope.trip();
-    let indexes = crate::schema::indexes(scope.odm.database(), edge.holder.collection).await?;
+    cx.trip();
+    let indexes = crate::schema::indexes(cx.odm.database(), edge.holder.collection).await?;
     Ok(indexes.iter().any(|index| {
         // Of a union it is on both parts. A partial index may leave out only what refers to nothing, or is deleted.
         let parts = [

@@ -7,8 +7,8 @@ use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
 use crate::rules::derived::DerivedValue;
 use crate::store::batch::document_id;
+use crate::store::cx::Cx;
 use crate::store::each::Written;
-use crate::store::scope::Scope;
 use crate::store::scopes::of_variant;
 use crate::store::trace::Trace;
 use crate::upkeep::audit::InspectedDocuments;
@@ -181,16 +181,15 @@ impl IntoFuture for Backfilling {
             } = self;
             let trace = Trace::new("(all)", "backfill");
             let filled = trace.run(async {
-                let trips = AtomicU64::new(0);
-                let scope = Scope::new(&odm, None, &trips);
-                let defaults = store_defaults(&scope).await?;
+                let cx = Cx::new(&odm, None, &trace);
+                let defaults = store_defaults(&cx).await?;
                 let waits = if at_once { Duration::ZERO } else { odm.waits() };
-                let (mut filled, mut failed) = fill(&scope, all, (waits, &on_wait), &read).await?;
+                let (mut filled, mut failed) = fill(&cx, all, (waits, &on_wait), &read).await?;
                 filled.defaults = defaults;
                 if snapshots {
-                    take_snapshots(&scope, &read, &mut filled, &mut failed).await?;
+                    take_snapshots(&cx, &read, &mut filled, &mut failed).await?;
                 }
-                trace.done(trips.into_inner(), filled.documents);
+                trace.documents(filled.documents);
                 failed.all().map(|_| filled)
             });
             filled.await
@@ -204,10 +203,10 @@ impl IntoFuture for Backfilling {
 /// # Errors
 /// A failure that does not depend on a document: then not everything was compared.
 pub(crate) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
-    let trips = AtomicU64::new(0);
-    let scope = Scope::new(odm, None, &trips);
+    let trace = Trace::without_span();
+    let cx = Cx::new(odm, None, &trace);
     let at_once = (Duration::ZERO, &OnWait::default());
-    let (_, failed) = fill(&scope, true, at_once, &AtomicU64::new(0)).await?;
+    let (_, failed) = fill(&cx, true, at_once, &AtomicU64::new(0)).await?;
     Ok(failed.all().map(drop))
 }
 
@@ -259,16 +258,16 @@ impl<'g> Lacking<'g> {
 
     async fn fill(
         &self,
-        scope: &Scope<'g>,
+        cx: &Cx<'g>,
         documents: Vec<RawDocumentBuf>,
         unlinked: &[EdgeId],
     ) -> Result<Written> {
         match self {
-            Lacking::Value(value) => copies::correct(value.as_ref(), scope, &documents).await,
+            Lacking::Value(value) => copies::correct(value.as_ref(), cx, &documents).await,
             Lacking::Links(edge) => {
                 let sides = [Some(edge.id), edge.inverse];
                 let new = sides.into_iter().flatten().any(|at| unlinked.contains(&at));
-                follow::agree(scope, edge, documents, new).await
+                follow::agree(cx, edge, documents, new).await
             }
         }
     }
@@ -344,16 +343,16 @@ async fn wait(graph: &Graph, known: &Known, waits: Duration, on_wait: &OnWait) {
 }
 
 async fn fill(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     all: bool,
     (waits, on_wait): (Duration, &OnWait),
     read: &AtomicU64,
 ) -> Result<(Backfilled, Written)> {
-    let odm = scope.odm;
+    let odm = cx.odm;
     let (graph, edges) = (odm.graph(), odm.stored_edges());
     let mut filled = Backfilled::default();
     let mut failed = Written::default();
-    scope.trip();
+    cx.trip();
     let mut known = odm.learn().await?;
     if !rules::declarations(graph).all(|edge| known.has(&edge)) {
         // `sync` has not come so far: a validator that demands the copies waits for this backfill.
@@ -361,7 +360,7 @@ async fn fill(
             Ok(_) | Err(Error::UnknownCopies { .. }) => {}
             Err(error) => return Err(error),
         }
-        scope.trip();
+        cx.trip();
         known = Known::all(odm).await?;
     }
     wait(graph, &known, waits, on_wait).await;
@@ -387,15 +386,15 @@ async fn fill(
             .filter(|_| !all);
         let mut written = Written::default();
         let mut source = InspectedDocuments::from(lacking.holder(), lacking.projection(), at);
-        while let Some(documents) = source.next(scope).await? {
+        while let Some(documents) = source.next(cx).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
             let last = documents.last().map(document_id);
-            written.add(lacking.fill(scope, documents, &unlinked).await)?;
+            written.add(lacking.fill(cx, documents, &unlinked).await)?;
             // Where something is refused the others are filled, and the next backfill goes on here.
             if let Some(last) = last
                 && written.refused.is_none()
             {
-                scope.trip();
+                cx.trip();
                 edges
                     .update_one(as_declared.clone(), doc! { "$set": { "at": last } })
                     .await?;
@@ -406,7 +405,7 @@ async fn fill(
             failed.refuse(error);
             continue;
         }
-        scope.trip();
+        cx.trip();
         let update = doc! { "$set": { "filled": true }, "$unset": { "at": "", EARLY: "" } };
         edges.update_one(as_declared, update).await?;
         if !is_early || all || written.documents > 0 {
@@ -414,7 +413,7 @@ async fn fill(
         }
     }
     if !unlinked.is_empty() {
-        scope.trip();
+        cx.trip();
         odm.learn().await?;
     }
     Ok((filled, failed))
@@ -422,10 +421,10 @@ async fn fill(
 
 /// Stores the defaults of the declared fields that documents lack. A reader sees the same values before and after, so that nothing follows from
 /// it elsewhere.
-async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
+async fn store_defaults(cx: &Cx<'_>) -> Result<u64> {
     let mut stored = 0;
     let mut types = Vec::new();
-    let all = scope.odm.models().iter();
+    let all = cx.odm.models().iter();
     for model in all.filter(|model| model.meta.takes_changes()) {
         types.push(model.meta);
         types.extend(model.meta.variants());
@@ -433,12 +432,12 @@ async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
     for meta in types {
         for fill in crate::plan::operators::fill::declared((meta.shape)()) {
             let filling = fill.filling();
-            let all = scope.odm.database().collection::<Document>(meta.collection);
+            let all = cx.odm.database().collection::<Document>(meta.collection);
             let mut update = all.update_many(of_variant(meta, filling.condition), filling.update);
             if !filling.array_filters.is_empty() {
                 update = update.array_filters(filling.array_filters);
             }
-            scope.trip();
+            cx.trip();
             stored += update.await?.modified_count;
         }
     }
@@ -447,22 +446,22 @@ async fn store_defaults(scope: &Scope<'_>) -> Result<u64> {
 
 /// Takes the snapshots that documents lack.
 async fn take_snapshots(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     read: &AtomicU64,
     filled: &mut Backfilled,
     failed: &mut Written,
 ) -> Result<()> {
-    for edge in snapshots::edges(scope.odm.graph()) {
-        if let Err(error) = scope.odm.knows_copies(edge.holder) {
+    for edge in snapshots::edges(cx.odm.graph()) {
+        if let Err(error) = cx.odm.knows_copies(edge.holder) {
             failed.refuse(error);
             continue;
         }
         let mut taken = Written::default();
         let mut source =
             InspectedDocuments::fitting(edge.holder, snapshots::lacking(edge), snapshots::projection(edge));
-        while let Some(documents) = source.next(scope).await? {
+        while let Some(documents) = source.next(cx).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
-            taken.add(snapshots::take(scope, edge, &documents).await)?;
+            taken.add(snapshots::take(cx, edge, &documents).await)?;
         }
         filled.documents += taken.documents;
         match taken.refused {

@@ -4,8 +4,8 @@ use crate::Result;
 use crate::engine::write::drain::drain;
 use crate::model::own_fields::Token;
 use crate::rules::derived::{Compared, DerivedValue};
+use crate::store::cx::Cx;
 use crate::store::each::Written;
-use crate::store::scope::Scope;
 use crate::store::transaction;
 use mongodb::bson::{RawDocumentBuf, doc};
 
@@ -13,25 +13,27 @@ use mongodb::bson::{RawDocumentBuf, doc};
 /// one half.
 pub(crate) async fn measure(
     value: &dyn DerivedValue,
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     documents: &[RawDocumentBuf],
 ) -> Result<Compared> {
-    let first = value.compare(scope, documents).await?;
+    let first = value.compare(cx, documents).await?;
     if first.stale.is_empty() || value.is_of_holder() {
         return Ok(first);
     }
     let filter = doc! { "_id": { "$in": &first.stale } };
-    let look = async |scope: Scope<'_>| {
-        let again = scope
+    let look = async |cx: Cx<'_>| {
+        let again = cx
             .every(value.holder(), filter.clone(), value.projection())
             .await?;
-        value.compare(&scope, &again).await
+        value.compare(&cx, &again).await
     };
-    let second = if !scope.odm.has_transactions().await? {
-        look(*scope).await?
+    let second = if !cx.odm.has_transactions().await? {
+        look(*cx).await?
     } else {
-        scope.trip(); // the commit
-        transaction::transaction(scope.odm, async |session| look(scope.within(&session)).await).await?
+        transaction::transaction(cx.odm, Some(cx.trace), async |session| {
+            look(cx.within(&session)).await
+        })
+        .await?
     };
     Ok(Compared {
         copies: first.copies,
@@ -44,19 +46,19 @@ pub(crate) async fn measure(
 /// Compares these holders, and writes the values of those in which one differs again, with what follows from that.
 pub(crate) async fn correct(
     value: &dyn DerivedValue,
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     documents: &[RawDocumentBuf],
 ) -> Result<Written> {
-    let stale = measure(value, scope, documents).await?.stale;
+    let stale = measure(value, cx, documents).await?.stale;
     if stale.is_empty() {
         return Ok(Written::default());
     }
     let token = Token::new();
-    let scope = &scope.unvalidated();
-    let rewritten = value.rewrite(scope, &stale, token).await?;
+    let cx = &cx.unvalidated();
+    let rewritten = value.rewrite(cx, &stale, token).await?;
     let mut written = rewritten.written;
     for meta in rewritten.pending {
-        written.and(drain(*scope, meta, token).await)?;
+        written.and(drain(*cx, meta, token).await)?;
     }
     Ok(written)
 }

@@ -6,13 +6,12 @@ use crate::engine::{Delete, Operation, What, execute};
 use crate::model::document::{DocumentMeta, Expiry};
 use crate::store::action::Action;
 use crate::store::batch::{behind, document_id, ids};
+use crate::store::cx::Cx;
 use crate::store::filter::all;
-use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::{Deleted, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, DateTime, Document, doc};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Number of documents that one step finds and deletes.
 const BATCH: usize = 1_000;
@@ -61,17 +60,16 @@ impl Odm {
                 return Ok(Deleted::default());
             }
             self.know_declarations(&trace).await?;
-            let trips = AtomicU64::new(0);
             let mut done = Deleted::default();
             let mut first = Ok(());
             for model in self.models() {
                 if let Some(expiry) = &model.meta.expiry {
-                    let scope = Scope::new(self, None, &trips);
-                    let deleted = delete((scope, &trace), model.meta, expiry, &mut done).await;
+                    let cx = Cx::new(self, None, &trace);
+                    let deleted = delete(cx, model.meta, expiry, &mut done).await;
                     first = first.and(deleted);
                 }
             }
-            trace.done(trips.load(Ordering::Relaxed), done.deleted + done.cascaded);
+            trace.documents(done.deleted + done.cascaded);
             first.map(|()| done)
         })
         .boxed()
@@ -83,22 +81,17 @@ impl Odm {
     }
 }
 
-async fn delete(
-    (scope, trace): (Scope<'_>, &Trace),
-    meta: &'static DocumentMeta,
-    expiry: &Expiry,
-    done: &mut Deleted,
-) -> Result<()> {
-    scope.odm.may_delete(meta)?;
+async fn delete(cx: Cx<'_>, meta: &'static DocumentMeta, expiry: &Expiry, done: &mut Deleted) -> Result<()> {
+    cx.odm.may_delete(meta)?;
     let due = due(expiry, crate::now());
     let mut last: Option<Bson> = None;
     loop {
         let next = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
-        let batch = scope
+        let batch = cx
             .batch(meta, all([next, due.clone()]), Some(doc! { "_id": 1 }), BATCH)
             .await?;
         last = batch.documents.last().map(document_id);
-        delete_part(scope.odm, trace, (meta, &due), ids(&batch.documents), done).await?;
+        delete_part(cx, (meta, &due), ids(&batch.documents), done).await?;
         if !batch.more {
             return Ok(());
         }
@@ -116,8 +109,7 @@ fn due(expiry: &Expiry, now: DateTime) -> Document {
 
 /// Deletes these documents, if their time has still come. Where some are held back, those are looked for by halves.
 async fn delete_part(
-    odm: &Odm,
-    trace: &Trace,
+    cx: Cx<'_>,
     (meta, due): (&'static DocumentMeta, &Document),
     ids: Vec<Bson>,
     done: &mut Deleted,
@@ -132,7 +124,7 @@ async fn delete_part(
             ..Delete::many(all([doc! { "_id": { "$in": &part } }, due.clone()]))
         };
         let operation = Operation::one(meta, What::Delete(Box::new(delete)));
-        match (execute((odm, None), trace, operation).await, part.as_slice()) {
+        match (execute(cx, operation).await, part.as_slice()) {
             (Ok(made), _) => {
                 let made = Deleted::from(made);
                 done.deleted += made.deleted;

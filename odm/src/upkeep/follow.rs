@@ -6,8 +6,8 @@ use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::rules::pending;
+use crate::store::cx::{Cx, Statement};
 use crate::store::each::{Written, but_for_the_deployment};
-use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each, filter};
 use crate::upkeep::audit::InspectedDocuments;
 use crate::upkeep::inspect::{Fault, Kind, names_of};
@@ -28,16 +28,12 @@ const BATCH: usize = 200;
 ///
 /// # Errors
 /// An error that would occur with every document.
-pub(crate) async fn follow(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    ids: &HashSet<Key>,
-) -> Result<Written> {
+pub(crate) async fn follow(cx: &Cx<'_>, meta: &'static DocumentMeta, ids: &HashSet<Key>) -> Result<Written> {
     let mut done = Written::default();
     let ids: Vec<&Key> = ids.iter().collect();
     let mut parts: Vec<&[&Key]> = ids.chunks(BATCH).collect();
     while let Some(part) = parts.pop() {
-        match but_for_the_deployment(follow_together(scope, meta, part).await)? {
+        match but_for_the_deployment(follow_together(cx, meta, part).await)? {
             Ok(()) => {}
             Err(error) if part.len() == 1 => done.refuse(error),
             Err(_) => {
@@ -49,32 +45,32 @@ pub(crate) async fn follow(
     Ok(done)
 }
 
-async fn follow_together<'g>(scope: &Scope<'g>, meta: &'static DocumentMeta, ids: &[&Key]) -> Result<()> {
-    let graph: &'g Graph = scope.odm.graph();
+async fn follow_together<'g>(cx: &Cx<'g>, meta: &'static DocumentMeta, ids: &[&Key]) -> Result<()> {
+    let graph: &'g Graph = cx.odm.graph();
     let edges: Vec<&'g Edge> = graph.outgoing(meta).filter(|edge| edge.is_two_way()).collect();
     let ids: Vec<Bson> = ids.iter().map(|key| key.to_bson()).collect();
     let which = doc! { "_id": { "$in": ids } };
     let fields = inspect::fields(edges.iter().copied());
-    let mut documents = scope.every(meta, which, fields).await?;
+    let mut documents = cx.every(meta, which, fields).await?;
     documents.retain(|document| !pending::is_gone(document));
     let ids = batch::ids(&documents);
     let own: HashSet<Key> = ids.iter().map(Key::of_bson).collect();
-    let faults = audit::look(scope, &edges, &documents).await?.faults;
-    follow_faults(scope, faults).await?;
+    let faults = audit::look(cx, &edges, &documents).await?.faults;
+    follow_faults(cx, faults).await?;
     for edge in &edges {
         let Some(back) = graph.inverse(edge) else { continue };
         let mut others = naming(back, &ids);
-        while let Some(others) = others.next(scope).await? {
-            follow_faults(scope, named_alone(scope, back, others, &own).await?).await?;
+        while let Some(others) = others.next(cx).await? {
+            follow_faults(cx, named_alone(cx, back, others, &own).await?).await?;
         }
     }
     Ok(())
 }
 
 /// Repairs links on one side, and duplicates.
-async fn follow_faults<'g>(scope: &Scope<'g>, mut faults: Vec<Fault<'g>>) -> Result<()> {
+async fn follow_faults<'g>(cx: &Cx<'g>, mut faults: Vec<Fault<'g>>) -> Result<()> {
     faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
-    log_left(Repaired::default().repair(scope, faults).await?);
+    log_left(Repaired::default().repair(cx, faults).await?);
     Ok(())
 }
 
@@ -89,13 +85,13 @@ fn naming(back: &Edge, ids: &[Bson]) -> InspectedDocuments {
 
 /// Which of these documents are not named by them.
 async fn named_alone<'g>(
-    scope: &Scope<'g>,
+    cx: &Cx<'g>,
     back: &'g Edge,
     mut naming: Vec<RawDocumentBuf>,
     documents: &HashSet<Key>,
 ) -> Result<Vec<Fault<'g>>> {
     naming.retain(|other| !pending::is_gone(other));
-    let mut found = audit::look(scope, &[back], &naming).await?.faults;
+    let mut found = audit::look(cx, &[back], &naming).await?.faults;
     found.retain(|fault| match &fault.kind {
         Kind::OneSided { other } => documents.contains(&Key::of_bson(other)),
         _ => false,
@@ -129,36 +125,32 @@ fn log_left(left: Vec<Fault<'_>>) {
 /// # Errors
 /// An error that would occur with every document.
 pub(crate) async fn agree<'g>(
-    scope: &Scope<'g>,
+    cx: &Cx<'g>,
     edge: &'g Edge,
     mut documents: Vec<RawDocumentBuf>,
     new: bool,
 ) -> Result<Written> {
     // A document that is older than the reference may be older than other rules of its validator, too.
-    let scope = &if new { scope.unvalidated() } else { *scope };
+    let cx = &if new { cx.unvalidated() } else { *cx };
     let mut done = Written::default();
     documents.retain(|document| !pending::is_gone(document));
     if new {
-        done.add(begin(scope, edge, &documents).await)?;
+        done.add(begin(cx, edge, &documents).await)?;
     }
-    let faults = found(scope, edge, &documents).await?;
-    agree_on_each(scope, edge, faults, new, &mut done).await?;
+    let faults = found(cx, edge, &documents).await?;
+    agree_on_each(cx, edge, faults, new, &mut done).await?;
     Ok(done)
 }
 
-async fn found<'g>(
-    scope: &Scope<'g>,
-    edge: &'g Edge,
-    documents: &[RawDocumentBuf],
-) -> Result<Vec<Fault<'g>>> {
-    let mut faults = audit::look(scope, &[edge], documents).await?.faults;
+async fn found<'g>(cx: &Cx<'g>, edge: &'g Edge, documents: &[RawDocumentBuf]) -> Result<Vec<Fault<'g>>> {
+    let mut faults = audit::look(cx, &[edge], documents).await?.faults;
     faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
     Ok(faults)
 }
 
 /// Repairs these, except those that the server refuses.
 async fn agree_on_each<'g>(
-    scope: &Scope<'g>,
+    cx: &Cx<'g>,
     edge: &'g Edge,
     faults: Vec<Fault<'g>>,
     new: bool,
@@ -169,7 +161,7 @@ async fn agree_on_each<'g>(
         if part.is_empty() {
             continue;
         }
-        match but_for_the_deployment(agree_on(scope, edge, part.clone(), new).await)? {
+        match but_for_the_deployment(agree_on(cx, edge, part.clone(), new).await)? {
             Ok(changed) => done.documents += changed,
             Err(error) if part.len() == 1 => done.refuse(error),
             Err(_) => {
@@ -183,7 +175,7 @@ async fn agree_on_each<'g>(
 
 /// Documents that are older than an array get it as an empty one, so that documents without links conform to the declaration,
 /// too.
-async fn begin(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Written> {
+async fn begin(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Written> {
     let lacks = |document: &&RawDocumentBuf| matches!(document.get(&edge.path), Ok(None));
     let ids = batch::ids(documents.iter().filter(lacks));
     if !edge.list || !edge.field.required || ids.is_empty() {
@@ -194,12 +186,12 @@ async fn begin(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> 
         update: doc! { "$set": { &edge.path: [] } },
         array_filters: Vec::new(),
     };
-    each::update(scope, edge.holder, std::slice::from_ref(&empty)).await
+    each::update(cx, edge.holder, std::slice::from_ref(&empty)).await
 }
 
 /// Repairs these. Returns in how many documents something was changed.
-async fn agree_on<'g>(scope: &Scope<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>, new: bool) -> Result<u64> {
-    let graph: &'g Graph = scope.odm.graph();
+async fn agree_on<'g>(cx: &Cx<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>, new: bool) -> Result<u64> {
+    let graph: &'g Graph = cx.odm.graph();
     let Some(back) = graph.inverse(edge) else {
         return Ok(0);
     };
@@ -208,7 +200,7 @@ async fn agree_on<'g>(scope: &Scope<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>,
     let (mut links, mut others) = (Vec::new(), faults);
     let mut believed: HashSet<Named> = HashSet::new();
     if new {
-        let taken = taken(scope, back, &others).await?;
+        let taken = taken(cx, back, &others).await?;
         for fault in std::mem::take(&mut others) {
             match &fault.kind {
                 Kind::OneSided { other } if taken.contains(&Key::of_bson(other)) => others.push(fault),
@@ -220,8 +212,8 @@ async fn agree_on<'g>(scope: &Scope<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>,
             }
         }
     }
-    left.extend(repaired.repair_as(scope, links, Belief::These(&believed)).await?);
-    left.extend(repaired.repair_as(scope, others, Belief::SideAnyway).await?);
+    left.extend(repaired.repair_as(cx, links, Belief::These(&believed)).await?);
+    left.extend(repaired.repair_as(cx, others, Belief::SideAnyway).await?);
     log_left(left);
     Ok(repaired.repairs.iter().map(|repair| repair.count).sum())
 }
@@ -235,7 +227,7 @@ fn others(faults: &[Fault<'_>]) -> HashSet<Key> {
 }
 
 /// Of the other documents those that can name one document alone, and name another one.
-async fn taken(scope: &Scope<'_>, back: &Edge, faults: &[Fault<'_>]) -> Result<HashSet<Key>> {
+async fn taken(cx: &Cx<'_>, back: &Edge, faults: &[Fault<'_>]) -> Result<HashSet<Key>> {
     let mut taken = HashSet::new();
     if back.list {
         return Ok(taken);
@@ -245,7 +237,7 @@ async fn taken(scope: &Scope<'_>, back: &Edge, faults: &[Fault<'_>]) -> Result<H
             doc! { "_id": { "$in": keys } },
             doc! { &back.path: { "$ne": null } },
         ]);
-        let named = scope.every(back.holder, which, doc! { "_id": 1 }).await?;
+        let named = cx.every(back.holder, which, doc! { "_id": 1 }).await?;
         taken.extend(batch::ids(&named).iter().map(Key::of_bson));
     }
     Ok(taken)

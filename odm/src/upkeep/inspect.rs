@@ -15,7 +15,8 @@ use crate::model::own_fields::{DELETE, DELETION, RESTORING, Token};
 use crate::model::reference::OnDelete;
 use crate::rules::pending;
 use crate::store::batch::{document_id, ids};
-use crate::store::scope::Scope;
+use crate::store::cx::Cx;
+use crate::store::transaction;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -127,7 +128,7 @@ struct There {
 
 /// Inspects these references in documents of one collection.
 pub(crate) async fn inspect<'g>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     graph: &'g Graph,
     edges: &[&'g Edge],
     documents: &[RawDocumentBuf],
@@ -159,11 +160,11 @@ pub(crate) async fn inspect<'g>(
         .into_iter()
         .map(|(column, asked)| {
             let holders = &holders;
-            async move { Ok::<_, crate::Error>((column, look(scope, &asked, holders).await?)) }.boxed()
+            async move { Ok::<_, crate::Error>((column, look(cx, &asked, holders).await?)) }.boxed()
         })
         .collect();
     // The operations of a transaction take turns.
-    let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
+    let at_once = if cx.session.is_some() { 1 } else { AT_ONCE };
     let there: HashMap<Column, There> = stream::iter(looks).buffered(at_once).try_collect().await?;
     let mut inspected = Inspected::default();
     for document in documents {
@@ -175,7 +176,7 @@ pub(crate) async fn inspect<'g>(
             one(graph, edge, document, &there, &mut inspected);
         }
     }
-    let further = further_up(scope, graph, edges, documents, &there).await?;
+    let further = further_up(cx, graph, edges, documents, &there).await?;
     inspected.faults.extend(further);
     Ok(inspected)
 }
@@ -192,7 +193,7 @@ struct Climb<'g> {
 /// The faults of deleted documents whose deletion or restoration has begun further up than at their target: levels between them are
 /// restored, or not deleted yet.
 async fn further_up<'g>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     graph: &'g Graph,
     edges: &[&'g Edge],
     documents: &[RawDocumentBuf],
@@ -245,7 +246,7 @@ async fn further_up<'g>(
             add_deletion(meta, &mut fields);
             for keys in key::chunks(&keys) {
                 let filter = doc! { column.1: { "$in": keys } };
-                for document in scope.every(meta, filter, fields.clone()).await? {
+                for document in cx.every(meta, filter, fields.clone()).await? {
                     let key = crate::store::batch::value(&document, column.1);
                     if let Some(key) = key.filter(|_| !is_deleted(meta, &document)) {
                         found.insert((column, Key::of_bson(&key)), document);
@@ -322,7 +323,7 @@ impl There {
     }
 }
 
-async fn look(scope: &Scope<'_>, asked: &InspectedTargets<'_>, holders: &[Bson]) -> Result<There> {
+async fn look(cx: &Cx<'_>, asked: &InspectedTargets<'_>, holders: &[Bson]) -> Result<There> {
     let mut fields = doc! { "_id": 1, asked.by: 1 };
     for back in &asked.backs {
         fields.insert(back.path.as_str(), names_of(back, holders));
@@ -337,7 +338,7 @@ async fn look(scope: &Scope<'_>, asked: &InspectedTargets<'_>, holders: &[Bson])
     };
     for keys in key::chunks(&asked.keys) {
         let filter = doc! { asked.by: { "$in": keys } };
-        for found in scope.every(asked.meta, filter, fields.clone()).await? {
+        for found in cx.every(asked.meta, filter, fields.clone()).await? {
             if pending::is_gone(&found) {
                 continue;
             }
@@ -481,7 +482,7 @@ fn longest(edge: &Edge, document: &RawDocumentBuf) -> u64 {
 /// Those of the faults that are still there when the documents are read again: of a write that is on its way the first
 /// look may have seen one half.
 pub(crate) async fn confirm<'g>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     graph: &'g Graph,
     faults: Vec<Fault<'g>>,
 ) -> Result<Vec<Fault<'g>>> {
@@ -495,7 +496,7 @@ pub(crate) async fn confirm<'g>(
         }
     }
     let holders = faults.iter().map(|fault| fault.holder.clone()).collect();
-    let again = look_at(scope, graph, meta, &edges, holders).await?;
+    let again = look_at(cx, graph, meta, &edges, holders).await?;
     let there: HashSet<_> = again.faults.iter().map(Fault::key).collect();
     Ok(faults
         .into_iter()
@@ -506,24 +507,24 @@ pub(crate) async fn confirm<'g>(
 /// Inspects the documents with these ids. Where the deployment has transactions, both sides of a link are read in one
 /// snapshot.
 pub(crate) async fn look_at<'g>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     graph: &'g Graph,
     meta: &'static DocumentMeta,
     edges: &[&'g Edge],
     ids: Vec<Bson>,
 ) -> Result<Inspected<'g>> {
     let which = doc! { "_id": { "$in": ids } };
-    let read = async |scope: Scope<'_>| {
+    let read = async |cx: Cx<'_>| {
         let fields = fields(edges.iter().copied());
-        let documents = scope.every(meta, which.clone(), fields).await?;
-        inspect(&scope, graph, edges, &documents).await
+        let documents = cx.every(meta, which.clone(), fields).await?;
+        inspect(&cx, graph, edges, &documents).await
     };
-    if !scope.odm.has_transactions().await? {
-        read(*scope).await
+    if !cx.odm.has_transactions().await? {
+        read(*cx).await
     } else {
-        scope.trip(); // the commit
-        let odm = scope.odm;
-        odm.transaction(async |tx| read(scope.within(tx.shared())).await)
-            .await
+        transaction::transaction(cx.odm, Some(cx.trace), async |session| {
+            read(cx.within(&session)).await
+        })
+        .await
     }
 }

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::model::key::Key;
 use crate::rules::children::orphans::PARENTS;
 use crate::rules::rule::DeferredWork;
-use crate::store::scope::Scope;
+use crate::store::cx::Cx;
 use crate::upkeep::stored::Known;
 use std::collections::HashSet;
 
@@ -13,8 +13,8 @@ use std::collections::HashSet;
 /// # Errors
 /// The first one, when the others are applied; [`Error::UnknownCopies`](crate::Error::UnknownCopies) where nothing else failed
 /// and some work is left to a program with more models.
-pub(crate) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) -> Result<()> {
-    let graph = scope.odm.graph();
+pub(crate) async fn recover(cx: &Cx<'_>, known: &Known, copies: &mut u64) -> Result<()> {
+    let graph = cx.odm.graph();
     let mut unknown = Ok(());
     let mut failed = Ok(());
     for derived in graph.derived() {
@@ -32,7 +32,7 @@ pub(crate) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
         let parents = edge.targets.iter().map(|target| target.meta);
         let may = parents
             .chain([derived.child])
-            .try_for_each(|meta| scope.odm.knows_copies(meta));
+            .try_for_each(|meta| cx.odm.knows_copies(meta));
         if may.is_err() {
             // Work that these models don't know would be cleared without being applied.
             unknown = unknown.and(may);
@@ -43,7 +43,7 @@ pub(crate) async fn recover(scope: &Scope<'_>, known: &Known, copies: &mut u64) 
             ..DeferredWork::default()
         };
         work.add_parents(edge.id, keys);
-        let derived = work.apply(scope).await?;
+        let derived = work.apply(cx).await?;
         *copies += derived.documents;
         failed = failed.and(derived.all().map(drop));
     }

@@ -20,9 +20,10 @@ use crate::rules::link::count;
 use crate::rules::needed;
 use crate::rules::pending::first_version;
 use crate::store::action::Action;
+use crate::store::cx::Cx;
 use crate::store::each::{Written, but_for_the_deployment, passes};
 use crate::store::fields::at;
-use crate::store::scope::Scope;
+use crate::store::trace::Trace;
 use crate::upkeep::audit::InspectedDocuments;
 use crate::upkeep::position::{Begin, STATE, StreamPosition, beat, is_lost, is_unknown, state};
 use crate::upkeep::watch::source::{Event, Pause, Source as Changes, Stream, with_change_streams};
@@ -35,7 +36,7 @@ use mongodb::change_stream::event::{OperationType, ResumeToken};
 use mongodb::options::{ChangeStreamOptions, FullDocumentBeforeChangeType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -388,8 +389,8 @@ impl Follower {
                 .or_insert_with(|| (meta, ByOthers::default()));
             written.note(graph, meta, event, id);
         }
-        let trips = AtomicU64::new(0);
-        let scope = Scope::new(&self.odm, None, &trips);
+        let trace = Trace::without_span();
+        let cx = Cx::new(&self.odm, None, &trace);
         for (meta, written) in collections.into_values() {
             if self.odm.knows_copies(meta).is_err() {
                 // They may have been forgotten since.
@@ -400,7 +401,7 @@ impl Follower {
                                                        that depend on it");
                 continue;
             }
-            pass_over(repair(&scope, meta, written).await)?;
+            pass_over(repair(&cx, meta, written).await)?;
         }
         if is_moved {
             self.compare().await?;
@@ -557,42 +558,38 @@ impl ByOthers {
 ///
 /// # Errors
 /// The first refusal, at the end; at once an error that would occur with every document.
-fn repair<'s>(
-    scope: &'s Scope<'_>,
-    meta: &'static DocumentMeta,
-    written: ByOthers,
-) -> BoxFuture<'s, Result<()>> {
+fn repair<'s>(cx: &'s Cx<'_>, meta: &'static DocumentMeta, written: ByOthers) -> BoxFuture<'s, Result<()>> {
     async move {
-        let graph = scope.odm.graph();
+        let graph = cx.odm.graph();
         let mut repaired = Written::default();
         if !written.linked.is_empty() {
-            repaired.add(follow::follow(scope, meta, &written.linked).await)?;
+            repaired.add(follow::follow(cx, meta, &written.linked).await)?;
         }
         let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
         if let Some(summary) = Summaries::of(meta)
             && !written.buckets.is_empty()
         {
             // Before what is derived of it.
-            let read = scope.every(meta, of(&written.buckets), summary.projection()).await;
+            let read = cx.every(meta, of(&written.buckets), summary.projection()).await;
             let buckets = repaired.and(read)?.unwrap_or_default();
-            repaired.add(compare(scope, &summary, &buckets).await)?;
+            repaired.add(compare(cx, &summary, &buckets).await)?;
         }
         if !written.sources.is_empty() {
             // It did not raise the version: that is done now, so that the copies are older.
             let token = Token::new();
-            repaired.add(raise(scope, meta, of(&written.sources), first_version(), token).await)?;
-            repaired.and(drain(*scope, meta, token).await)?;
+            repaired.add(raise(cx, meta, of(&written.sources), first_version(), token).await)?;
+            repaired.and(drain(*cx, meta, token).await)?;
         }
         let mut documents = Vec::new();
         if !written.ids.is_empty() {
-            let read = scope.every(meta, of(&written.ids), needed_to_compare(graph, meta)).await;
+            let read = cx.every(meta, of(&written.ids), needed_to_compare(graph, meta)).await;
             documents = repaired.and(read)?.unwrap_or_default();
         }
         for edge in graph.copying(meta) {
-            repaired.add(compare(scope, &Copies { edge }, &documents).await)?;
+            repaired.add(compare(cx, &Copies { edge }, &documents).await)?;
         }
         for derived in graph.derived_in(meta) {
-            repaired.add(compare(scope, &OfChildren { derived }, &documents).await)?;
+            repaired.add(compare(cx, &OfChildren { derived }, &documents).await)?;
         }
         let children: Vec<RawDocumentBuf> = documents.into_iter().chain(written.before).collect();
         for (edge, list, keys) in parents_of(graph, meta, &children, |_, _| true) {
@@ -600,17 +597,17 @@ fn repair<'s>(
             for derived in list {
                 let value = OfChildren { derived };
                 let filter = doc! { edge.by(): { "$in": &keys } };
-                let parents = scope.every(derived.parent, filter, value.projection()).await;
+                let parents = cx.every(derived.parent, filter, value.projection()).await;
                 let parents = repaired.and(parents)?.unwrap_or_default();
-                repaired.add(compare(scope, &value, &parents).await)?;
+                repaired.add(compare(cx, &value, &parents).await)?;
             }
         }
         if written.lost {
             for derived in graph.derived_from(meta) {
                 let value = OfChildren { derived };
                 let mut source = InspectedDocuments::from(derived.parent, value.projection(), None);
-                while let Some(Some(parents)) = repaired.and(source.next(scope).await)? {
-                    repaired.add(compare(scope, &value, &parents).await)?;
+                while let Some(Some(parents)) = repaired.and(source.next(cx).await)? {
+                    repaired.add(compare(cx, &value, &parents).await)?;
                 }
             }
         }
@@ -694,15 +691,11 @@ fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
     fields
 }
 
-async fn compare(
-    scope: &Scope<'_>,
-    value: &dyn DerivedValue,
-    documents: &[RawDocumentBuf],
-) -> Result<Written> {
+async fn compare(cx: &Cx<'_>, value: &dyn DerivedValue, documents: &[RawDocumentBuf]) -> Result<Written> {
     if documents.is_empty() {
         Ok(Written::default())
     } else {
-        copies::correct(value, scope, documents).await
+        copies::correct(value, cx, documents).await
     }
 }
 

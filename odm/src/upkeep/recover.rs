@@ -8,10 +8,10 @@ use crate::rules::pending::has_pending_work;
 use crate::rules::{lease, needed};
 use crate::store::batch;
 use crate::store::batch::behind;
+use crate::store::cx::Cx;
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::at;
 use crate::store::filter::all;
-use crate::store::scope::Scope;
 use crate::store::trace::Trace;
 use crate::upkeep::orphans;
 use crate::{Error, Odm, Result};
@@ -19,7 +19,6 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::future::IntoFuture;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -175,17 +174,16 @@ impl IntoFuture for Recovering {
             let Recovering { odm, by_worker } = self;
             let trace = Trace::new("(all)", "recover");
             let recovered = trace.run(async {
-                let trips = AtomicU64::new(0);
-                let scope = Scope::new(&odm, None, &trips);
+                let cx = Cx::new(&odm, None, &trace);
                 let mut recovered = Recovered::default();
                 let mut unknown = Ok(());
                 let mut failed = Ok(());
-                scope.trip();
+                cx.trip();
                 let known = odm.learn().await?;
                 for meta in odm.graph().with_pending_work() {
                     if let Err(error) = odm.knows_copies(meta) {
                         // Work that these models don't know would be cleared without being applied.
-                        let pending = scope.few(meta, has_pending_work(), doc! { "_id": 1 }, 1).await?;
+                        let pending = cx.few(meta, has_pending_work(), doc! { "_id": 1 }, 1).await?;
                         if !pending.is_empty() {
                             unknown = unknown.and(Err(error));
                         }
@@ -200,20 +198,16 @@ impl IntoFuture for Recovering {
                         } else {
                             has_pending_work()
                         };
-                        let batch = scope
+                        let batch = cx
                             .batch(meta, all([which, after]), Some(fields.clone()), BATCH)
                             .await?;
                         last = batch.documents.last().map(batch::document_id);
-                        let scope = if by_worker {
-                            scope.leased(Token::new())
-                        } else {
-                            scope
-                        };
-                        let documents = lease::take(&scope, meta, batch.documents, &fields).await?;
+                        let cx = if by_worker { cx.leased(Token::new()) } else { cx };
+                        let documents = lease::take(&cx, meta, batch.documents, &fields).await?;
                         recovered.found(&documents);
                         if !documents.is_empty() {
                             let mut applied = Written::default();
-                            apply_each(&scope, meta, documents, &mut applied).await?;
+                            apply_each(&cx, meta, documents, &mut applied).await?;
                             recovered.copies += applied.documents;
                             failed = failed.and(applied.all().map(drop));
                         }
@@ -222,7 +216,7 @@ impl IntoFuture for Recovering {
                         }
                     }
                 }
-                match orphans::recover(&scope, &known, &mut recovered.copies).await {
+                match orphans::recover(&cx, &known, &mut recovered.copies).await {
                     Err(error @ Error::UnknownCopies { .. }) => unknown = unknown.and(Err(error)),
                     applied => failed = failed.and(but_for_the_deployment(applied)?),
                 }
@@ -234,7 +228,7 @@ impl IntoFuture for Recovering {
                         "applied pending work"
                     );
                 }
-                trace.done(trips.into_inner(), recovered.copies);
+                trace.documents(recovered.copies);
                 failed.and(unknown).map(|()| recovered)
             });
             recovered.await

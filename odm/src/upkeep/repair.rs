@@ -16,9 +16,9 @@ use crate::rules::library::Rewrite;
 use crate::rules::rule::Effects;
 use crate::store::batch::{Change, document_id, value};
 use crate::store::core::Core;
+use crate::store::cx::{Cx, Statement};
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::filter::all;
-use crate::store::scope::{Scope, Statement};
 use crate::store::trace::Trace;
 use crate::upkeep::audit::{Audit, Chosen, FieldOf, InspectedDocuments, look};
 use crate::upkeep::copies;
@@ -239,19 +239,18 @@ impl IntoFuture for Repairing {
             let chosen = self.chosen;
             let trace = Trace::new("(all)", "repair");
             let repaired = trace.run(async {
-                let trips = AtomicU64::new(0);
-                let scope = Scope::new(&chosen.odm, None, &trips);
+                let cx = Cx::new(&chosen.odm, None, &trace);
                 let edges = chosen.edges()?;
                 let mut repaired = Repaired::default();
                 let mut chosen_edges = edges.iter().flat_map(|(_, edges)| edges);
                 if chosen_edges.any(|edge| edge.is_two_way()) || chosen.values().next().is_some() {
-                    scope.trip();
+                    cx.trip();
                     chosen.odm.learn().await?;
                 }
                 let mut failed = Ok(());
                 for _ in 0..PASSES {
                     let before: u64 = repaired.repairs.iter().map(|repair| repair.count).sum();
-                    failed = failed.and(repaired.pass(&scope, &edges, &chosen.read).await?);
+                    failed = failed.and(repaired.pass(&cx, &edges, &chosen.read).await?);
                     let after: u64 = repaired.repairs.iter().map(|repair| repair.count).sum();
                     // Of links, and of documents whose targets were deleted when they were read, some may be right by now.
                     let left = repaired.left.references.iter();
@@ -265,10 +264,10 @@ impl IntoFuture for Repairing {
                         failed = failed.and(Err(error));
                         continue;
                     }
-                    failed = failed.and(repaired.copies(&scope, value.as_ref(), &chosen.read).await?);
+                    failed = failed.and(repaired.copies(&cx, value.as_ref(), &chosen.read).await?);
                 }
                 repaired.repaired = repaired.repairs.iter().map(|repair| repair.count).sum();
-                trace.done(trips.into_inner(), repaired.left.documents);
+                trace.documents(repaired.left.documents);
                 failed.map(|()| repaired)
             });
             repaired.await
@@ -281,14 +280,14 @@ impl Repaired {
     /// Updates copies that differ from their source. Returns the first refusal, when everything else is done.
     async fn copies(
         &mut self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         value: &dyn DerivedValue,
         read: &AtomicU64,
     ) -> Result<Result<()>> {
-        let mut source = InspectedDocuments::with(scope, value.holder(), value.projection(), None).await?;
+        let mut source = InspectedDocuments::with(cx, value.holder(), value.projection(), None).await?;
         let mut written = Written::default();
-        while let Some(documents) = source.next(scope).await? {
-            written.add(copies::correct(value, scope, &documents).await)?;
+        while let Some(documents) = source.next(cx).await? {
+            written.add(copies::correct(value, cx, &documents).await)?;
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
         }
         if written.documents > 0 {
@@ -309,37 +308,33 @@ impl Repaired {
     /// One pass over all documents. Returns the first failure of pending work for derived fields in other documents.
     async fn pass<'g>(
         &mut self,
-        scope: &Scope<'g>,
+        cx: &Cx<'g>,
         chosen: &[(&'static DocumentMeta, Vec<&'g Edge>)],
         read: &AtomicU64,
     ) -> Result<Result<()>> {
         self.left = Audit::of(chosen);
         let mut failed = Ok(());
         for (meta, edges) in chosen {
-            let mut source = InspectedDocuments::of(scope, meta, edges, None).await?;
-            while let Some(documents) = source.next(scope).await? {
-                let mut inspected = look(scope, edges, &documents).await?;
+            let mut source = InspectedDocuments::of(cx, meta, edges, None).await?;
+            while let Some(documents) = source.next(cx).await? {
+                let mut inspected = look(cx, edges, &documents).await?;
                 read.fetch_add(documents.len() as u64, Ordering::Relaxed);
                 let faults = std::mem::take(&mut inspected.faults);
-                let faults = self.end_interrupted(scope, faults).await?;
+                let faults = self.end_interrupted(cx, faults).await?;
                 self.left.count(documents.len(), edges, &inspected);
-                match but_for_the_deployment(self.repair(scope, faults).await)? {
+                match but_for_the_deployment(self.repair(cx, faults).await)? {
                     Ok(left) => left.iter().for_each(|fault| self.left.found(fault)),
                     Err(error) => failed = failed.and(Err(error)),
                 }
             }
-            self.left.several_children(scope, edges).await?;
+            self.left.several_children(cx, edges).await?;
         }
         Ok(failed)
     }
 
     /// Restores what interrupted deletions and restorations have left deleted below documents that are not deleted. Returns the other
     /// faults, and those whose restoration is refused.
-    async fn end_interrupted<'g>(
-        &mut self,
-        scope: &Scope<'g>,
-        faults: Vec<Fault<'g>>,
-    ) -> Result<Vec<Fault<'g>>> {
+    async fn end_interrupted<'g>(&mut self, cx: &Cx<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
         let (interrupted, mut left): (Vec<_>, Vec<_>) = faults
             .into_iter()
             .partition(|fault| matches!(fault.kind, Kind::Interrupted { .. }));
@@ -360,7 +355,7 @@ impl Repaired {
                 continue;
             };
             let edge = *edge;
-            let core = Core::new(scope.odm, top, None);
+            let core = Core::new(cx.odm, top, None);
             let trace = Trace::new(top.collection, "restore");
             let made = match restore(&core, &trace, id.clone()).await {
                 Err(error @ Error::Contention { .. }) => Err(error),
@@ -380,7 +375,7 @@ impl Repaired {
                 }
             };
             if restored == 0 {
-                left.extend(confirm(scope, scope.odm.graph(), faults).await?);
+                left.extend(confirm(cx, cx.odm.graph(), faults).await?);
             }
             self.count(edge, RepairKind::Restored, restored);
         }
@@ -406,18 +401,14 @@ impl Repaired {
     }
 
     /// Repairs the findings that have one right answer. Returns the rest.
-    pub(crate) async fn repair<'g>(
-        &mut self,
-        scope: &Scope<'g>,
-        faults: Vec<Fault<'g>>,
-    ) -> Result<Vec<Fault<'g>>> {
-        self.repair_as(scope, faults, Belief::Side).await
+    pub(crate) async fn repair<'g>(&mut self, cx: &Cx<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+        self.repair_as(cx, faults, Belief::Side).await
     }
 
     /// The same with another belief.
     pub(crate) async fn repair_as<'g>(
         &mut self,
-        scope: &Scope<'g>,
+        cx: &Cx<'g>,
         faults: Vec<Fault<'g>>,
         belief: Belief<'_>,
     ) -> Result<Vec<Fault<'g>>> {
@@ -446,13 +437,13 @@ impl Repaired {
             }
         }
         let mut write = Writing {
-            effects: Effects::of(false, Token::new()),
+            effects: Effects::deferred(Token::new()),
             belief,
         };
         let not_repaired = self
-            .repair_sorted(scope, (detached, repeated, links), &mut write)
+            .repair_sorted(cx, (detached, repeated, links), &mut write)
             .await;
-        let drained = std::mem::take(&mut write.effects.deferred).drain(scope).await;
+        let drained = std::mem::take(&mut write.effects.deferred).drain(cx).await;
         left.extend(not_repaired?);
         drained?;
         Ok(left)
@@ -460,25 +451,25 @@ impl Repaired {
 
     async fn repair_sorted<'g>(
         &mut self,
-        scope: &Scope<'g>,
+        cx: &Cx<'g>,
         (detached, repeated, links): Sorted<'g>,
         write: &mut Writing<'_>,
     ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
         for (target, faults) in detached {
-            left.extend(self.detach(scope, target, faults, write).await?);
+            left.extend(self.detach(cx, target, faults, write).await?);
         }
         for faults in repeated.into_values() {
-            left.extend(self.name_once(scope, faults, write).await?);
+            left.extend(self.name_once(cx, faults, write).await?);
         }
-        left.extend(self.link(scope, links, write).await?);
+        left.extend(self.link(cx, links, write).await?);
         Ok(left)
     }
 
     /// Takes out references of one edge to documents that do not exist.
     async fn detach<'g>(
         &mut self,
-        scope: &Scope<'g>,
+        cx: &Cx<'g>,
         target: Target,
         faults: Vec<Fault<'g>>,
         write: &mut Writing<'_>,
@@ -499,9 +490,9 @@ impl Repaired {
         let parents: Vec<Key> = known.into_iter().collect();
         let mut change = edge.detachment(target, &keys);
         // One that may come again may have come again, and counts what it loses here.
-        let graph = scope.odm.graph();
+        let graph = cx.odm.graph();
         if graph.may_have_children(target.meta) {
-            write.leave(scope, edge, parents).await?;
+            write.leave(cx, edge, parents).await?;
         }
         let detachment = Rewrite::repaired_detachment(edge);
         write.effects.complete(graph, detachment, &mut change.update);
@@ -511,19 +502,19 @@ impl Repaired {
         } else {
             RepairKind::Nullified
         };
-        match scope.change(edge.holder, filter, change).await {
+        match cx.change(edge.holder, filter, change).await {
             Ok(changed) => {
                 self.count(edge, what, changed);
                 Ok(Vec::new())
             }
-            Err(error) => refused(scope, error, faults).await,
+            Err(error) => refused(cx, error, faults).await,
         }
     }
 
     /// Lets arrays of one edge name each document once.
     async fn name_once<'g>(
         &mut self,
-        scope: &Scope<'g>,
+        cx: &Cx<'g>,
         faults: Vec<Fault<'g>>,
         write: &mut Writing<'_>,
     ) -> Result<Vec<Fault<'g>>> {
@@ -531,7 +522,7 @@ impl Repaired {
             return Ok(faults);
         };
         let mut statements = Vec::new();
-        for document in read(scope, edge, faults.iter().map(|fault| &fault.holder)).await? {
+        for document in read(cx, edge, faults.iter().map(|fault| &fault.holder)).await? {
             let Some(Bson::Array(items)) = value(&document, &edge.path) else {
                 continue;
             };
@@ -543,19 +534,19 @@ impl Repaired {
                 .collect();
             let mut update = doc! { "$set": { &edge.path: once } };
             let repair = Rewrite::repair(edge);
-            write.effects.complete(scope.odm.graph(), repair, &mut update);
+            write.effects.complete(cx.odm.graph(), repair, &mut update);
             statements.push(Statement {
                 filter: doc! { "_id": document_id(&document), &edge.path: { "$eq": items } },
                 update,
                 array_filters: Vec::new(),
             });
         }
-        match scope.update(edge.holder, &statements).await {
+        match cx.update(edge.holder, &statements).await {
             Ok(changed) => {
                 self.count(edge, RepairKind::Deduplicated, changed);
                 Ok(Vec::new())
             }
-            Err(error) => refused(scope, error, faults).await,
+            Err(error) => refused(cx, error, faults).await,
         }
     }
 
@@ -563,7 +554,7 @@ impl Repaired {
     /// document may have been deleted meanwhile, or inserted.
     async fn link<'g>(
         &mut self,
-        scope: &Scope<'g>,
+        cx: &Cx<'g>,
         faults: Vec<Fault<'g>>,
         write: &mut Writing<'_>,
     ) -> Result<Vec<Fault<'g>>> {
@@ -583,18 +574,18 @@ impl Repaired {
                 let (gone, faults): (Vec<_>, Vec<_>) = faults
                     .into_iter()
                     .partition(|fault| matches!(fault.kind, Kind::Dangling { .. }));
-                let mut matched = self.match_sides(scope, faults, write).await?;
+                let mut matched = self.match_sides(cx, faults, write).await?;
                 left.extend(matched.stuck);
                 let target = gone.first().and_then(|fault| fault.edge.targets.first());
                 if let Some(target) = target {
-                    let refused = self.detach(scope, *target, gone.clone(), write).await?;
+                    let refused = self.detach(cx, *target, gone.clone(), write).await?;
                     if refused.is_empty() {
                         changed += gone.len() as u64;
                         matched.written.extend(gone);
                     }
                     left.extend(refused);
                 }
-                let (again, never): (Vec<_>, Vec<_>) = again(scope, matched.written)
+                let (again, never): (Vec<_>, Vec<_>) = again(cx, matched.written)
                     .await?
                     .into_iter()
                     .partition(|fault| matches!(fault.kind, Kind::OneSided { .. }) || detaches(fault));
@@ -614,11 +605,11 @@ impl Repaired {
     /// Follows the side that is believed, for links of one edge.
     async fn match_sides<'g>(
         &mut self,
-        scope: &Scope<'g>,
+        cx: &Cx<'g>,
         faults: Vec<Fault<'g>>,
         write: &mut Writing<'_>,
     ) -> Result<Matched<'g>> {
-        let graph = scope.odm.graph();
+        let graph = cx.odm.graph();
         let Some((edge, back)) = faults
             .first()
             .and_then(|fault| Some((fault.edge, graph.inverse(fault.edge)?)))
@@ -630,7 +621,7 @@ impl Repaired {
             });
         };
         // The side that is believed may not have been written yet.
-        let is_open = matches!(write.belief, Belief::Side) && scope.odm.is_unlinked(edge);
+        let is_open = matches!(write.belief, Belief::Side) && cx.odm.is_unlinked(edge);
         let (mut gains, mut losses, mut stuck) = (Vec::new(), Vec::new(), Vec::new());
         for fault in faults {
             let Kind::OneSided { other } = &fault.kind else {
@@ -651,16 +642,16 @@ impl Repaired {
         }
         let mut statements: Vec<Statement> = losses.iter().filter_map(loss).collect();
         write
-            .leave(scope, edge, losses.iter().filter_map(other_of).collect())
+            .leave(cx, edge, losses.iter().filter_map(other_of).collect())
             .await?;
         write.complete(graph, edge, &mut statements);
         let mut changed = 0;
-        match scope.update(edge.holder, &statements).await {
+        match cx.update(edge.holder, &statements).await {
             Ok(n) => {
                 self.count(edge, RepairKind::Unlinked, n);
                 changed += n;
             }
-            Err(error) => stuck.extend(refused(scope, error, std::mem::take(&mut losses)).await?),
+            Err(error) => stuck.extend(refused(cx, error, std::mem::take(&mut losses)).await?),
         }
         let (mut statements, mut gains) = if back.list {
             (
@@ -671,17 +662,17 @@ impl Repaired {
                 gains,
             )
         } else {
-            let singles = single(scope, edge, back, gains, &mut stuck, is_open).await?;
-            write.leave(scope, back, singles.previous).await?;
+            let singles = single(cx, edge, back, gains, &mut stuck, is_open).await?;
+            write.leave(cx, back, singles.previous).await?;
             (singles.statements, singles.written)
         };
         write.complete(graph, back, &mut statements);
-        match scope.update(back.holder, &statements).await {
+        match cx.update(back.holder, &statements).await {
             Ok(n) => {
                 self.count(back, RepairKind::Linked, n);
                 changed += n;
             }
-            Err(error) => stuck.extend(refused(scope, error, std::mem::take(&mut gains)).await?),
+            Err(error) => stuck.extend(refused(cx, error, std::mem::take(&mut gains)).await?),
         }
         losses.extend(gains);
         Ok(Matched {
@@ -729,9 +720,9 @@ impl Writing<'_> {
     }
 
     /// Records that these parents lose children.
-    async fn leave(&mut self, scope: &Scope<'_>, edge: &Edge, parents: Vec<Key>) -> Result<()> {
-        if scope.odm.graph().is_parent_edge(edge) {
-            self.effects.deferred.note_parents(scope, edge, parents).await
+    async fn leave(&mut self, cx: &Cx<'_>, edge: &Edge, parents: Vec<Key>) -> Result<()> {
+        if cx.odm.graph().is_parent_edge(edge) {
+            self.effects.deferred.note_parents(cx, edge, parents).await
         } else {
             Ok(())
         }
@@ -798,7 +789,7 @@ fn gains_of(back: &Edge, fault: &Fault<'_>, instead_of: Option<Bson>) -> Vec<Sta
 /// Where the other side is a single reference, it may be taken: by a document that refers to it too, then it is not known
 /// which is right; or by one that does not, then it is free, unless that is to be written yet (`is_open`).
 async fn single<'g>(
-    scope: &Scope<'g>,
+    cx: &Cx<'g>,
     edge: &Edge,
     back: &Edge,
     faults: Vec<Fault<'g>>,
@@ -812,13 +803,13 @@ async fn single<'g>(
     }
     let others: Vec<Bson> = claims.keys().map(Key::to_bson).collect();
     let mut taken: HashMap<Key, Bson> = HashMap::new();
-    for document in read(scope, back, &others).await? {
+    for document in read(cx, back, &others).await? {
         if let Some(by) = value(&document, &back.path).filter(|by| *by != Bson::Null) {
             taken.insert(Key::of_bson(&document_id(&document)), by);
         }
     }
     let mut firm: HashSet<(Key, Key)> = HashSet::new();
-    for document in read(scope, edge, taken.values()).await? {
+    for document in read(cx, edge, taken.values()).await? {
         let by = Key::of_bson(&document_id(&document));
         firm.extend(edge.all_keys(&document).into_iter().map(|key| (by.clone(), key)));
     }
@@ -849,7 +840,7 @@ struct Singles<'g> {
 
 /// The documents with these ids, with this reference.
 async fn read<'i>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     ids: impl IntoIterator<Item = &'i Bson>,
 ) -> Result<Vec<RawDocumentBuf>> {
@@ -858,8 +849,7 @@ async fn read<'i>(
         return Ok(Vec::new());
     }
     let fields = crate::graph::sync::fields_of([edge]);
-    scope
-        .every(edge.holder, doc! { "_id": { "$in": ids } }, fields)
+    cx.every(edge.holder, doc! { "_id": { "$in": ids } }, fields)
         .await
 }
 
@@ -870,8 +860,8 @@ fn detaches(fault: &Fault<'_>) -> bool {
 
 /// Links that are on one side only after their repair, or refer to missing documents: the other side was full, or another
 /// client changed or deleted one of the documents meanwhile.
-async fn again<'g>(scope: &Scope<'g>, written: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
-    let graph: &'g Graph = scope.odm.graph();
+async fn again<'g>(cx: &Cx<'g>, written: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+    let graph: &'g Graph = cx.odm.graph();
     let Some((edge, back)) = written
         .first()
         .and_then(|fault| Some((fault.edge, graph.inverse(fault.edge)?)))
@@ -897,7 +887,7 @@ async fn again<'g>(scope: &Scope<'g>, written: Vec<Fault<'g>>) -> Result<Vec<Fau
         pairs.contains(&if !turned { (holder, other) } else { (other, holder) })
     };
     let side = async |meta: &'static DocumentMeta, edge: &'g Edge, ids: Vec<Bson>| {
-        look_at(scope, graph, meta, &[edge], ids).await
+        look_at(cx, graph, meta, &[edge], ids).await
     };
     let here = side(edge.holder, edge, holders).await?;
     let there = side(back.holder, back, others).await?;
@@ -908,9 +898,9 @@ async fn again<'g>(scope: &Scope<'g>, written: Vec<Fault<'g>>) -> Result<Vec<Fau
 
 /// A document that breaks another rule of its schema can't be written at all: its faults are left. Any other error ends the
 /// repair.
-async fn refused<'g>(scope: &Scope<'g>, error: Error, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
+async fn refused<'g>(cx: &Cx<'g>, error: Error, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
     match error {
-        Error::Invalid { .. } | Error::DuplicateKey { .. } => confirm(scope, scope.odm.graph(), faults).await,
+        Error::Invalid { .. } | Error::DuplicateKey { .. } => confirm(cx, cx.odm.graph(), faults).await,
         error => Err(error),
     }
 }

@@ -13,8 +13,8 @@ use crate::graph::sync::snapshots;
 use crate::model::key::Key;
 use crate::model::own_fields::Token;
 use crate::rules::copy::deliver::{StructPath, named, sources, structs};
+use crate::store::cx::{Cx, Statement};
 use crate::store::each::Written;
-use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each, filter};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -55,8 +55,8 @@ pub(crate) fn projection(edge: &Edge) -> Document {
 }
 
 /// Takes those that these holders lack, as the sources are now.
-pub(crate) async fn take(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Written> {
-    let scope = &scope.unvalidated();
+pub(crate) async fn take(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Written> {
+    let cx = &cx.unvalidated();
     let mut missing: HashMap<Key, HashMap<usize, Vec<Bson>>> = HashMap::new();
     for document in documents {
         for within in structs(edge, document) {
@@ -75,7 +75,7 @@ pub(crate) async fn take(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumen
     if missing.is_empty() {
         return Ok(Written::default());
     }
-    let sources = sources(scope, edge, missing.keys()).await?;
+    let sources = sources(cx, edge, missing.keys()).await?;
     let token = Token::new();
     let mut passed_on = false;
     let mut lacked: HashSet<Key> = HashSet::new();
@@ -94,14 +94,14 @@ pub(crate) async fn take(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumen
             lacked.extend(ids.iter().map(Key::of_bson));
             let mut one = statement(edge, &source.key, copy, value, ids);
             let path = edge.copy_path(copy);
-            let graph = scope.odm.graph();
+            let graph = cx.odm.graph();
             passed_on |= graph.passed_on(edge.holder, &path, token.into(), &mut one.update);
             statements.push(one);
         }
     }
-    let mut taken = each::update(scope, edge.holder, &statements).await?;
+    let mut taken = each::update(cx, edge.holder, &statements).await?;
     if passed_on && taken.is_any() {
-        taken.and(drain(*scope, edge.holder, token).await)?;
+        taken.and(drain(*cx, edge.holder, token).await)?;
     }
     // One document may lack several, of which each is a statement of its own.
     taken.documents = taken.documents.min(lacked.len() as u64);

@@ -14,8 +14,8 @@ use crate::rules::on_delete::OnDeleteRule;
 use crate::rules::rule::Effects;
 use crate::store::batch::document_id as id;
 use crate::store::batch::{Change, ids};
+use crate::store::cx::Cx;
 use crate::store::filter::all;
-use crate::store::scope::Scope;
 use crate::store::transaction;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::HashSet;
@@ -64,18 +64,18 @@ impl Detachment<'_> {
     /// holder that is about to be deleted itself keeps its version, which its deletion may require.
     pub(super) async fn apply(
         &self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         on_the_way: &OnTheWay,
         effects: &mut Effects,
     ) -> Result<u64> {
-        let (graph, edge) = (scope.odm.graph(), self.rule.edge);
+        let (graph, edge) = (cx.odm.graph(), self.rule.edge);
         let has_version = self.rule.is_two_way() && edge.holder.version().is_some();
         let is_going = |id: &Bson| on_the_way.contains(&(edge.holder.collection, Key::of_bson(id)));
         let holders = self.holders.iter().cloned();
         let (going, staying): (Vec<Bson>, Vec<Bson>) = holders.partition(|id| has_version && is_going(id));
         if let Parents::Pending(meta, which) = &self.parents {
             effects
-                .leave_pending(scope, meta, which.clone(), &[CHILDREN])
+                .leave_pending(cx, meta, which.clone(), &[CHILDREN])
                 .await?;
         }
         let detachment = Rewrite::detachment(edge);
@@ -92,11 +92,11 @@ impl Detachment<'_> {
             } else {
                 self.filter.clone()
             };
-            done += scope.change(edge.holder, filter, change).await?;
+            done += cx.change(edge.holder, filter, change).await?;
             effects.pass_on(graph, edge.holder, ("_id", holders), fields);
         }
         if let Parents::Derived(meta, keys) = &self.parents {
-            effects.derive_left(scope, meta, edge, keys.clone()).await?;
+            effects.derive_left(cx, meta, edge, keys.clone()).await?;
         }
         Ok(done)
     }
@@ -123,9 +123,9 @@ impl<'a> Walk<'a, '_> {
         } else {
             HashSet::new()
         };
-        let graph = self.scope.odm.graph();
-        let (session, transactions) = (self.scope.session, self.transactions);
-        let few = self.scope.odm.fan_out_options().in_transaction;
+        let graph = self.cx.odm.graph();
+        let (session, transactions) = (self.cx.session, self.transactions);
+        let few = self.cx.odm.fan_out_options().in_transaction;
         // In the application's transaction they are deleted with what they derive.
         let derive = graph.is_parent_edge_of(rule.edge, meta) && session.is_none();
         let keys: Vec<Bson> = documents.iter().filter_map(|parent| rule.key(parent)).collect();
@@ -135,7 +135,7 @@ impl<'a> Walk<'a, '_> {
         loop {
             let fields = Some(doc! { "_id": 1 });
             let batch = self
-                .scope
+                .cx
                 .next_batch(holder, &refers, last.as_ref(), fields, BATCH)
                 .await?;
             let mut holders = ids(&batch.documents);
@@ -164,9 +164,7 @@ impl<'a> Walk<'a, '_> {
                 }
                 if std::mem::take(&mut note) {
                     let parents = keys.iter().map(Key::of_bson);
-                    self.deferred
-                        .note_parents(&self.scope, rule.edge, parents)
-                        .await?;
+                    self.deferred.note_parents(&self.cx, rule.edge, parents).await?;
                 }
                 let changed = self.detach_batch(&detachment, together).await?;
                 self.count(rule, changed);
@@ -180,23 +178,23 @@ impl<'a> Walk<'a, '_> {
 
     /// Detaches some holders: with the values that are derived of them in one transaction, or with pending work for these.
     async fn detach_batch(&mut self, detachment: &Detachment<'_>, together: bool) -> Result<u64> {
-        let (scope, token) = (self.scope, self.token);
+        let (cx, token) = (self.cx, self.token);
         let on_the_way = &self.on_the_way;
-        let apply = async |scope: Scope<'_>| {
-            let mut effects = Effects::of(together, token);
-            let changed = detachment.apply(&scope, on_the_way, &mut effects).await?;
-            let (_, deferred) = effects.end(&scope).await?;
+        let apply = async |cx: Cx<'_>| {
+            let mut effects = if together {
+                Effects::in_transaction(token)
+            } else {
+                Effects::deferred(token)
+            };
+            let changed = detachment.apply(&cx, on_the_way, &mut effects).await?;
+            let (_, deferred) = effects.settle(&cx).await?;
             Ok((changed, deferred))
         };
         let is_one = together || matches!(detachment.parents, Parents::Pending(..));
-        let (changed, deferred) = if is_one && scope.session.is_none() {
-            transaction::take_turns(scope.odm, Vec::new(), async |session| {
-                scope.trip(); // its commit
-                apply(scope.within(&session)).await
-            })
-            .await?
+        let (changed, deferred) = if is_one && cx.session.is_none() {
+            transaction::take_turns(cx, Vec::new(), async |session| apply(cx.within(&session)).await).await?
         } else {
-            apply(scope).await?
+            apply(cx).await?
         };
         self.deferred.add_all(deferred);
         Ok(changed)

@@ -9,9 +9,9 @@ use crate::rules::on_delete::OnDeleteRule;
 use crate::rules::rule::{DeferredWork, Effects};
 use crate::store::batch::document_id as id;
 use crate::store::batch::{document, ids};
+use crate::store::cx::Cx;
 use crate::store::each;
 use crate::store::filter::all;
-use crate::store::scope::Scope;
 use crate::store::transaction;
 use crate::{Result, rules};
 use mongodb::bson::{Document, RawDocumentBuf, doc};
@@ -36,13 +36,12 @@ impl<'a> Walk<'a, '_> {
         let mut gone: Vec<RawDocumentBuf> = Vec::with_capacity(batch.len());
         for part in parts(batch, &unlinks) {
             let mut erased = if !(self.transactions && (!unlinks.is_empty() || level.rules.derives)) {
-                erase(self.scope, level, &part, (&unlinks, &self.on_the_way), false).await?
+                erase(self.cx, level, &part, (&unlinks, &self.on_the_way), false).await?
             } else {
-                let (scope, level, part) = (self.scope, &*level, &part);
+                let (cx, level, part) = (self.cx, &*level, &part);
                 let unlinks = (unlinks.as_slice(), &self.on_the_way);
-                transaction::take_turns(scope.odm, Vec::new(), async |session| {
-                    scope.trip(); // its commit
-                    erase(scope.within(&session), level, part, unlinks, true).await
+                transaction::take_turns(cx, Vec::new(), async |session| {
+                    erase(cx.within(&session), level, part, unlinks, true).await
                 })
                 .await?
             };
@@ -78,21 +77,20 @@ impl<'a> Walk<'a, '_> {
     /// Deletes the next batch of documents that no rule protects or follows, but of which something is derived: they are read in the
     /// transaction that deletes them.
     pub(super) async fn delete_next(&mut self, level: &mut Level<'a>) -> Result<()> {
-        let (scope, meta) = (self.scope, level.meta);
+        let (cx, meta) = (self.cx, level.meta);
         let (filter, last) = (&level.filter, level.last.as_ref());
-        let (batch, deleted, deferred) = transaction::take_turns(scope.odm, Vec::new(), async |session| {
-            scope.trip(); // its commit
-            let scope = scope.within(&session);
-            let fields = Some(rules::needed(scope.odm.graph(), meta));
-            let batch = scope.next_batch(meta, filter, last, fields, BATCH).await?;
+        let (batch, deleted, deferred) = transaction::take_turns(cx, Vec::new(), async |session| {
+            let cx = cx.within(&session);
+            let fields = Some(rules::needed(cx.odm.graph(), meta));
+            let batch = cx.next_batch(meta, filter, last, fields, BATCH).await?;
             if batch.documents.is_empty() {
                 return Ok((batch, 0, DeferredWork::default()));
             }
-            let deleted = scope.delete(meta, among(&batch.documents)).await?;
-            let mut effects = Effects::new(&scope);
+            let deleted = cx.delete(meta, among(&batch.documents)).await?;
+            let mut effects = Effects::new(&cx);
             let documents: Vec<&RawDocumentBuf> = batch.documents.iter().collect();
-            effects.deleted(&scope, meta, &documents).await?;
-            let (_, deferred) = effects.end(&scope).await?;
+            effects.deleted(&cx, meta, &documents).await?;
+            let (_, deferred) = effects.settle(&cx).await?;
             Ok((batch, deleted, deferred))
         })
         .await?;
@@ -104,10 +102,10 @@ impl<'a> Walk<'a, '_> {
     /// Applies the work that a transaction of a deletion has left. If that fails, the documents after it are deleted and checked
     /// nevertheless.
     async fn drain_after(&mut self, deferred: DeferredWork) -> Result<()> {
-        match self.scope.session {
-            Some(session) => session.leave(deferred),
+        match self.cx.session {
+            Some(session) => session.defer(deferred),
             None => {
-                let drained = each::but_for_the_deployment(deferred.drain(&self.scope).await)?;
+                let drained = each::but_for_the_deployment(deferred.drain(&self.cx).await)?;
                 self.failed = std::mem::replace(&mut self.failed, Ok(())).and(drained.map(drop));
             }
         }
@@ -129,7 +127,7 @@ struct Erased {
 /// before the transaction began are read again in it if something is derived from them: another client may have changed or
 /// deleted them since, with their effects.
 async fn erase(
-    scope: Scope<'_>,
+    cx: Cx<'_>,
     level: &Level<'_>,
     part: &[RawDocumentBuf],
     (unlinks, on_the_way): (&[OnDeleteRule<'_>], &OnTheWay),
@@ -150,31 +148,30 @@ async fn erase(
     } else {
         as_read(level.meta, part)?
     };
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let own = if read_before && level.rules.derives {
         Some(
-            scope
-                .every(level.meta, filter.clone(), rules::needed(graph, level.meta))
+            cx.every(level.meta, filter.clone(), rules::needed(graph, level.meta))
                 .await?,
         )
     } else {
         None
     };
     // Outside of a transaction, what is derived from them is derived without them before they are deleted.
-    erased.deleted = if level.rules.derives && scope.session.is_none() {
-        drain::delete_after_draining(&scope, level.meta, filter).await?
+    erased.deleted = if level.rules.derives && cx.session.is_none() {
+        drain::delete_after_draining(&cx, level.meta, filter).await?
     } else {
-        scope.delete(level.meta, filter).await?
+        cx.delete(level.meta, filter).await?
     };
     if erased.deleted < part.len() as u64 {
-        let left = scope.there(level.meta, &all_ids).await?;
+        let left = cx.there(level.meta, &all_ids).await?;
         erased.there = left.iter().map(|document| Key::of_bson(&id(document))).collect();
     }
     let gone: Vec<&RawDocumentBuf> = part
         .iter()
         .filter(|document| !erased.there.contains(&Key::of_bson(&id(document))))
         .collect();
-    let mut effects = Effects::new(&scope);
+    let mut effects = Effects::new(&cx);
     for rule in unlinks {
         let changed = match rule.holders(gone.iter().copied()) {
             Some(filter) => {
@@ -186,18 +183,18 @@ async fn erase(
                     change: rule.detachment(gone.iter().copied()),
                     parents: Parents::Left,
                 };
-                detachment.apply(&scope, on_the_way, &mut effects).await?
+                detachment.apply(&cx, on_the_way, &mut effects).await?
             }
             None => 0,
         };
         erased.unlinked.push(changed);
     }
-    if scope.session.is_some() {
+    if cx.session.is_some() {
         if level.rules.derives {
             let deleted = own.as_ref().map_or(gone, |own| own.iter().collect());
-            effects.deleted(&scope, level.meta, &deleted).await?;
+            effects.deleted(&cx, level.meta, &deleted).await?;
         }
-        (_, erased.deferred) = effects.end(&scope).await?;
+        (_, erased.deferred) = effects.settle(&cx).await?;
     }
     Ok(erased)
 }

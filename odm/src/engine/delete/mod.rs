@@ -2,22 +2,20 @@
 
 mod detach;
 mod erase;
-pub(crate) mod kept;
 mod restore;
+pub(crate) mod soft;
 pub(crate) mod tree;
 pub(crate) mod walk;
 
-use crate::engine::write::execution::Execution;
-use crate::error::results::Deleted;
+use crate::error::results::{BulkDone, Deleted};
 use crate::model::document::DocumentMeta;
 use crate::plan::operation::refers_to_its_kind;
-use crate::plan::operation::{Sent, What, Write};
+use crate::plan::operation::{Batching, What, Write};
 use crate::plan::operators::implied;
-use crate::plan::outcome::Outcome;
-use crate::store::scope;
+use crate::plan::outcome::{Done, Outcome};
+use crate::store::cx::Cx;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, doc};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum number of deletions in one condition: it is sent with each batch that is read by it.
 const MAX_DELETES: usize = 10_000;
@@ -25,17 +23,16 @@ const MAX_DELETES: usize = 10_000;
 /// Deletes documents of one collection by the rules of the references to them: all together if nothing refers to one of them
 /// with `restrict`; else the deletions of a bulk are split in halves until each is made or refused alone.
 pub(super) async fn by_rules(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
+    batching: Batching,
     meta: &'static DocumentMeta,
     deletes: &[Write],
-) -> Result<Outcome> {
-    let Execution { odm, session, .. } = execution;
+) -> Result<Done> {
+    let Cx { odm, session, .. } = cx;
     if meta.soft_delete.is_some() && !deletes.iter().any(removes) {
-        return kept::by_rules(execution, meta, deletes).await;
+        return soft::by_rules(cx, batching, meta, deletes).await;
     }
-    let trips = AtomicU64::new(0);
-    let scope = scope::Scope::new(odm, session, &trips);
-    let mut all = execution.refused(Vec::new());
+    let mut all = Done::from(batching.refused(Vec::new()));
     // One that refers to another one does not hold it back if both are deleted together.
     let most = if refers_to_its_kind(odm.graph(), meta) {
         usize::MAX
@@ -51,23 +48,20 @@ pub(super) async fn by_rules(
                 continue;
             }
         };
-        let (mut done, mut gone) = (Deleted::default(), Vec::new());
-        let made = walk::walk(scope, meta, filter, &mut done, &mut gone).await;
-        execution.trace.more(trips.swap(0, Ordering::Relaxed));
-        all.add(Outcome {
-            gone,
+        let mut done = Deleted::default();
+        let made = walk::walk(cx, meta, filter, &mut done, &mut all.gone).await;
+        all.outcome.add(Outcome::counted(BulkDone {
             deleted: done.deleted,
             cascaded: done.cascaded,
             nullified: done.nullified,
             pulled: done.pulled,
-            ..Outcome::default()
-        });
-        let is_bulk = matches!(execution.sent, Sent::Bulk { .. });
+            ..BulkDone::default()
+        }));
         match (made, part) {
             (Ok(()), _) => {}
-            (Err(error), _) if !is_bulk => {
+            (Err(error), _) if !batching.is_bulk() => {
                 // Documents that were deleted before the error stay deleted.
-                return Err(if all.deleted > 0 && session.is_none() {
+                return Err(if all.outcome.counts.deleted > 0 && session.is_none() {
                     error.after_a_part(meta.collection)
                 } else {
                     error
@@ -77,8 +71,8 @@ pub(super) async fn by_rules(
             (Err(error @ Error::StillReferenced { .. }), [first, ..])
                 if part.len() == 1 || session.is_some() =>
             {
-                all.errors.push((first.at, error));
-                if execution.ordered || session.is_some() {
+                all.outcome.refusals.errors.push((first.at, error));
+                if batching.is_ordered() || session.is_some() {
                     break;
                 }
             }
@@ -86,8 +80,8 @@ pub(super) async fn by_rules(
                 let (first, second) = part.split_at(part.len() / 2);
                 parts.extend([second, first]);
             }
-            (Err(error), [first, ..]) if session.is_none() && all.has_begun() => {
-                all.errors.push((first.at, error));
+            (Err(error), [first, ..]) if session.is_none() && all.outcome.has_begun() => {
+                all.outcome.refusals.errors.push((first.at, error));
                 break;
             }
             (Err(error), _) => return Err(error),

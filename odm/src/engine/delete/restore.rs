@@ -17,7 +17,7 @@ use std::collections::HashSet;
 impl<'a> Walk<'a, '_> {
     /// Restores the documents of the deleted batch that new references restrict.
     pub(super) async fn restore_referenced(&mut self, level: &mut Level<'a>) -> Result<()> {
-        let restricting = level.restricting(self.scope, true);
+        let restricting = level.restricting(self.cx, true);
         if restricting.first(&level.batch).await?.is_none() {
             return Ok(());
         }
@@ -71,26 +71,26 @@ impl<'a> Walk<'a, '_> {
         if back.is_empty() {
             return Ok(HashSet::new());
         }
-        let graph = self.scope.odm.graph();
-        let mut effects = Effects::of(false, own_fields::Token::new());
+        let graph = self.cx.odm.graph();
+        let mut effects = Effects::deferred(own_fields::Token::new());
         if graph.takes_part(level.meta) {
             for document in &mut back {
                 *document = again(graph, level.meta, document, effects.later())?;
             }
             effects.deferred.add(level.meta, effects.later());
         }
-        let left_out = self.scope.restore(level.meta, &back).await?;
+        let left_out = self.cx.restore(level.meta, &back).await?;
         // Its links are restored.
         for rule in level.rules.two_way() {
             let holder = rule.edge.holder;
             for document in &back {
                 for (filter, mut change) in rule.attachments(document) {
                     effects.complete(graph, Rewrite::link(holder), &mut change.update);
-                    self.scope.change(holder, filter, change).await?;
+                    self.cx.change(holder, filter, change).await?;
                 }
             }
         }
-        let drained = effects.deferred.drain(&self.scope).await;
+        let drained = effects.deferred.drain(&self.cx).await;
         // The documents are restored, whatever is still pending: the caller needs the error that names the restricting
         // references.
         drain::log_undrained(each::but_for_the_deployment(drained)?);
@@ -105,13 +105,13 @@ impl<'a> Walk<'a, '_> {
         there: impl IntoIterator<Item = &'b RawDocumentBuf> + Clone,
     ) -> Result<()> {
         let holder = rule.edge.holder;
-        if rule.edge.sync().is_none() && !self.scope.odm.graph().is_parent_edge(rule.edge) {
+        if rule.edge.sync().is_none() && !self.cx.odm.graph().is_parent_edge(rule.edge) {
             return Ok(());
         }
         if let Some(refers) = rule.holders(there) {
-            record_all(&self.scope.unvalidated(), holder, refers, self.token).await?;
+            record_all(&self.cx.unvalidated(), holder, refers, self.token).await?;
             // A process whose models lack copies leaves the pending work to one that has them.
-            if self.scope.odm.may_write(holder).is_ok() {
+            if self.cx.odm.may_write(holder).is_ok() {
                 self.deferred.add(holder, self.token);
             }
         }
@@ -128,7 +128,7 @@ impl<'a> Walk<'a, '_> {
         let by = rule.edge.by();
         let keys: Vec<Bson> = level.batch.iter().filter_map(|one| rule.key(one)).collect();
         let again = self
-            .scope
+            .cx
             .every(level.meta, doc! { by: { "$in": keys } }, doc! { "_id": 1, by: 1 })
             .await?;
         let again: HashSet<Key> = again

@@ -15,12 +15,13 @@ use crate::model::meta::Managed;
 use crate::model::meta::names::read_too;
 use crate::model::own_fields::{DELETION, RESTORING, Token};
 use crate::model::reference::OnDelete;
-use crate::rules::exists::{self, AddedRefs, Column, Missing};
+use crate::plan::targets::{self, AddedReferences, Column, Missing};
+use crate::rules::exists;
 use crate::rules::on_delete::Rules;
 use crate::store::batch::{document_id as id, ids, value};
+use crate::store::cx::{Cx, Statement};
 use crate::store::fields::{at, put};
 use crate::store::filter::within;
-use crate::store::scope::{Scope, Statement};
 use crate::store::scopes::Scopes;
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
@@ -113,19 +114,7 @@ pub(crate) fn is_followed(holder: Meta, rule: OnDelete) -> bool {
 
 /// The collections of the documents that may be deleted with one of this type, from above.
 pub(crate) fn followers(graph: &Graph, meta: Meta) -> Vec<Meta> {
-    let mut all: Vec<Meta> = Vec::new();
-    let mut open = vec![meta];
-    while let Some(meta) = open.pop() {
-        for edge in graph.incoming(meta) {
-            if is_followed(edge.holder, edge.reference.on_delete)
-                && !all.iter().any(|known| known.collection == edge.holder.collection)
-            {
-                all.push(edge.holder);
-                open.push(edge.holder);
-            }
-        }
-    }
-    all
+    graph.cascades(meta, |edge| edge.holder.soft_delete.is_some())
 }
 
 /// Which documents below are read.
@@ -178,7 +167,7 @@ pub(crate) fn fields(graph: &Graph, meta: Meta) -> Document {
     let mut fields = Rules::of(graph, meta).fields;
     fields.extend(doc! { DELETION: 1, RESTORING: 1 });
     fields.extend(meta.soft_delete.map(|name| (name.to_owned(), Bson::Int32(1))));
-    for root in exists::roots(exists::dependent(graph, meta)) {
+    for root in targets::roots(targets::dependent(graph, meta)) {
         read_too(&mut fields, root);
     }
     fields
@@ -286,8 +275,8 @@ impl Tree {
     }
 
     /// Reads the documents below, level by level, until there are more than `most`. Gives all that were found, also those that it had.
-    pub(crate) async fn grow(&mut self, scope: &Scope<'_>, which: Below, most: usize) -> Result<Vec<Level>> {
-        let graph = scope.odm.graph();
+    pub(crate) async fn grow(&mut self, cx: &Cx<'_>, which: Below, most: usize) -> Result<Vec<Level>> {
+        let graph = cx.odm.graph();
         let root = self.root().map(|(meta, root)| document_key(meta, root));
         let mut seen: HashSet<DocumentKey> = root.into_iter().collect();
         let mut all = Vec::new();
@@ -304,7 +293,7 @@ impl Tree {
                         continue;
                     };
                     let condition = within(refers, &which.condition(holder, self.token));
-                    let found = scope.every(holder, condition, fields(graph, holder)).await?;
+                    let found = cx.every(holder, condition, fields(graph, holder)).await?;
                     more.push((holder, found));
                 }
             }
@@ -396,17 +385,17 @@ impl Tree {
     }
 
     /// Whether a restoration that had begun before this one has come to its end: nothing of it is taken back.
-    pub(crate) async fn is_ended(&self, scope: &Scope<'_>) -> Result<bool> {
+    pub(crate) async fn is_ended(&self, cx: &Cx<'_>) -> Result<bool> {
         let Some((meta, root)) = self.living_root() else {
             return Ok(false);
         };
         let begun = [DELETION, RESTORING].map(|field| doc! { field: self.token });
         let place = doc! { "_id": id(root), "$or": begun.to_vec() };
-        Ok(scope.few(meta, place, doc! { "_id": 1 }, 1).await?.is_empty())
+        Ok(cx.few(meta, place, doc! { "_id": 1 }, 1).await?.is_empty())
     }
 
     /// Leaves a restoration unfinished that had begun before this one: it goes on when it is repeated.
-    pub(crate) async fn begin_again(&self, scope: &Scope<'_>) -> Result<()> {
+    pub(crate) async fn begin_again(&self, cx: &Cx<'_>) -> Result<()> {
         let Some((meta, root)) = self.living_root() else {
             return Ok(());
         };
@@ -415,7 +404,7 @@ impl Tree {
             update: doc! { "$set": { RESTORING: self.token } },
             array_filters: Vec::new(),
         };
-        scope.update(meta, &[begun]).await.map(drop)
+        cx.update(meta, &[begun]).await.map(drop)
     }
 
     /// The document at the top, if it was not deleted when it was read: an earlier deletion or restoration was interrupted.
@@ -424,12 +413,12 @@ impl Tree {
     }
 
     /// Ends a restoration: the document at the top forgets the id.
-    pub(crate) async fn end_restoration(&self, scope: &Scope<'_>) -> Result<()> {
+    pub(crate) async fn end_restoration(&self, cx: &Cx<'_>) -> Result<()> {
         let Some((meta, root)) = self.root() else {
             return Ok(());
         };
         let is_noted = token_at(root, &[RESTORING]).is_some();
-        if !is_noted && (scope.session.is_some() || self.levels.len() < 2) {
+        if !is_noted && (cx.session.is_some() || self.levels.len() < 2) {
             return Ok(());
         }
         let done = Statement {
@@ -437,7 +426,7 @@ impl Tree {
             update: doc! { "$unset": { RESTORING: "" } },
             array_filters: Vec::new(),
         };
-        scope.update(meta, &[done]).await.map(drop)
+        cx.update(meta, &[done]).await.map(drop)
     }
 
     /// Deletes those documents again that were deleted when they were read and have been restored since.
@@ -447,12 +436,12 @@ impl Tree {
 
     /// The targets without which the deleted documents of the tree can't be there: those of their references with `cascade` or
     /// `restrict` that are deleted or missing, and not in the tree.
-    pub(crate) async fn missing_targets(&self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
-        let graph = scope.odm.graph();
-        let mut refs: Vec<AddedRefs> = Vec::new();
+    pub(crate) async fn missing_targets(&self, cx: &Cx<'_>) -> Result<Vec<Missing>> {
+        let graph = cx.odm.graph();
+        let mut refs: Vec<AddedReferences> = Vec::new();
         for (meta, documents) in &self.levels {
             let deleted = documents.iter().filter(|document| is_deleted(meta, document));
-            exists::add_dependent(graph, meta, deleted, &mut refs)?;
+            targets::add_dependent(graph, meta, deleted, &mut refs)?;
         }
         let mut own: HashMap<Column, HashSet<Key>> = HashMap::new();
         for column in refs.iter().map(|one| one.column(graph)) {
@@ -463,16 +452,16 @@ impl Tree {
             }
         }
         // A target of another tenant is there, too.
-        let odm = scope.odm.clone().with_scopes(Scopes::default());
-        let whole = Scope { odm: &odm, ..*scope };
+        let odm = cx.odm.clone().with_scopes(Scopes::default());
+        let whole = Cx { odm: &odm, ..*cx };
         exists::missing_besides(&whole, graph, &refs, &own).await
     }
 
     /// Leaves out what also lies below another document of this deletion that is not in the tree: it is restored with the last of them.
     /// Gives the targets that the others lack.
-    pub(crate) async fn leave_out_shared(&mut self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
-        let graph = scope.odm.graph();
-        let missing = self.missing_targets(scope).await?;
+    pub(crate) async fn leave_out_shared(&mut self, cx: &Cx<'_>) -> Result<Vec<Missing>> {
+        let graph = cx.odm.graph();
+        let missing = self.missing_targets(cx).await?;
         let mut others = Named::new();
         for one in &missing {
             let (edge, target) = (&graph[one.target.edge], one.target.meta);
@@ -482,31 +471,31 @@ impl Tree {
             let by = edge.by();
             let keys: Vec<&Bson> = one.keys.iter().map(|(_, value)| value).collect();
             let condition = within(doc! { by: { "$in": keys } }, &of_deletion(target, self.token));
-            let found = scope.every(target, condition, doc! { "_id": 1, by: 1 }).await?;
+            let found = cx.every(target, condition, doc! { "_id": 1, by: 1 }).await?;
             let keys = found.iter().filter_map(|document| value(document, by));
             others.extend(keys.map(|key| ((target.collection, by), Key::of_bson(&key))));
         }
         if self.leave_out(graph, others, is_below).is_empty() {
             return Ok(missing);
         }
-        self.missing_targets(scope).await
+        self.missing_targets(cx).await
     }
 
     /// Leaves out the documents that lack a target, and those that can't be there without them. Gives these, and whether the document at
     /// the top lacks one.
-    pub(super) async fn leave_out_lacking(&mut self, scope: &Scope<'_>) -> Result<(Vec<Level>, bool)> {
-        let graph = scope.odm.graph();
-        let lacking = named(graph, &self.missing_targets(scope).await?);
+    pub(super) async fn leave_out_lacking(&mut self, cx: &Cx<'_>) -> Result<(Vec<Level>, bool)> {
+        let graph = cx.odm.graph();
+        let lacking = named(graph, &self.missing_targets(cx).await?);
         let top_lacks = self.root().is_some_and(|(meta, root)| {
-            let edges: Vec<&Edge> = exists::dependent(graph, meta).collect();
+            let edges: Vec<&Edge> = targets::dependent(graph, meta).collect();
             is_deleted(meta, root) && names_one(&edges, root, &lacking)
         });
         Ok((self.leave_out(graph, lacking, |_, _| true), top_lacks))
     }
 
     /// Deletes those documents again whose target was deleted while they were restored.
-    pub(super) async fn delete_lacking(&mut self, scope: &Scope<'_>, change: &ChangeFn<'_>) -> Result<()> {
-        let (lost, _) = self.leave_out_lacking(scope).await?;
+    pub(super) async fn delete_lacking(&mut self, cx: &Cx<'_>, change: &ChangeFn<'_>) -> Result<()> {
+        let (lost, _) = self.leave_out_lacking(cx).await?;
         delete_again(&lost, change).await
     }
 
@@ -518,7 +507,7 @@ impl Tree {
             before = Some(out.len());
             for (meta, documents) in self.levels.iter_mut().skip(1) {
                 let is_one = |edge: &&Edge| edge.targets.iter().any(|target| which(edge, target.meta));
-                let edges: Vec<&Edge> = exists::dependent(graph, meta).filter(is_one).collect();
+                let edges: Vec<&Edge> = targets::dependent(graph, meta).filter(is_one).collect();
                 let goes = |one: &RawDocumentBuf| is_deleted(meta, one) && names_one(&edges, one, &named);
                 let (gone, left): (Vec<_>, Vec<_>) = std::mem::take(documents).into_iter().partition(goes);
                 *documents = left;
@@ -541,7 +530,7 @@ impl Tree {
     }
 
     /// Gives those of the tree that the deletion has deleted the id of another deletion, with which they are restored then.
-    pub(super) async fn pass_to(&self, scope: &Scope<'_>, token: Token) -> Result<()> {
+    pub(super) async fn pass_to(&self, cx: &Cx<'_>, token: Token) -> Result<()> {
         for (meta, documents) in self.levels.iter().skip(1) {
             let deleted = documents.iter().filter(|document| is_deleted(meta, document));
             let deleted: Vec<Bson> = deleted.map(id).collect();
@@ -551,14 +540,14 @@ impl Tree {
                     update: doc! { "$set": { DELETION: token } },
                     array_filters: Vec::new(),
                 };
-                scope.update(meta, &[passed]).await?;
+                cx.update(meta, &[passed]).await?;
             }
         }
         Ok(())
     }
 
     /// Takes what an interrupted deletion or restoration of one of these documents has left deleted below it into this deletion.
-    pub(super) async fn take_over(&self, scope: &Scope<'_>, levels: &[Level]) -> Result<()> {
+    pub(super) async fn take_over(&self, cx: &Cx<'_>, levels: &[Level]) -> Result<()> {
         for (meta, documents) in levels {
             for document in documents {
                 let begun = token_at(document, &[DELETION, RESTORING]);
@@ -566,8 +555,8 @@ impl Tree {
                     continue;
                 };
                 let mut inner = Tree::with(meta, document.clone(), begun);
-                inner.grow(scope, Below::Both, usize::MAX).await?;
-                inner.pass_to(scope, self.token).await?;
+                inner.grow(cx, Below::Both, usize::MAX).await?;
+                inner.pass_to(cx, self.token).await?;
             }
         }
         Ok(())
@@ -575,10 +564,10 @@ impl Tree {
 
     /// Those of them that are missing after the restoration, while a document of the tree that refers to them is there. The deletion of a
     /// target may have taken its documents by now.
-    pub(crate) async fn lost_targets(&self, scope: &Scope<'_>) -> Result<Vec<Missing>> {
+    pub(crate) async fn lost_targets(&self, cx: &Cx<'_>) -> Result<Vec<Missing>> {
         let mut lost = Vec::new();
-        for missing in self.missing_targets(scope).await? {
-            if self.is_named(scope, &missing).await? {
+        for missing in self.missing_targets(cx).await? {
+            if self.is_named(cx, &missing).await? {
                 lost.push(missing);
             }
         }
@@ -586,8 +575,8 @@ impl Tree {
     }
 
     /// Whether a document of the tree that is not deleted has one of these references.
-    async fn is_named(&self, scope: &Scope<'_>, missing: &Missing) -> Result<bool> {
-        let edge = &scope.odm.graph()[missing.target.edge];
+    async fn is_named(&self, cx: &Cx<'_>, missing: &Missing) -> Result<bool> {
+        let edge = &cx.odm.graph()[missing.target.edge];
         let keys: Vec<Bson> = missing.keys.iter().map(|(_, value)| value.clone()).collect();
         let refers = edge.holders_of(missing.target, keys);
         for (meta, documents) in &self.levels {
@@ -597,7 +586,7 @@ impl Tree {
             for part in documents.chunks(BATCH) {
                 let place = within(doc! { "_id": { "$in": ids(part) } }, &alive(meta));
                 let named = within(refers.clone(), &place);
-                if !scope.few(meta, named, doc! { "_id": 1 }, 1).await?.is_empty() {
+                if !cx.few(meta, named, doc! { "_id": 1 }, 1).await?.is_empty() {
                     return Ok(true);
                 }
             }

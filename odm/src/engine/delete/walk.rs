@@ -29,19 +29,21 @@
 
 use crate::engine::write::documents::found;
 use crate::error::results::Deleted;
+use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
 use crate::model::own_fields;
 use crate::model::reference::OnDelete;
+use crate::plan::outcome::Gone;
 use crate::plan::repeated::{empties_itself, is_asked_once, rest};
 use crate::rules::on_delete::restrict::Restricting;
 use crate::rules::on_delete::{Detached, OnDeleteRule, Rules};
 use crate::rules::rule::DeferredWork;
 use crate::store::batch::document_id as id;
 use crate::store::batch::{Batch, behind};
+use crate::store::cx::Cx;
 use crate::store::filter::all;
-use crate::store::scope::Scope;
 use crate::store::transaction::Turn;
 use crate::{Error, Result, rules};
 use futures::FutureExt;
@@ -60,13 +62,10 @@ const WHOLE_BATCH: usize = 200;
 /// Maximum number of attempts to delete documents that keep changing.
 const ATTEMPTS: u32 = 10;
 
-/// Deleted documents whose models have hooks, as they were.
-pub(crate) type Gone = Vec<(&'static DocumentMeta, RawDocumentBuf)>;
-
 /// Deletes the documents that match, by the rules of all registered references. The counts are added to `done`, also where it
 /// ends with an error, and the documents that hooks are called with to `gone`.
 pub(crate) fn walk<'s>(
-    scope: Scope<'s>,
+    cx: Cx<'s>,
     meta: &'static DocumentMeta,
     filter: Document,
     done: &'s mut Deleted,
@@ -74,12 +73,12 @@ pub(crate) fn walk<'s>(
 ) -> BoxFuture<'s, Result<()>> {
     // Boxed: the future is large, and most deletions do not come here.
     async move {
-        may_follow(scope, meta)?;
-        let turn = match scope.session {
+        may_follow(cx, meta)?;
+        let turn = match cx.session {
             Some(session) => Some(session.turn().await),
             None => None,
         };
-        let walked = walk_in_turn(scope, meta, filter, (done, gone)).await;
+        let walked = walk_in_turn(cx, meta, filter, (done, gone)).await;
         turn.into_iter().for_each(Turn::end);
         walked
     }
@@ -87,14 +86,14 @@ pub(crate) fn walk<'s>(
 }
 
 async fn walk_in_turn(
-    scope: Scope<'_>,
+    cx: Cx<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
     (done, gone): (&mut Deleted, &mut Gone),
 ) -> Result<()> {
-    let filter = asked_once(&scope, meta, filter).await?;
-    let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
-    let mut walk = Walk::new(scope, transactions, done);
+    let filter = asked_once(&cx, meta, filter).await?;
+    let transactions = cx.session.is_none() && cx.odm.has_transactions().await?;
+    let mut walk = Walk::new(cx, transactions, done);
     walk.purges = meta.soft_delete.is_some();
     let mut root = walk.level(meta, filter, true);
     if root.rules.restricts {
@@ -109,7 +108,7 @@ async fn walk_in_turn(
     let outcome = walk.run(root).await;
     let drained = walk.drain().await;
     gone.append(&mut walk.hooked);
-    if let Some(session) = scope.session {
+    if let Some(session) = cx.session {
         if let Err(error) = &outcome {
             // A part of it may be written: it must not be committed, whatever the caller does with the error.
             session.spoil(error);
@@ -122,44 +121,39 @@ async fn walk_in_turn(
 /// The condition of the documents that a deletion is for. Their derived fields, and links among each other, change before they are
 /// deleted: a condition on these is evaluated once.
 pub(super) async fn asked_once(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
 ) -> Result<Document> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     if !is_asked_once(graph, meta, &filter) && !empties_itself(graph, meta, &filter) {
         return Ok(filter);
     }
     let rest = rest(graph, meta, &filter, empties_itself);
-    let found = found(scope, meta, filter, "deleted").await?;
+    let found = found(cx, meta, filter, "deleted").await?;
     Ok(all([doc! { "_id": { "$in": found } }, rest]))
 }
 
 /// Refuses a deletion that writes documents whose copies these models lack, or that deletes documents to which they lack
 /// references.
-fn may_follow(scope: Scope<'_>, meta: &'static DocumentMeta) -> Result<()> {
-    let mut known: HashSet<&str> = HashSet::new();
-    let mut open = vec![meta];
-    while let Some(meta) = open.pop() {
-        scope.odm.may_delete(meta)?;
-        for edge in scope.odm.graph().incoming(meta) {
-            if matches!(edge.reference.on_delete, OnDelete::Keep | OnDelete::Restrict) {
-                continue;
-            }
-            scope.odm.may_write(edge.holder)?;
-            if edge.reference.on_delete == OnDelete::Cascade && known.insert(edge.holder.collection) {
-                open.push(edge.holder);
-            }
+fn may_follow(cx: Cx<'_>, meta: &'static DocumentMeta) -> Result<()> {
+    let (odm, graph) = (cx.odm, cx.odm.graph());
+    for meta in [meta].into_iter().chain(graph.cascades(meta, |_| true)) {
+        odm.may_delete(meta)?;
+        let is_written =
+            |edge: &&Edge| !matches!(edge.reference.on_delete, OnDelete::Keep | OnDelete::Restrict);
+        for edge in graph.incoming(meta).filter(is_written) {
+            odm.may_write(edge.holder)?;
         }
     }
     Ok(())
 }
 
 /// Looks for new references to documents that were deleted in a transaction, after its commit.
-pub(crate) async fn look_again(scope: Scope<'_>, later: Vec<Later>) -> Result<()> {
-    let transactions = scope.odm.has_transactions().await?;
+pub(crate) async fn look_again(cx: Cx<'_>, later: Vec<Later>) -> Result<()> {
+    let transactions = cx.odm.has_transactions().await?;
     let mut done = Deleted::default();
-    let mut walk = Walk::new(scope, transactions, &mut done);
+    let mut walk = Walk::new(cx, transactions, &mut done);
     walk.deletes = true;
     let mut failed = None;
     for Later {
@@ -244,7 +238,7 @@ impl<'a> Level<'a> {
     }
 
     /// The look for references that refuse the deletion of documents of the batch, before it or after it.
-    pub(super) fn restricting<'l>(&'l self, scope: Scope<'l>, after: bool) -> Restricting<'l, 'a> {
+    pub(super) fn restricting<'l>(&'l self, cx: Cx<'l>, after: bool) -> Restricting<'l, 'a> {
         let together = if after {
             // Those that are still to be deleted.
             let changed = doc! { "_id": { "$in": &self.changed } };
@@ -255,7 +249,7 @@ impl<'a> Level<'a> {
             vec![self.filter.clone()]
         };
         Restricting {
-            scope,
+            cx,
             meta: self.meta,
             rules: &self.rules,
             together,
@@ -268,7 +262,7 @@ impl<'a> Level<'a> {
 pub(super) type OnTheWay = HashSet<(&'static str, Key)>;
 
 pub(super) struct Walk<'a, 'd> {
-    pub(super) scope: Scope<'a>,
+    pub(super) cx: Cx<'a>,
     /// Whether two-way references are removed in transactions of this walk's own.
     pub(super) transactions: bool,
     /// Whether documents are removed that a deletion has kept.
@@ -292,9 +286,9 @@ pub(super) struct Walk<'a, 'd> {
 }
 
 impl<'a, 'd> Walk<'a, 'd> {
-    fn new(scope: Scope<'a>, transactions: bool, done: &'d mut Deleted) -> Self {
+    fn new(cx: Cx<'a>, transactions: bool, done: &'d mut Deleted) -> Self {
         Walk {
-            scope,
+            cx,
             transactions,
             purges: false,
             deletes: false,
@@ -312,22 +306,22 @@ impl<'a, 'd> Walk<'a, 'd> {
 
     /// Whether the two sides of a link are separate writes: on a standalone server.
     pub(super) fn is_alone(&self) -> bool {
-        !self.transactions && self.scope.session.is_none()
+        !self.transactions && self.cx.session.is_none()
     }
 
     /// Applies the pending work of documents from which references were removed, and of the parents that lost children.
     async fn drain(&mut self) -> Result<()> {
         let mut drained = std::mem::replace(&mut self.failed, Ok(()));
         let deferred = std::mem::take(&mut self.deferred);
-        match self.scope.session {
-            Some(session) => session.leave(deferred),
-            None => drained = drained.and(deferred.drain(&self.scope).await.map(drop)),
+        match self.cx.session {
+            Some(session) => session.defer(deferred),
+            None => drained = drained.and(deferred.drain(&self.cx).await.map(drop)),
         }
         drained
     }
 
     fn rules(&mut self, meta: &'static DocumentMeta) -> Arc<Rules<'a>> {
-        let graph = self.scope.odm.graph();
+        let graph = self.cx.odm.graph();
         let of = if self.purges { Rules::of_purge } else { Rules::of };
         self.rules
             .entry(meta.collection)
@@ -383,7 +377,7 @@ impl<'a, 'd> Walk<'a, 'd> {
                 }
                 self.read(level).await?;
                 if !level.batch.is_empty() {
-                    level.restricting(self.scope, false).check(&level.batch).await?;
+                    level.restricting(self.cx, false).check(&level.batch).await?;
                     level.state = State::Before(0);
                 }
             }
@@ -394,7 +388,7 @@ impl<'a, 'd> Walk<'a, 'd> {
                 };
                 level.state = State::Before(at + 1);
                 let own = if self.purges {
-                    rule.with_own_key(&self.scope, level.meta, &level.batch).await?
+                    rule.with_own_key(&self.cx, level.meta, &level.batch).await?
                 } else {
                     Cow::Borrowed(level.batch.as_slice())
                 };
@@ -402,7 +396,7 @@ impl<'a, 'd> Walk<'a, 'd> {
             }
             State::Delete => {
                 self.delete(level).await?;
-                level.state = match self.scope.session {
+                level.state = match self.cx.session {
                     None => State::Look,
                     Some(_) => {
                         self.postpone(level);
@@ -445,10 +439,10 @@ impl<'a, 'd> Walk<'a, 'd> {
         let whole = level.rules.whole && (self.deletes || level.root && level.batches == 0);
         let (fields, limit) = if whole {
             (None, WHOLE_BATCH)
-        } else if self.scope.session.is_some() && level.rules.derives {
+        } else if self.cx.session.is_some() && level.rules.derives {
             // The values that are derived of them are updated in this transaction.
             let mut fields = level.rules.fields.clone();
-            let needed = rules::needed(self.scope.odm.graph(), level.meta);
+            let needed = rules::needed(self.cx.odm.graph(), level.meta);
             needed.keys().for_each(|name| read_too(&mut fields, name));
             (Some(fields), BATCH)
         } else {
@@ -456,7 +450,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         };
         let after = level.last.as_ref();
         let batch = self
-            .scope
+            .cx
             .next_batch(level.meta, &level.filter, after, fields, limit)
             .await?;
         level.batch = level.read(batch);
@@ -483,7 +477,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         let changed = std::mem::take(&mut level.changed);
         let filter = all([level.filter.clone(), doc! { "_id": { "$in": &changed } }]);
         let batch = self
-            .scope
+            .cx
             .first_batch(level.meta, filter, None, changed.len() + 1)
             .await?;
         level.batch = batch.documents;
@@ -496,7 +490,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         }
         self.enter(level);
         if !level.batch.is_empty() {
-            level.restricting(self.scope, false).check(&level.batch).await?;
+            level.restricting(self.cx, false).check(&level.batch).await?;
             level.state = State::Before(0);
         }
         Ok(())
@@ -550,7 +544,7 @@ impl<'a, 'd> Walk<'a, 'd> {
                     return Ok(below.rules.restricts.then_some(below));
                 }
                 if below.rules.is_empty() {
-                    self.done.cascaded += self.scope.delete_repeatedly(holder, below.filter).await?;
+                    self.done.cascaded += self.cx.delete_repeatedly(holder, below.filter).await?;
                     return Ok(None);
                 }
                 Ok(Some(below))
@@ -573,7 +567,7 @@ impl<'a, 'd> Walk<'a, 'd> {
             return Ok(None);
         };
         let fields = doc! { "_id": 1 };
-        let found = self.scope.few(rule.edge.holder, refers, fields, 1).await?;
+        let found = self.cx.few(rule.edge.holder, refers, fields, 1).await?;
         if found.is_empty() {
             return Ok(None);
         }

@@ -7,13 +7,11 @@ use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::model::meta::{HookCall, HookMeta, HookTime};
 use crate::model::own_fields::OWN;
-use crate::model::reference::OnDelete;
 use crate::store::batch::document_id;
-use crate::store::session::Shared;
+use crate::store::session::Session;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf};
 use std::any::Any;
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 /// Maximum number of hooks that call each other by their writes: each is polled within the one before.
@@ -22,7 +20,7 @@ const MAX_DEPTH: u8 = 8;
 /// The transaction in which a hook is called.
 pub(crate) struct HookTx {
     pub(crate) odm: Odm,
-    pub(crate) session: Shared,
+    pub(crate) session: Session,
 }
 
 /// A document with hooks that an operation has changed.
@@ -100,21 +98,10 @@ pub(crate) fn is_reached(graph: &Graph, meta: &'static DocumentMeta) -> bool {
     if meta.has_hooks() || !graph.models().any(DocumentMeta::has_hooks) {
         return meta.has_hooks();
     }
-    let mut known: HashSet<&str> = HashSet::from([meta.collection]);
-    let mut open = vec![meta];
-    while let Some(meta) = open.pop() {
-        for edge in graph.incoming(meta) {
-            let holder = edge.holder;
-            if edge.reference.on_delete != OnDelete::Cascade || !known.insert(holder.collection) {
-                continue;
-            }
-            if holder.has_hooks() {
-                return true;
-            }
-            open.push(holder);
-        }
-    }
-    false
+    graph
+        .cascades(meta, |_| true)
+        .into_iter()
+        .any(DocumentMeta::has_hooks)
 }
 
 /// Calls the hooks within a transaction: first those that may refuse the write of any of the documents, then the others.
@@ -122,7 +109,7 @@ pub(crate) fn is_reached(graph: &Graph, meta: &'static DocumentMeta) -> bool {
 /// # Errors
 /// [`Error::Hook`] for the first error of a hook; [`Error::Decode`] for a document that can't be decoded; [`Error::Query`] where hooks call
 /// each other without an end.
-pub(crate) async fn call_within(odm: &Odm, session: &Shared, changed: &[HookedDocument]) -> Result<()> {
+pub(crate) async fn call_within(odm: &Odm, session: &Session, changed: &[HookedDocument]) -> Result<()> {
     let times = [HookTime::BeforeWrite, HookTime::InTransaction];
     let is_called = |document: &HookedDocument| times.iter().any(|at| document.hooks(*at).next().is_some());
     let Some(first) = changed.iter().find(|document| is_called(document)) else {
@@ -187,7 +174,7 @@ pub(crate) fn follows_commit(meta: &DocumentMeta) -> bool {
 mod tests {
     use super::*;
     use crate::graph::testing::{ID, graph, meta, one, target, to};
-    use crate::model::reference::ReferenceMeta;
+    use crate::model::reference::{OnDelete, ReferenceMeta};
     use crate::model::shape::{Shape, StructShape};
     use mongodb::bson::doc;
 

@@ -12,40 +12,37 @@
 
 pub(crate) mod call;
 
-use crate::engine::delete::walk::Gone;
 use crate::engine::hooks::call::{HandOver, HookedDocument};
 use crate::engine::parts;
+use crate::engine::write::attempt::MAX_DOCS_PER_TX;
 use crate::engine::write::documents;
-use crate::engine::write::documents::Parts;
-use crate::engine::write::execution::Execution;
-use crate::engine::write::obligations::{MAX_DOCS_PER_TX, belong_together, is_unrelated};
+use crate::engine::write::documents::KeysetPages;
 use crate::graph::is;
 use crate::model::document::DocumentMeta;
 use crate::model::key;
 use crate::model::key::Key;
-use crate::plan::operation::Delete;
-use crate::plan::operation::{Sent, What, Write, Writes};
+use crate::plan::modes::{belong_together, is_bare, named_by_ids};
+use crate::plan::operation::{Batching, Delete, What, Write, Writes};
 use crate::plan::operators::implied::demanded;
-use crate::plan::outcome::Outcome;
+use crate::plan::outcome::{Attempt, Done, Gone, Outcome};
 use crate::store::batch::{Batch, id};
+use crate::store::cx::Cx;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
 use crate::store::queue::QueueKey;
-use crate::store::scope::Scope;
-use crate::store::session::Shared;
+use crate::store::session::Session;
 use crate::store::transaction;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Executes the writes of an operation in a given context.
-pub(super) type Dispatch = for<'e> fn(Execution<'e>, Writes) -> BoxFuture<'e, Result<Outcome>>;
+pub(super) type Dispatch = for<'e> fn(Cx<'e>, Batching, Writes) -> BoxFuture<'e, Result<Done>>;
 
 /// Whether writes call hooks.
-pub(super) fn concern(odm: &Odm, writes: &Writes) -> bool {
+pub(super) fn are_called(odm: &Odm, writes: &Writes) -> bool {
     let calls = |write: &Write| match &write.what {
         What::Delete(_) => call::is_reached(odm.graph(), write.meta),
         What::Update(update) => write.meta.has_hooks() && !update.is_empty(),
@@ -75,23 +72,29 @@ pub(crate) async fn need_transactions(odm: &Odm) -> Result<()> {
 
 /// Executes writes that call hooks.
 pub(super) async fn execute(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
+    batching: Batching,
     mut writes: Writes,
     dispatch: Dispatch,
 ) -> Result<Outcome> {
-    let hooked = Hooked { execution, dispatch };
+    let hooked = Hooked {
+        cx,
+        batching,
+        dispatch,
+    };
     let each = match &mut writes {
         Writes::One(write) => std::slice::from_mut(write),
         Writes::Each(writes) => writes.as_mut_slice(),
         Writes::Packed { .. } => &mut [],
     };
     for write in each.iter_mut().filter(|write| write.has_collation()) {
-        documents::find_by_collation(execution, write).boxed().await?;
+        documents::find_by_collation(cx, write).boxed().await?;
     }
-    if let Some(session) = execution.session {
-        return hooked.within(session, writes, None).await;
+    if let Some(session) = cx.session {
+        let made = hooked.within(session, writes, None).await?;
+        return Ok(made.into_done().outcome);
     }
-    need_transactions(execution.odm).await?;
+    need_transactions(cx.odm).await?;
     match writes {
         Writes::Packed {
             meta,
@@ -103,12 +106,12 @@ pub(super) async fn execute(
             meta,
             what: What::UpdateMany(update),
         }) => {
-            let run = |update, in_parts: bool| {
+            let run = |update, limit| {
                 let what = What::UpdateMany(update);
-                let one = Writes::One(Write { at, meta, what });
-                hooked.in_transaction(one, in_parts.then_some(MAX_DOCS_PER_TX))
+                hooked.in_transaction(Writes::One(Write { at, meta, what }), limit)
             };
-            parts::update_by(execution, meta, update, &run).await
+            let done = parts::update_by(cx, meta, update, &run).await?;
+            Ok(done.outcome)
         }
         Writes::One(Write {
             at,
@@ -117,13 +120,14 @@ pub(super) async fn execute(
         }) if delete.one.is_none() && demanded(&delete.filter, "_id").is_none() => {
             hooked.delete(at, meta, *delete).await
         }
-        writes => hooked.in_transaction(writes, None).await,
+        writes => hooked.at_once(writes).await,
     }
 }
 
 #[derive(Clone, Copy)]
 struct Hooked<'e> {
-    execution: Execution<'e>,
+    cx: Cx<'e>,
+    batching: Batching,
     dispatch: Dispatch,
 }
 
@@ -140,7 +144,7 @@ impl<'e> Hooked<'e> {
             .documents()
             .map(|document| document.map(ToOwned::to_owned).map_err(encoded))
             .collect::<Result<_>>()?;
-        let most = if belong_together(self.execution.odm, meta, inserted.iter()) {
+        let most = if belong_together(self.cx.odm, meta, inserted.iter()) {
             usize::MAX
         } else {
             MAX_DOCS_PER_TX
@@ -154,15 +158,14 @@ impl<'e> Hooked<'e> {
             };
             (at, part)
         });
-        let Execution { ordered, .. } = self.execution;
-        let run = |part| self.in_transaction(part, None);
-        parts::inserted_by(self.execution.refused(Vec::new()), parts, &run, |_| ordered).await
+        let ordered = self.batching.is_ordered();
+        let run = |part| self.at_once(part).boxed();
+        parts::inserted_by(self.batching.refused(Vec::new()), parts, &run, |_| ordered).await
     }
 
     /// Deletes the documents that match a condition, in parts of what one transaction takes.
     async fn delete(self, at: usize, meta: &'static DocumentMeta, delete: Delete) -> Result<Outcome> {
-        let Execution { odm, trace, .. } = self.execution;
-        let mut parts = Parts::of(odm, trace, meta, delete.filter).await?;
+        let mut parts = KeysetPages::open(self.cx, meta, delete.filter).await?;
         let mut all = Outcome::default();
         while let Some(condition) = parts.next().await? {
             let part = Delete {
@@ -171,7 +174,7 @@ impl<'e> Hooked<'e> {
             };
             let what = What::Delete(Box::new(part));
             let part = Writes::One(Write { at, meta, what });
-            match self.in_transaction(part, None).await {
+            match self.at_once(part).await {
                 Ok(made) => all.add(made),
                 Err(error) if all.has_begun() => return Err(error.after_a_part(meta.collection)),
                 Err(error) => return Err(error),
@@ -180,23 +183,28 @@ impl<'e> Hooked<'e> {
         Ok(all)
     }
 
+    /// The same however many documents they are for.
+    async fn at_once(self, writes: Writes) -> Result<Outcome> {
+        let made = self.in_transaction(writes, None).await?;
+        Ok(made.into_done().outcome)
+    }
+
     /// Executes writes in a transaction of their own: all of them or none. The hooks that follow the commit are called when it has given
     /// up its turn at the documents: they may write them.
-    fn in_transaction(self, writes: Writes, most: Option<usize>) -> BoxFuture<'e, Result<Outcome>> {
-        let Execution { odm, trace, .. } = self.execution;
+    fn in_transaction(self, writes: Writes, limit: Option<usize>) -> BoxFuture<'e, Result<Attempt>> {
+        let cx = self.cx;
         async move {
             let committed = HandOver::default();
-            let work = |session: Shared| {
+            let work = |session: Session| {
                 let (writes, committed) = (writes.clone(), committed.clone());
                 async move {
                     session.hand_over(committed);
-                    self.within(&session, writes, most).await
+                    self.within(&session, writes, limit).await
                 }
             };
-            let made = transaction::take_turns(odm, named(&writes), work).await;
-            trace.more(1);
+            let made = transaction::take_turns(cx, turns(&writes), work).await;
             let committed = std::mem::take(&mut *committed.lock().unwrap_or_else(PoisonError::into_inner));
-            call::call_after_commit(odm, committed).await;
+            call::call_after_commit(cx.odm, committed).await;
             match made {
                 // Nothing is left of the writes that were not refused.
                 Err(Error::Bulk { errors, .. }) => Err(Error::Bulk {
@@ -212,10 +220,10 @@ impl<'e> Hooked<'e> {
     /// Executes writes in a transaction, and calls the hooks.
     fn within<'s>(
         self,
-        session: &'s Shared,
+        session: &'s Session,
         writes: Writes,
-        most: Option<usize>,
-    ) -> BoxFuture<'s, Result<Outcome>>
+        limit: Option<usize>,
+    ) -> BoxFuture<'s, Result<Attempt>>
     where
         'e: 's,
     {
@@ -223,10 +231,10 @@ impl<'e> Hooked<'e> {
             let unfinished = session.unfinished();
             let made = {
                 let _turn = session.compared().await;
-                self.compared(session, writes, most).await
+                self.compared(session, writes, limit).await
             };
             let made = match made {
-                Ok((outcome, changed)) => self.called(session, changed).await.map(|()| outcome),
+                Ok((made, changed)) => self.called(session, changed).await.map(|()| made),
                 Err(error) => Err(error),
             };
             unfinished.end();
@@ -236,8 +244,8 @@ impl<'e> Hooked<'e> {
     }
 
     /// Calls the hooks with the changed documents.
-    async fn called(self, session: &Shared, changed: Vec<HookedDocument>) -> Result<()> {
-        if let Err(error) = call::call_within(self.execution.odm, session, &changed).await {
+    async fn called(self, session: &Session, changed: Vec<HookedDocument>) -> Result<()> {
+        if let Err(error) = call::call_within(self.cx.odm, session, &changed).await {
             session.spoil(&error);
             // The hook may have made an error of its own out of one after which the transaction is run again.
             if session.end().spoiled.as_ref().is_some_and(|(_, again)| *again) {
@@ -254,48 +262,42 @@ impl<'e> Hooked<'e> {
     }
 
     /// Executes writes in a transaction, and gives the documents with hooks that they have changed. Nothing is written where a condition
-    /// matches more than `most` documents.
+    /// matches more documents than the limit.
     async fn compared(
         self,
-        session: &Shared,
+        session: &Session,
         writes: Writes,
-        most: Option<usize>,
-    ) -> Result<(Outcome, Vec<HookedDocument>)> {
-        let Execution { odm, trace, .. } = self.execution;
-        let trips = AtomicU64::new(0);
-        let scope = Scope::new(odm, Some(session), &trips);
+        limit: Option<usize>,
+    ) -> Result<(Attempt, Vec<HookedDocument>)> {
+        let cx = self.cx.within(session);
         let mut images = HookedImages {
             deletes: deletes(&writes),
             ..HookedImages::default()
         };
-        let steps = steps(writes, self.execution.sent);
+        let steps = steps(writes, self.batching);
         let is_one = steps.len() == 1;
-        let mut outcome = self.execution.refused(Vec::new());
+        let mut outcome = self.batching.refused(Vec::new());
         let mut has_begun = false;
-        for (writes, sent) in steps {
+        for (writes, batching) in steps {
             let one = match &writes {
                 Writes::One(write) => Some((write.at, write.meta)),
                 Writes::Each(_) | Writes::Packed { .. } => None,
             };
             let step = async {
-                if !images.look(&scope, &writes, most).await? {
-                    return Ok(Outcome::too_many());
+                if !images.look(&cx, &writes, limit).await? {
+                    return Ok(None);
                 }
-                let execution = Execution {
-                    session: Some(session),
-                    sent,
-                    ..self.execution
-                };
-                (self.dispatch)(execution, writes).await
+                (self.dispatch)(cx, batching, writes).await.map(Some)
             };
-            let mut made = match step.await {
-                Ok(made) => made,
+            let made = match step.await {
+                Ok(Some(made)) => made,
+                Ok(None) => return Ok((Attempt::TooMany, Vec::new())),
                 Err(error) => {
                     // The writes of the steps before must not be committed without a call of their hooks.
                     if has_begun {
                         session.spoil(&error);
                     }
-                    let is_of_bulk = self.execution.sent != sent;
+                    let is_of_bulk = self.batching != batching;
                     return Err(match one.filter(|_| is_of_bulk) {
                         Some((at, _)) => of_bulk(at, error),
                         None => error,
@@ -303,35 +305,30 @@ impl<'e> Hooked<'e> {
                 }
             };
             has_begun = true;
-            let upserted = one.map(|(_, meta)| meta).zip(made.upserted.as_ref());
-            images.add(
-                std::mem::take(&mut made.gone),
-                upserted.filter(|(meta, _)| meta.has_hooks()),
-            );
-            if is_one && self.execution.sent == sent {
-                outcome = made;
+            let upserted = one.map(|(_, meta)| meta).zip(made.outcome.upserted.as_ref());
+            images.add(made.gone, upserted.filter(|(meta, _)| meta.has_hooks()));
+            if is_one && self.batching == batching {
+                outcome = made.outcome;
             } else {
-                outcome.add(made);
+                outcome.add(made.outcome);
             }
-            if outcome.ordered && !outcome.errors.is_empty() {
+            if outcome.refusals.end() {
                 break;
             }
         }
         // A refusal of the server has ended the transaction, so that nothing can be read in it.
-        let is_own_bulk =
-            matches!(self.execution.sent, Sent::Bulk { .. }) && self.execution.session.is_none();
-        if !outcome.errors.is_empty() && (is_own_bulk || session.end().spoiled.is_some()) {
+        let is_own_bulk = self.batching.is_bulk() && self.cx.session.is_none();
+        if !outcome.refusals.is_empty() && (is_own_bulk || session.end().spoiled.is_some()) {
             return Err(Error::Bulk {
-                errors: std::mem::take(&mut outcome.errors),
+                errors: std::mem::take(&mut outcome.refusals.errors),
                 done: Box::new(outcome.into()),
             });
         }
-        let changed = images.changed(&scope, &outcome).await;
+        let changed = images.changed(&cx, &outcome).await;
         if let Err(error) = &changed {
             session.spoil(error);
         }
-        trace.more(trips.load(Ordering::Relaxed));
-        Ok((outcome, changed?))
+        Ok((Attempt::done(outcome), changed?))
     }
 }
 
@@ -351,45 +348,36 @@ fn deletes(writes: &Writes) -> bool {
     }
 }
 
-/// The documents that writes name by their ids: transactions of this process that write one of them take turns.
-fn named(writes: &Writes) -> Vec<QueueKey> {
-    let writes = match writes {
-        Writes::One(write) => std::slice::from_ref(write),
-        Writes::Each(writes) => writes,
-        Writes::Packed { .. } => &[],
-    };
-    let named = writes.iter().filter_map(|write| {
-        let one = write.changed().and_then(|(_, id)| id);
-        Some(QueueKey {
-            collection: write.meta.collection,
-            by: "_id",
-            key: Key::of_bson(one.or_else(|| write.upserted_id())?),
-        })
-    });
-    named.collect()
+/// The documents that writes name by their ids.
+fn turns(writes: &Writes) -> Vec<QueueKey> {
+    match writes {
+        Writes::One(write) => named_by_ids(std::slice::from_ref(write)),
+        Writes::Each(writes) => named_by_ids(writes),
+        Writes::Packed { .. } => Vec::new(),
+    }
 }
 
 /// Splits a bulk where a condition of its writes may match documents that the writes before it have changed, and where an upsert has to
 /// say what it has inserted.
-fn steps(writes: Writes, sent: Sent) -> Vec<(Writes, Sent)> {
+fn steps(writes: Writes, batching: Batching) -> Vec<(Writes, Batching)> {
     let Writes::Each(writes) = writes else {
-        return vec![(writes, sent)];
+        return vec![(writes, batching)];
     };
     let mut steps = Vec::new();
     let mut open: Vec<Write> = Vec::new();
     for write in writes {
         let matches = write.meta.has_hooks() && write.is_update_of_many();
         if matches && !open.is_empty() {
-            steps.push((Writes::Each(std::mem::take(&mut open)), sent));
+            steps.push((Writes::Each(std::mem::take(&mut open)), batching));
         }
         if matches && write.is_upsert() {
-            steps.push((Writes::One(write), Sent::Alone));
+            steps.push((Writes::One(write), Batching::Single));
         } else {
             open.push(write);
         }
     }
     if !open.is_empty() {
-        steps.push((Writes::Each(open), sent));
+        steps.push((Writes::Each(open), batching));
     }
     steps
 }
@@ -430,7 +418,7 @@ impl Documents {
     /// Reads those that these writes may change. Gives `false` where a condition matches more than `most`.
     async fn look(
         &mut self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         writes: &[&Write],
         (may_be_there, most): (bool, Option<usize>),
     ) -> Result<bool> {
@@ -452,9 +440,9 @@ impl Documents {
                 What::UpdateMany(update) => {
                     let matching = update.condition.clone();
                     let found = match most {
-                        Some(most) => scope.some(self.meta, matching, doc! {}, most + 1).await?,
+                        Some(most) => cx.some(self.meta, matching, doc! {}, most + 1).await?,
                         None => Batch {
-                            documents: scope.every(self.meta, matching, doc! {}).await?,
+                            documents: cx.every(self.meta, matching, doc! {}).await?,
                             more: false,
                         },
                     };
@@ -469,7 +457,7 @@ impl Documents {
             }
         }
         let unknown: HashSet<Key> = named.difference(&self.known).cloned().collect();
-        let found = by_ids(scope, self.meta, &unknown).await?;
+        let found = by_ids(cx, self.meta, &unknown).await?;
         self.asked.extend(found.iter().map(id));
         self.found(found);
         self.known.extend(unknown);
@@ -478,9 +466,9 @@ impl Documents {
     }
 
     /// Those that have changed.
-    async fn changed(self, scope: &Scope<'_>) -> Result<Vec<HookedDocument>> {
+    async fn changed(self, cx: &Cx<'_>) -> Result<Vec<HookedDocument>> {
         let meta = self.meta;
-        let found = by_ids(scope, meta, &self.asked).await?;
+        let found = by_ids(cx, meta, &self.asked).await?;
         let found = found.into_iter().map(|document| (id(&document), document));
         let mut after: HashMap<Key, RawDocumentBuf> = found.collect();
         let changed = |(before, after)| HookedDocument { meta, before, after };
@@ -497,15 +485,11 @@ impl Documents {
     }
 }
 
-async fn by_ids(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    ids: &HashSet<Key>,
-) -> Result<Vec<RawDocumentBuf>> {
+async fn by_ids(cx: &Cx<'_>, meta: &'static DocumentMeta, ids: &HashSet<Key>) -> Result<Vec<RawDocumentBuf>> {
     let mut all = Vec::with_capacity(ids.len());
     for ids in key::chunks(ids) {
         let named = doc! { "_id": { "$in": ids } };
-        all.extend(scope.every(meta, named, doc! {}).await?);
+        all.extend(cx.every(meta, named, doc! {}).await?);
     }
     Ok(all)
 }
@@ -530,16 +514,16 @@ impl HookedImages {
     }
 
     /// Reads the documents that these writes may change. Gives `false` where a condition matches more than `most`.
-    async fn look(&mut self, scope: &Scope<'_>, writes: &Writes, most: Option<usize>) -> Result<bool> {
+    async fn look(&mut self, cx: &Cx<'_>, writes: &Writes, most: Option<usize>) -> Result<bool> {
         let single;
         let writes = match writes {
             Writes::Packed { meta, documents, .. } => {
-                return self.insert(scope.odm, meta, documents).map(|()| true);
+                return self.insert(cx.odm, meta, documents).map(|()| true);
             }
             Writes::One(write) => {
                 if let What::Insert(document) = &write.what
                     && write.meta.has_hooks()
-                    && is_unrelated(scope.odm, write.meta)?
+                    && is_bare(cx.odm, write.meta)?
                 {
                     self.entry(write.meta).inserted.push(document.clone());
                     return Ok(true);
@@ -562,7 +546,7 @@ impl HookedImages {
                 .filter(|write| is(write.meta, meta))
                 .copied()
                 .collect();
-            if !self.entry(meta).look(scope, &own, with).await? {
+            if !self.entry(meta).look(cx, &own, with).await? {
                 return Ok(false);
             }
         }
@@ -571,7 +555,7 @@ impl HookedImages {
 
     /// Notes documents that are inserted together. Those that the library neither checks nor fills in are stored as they are given.
     fn insert(&mut self, odm: &Odm, meta: &'static DocumentMeta, documents: &Packed) -> Result<()> {
-        let is_as_given = is_unrelated(odm, meta)?;
+        let is_as_given = is_bare(odm, meta)?;
         let of = self.entry(meta);
         for document in documents.documents() {
             let document = document.map_err(|source| not_encoded(meta, source))?;
@@ -597,15 +581,15 @@ impl HookedImages {
     }
 
     /// Reads them again. Gives those that have changed.
-    async fn changed(self, scope: &Scope<'_>, outcome: &Outcome) -> Result<Vec<HookedDocument>> {
+    async fn changed(self, cx: &Cx<'_>, outcome: &Outcome) -> Result<Vec<HookedDocument>> {
         let mut all = Vec::new();
         for mut of in self.collections {
-            if !outcome.errors.is_empty() {
+            if !outcome.refusals.is_empty() {
                 // Some of them were refused.
                 of.asked
                     .extend(of.inserted.drain(..).map(|document| id(&document)));
             }
-            all.extend(of.changed(scope).await?);
+            all.extend(of.changed(cx).await?);
         }
         Ok(all)
     }

@@ -1,26 +1,24 @@
 //! Many writes in few commands: one request where the server has the `bulkWrite` command (MongoDB 8.0), else one command for each
 //! run of writes of one kind to one collection.
 
-use crate::engine::write::execution::Execution;
 use crate::error::results::BulkDone;
 use crate::graph;
 use crate::model::document::DocumentMeta;
 use crate::model::encode;
 use crate::plan::operation::{UpdateMany, What, Write};
 use crate::plan::operators::{Built, growth};
-use crate::plan::outcome::Outcome;
+use crate::plan::outcome::{Attempt, Outcome, Refusals};
 use crate::store::core::{Core, act};
+use crate::store::cx::Cx;
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
 use crate::store::options::raised;
-use crate::store::scope::Scope;
-use crate::store::transaction::Shared;
+use crate::store::session::Session;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{self, Bson, Document, RawBson, RawDocumentBuf, doc};
 use mongodb::options::{
     Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateModifications,
     UpdateOneModel, WriteConcern, WriteModel,
 };
-use std::sync::atomic::AtomicU64;
 
 /// Maximum number of statements in a command of an update and the documents that it counts: every server accepts more.
 const UPDATE_AND_COUNT: usize = 2;
@@ -281,21 +279,18 @@ fn stored(collation: Option<&Collation>) -> Result<Option<Document>> {
 
 /// Sends the writes of a bulk. A refusal of the server is an error only in a transaction, which it ends.
 pub(in crate::engine) async fn send(
-    execution: Execution<'_>,
-    session: Option<Shared>,
+    cx: Cx<'_>,
     writes: &[Write],
+    ordered: bool,
     by_runs: bool,
-) -> Result<Outcome> {
-    let session = session.as_ref();
-    let Execution {
-        odm, trace, ordered, ..
-    } = execution;
+) -> Result<Attempt> {
+    let Cx { odm, session, .. } = cx;
     let server = odm.server().await?;
     let most = server.max_write_batch();
     let bulk_write = odm.bulk_write();
-    let in_runs = || async move { runs(odm, session, statements(writes)?, ordered, most).await };
+    let in_runs = || async move { runs(&cx, statements(writes)?, ordered, most).await };
     let sent = if server.has_bulk_write() && !by_runs && !bulk_write.is_refused() {
-        let sent = one_command(odm, session, statements(writes)?, ordered).await;
+        let sent = one_command(&cx, statements(writes)?, ordered).await;
         let is_disabled = sent.as_ref().is_err_and(is_disabled);
         let again = is_disabled && !bulk_write.is_taken();
         if is_disabled {
@@ -304,10 +299,9 @@ pub(in crate::engine) async fn send(
             bulk_write.take();
         }
         if again && session.is_none() {
-            trace.more(1);
             in_runs().await
         } else {
-            sent.map(|done| (done, 1))
+            sent
         }
     } else {
         in_runs().await
@@ -320,17 +314,15 @@ pub(in crate::engine) async fn send(
         }
         error
     });
-    let (done, trips, errors) = match sent {
-        Ok((done, trips)) => (done, trips, Vec::new()),
-        Err(Error::Bulk { errors, done }) if session.is_none() => (*done, 1, errors),
+    let (done, errors) = match sent {
+        Ok(done) => (done, Vec::new()),
+        Err(Error::Bulk { errors, done }) if session.is_none() => (*done, errors),
         Err(error) => return Err(error),
     };
-    trace.more(trips);
-    Ok(Outcome {
-        errors,
-        ordered,
-        ..Outcome::from(done)
-    })
+    Ok(Attempt::done(Outcome {
+        refusals: Refusals { errors, ordered },
+        ..Outcome::counted(done)
+    }))
 }
 
 /// Adds the sizes of the values that a write adds to the error of a document that becomes too large.
@@ -350,7 +342,7 @@ fn add_sizes(writes: &[Write], at: usize, error: &mut Error) {
 /// Updates the documents that match one condition, and counts those that match another one, by one command. Gives how many match
 /// either, and how many were changed.
 pub(in crate::engine) async fn update_and_count(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     core: &Core,
     update: &UpdateMany,
     idle: &Document,
@@ -367,11 +359,8 @@ pub(in crate::engine) async fn update_and_count(
         statement(counting(idle, true), true),
         statement(updating(&update.filter, &update.built, true, false), false),
     ];
-    match runs(core.odm(), core.session(), both, true, UPDATE_AND_COUNT).await {
-        Ok((done, trips)) => {
-            execution.trace.more(trips);
-            Ok((done.matched, done.modified))
-        }
+    match runs(&cx, both, true, UPDATE_AND_COUNT).await {
+        Ok(done) => Ok((done.matched, done.modified)),
         Err(Error::Bulk { mut errors, .. }) if !errors.is_empty() => Err(errors.swap_remove(0).1),
         Err(error) => Err(error),
     }
@@ -381,7 +370,7 @@ pub(in crate::engine) async fn update_and_count(
 /// primary. A transaction has one for all.
 fn concern(
     odm: &Odm,
-    session: Option<&Shared>,
+    session: Option<&Session>,
     mut metas: impl Iterator<Item = &'static DocumentMeta>,
 ) -> Option<WriteConcern> {
     match session {
@@ -435,12 +424,8 @@ fn of_command(error: mongodb::error::Error, collection: &'static str) -> Error {
 }
 
 /// By the `bulkWrite` command.
-async fn one_command(
-    odm: &Odm,
-    session: Option<&Shared>,
-    statements: Vec<BulkStatement<'_>>,
-    ordered: bool,
-) -> Result<BulkDone> {
+async fn one_command(cx: &Cx<'_>, statements: Vec<BulkStatement<'_>>, ordered: bool) -> Result<BulkDone> {
+    let Cx { odm, session, .. } = *cx;
     let metas: Vec<(usize, &'static DocumentMeta)> = statements
         .iter()
         .map(|statement| (statement.at, statement.meta))
@@ -454,8 +439,8 @@ async fn one_command(
         .collect::<Result<_>>()?;
     let client = odm.database().client().clone();
     let concern = concern(odm, session, metas.iter().map(|(_, meta)| *meta));
-    let trips = AtomicU64::new(0);
-    let result = act!(&Scope::new(odm, session, &trips), write, {
+    cx.trip();
+    let result = act!(cx, write, {
         let mut action = client.bulk_write(models).ordered(ordered);
         if let Some(concern) = concern {
             action = action.write_concern(concern);
@@ -526,17 +511,16 @@ async fn one_command(
 
 /// By one command for each run of writes of one kind to one collection.
 async fn runs(
-    odm: &Odm,
-    session: Option<&Shared>,
+    cx: &Cx<'_>,
     statements: Vec<BulkStatement<'_>>,
     ordered: bool,
     most: usize,
-) -> Result<(BulkDone, u64)> {
+) -> Result<BulkDone> {
+    let Cx { odm, session, .. } = *cx;
     let mut done = BulkDone::default();
     let mut errors: Vec<(usize, Error)> = Vec::new();
     let mut unsure = None;
-    let mut round_trips = 0;
-    let trips = AtomicU64::new(0);
+    let mut is_first = true;
     // The driver adds the write concern to its own operations, not to a command.
     let concern = concern(odm, session, statements.iter().map(|statement| statement.meta));
     let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(&concern).ok());
@@ -581,21 +565,18 @@ async fn runs(
             run.append(bson::cstr!("comment"), comment);
         }
         let database = odm.database().clone();
-        let reply = act!(
-            &Scope::new(odm, session, &trips),
-            command,
-            database.run_raw_command(run)
-        );
+        cx.trip();
+        let reply = act!(cx, command, database.run_raw_command(run));
         let reply = match reply.map_err(|error| Context::of(meta).driver(error)) {
             Ok(reply) => reply,
             // Out of a transaction, the commands before it are done.
-            Err(error) if session.is_none() && round_trips > 0 => {
+            Err(error) if session.is_none() && !is_first => {
                 errors.push((first.at, error));
                 break;
             }
             Err(error) => return Err(error),
         };
-        round_trips += 1;
+        is_first = false;
         let number = |name: &str| match reply.get(name) {
             Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
             Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
@@ -655,7 +636,7 @@ async fn runs(
     }
     match unsure {
         Some(unsure) => Err(unsure),
-        None => Ok((done, round_trips)),
+        None => Ok(done),
     }
 }
 

@@ -2,31 +2,26 @@
 //! transaction has to end within the server's minute, and is kept in memory meanwhile; and where the condition compares by another
 //! collation than that of the collection.
 
-use crate::engine::write::execution::Execution;
-use crate::engine::write::obligations::MAX_DOCS_PER_TX;
+use crate::engine::write::attempt::MAX_DOCS_PER_TX;
 use crate::model::document::DocumentMeta;
 use crate::plan::operation::{What, Write};
 use crate::plan::repeated::{follows_itself, is_asked_once, rest};
 use crate::query::find::Query;
-use crate::rules::on_delete;
 use crate::store::batch::{behind, document_id, ids};
 use crate::store::core::Core;
+use crate::store::cx::Cx;
 use crate::store::filter::all;
-use crate::store::scope::Scope;
-use crate::store::trace::Trace;
-use crate::{Error, Filter, Odm, Result};
+use crate::{Error, Filter, Result};
 use mongodb::bson::{Bson, Document, RawDocument, doc};
 use mongodb::options::Collation;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Maximum number of documents that one query returns here; more are refused.
 const MOST_FOUND: usize = 100_000;
 
 /// The documents that match a condition, in parts. A condition whose result the parts may change is evaluated before the first
 /// one.
-pub(crate) struct Parts<'a> {
-    odm: &'a Odm,
-    trace: &'a Trace,
+pub(crate) struct KeysetPages<'a> {
+    cx: Cx<'a>,
     meta: &'static DocumentMeta,
     filter: Document,
     /// Where the condition is asked once: the ids that it has found and that are still to come.
@@ -36,32 +31,28 @@ pub(crate) struct Parts<'a> {
     more: bool,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> KeysetPages<'a> {
     /// # Errors
     /// [`Error::Query`] where there are too many for a condition that is asked once.
-    pub(crate) async fn of(
-        odm: &'a Odm,
-        trace: &'a Trace,
+    pub(crate) async fn open(
+        cx: Cx<'a>,
         meta: &'static DocumentMeta,
         filter: Document,
-    ) -> Result<Parts<'a>> {
-        let mut parts = Parts {
-            odm,
-            trace,
+    ) -> Result<KeysetPages<'a>> {
+        let mut parts = KeysetPages {
+            cx: cx.outside(),
             meta,
             filter,
             found: None,
             last: None,
             more: true,
         };
-        let graph = odm.graph();
+        let graph = cx.odm.graph();
         if is_asked_once(graph, meta, &parts.filter) || follows_itself(graph, meta, &parts.filter) {
-            let trips = AtomicU64::new(0);
             let filter = std::mem::take(&mut parts.filter);
             parts.filter = rest(graph, meta, &filter, follows_itself);
-            let found = found(&Scope::new(odm, None, &trips), meta, filter, "changed").await?;
+            let found = found(&parts.cx, meta, filter, "changed").await?;
             parts.found = Some(found.into_iter());
-            trace.more(trips.load(Ordering::Relaxed));
         }
         Ok(parts)
     }
@@ -76,16 +67,14 @@ impl<'a> Parts<'a> {
         if !self.more {
             return Ok(None);
         }
-        let trips = AtomicU64::new(0);
-        let scope = Scope::new(self.odm, None, &trips);
         let filter = match &self.last {
             Some(last) => all([behind(self.meta, last), self.filter.clone()]),
             None => self.filter.clone(),
         };
-        let batch = scope
+        let batch = self
+            .cx
             .batch(self.meta, filter, Some(doc! { "_id": 1 }), MAX_DOCS_PER_TX)
             .await?;
-        self.trace.more(trips.load(Ordering::Relaxed));
         self.more = batch.more;
         let Some(last) = batch.documents.last() else {
             return Ok(None);
@@ -101,7 +90,7 @@ impl<'a> Parts<'a> {
 ///
 /// # Errors
 /// [`Error::Query`] where there are too many, where an id matches several, and for an upsert, which can't be named by an id.
-pub(in crate::engine) async fn find_by_collation(execution: Execution<'_>, write: &mut Write) -> Result<()> {
+pub(in crate::engine) async fn find_by_collation(cx: Cx<'_>, write: &mut Write) -> Result<()> {
     let meta = write.meta;
     let collation = match &mut write.what {
         What::Update(update) => &mut update.collation,
@@ -114,10 +103,10 @@ pub(in crate::engine) async fn find_by_collation(execution: Execution<'_>, write
     };
     // What removes documents for good finds deleted ones.
     let removes = matches!(&write.what, What::Delete(delete) if delete.removes);
-    let of_removal = removes.then(|| execution.odm.with_deleted());
-    let odm = of_removal.as_ref().unwrap_or(execution.odm);
-    let core = Core::new(odm, meta, execution.session.cloned());
-    let graph = execution.odm.graph();
+    let of_removal = removes.then(|| cx.odm.with_deleted());
+    let odm = of_removal.as_ref().unwrap_or(cx.odm);
+    let core = Core::new(odm, meta, cx.session.cloned());
+    let graph = cx.odm.graph();
     match &mut write.what {
         What::Update(update) => {
             if let Some(one) = &update.one {
@@ -146,7 +135,7 @@ pub(in crate::engine) async fn find_by_collation(execution: Execution<'_>, write
                 delete.filter = one.filter(meta);
             }
             // A deletion that keeps its documents updates them by their ids.
-            None if on_delete::has_rules(graph, meta) || meta.soft_delete.is_some() => {
+            None if graph.has_deletion_rules(meta) || meta.soft_delete.is_some() => {
                 let filter = std::mem::take(&mut delete.filter);
                 delete.filter = by_collation(&core, filter, given).await?;
             }
@@ -215,12 +204,12 @@ async fn id_by_collation(core: &Core, id: Bson, collation: Collation) -> Result<
 
 /// The ids of the documents that are found by a condition that is asked once. `becomes` says what becomes of them.
 pub(crate) async fn found(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
     becomes: &str,
 ) -> Result<Vec<Bson>> {
-    let found = scope
+    let found = cx
         .batch(meta, filter, Some(doc! { "_id": 1 }), MOST_FOUND)
         .await?;
     if found.more {

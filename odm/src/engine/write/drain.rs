@@ -8,10 +8,11 @@ use crate::rules::rule::{DeferredWork, Draining};
 use crate::rules::{self, needed};
 use crate::store::batch;
 use crate::store::batch::{behind, id};
+use crate::store::cx::{Cx, Statement};
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::at;
 use crate::store::filter;
-use crate::store::scope::{Scope, Statement};
+use crate::store::queue::QueueKey;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -28,31 +29,31 @@ impl DeferredWork {
     ///
     /// # Errors
     /// The first failure, when everything else is applied.
-    pub(crate) async fn drain(self, scope: &Scope<'_>) -> Result<u64> {
-        self.apply(scope).await?.all()
+    pub(crate) async fn drain(self, cx: &Cx<'_>) -> Result<u64> {
+        self.apply(cx).await?.all()
     }
 
     /// The same; what was refused is in the result.
     ///
     /// # Errors
     /// An error that would occur with every document.
-    pub(crate) async fn apply(self, scope: &Scope<'_>) -> Result<Written> {
-        let scope = &scope.unvalidated();
+    pub(crate) async fn apply(self, cx: &Cx<'_>) -> Result<Written> {
+        let cx = &cx.unvalidated();
         let mut applied = Written::default();
         if !self.tokens.is_empty() {
-            applied.add(drain_all(scope, self.tokens.clone()).await.map(Written::of))?;
+            applied.add(drain_all(cx, self.tokens.clone()).await.map(Written::of))?;
         }
         let mut of_rules = Written::default();
         for rule in rules::all() {
             let token = Token::new();
-            let rewritten = rule.after_commit(scope, &self, token).await?;
+            let rewritten = rule.after_commit(cx, &self, token).await?;
             of_rules.add(Ok(rewritten.written))?;
             for meta in rewritten.pending {
-                of_rules.add(drain(*scope, meta, token).await.map(Written::of))?;
+                of_rules.add(drain(*cx, meta, token).await.map(Written::of))?;
             }
         }
         if of_rules.refused.is_none() {
-            self.clear_notes(scope).await?;
+            self.clear_notes(cx).await?;
         }
         applied.add(Ok(of_rules))?;
         Ok(applied)
@@ -63,12 +64,32 @@ impl DeferredWork {
 ///
 /// # Errors
 /// The first failure, when everything else is applied.
-pub(crate) fn drain<'s>(
-    scope: Scope<'s>,
+pub(crate) fn drain<'s>(cx: Cx<'s>, meta: &'static DocumentMeta, token: Token) -> BoxFuture<'s, Result<u64>> {
+    drain_any(cx, meta, token.into())
+}
+
+/// Applies the pending work of a contended write, together with that of the other writes of this process at the same document. The first of
+/// them applies all that is there by then, and the others find nothing left to do.
+///
+/// # Errors
+/// As [`drain`].
+pub(crate) async fn drain_together(
+    cx: Cx<'_>,
     meta: &'static DocumentMeta,
     token: Token,
-) -> BoxFuture<'s, Result<u64>> {
-    drain_any(scope, meta, token.into())
+    document: Option<&QueueKey>,
+) -> Result<u64> {
+    let Some(document) = document else {
+        return drain(cx, meta, token).await;
+    };
+    let registered = cx.odm.queue().register(document, token);
+    let (_turn, tokens) = registered.turn().await;
+    if tokens.is_empty() {
+        return Ok(0);
+    }
+    let drained = drain_any(cx, meta, doc! { "$in": &tokens }.into()).await?;
+    registered.applied(&tokens);
+    Ok(drained)
 }
 
 /// The same of all operations whose tokens match this condition.
@@ -76,20 +97,20 @@ pub(crate) fn drain<'s>(
 /// # Errors
 /// The first failure, when everything else is applied.
 pub(crate) fn drain_any<'s>(
-    scope: Scope<'s>,
+    cx: Cx<'s>,
     meta: &'static DocumentMeta,
     tokens: Bson,
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
-        let fields = needed(scope.odm.graph(), meta);
+        let fields = needed(cx.odm.graph(), meta);
         let pending = doc! { OPERATION: tokens };
         let mut applied = Written::default();
         let mut before: HashSet<Key> = HashSet::new();
         loop {
-            let some = scope.some(meta, pending.clone(), fields.clone(), BATCH).await?;
+            let some = cx.some(meta, pending.clone(), fields.clone(), BATCH).await?;
             let these: HashSet<Key> = some.documents.iter().map(id).collect();
             let are_left = !these.is_disjoint(&before);
-            apply_each(&scope, meta, some.documents, &mut applied).await?;
+            apply_each(&cx, meta, some.documents, &mut applied).await?;
             if !some.more {
                 return applied.all();
             }
@@ -103,9 +124,9 @@ pub(crate) fn drain_any<'s>(
         loop {
             let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
             let filter = filter::all([pending.clone(), after]);
-            let some = scope.batch(meta, filter, Some(fields.clone()), BATCH).await?;
+            let some = cx.batch(meta, filter, Some(fields.clone()), BATCH).await?;
             last = some.documents.last().map(batch::document_id);
-            apply_each(&scope, meta, some.documents, &mut applied).await?;
+            apply_each(&cx, meta, some.documents, &mut applied).await?;
             if !some.more {
                 return applied.all();
             }
@@ -119,12 +140,12 @@ pub(crate) fn drain_any<'s>(
 ///
 /// # Errors
 /// The first failure, when everything else is applied; or at once an error that would occur with every document.
-pub(crate) async fn drain_all(scope: &Scope<'_>, tokens: Vec<(&'static DocumentMeta, Token)>) -> Result<u64> {
+pub(crate) async fn drain_all(cx: &Cx<'_>, tokens: Vec<(&'static DocumentMeta, Token)>) -> Result<u64> {
     let mut applied = Written::default();
     let mut known = HashSet::new();
     for (meta, token) in tokens {
         if known.insert((meta.collection, token)) {
-            applied.add(drain(*scope, meta, token).await.map(Written::of))?;
+            applied.add(drain(*cx, meta, token).await.map(Written::of))?;
         }
     }
     applied.all()
@@ -157,7 +178,7 @@ pub(crate) fn drained_or_logged(drained: Result<u64>) -> u64 {
 /// Applies the pending work of these documents, whichever operation left it, and clears it. If a part of it fails, the rest is
 /// applied, and nothing is cleared.
 pub(crate) fn apply_work<'s>(
-    scope: &'s Scope<'_>,
+    cx: &'s Cx<'_>,
     meta: &'static DocumentMeta,
     mut documents: Vec<RawDocumentBuf>,
 ) -> BoxFuture<'s, Result<u64>> {
@@ -165,7 +186,7 @@ pub(crate) fn apply_work<'s>(
         let mut applied = Written::default();
         for _ in 0..=ATTEMPTS {
             let tokens: HashMap<Key, Key> = documents.iter().filter_map(operation_of).collect();
-            let (once, overtaken) = apply_once(scope, meta, documents).await?;
+            let (once, overtaken) = apply_once(cx, meta, documents).await?;
             applied.add(Ok(once))?;
             if overtaken.is_empty() || applied.refused.is_some() {
                 break;
@@ -174,7 +195,7 @@ pub(crate) fn apply_work<'s>(
             // applied here, with the current values of the document.
             let ids: Vec<Bson> = overtaken.iter().map(Key::to_bson).collect();
             let which = filter::all([doc! { "_id": { "$in": ids } }, has_pending_work()]);
-            documents = scope.every(meta, which, needed(scope.odm.graph(), meta)).await?;
+            documents = cx.every(meta, which, needed(cx.odm.graph(), meta)).await?;
             documents.retain(|document| {
                 operation_of(document).is_some_and(|(id, token)| tokens.get(&id) == Some(&token))
             });
@@ -195,16 +216,16 @@ fn operation_of(document: &RawDocumentBuf) -> Option<(Key, Key)> {
 /// One attempt of it. Also returns the documents that other writers changed meanwhile, so that some of their holders may lack
 /// the changes.
 async fn apply_once(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
 ) -> Result<(Written, HashSet<Key>)> {
-    let graph = scope.odm.graph();
-    let scope = &scope.unvalidated();
-    let transactions = scope.session.is_none() && scope.odm.has_transactions().await?;
+    let graph = cx.odm.graph();
+    let cx = &cx.unvalidated();
+    let transactions = cx.session.is_none() && cx.odm.has_transactions().await?;
     let mut draining = Draining::new(documents, needed(graph, meta), transactions);
     for rule in rules::all() {
-        rule.drain(scope, meta, &mut draining).await?;
+        rule.drain(cx, meta, &mut draining).await?;
         if draining.is_given_up {
             return Ok((draining.applied, HashSet::new()));
         }
@@ -221,39 +242,39 @@ async fn apply_once(
         let all = documents.iter().map(|(document, _)| document);
         let (gone, there): (Vec<_>, Vec<_>) = all.partition(|document| is_gone(document));
         for same in grouped(gone.into_iter()) {
-            applied.and(scope.delete(meta, same.gone()).await)?;
+            applied.and(cx.delete(meta, same.gone()).await)?;
         }
         // The work of other programs is pending still.
         let is_for_others = graph.is_for_others(meta);
         let done = there
             .into_iter()
             .filter(|document| !is_for_others && !overtaken.contains(&id(document)));
-        applied.and(clear(scope, meta, done).await)?;
+        applied.and(clear(cx, meta, done).await)?;
     }
     pending.dedup_by_key(|meta| meta.collection);
     let further = pending.into_iter().map(|meta| (meta, token)).collect();
-    applied.add(drain_all(scope, further).await.map(Written::of))?;
+    applied.add(drain_all(cx, further).await.map(Written::of))?;
     Ok((applied, overtaken))
 }
 
 /// Deletes documents from which other documents derive something, outside of a transaction: they are marked first, then
 /// everything is derived without them, and then they are deleted. Returns their number.
 pub(crate) async fn delete_after_draining(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
 ) -> Result<u64> {
     let token = Token::new();
-    let marked = mark_gone(scope, meta, filter, token).await?;
+    let marked = mark_gone(cx, meta, filter, token).await?;
     if marked > 0 {
-        drain(*scope, meta, token).await?;
+        drain(*cx, meta, token).await?;
     }
     Ok(marked)
 }
 
 /// Marks documents that are deleted as soon as their pending work with this token is applied. Returns their number.
 pub(crate) async fn mark_gone(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
     token: Token,
@@ -265,10 +286,7 @@ pub(crate) async fn mark_gone(
         update,
         array_filters: Vec::new(),
     };
-    scope
-        .unvalidated()
-        .update(meta, std::slice::from_ref(&mark))
-        .await
+    cx.unvalidated().update(meta, std::slice::from_ref(&mark)).await
 }
 
 /// Applies the pending work of these documents: together, and one by one where that fails. Counts the changed documents, and
@@ -277,7 +295,7 @@ pub(crate) async fn mark_gone(
 /// # Errors
 /// An error that would occur with every document.
 pub(crate) async fn apply_each(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
     applied: &mut Written,
@@ -287,7 +305,7 @@ pub(crate) async fn apply_each(
     }
     let ids = batch::ids(&documents);
     match (
-        but_for_the_deployment(apply_work(scope, meta, documents).await)?,
+        but_for_the_deployment(apply_work(cx, meta, documents).await)?,
         ids.as_slice(),
     ) {
         (Ok(copies), _) => applied.documents += copies,
@@ -298,12 +316,9 @@ pub(crate) async fn apply_each(
         (Err(_), _) => {
             // The work of some may be applied by now.
             let pending = filter::all([doc! { "_id": { "$in": &ids } }, has_pending_work()]);
-            for document in scope
-                .every(meta, pending, needed(scope.odm.graph(), meta))
-                .await?
-            {
+            for document in cx.every(meta, pending, needed(cx.odm.graph(), meta)).await? {
                 let id = batch::document_id(&document);
-                match but_for_the_deployment(apply_work(scope, meta, vec![document]).await)? {
+                match but_for_the_deployment(apply_work(cx, meta, vec![document]).await)? {
                     Ok(copies) => applied.documents += copies,
                     Err(error) => {
                         tell(meta, &id, &error);

@@ -1,97 +1,91 @@
 //! Executes writes that belong together: one write, or a bulk that one transaction can hold.
 //!
-//! They are completed first: rules fill in copies, computed fields and the mark of pending work. `obligations::once` executes them:
-//! alone, or with what they ask of other documents. `send` and `bulk` turn them into commands. A write of one document that is sent
-//! alone and finds none is diagnosed (`unmatched`) and sent again; a bulk only counts it. `propagate` applies the rules after the
-//! command, `recheck` looks at references again, `drain` applies pending work, and `documents` finds the documents of a condition.
+//! `prepare` has the rules fill in copies, computed fields and the mark of pending work. The plan of the writes says what they ask for and
+//! how they run (`plan/modes.rs`), and `attempt` executes them once. `send` and `bulk` turn them into commands, `propagate` applies the
+//! rules behind these, `recheck` looks at references again, `drain` applies pending work, and `documents` finds the documents of a
+//! condition. A single write that found no document is diagnosed (`unmatched`) and sent again; a bulk only counts it.
 //!
 //! Invariant: nothing here issues an operation of its own, walks a deletion, or calls a hook.
 
+pub(crate) mod attempt;
 pub(crate) mod bulk;
 pub(crate) mod documents;
 pub(crate) mod drain;
-pub(crate) mod execution;
-pub(crate) mod obligations;
+pub(crate) mod prepare;
 pub(crate) mod propagate;
 pub(crate) mod recheck;
 pub(crate) mod send;
 pub(crate) mod unmatched;
 
-use crate::engine::write::execution::Execution;
-use crate::engine::write::obligations::{Failure, once};
-use crate::engine::write::unmatched::{ATTEMPTS, Next, after, contended, unchanged};
-use crate::graph::Graph;
-use crate::model::document::DocumentMeta;
-use crate::model::own_fields::{OPERATION, OWN, PENDING, Token, name_of};
-use crate::plan::keep::{FilledReplacement, Replacement};
-use crate::plan::operation::Pending;
-use crate::plan::operation::{What, Write};
-use crate::plan::outcome::Outcome;
-use crate::plan::touches::Affected;
-use crate::rules::derived::unsupported;
-use crate::rules::pending::{all_fields, merged_mark, path_for, record};
-use crate::rules::rule::{Inserts, NewDocuments, Replacing, Updating, decoded, encoded, with_all_pending};
-use crate::store::fields::put;
-use crate::store::scope::Scope;
-use crate::{Error, Result, bounds, rules};
+use crate::Result;
+use crate::engine::write::attempt::{Failure, attempt};
+use crate::engine::write::prepare::{mark_all_pending, prepare};
+use crate::engine::write::unmatched::{ATTEMPTS, Next, contended, diagnose, unchanged};
+use crate::model::own_fields::Token;
+use crate::plan::modes::Plan;
+use crate::plan::operation::{Batching, What, Write};
+use crate::plan::outcome::Attempt;
+use crate::store::cx::Cx;
 use futures::future::FutureExt;
-use mongodb::bson::{Document, RawDocumentBuf, doc};
-use std::sync::atomic::AtomicU64;
 
-/// Completes one write, and executes it. With `in_parts`, nothing is written where it is for more documents than one transaction takes,
-/// and [`Outcome::too_many`] says so.
-pub(super) async fn one(execution: Execution<'_>, mut write: Write, in_parts: bool) -> Result<Outcome> {
+/// Executes one write until it is made, or what prevents it is known. With a `limit`, nothing is written where it is for more documents.
+pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> Result<Attempt> {
     if let What::Update(update) = &write.what {
         if let (true, Some(one)) = (update.is_empty(), &update.one) {
-            return unchanged(execution, &write, one, &update.reply).boxed().await;
+            let unchanged = unchanged(cx, &write, one, &update.reply).boxed().await?;
+            return Ok(Attempt::done(unchanged));
         }
-        execution.trace.values("filter", &update.filter);
-        execution.trace.values("update", &update.built.update);
+        cx.trace.values("filter", &update.filter);
+        cx.trace.values("update", &update.built.update);
     }
-    let (refused, pending) = complete(execution, std::slice::from_mut(&mut write)).await?;
+    let (refused, token) = prepare(cx, std::slice::from_mut(&mut write)).await?;
     if let Some((_, error)) = refused.into_iter().next() {
         return Err(error);
     }
-    let mut outcome = run(execution, &mut write, pending, in_parts).await?;
-    if let What::Insert(document) = write.what {
-        outcome.changed = execution.odm.graph().is_depended_on(write.meta);
-        outcome.stored.push(document);
+    let mut made = repeated(cx, &mut write, token, limit).await?;
+    if let (What::Insert(document), Attempt::Done(done)) = (write.what, &mut made) {
+        done.outcome.is_filled_in = cx.odm.graph().is_depended_on(write.meta);
+        done.outcome.stored.push(document);
     }
-    Ok(outcome)
+    Ok(made)
 }
 
-/// Sends a completed write until it is made, or what prevents it is known.
-async fn run(
-    mut execution: Execution<'_>,
+/// Sends a write in which the rules have filled in what they keep, up to [`ATTEMPTS`] times.
+async fn repeated(
+    cx: Cx<'_>,
     write: &mut Write,
-    mut pending: Pending,
-    in_parts: bool,
-) -> Result<Outcome> {
-    let mut attempt = 0;
+    mut token: Option<Token>,
+    limit: Option<usize>,
+) -> Result<Attempt> {
+    let mut plan = Plan::for_writes(cx.odm, std::slice::from_ref(write))?;
+    let mut number = 0;
     loop {
-        let made = match once(execution, std::slice::from_mut(write), pending, in_parts).await {
-            Ok(outcome) if outcome.contended => {
-                execution.eventual = true;
-                record_all(write, &mut pending)?;
+        let writes = std::slice::from_mut(write);
+        let made = match attempt(cx, Batching::Single, plan.as_deref(), writes, token, limit).await {
+            Ok(Attempt::Contended) => {
+                // It is no attempt: nothing was sent that the next one sends.
+                mark_all_pending(write, &mut token)?;
+                plan.iter_mut().for_each(|plan| plan.fall_back());
                 continue;
             }
-            Ok(outcome) if !outcome.unmatched => return Ok(outcome),
-            Ok(outcome) => Ok(outcome),
+            Ok(made @ (Attempt::Done(_) | Attempt::TooMany)) => return Ok(made),
+            Ok(Attempt::Unmatched) => Ok(Attempt::Unmatched),
             Err(Failure {
                 error,
                 after_write: true,
             }) => return Err(error),
             Err(failure) => Err(failure.error),
         };
-        match after(execution, write, made, attempt).boxed().await? {
-            Next::Break(outcome) => return Ok(outcome),
-            Next::Continue(None) => {}
-            Next::Continue(Some(what)) => {
+        match diagnose(cx, write, made, number).boxed().await? {
+            Next::End(made) => return Ok(made),
+            Next::Again => {}
+            Next::Other(what) => {
                 write.what = what;
-                write.read_operators(execution.odm.graph())?;
+                write.read_operators(cx.odm.graph())?;
+                plan = Plan::for_writes(cx.odm, std::slice::from_ref(write))?;
             }
         }
-        attempt += 1;
+        number += 1;
         let one = match &mut write.what {
             What::Update(update) => {
                 update.find(write.meta);
@@ -100,290 +94,8 @@ async fn run(
             What::Replace(replace) => Some(&replace.one),
             _ => None,
         };
-        if let Some(one) = one.filter(|_| attempt == ATTEMPTS) {
+        if let Some(one) = one.filter(|_| number == ATTEMPTS) {
             return Err(contended(write.meta, one));
         }
-    }
-}
-
-/// Completes writes before they are sent. Returns the inserts that break a bound with the values that were filled in, by their
-/// positions, and the token of the pending work that is recorded in the documents.
-pub(super) async fn complete(
-    execution: Execution<'_>,
-    writes: &mut [Write],
-) -> Result<(Vec<(usize, Error)>, Pending)> {
-    let graph = execution.odm.graph();
-    let mut metas: Vec<&'static DocumentMeta> = Vec::new();
-    for write in writes.iter_mut() {
-        write.read_operators(graph)?;
-        let known = metas.iter().any(|meta| meta.collection == write.meta.collection);
-        if !known && graph.is_depended_on(write.meta) {
-            metas.push(write.meta);
-        }
-    }
-    let mut pending = None;
-    let refused = if metas.is_empty() {
-        Vec::new()
-    } else {
-        fill_in(execution, metas, writes, &mut pending).boxed().await?
-    };
-    // Replacements in which the library has nothing of its own.
-    for write in writes {
-        if let What::Replace(replace) = &mut write.what
-            && replace.made.is_none()
-        {
-            let document = std::mem::take(&mut replace.document);
-            replace.made = Some(Replacement::new(write.meta, document, None, replace.exact)?);
-        }
-    }
-    Ok((refused, pending))
-}
-
-/// Records in a completed write that everything that is derived from its document, and in it, is pending.
-fn record_all(write: &mut Write, pending: &mut Pending) -> Result<()> {
-    let token = *pending.get_or_insert_with(Token::new);
-    match &mut write.what {
-        What::Insert(document) => *document = with_all_pending(document, token)?,
-        What::Update(update) => record(&mut update.built.update, token),
-        What::UpdateMany(_) | What::Replace(_) | What::Delete(_) => {}
-    }
-    Ok(())
-}
-
-/// Puts collections from which others of them copy before these.
-fn sources_first(graph: &Graph, mut rest: Vec<&'static DocumentMeta>) -> Vec<&'static DocumentMeta> {
-    let mut metas = Vec::with_capacity(rest.len());
-    while !rest.is_empty() {
-        let waits = |meta: &DocumentMeta| {
-            let copying = graph.outgoing(meta).filter(|edge| !edge.copies.is_empty());
-            copying
-                .flat_map(|edge| &edge.targets)
-                .map(|target| target.meta)
-                .any(|target| {
-                    target.collection != meta.collection
-                        && rest.iter().any(|other| other.collection == target.collection)
-                })
-        };
-        // Those that copy from each other have no order.
-        let next = rest.iter().position(|meta| !waits(meta)).unwrap_or(0);
-        metas.push(rest.remove(next));
-    }
-    metas
-}
-
-/// Fills in what the library has in documents of these collections. Returns the inserts that break a bound with it.
-async fn fill_in(
-    execution: Execution<'_>,
-    metas: Vec<&'static DocumentMeta>,
-    writes: &mut [Write],
-    pending: &mut Pending,
-) -> Result<Vec<(usize, Error)>> {
-    let only_inserts = writes.iter().all(|write| matches!(write.what, What::Insert(_)));
-    let copied_by_others = metas.len() > 1 || !only_inserts;
-    let mut inserted: Vec<Inserts> = Vec::new();
-    let mut refused = Vec::new();
-    for meta in sources_first(execution.odm.graph(), metas) {
-        let before = FillIn {
-            execution,
-            meta,
-            beside: &inserted,
-        };
-        let of = |write: &&mut Write| write.meta.collection == meta.collection;
-        let (mut places, mut documents) = (Vec::new(), Vec::<RawDocumentBuf>::new());
-        for (place, write) in writes.iter_mut().enumerate() {
-            let own = of(&write);
-            if let (What::Insert(document), true) = (&mut write.what, own) {
-                places.push(place);
-                documents.push(std::mem::take(document));
-            }
-        }
-        if !documents.is_empty() {
-            before.insert(&mut documents, pending).await?;
-        }
-        let copied = if copied_by_others && !documents.is_empty() && before.may_copy().await? {
-            Some((meta, documents.clone()))
-        } else {
-            None
-        };
-        for (place, document) in places.into_iter().zip(documents) {
-            let Some(write) = writes.get_mut(place) else {
-                continue;
-            };
-            if let Err(error) = bounds::document(meta, &document) {
-                refused.push((write.at, error));
-            }
-            write.what = What::Insert(document);
-        }
-        inserted.extend(copied);
-        // They may copy from what is inserted beside them, of their own collection too.
-        let behind = FillIn {
-            execution,
-            meta,
-            beside: &inserted,
-        };
-        for write in writes.iter_mut().filter(of) {
-            match &mut write.what {
-                What::Update(update) => {
-                    let one = update.one.as_ref().map(|one| &one.id);
-                    let (changes, touches) = (&mut update.built.update, &update.touches);
-                    let updating = Updating::new(one, update.upsert, changes, touches, &inserted);
-                    behind.update(updating, pending).await?;
-                }
-                What::UpdateMany(update) => {
-                    let (changes, touches) = (&mut update.built.update, &update.touches);
-                    let updating = Updating::new(None, update.upsert, changes, touches, &inserted);
-                    behind.update(updating, pending).await?;
-                }
-                What::Replace(replace) => {
-                    let filled = behind.replace(&replace.document, pending).await?;
-                    let document = std::mem::take(&mut replace.document);
-                    replace.changed = true;
-                    replace.made = Some(Replacement::new(meta, document, Some(filled), replace.exact)?);
-                }
-                What::Insert(_) | What::Delete(_) => {}
-            }
-        }
-    }
-    Ok(refused)
-}
-
-/// Has the rules fill in what the library has in documents of one collection, before a write, in its transaction or not.
-#[derive(Clone, Copy)]
-struct FillIn<'a> {
-    execution: Execution<'a>,
-    meta: &'static DocumentMeta,
-    /// The inserts of the same operation into other collections.
-    beside: &'a [Inserts],
-}
-
-impl FillIn<'_> {
-    /// Whether copies may be taken of documents that the same operation inserts: if it fails, nothing of it is left.
-    async fn may_copy(self) -> Result<bool> {
-        let Execution { odm, session, .. } = self.execution;
-        let mut incoming = odm.graph().incoming(self.meta);
-        let is_source = incoming.any(|edge| edge.sync().is_some());
-        Ok(is_source && (session.is_some() || odm.has_transactions().await?))
-    }
-
-    /// Fills in new documents. Their pending work has this token.
-    async fn insert(self, documents: &mut [RawDocumentBuf], token: &mut Pending) -> Result<()> {
-        let affected = Affected::by_insert(self.execution.odm.graph(), self.meta);
-        let pending = self.pending_after(affected).await?;
-        let mut new = NewDocuments::new(documents, self.beside, pending);
-        self.with(async |scope| {
-            for rule in rules::all() {
-                rule.fill_new(scope, self.meta, &mut new).await?;
-            }
-            Ok(())
-        })
-        .await?;
-        let token = (!new.pending.is_empty()).then(|| *token.get_or_insert_with(Token::new));
-        new.filled(token)?.put_into(documents)
-    }
-
-    /// Adds to an update what follows from it in the same documents: in one document, if it names one by its id.
-    async fn update(self, mut updating: Updating<'_>, token: &mut Pending) -> Result<()> {
-        let mut affected = updating.touches.affected;
-        if updating.upsert {
-            affected = affected.or(Affected::by_insert(self.execution.odm.graph(), self.meta));
-        }
-        let leaves_work = self.leaves_work(affected).await?;
-        self.with(async |scope| {
-            for rule in rules::all() {
-                rule.fill_update(scope, self.meta, &mut updating).await?;
-            }
-            Ok(())
-        })
-        .await?;
-        let Updating { update, pending, .. } = updating;
-        if leaves_work || !pending.is_empty() {
-            let token = *token.get_or_insert_with(Token::new);
-            if leaves_work {
-                record(update, token);
-            } else {
-                put(update, "$setOnInsert", OPERATION, token.into());
-            }
-            for (name, entry) in pending {
-                put(update, "$setOnInsert", &path_for(&name), entry);
-            }
-        }
-        Ok(())
-    }
-
-    /// The replacement with what the library keeps in the document.
-    async fn replace(self, given: &RawDocumentBuf, token: &mut Pending) -> Result<FilledReplacement> {
-        let affected = Affected::by_replacement(self.execution.odm.graph(), self.meta);
-        let pending = self.pending_after(affected).await?;
-        let mut replacing = Replacing {
-            given,
-            document: decoded(given)?,
-            beside: self.beside,
-            computed: Document::new(),
-            own: Document::new(),
-            pending,
-        };
-        self.with(async |scope| {
-            for rule in rules::all() {
-                rule.fill_replacement(scope, self.meta, &mut replacing).await?;
-            }
-            Ok(())
-        })
-        .await?;
-        let Replacing {
-            mut document,
-            mut computed,
-            mut own,
-            pending,
-            ..
-        } = replacing;
-        document.remove(OWN);
-        let is_whole = computed.is_empty();
-        if !pending.is_empty() {
-            let token = *token.get_or_insert_with(Token::new);
-            own.insert(name_of(PENDING), merged_mark(token, pending));
-        }
-        computed.insert(OWN, doc! { "$mergeObjects": [format!("${OWN}"), own] });
-        Ok(FilledReplacement {
-            document: encoded(&document)?,
-            fields: document,
-            computed,
-            is_whole,
-        })
-    }
-
-    /// The pending work of a whole document that is written, by name.
-    async fn pending_after(self, affected: Affected) -> Result<Document> {
-        Ok(if self.leaves_work(affected).await? {
-            all_fields()
-        } else {
-            Document::new()
-        })
-    }
-
-    /// Whether work is pending after a write.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`](crate::Error::Unsupported) for what this deployment can't keep in sync.
-    async fn leaves_work(self, affected: Affected) -> Result<bool> {
-        let odm = self.execution.odm;
-        let graph = odm.graph();
-        if !graph.takes_part(self.meta) {
-            return Ok(false);
-        }
-        let transactions = odm.has_transactions().await?;
-        if !transactions && let Some(name) = graph.needs_transactions(self.meta) {
-            return Err(unsupported(odm, name).await?);
-        }
-        Ok(affected.leaves_work(transactions))
-    }
-
-    async fn with(self, work: impl AsyncFnOnce(&Scope<'_>) -> Result<()>) -> Result<()> {
-        let Execution {
-            odm, session, trace, ..
-        } = self.execution;
-        let trips = AtomicU64::new(0);
-        let done = work(&Scope::new(odm, session, &trips)).await;
-        trace.more(trips.into_inner());
-        done
     }
 }

@@ -7,21 +7,22 @@ use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::read_too;
+use crate::plan::images::Images;
 use crate::plan::links::Effect;
 use crate::plan::operation::Write;
-use crate::plan::outcome::Outcome;
+use crate::plan::outcome::Done;
+use crate::plan::targets::{self, roots};
 use crate::plan::touches::{Changed, ChangedFields, Image};
-use crate::rules::exists::{self, Images, roots};
 use crate::rules::rule::{DeferredWork, Effects, PassedOn};
 use crate::rules::{self, link, needed};
 use crate::store::batch::{by_ids, id as id_of};
-use crate::store::scope::Scope;
+use crate::store::cx::Cx;
 use futures::future::{try_join, try_join_all};
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of documents of one operation whose previous references are kept in memory, so that they can be restored.
-const PUT_BACK: i64 = exists::MANY as i64;
+const PUT_BACK: i64 = targets::MANY as i64;
 
 /// The documents of one collection that the writes change.
 #[derive(Debug)]
@@ -105,18 +106,18 @@ impl<'w> Wanted<'w> {
     /// The documents that match a condition, and whether there are more than `most`.
     async fn by_condition(
         &self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         filter: Document,
         most: Option<usize>,
     ) -> Result<(Vec<RawDocumentBuf>, bool)> {
-        let names = self.names(scope.odm.graph(), self.derived);
+        let names = self.names(cx.odm.graph(), self.derived);
         let names = names.iter().map(String::as_str);
         let one_more = most.map(|most| most + 1);
         match one_more.filter(|_| self.derived) {
             Some(one_more) => {
                 let mut fields = Document::new();
                 names.for_each(|name| read_too(&mut fields, name));
-                let some = scope.some(self.meta, filter, fields, one_more).await?;
+                let some = cx.some(self.meta, filter, fields, one_more).await?;
                 Ok((some.documents, some.more))
             }
             None => {
@@ -125,7 +126,7 @@ impl<'w> Wanted<'w> {
                     (false, true) => one_more.and_then(|limit| i64::try_from(limit).ok()),
                     (false, false) => Some(PUT_BACK),
                 };
-                let found = scope.find(self.meta, filter, names, limit).await?;
+                let found = cx.find(self.meta, filter, names, limit).await?;
                 Ok((found, false))
             }
         }
@@ -135,13 +136,13 @@ impl<'w> Wanted<'w> {
 /// Reads the documents that the writes will change, once: the references that the writes add or link, and, for `derived`, what
 /// derived values depend on. `None` where they are more than `most`.
 pub(in crate::engine) async fn read_before(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     writes: &[Write],
     linked: &[&Edge],
     derived: bool,
     most: Option<usize>,
 ) -> Result<Option<(Images, Before)>> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let (mut images, mut before) = (Images::default(), Before::default());
     let mut collections: Vec<(&'static DocumentMeta, Vec<&Write>)> = Vec::new();
     for write in writes {
@@ -160,12 +161,12 @@ pub(in crate::engine) async fn read_before(
         for (filter, id) in wanted.writes.iter().filter_map(|write| write.changed()) {
             match id {
                 Some(id) => ids.push(Key::of_bson(id)),
-                None => queries.push(wanted.by_condition(scope, filter.clone(), most)),
+                None => queries.push(wanted.by_condition(cx, filter.clone(), most)),
             }
         }
         let names = wanted.names(graph, wanted.compares);
         let asked: &[Key] = if names.is_empty() { &[] } else { &ids };
-        let one = by_ids(scope, meta, asked.iter(), names.iter().map(String::as_str));
+        let one = by_ids(cx, meta, asked.iter(), names.iter().map(String::as_str));
         let (one, many) = try_join(one, try_join_all(queries)).await?;
         more |= many.iter().any(|(_, more)| *more);
         let many: Vec<RawDocumentBuf> = many.into_iter().flat_map(|(documents, _)| documents).collect();
@@ -194,7 +195,7 @@ pub(in crate::engine) async fn read_before(
 pub(in crate::engine) struct OwnWrites<'a> {
     pub(in crate::engine) before: Before,
     pub(in crate::engine) writes: &'a [Write],
-    pub(in crate::engine) done: &'a Outcome,
+    pub(in crate::engine) done: &'a Done,
 }
 
 impl OwnWrites<'_> {
@@ -204,7 +205,7 @@ impl OwnWrites<'_> {
             let document = write.inserted()?;
             Some((write.meta.collection, id_of(document)))
         });
-        let upserted = self.done.upserted.as_ref().zip(self.writes.first());
+        let upserted = self.done.outcome.upserted.as_ref().zip(self.writes.first());
         inserts
             .chain(upserted.map(|(id, write)| (write.meta.collection, Key::of_bson(id))))
             .collect()
@@ -220,14 +221,14 @@ impl OwnWrites<'_> {
     }
 
     /// The same documents before and after the writes, with those that were inserted.
-    async fn after(self, scope: &Scope<'_>) -> Result<Vec<(&'static DocumentMeta, Vec<Image>)>> {
+    async fn after(self, cx: &Cx<'_>) -> Result<Vec<(&'static DocumentMeta, Vec<Image>)>> {
         let OwnWrites { before, writes, done } = self;
-        let graph = scope.odm.graph();
+        let graph = cx.odm.graph();
         let mut all: Vec<(&'static DocumentMeta, Vec<Image>)> = Vec::new();
         let mut inserted: Vec<(&'static DocumentMeta, &RawDocument)> = Vec::new();
         for write in writes {
             if let Some(document) = write.inserted()
-                && done.is_made(write.at)
+                && done.outcome.is_made(write.at)
                 && write.affected(graph).is_any()
             {
                 inserted.push((write.meta, document));
@@ -248,7 +249,7 @@ impl OwnWrites<'_> {
             for id in &new {
                 before.entry(id.clone()).or_insert(None);
             }
-            let upserted = done.upserted.as_ref().map(Key::of_bson);
+            let upserted = done.outcome.upserted.as_ref().map(Key::of_bson);
             if let Some(id) = &upserted {
                 before.entry(id.clone()).or_insert(None);
             }
@@ -258,7 +259,7 @@ impl OwnWrites<'_> {
             let known = done.after.iter().cloned().map(read);
             let mut after: HashMap<Key, RawDocumentBuf> = known.collect();
             if !before.keys().all(|key| after.contains_key(key)) {
-                let found = by_ids(scope, meta, before.keys(), names).await?;
+                let found = by_ids(cx, meta, before.keys(), names).await?;
                 after = found.into_iter().map(read).collect();
             }
             let written = written(meta, writes);
@@ -294,13 +295,13 @@ impl OwnWrites<'_> {
 }
 
 async fn read_needed<'k>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     keys: impl Iterator<Item = &'k Key>,
 ) -> Result<HashMap<Key, RawDocumentBuf>> {
-    let fields = needed(scope.odm.graph(), meta);
+    let fields = needed(cx.odm.graph(), meta);
     let names: Vec<&str> = fields.keys().map(String::as_str).collect();
-    let found = by_ids(scope, meta, keys, names).await?;
+    let found = by_ids(cx, meta, keys, names).await?;
     Ok(found
         .into_iter()
         .map(|document| (id_of(&document), document))
@@ -313,21 +314,21 @@ impl Effects {
     /// nothing may be added to it for another one.
     pub(in crate::engine) async fn written(
         &mut self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         own: Option<OwnWrites<'_>>,
         links: &[Effect],
     ) -> Result<()> {
         let mut beside = Vec::new();
         if !links.is_empty() {
-            beside = before_links(scope, own.as_ref(), links).await?;
-            link::apply(scope, scope.odm.graph(), links, self).await?;
+            beside = before_links(cx, own.as_ref(), links).await?;
+            link::apply(cx, cx.odm.graph(), links, self).await?;
         }
         let mut all = match own {
-            Some(own) => own.after(scope).await?,
+            Some(own) => own.after(cx).await?,
             None => Vec::new(),
         };
         for (meta, before) in beside {
-            let mut after = read_needed(scope, meta, before.keys()).await?;
+            let mut after = read_needed(cx, meta, before.keys()).await?;
             let images = before.into_iter().map(|(key, before)| Image {
                 after: after.remove(&key),
                 before: Some(before),
@@ -340,7 +341,7 @@ impl Effects {
             }
         }
         for (meta, images) in &all {
-            self.propagate(scope, meta, images).await?;
+            self.propagate(cx, meta, images).await?;
         }
         Ok(())
     }
@@ -348,7 +349,7 @@ impl Effects {
     /// Applies the effects of deletions.
     pub(crate) async fn deleted(
         &mut self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         meta: &'static DocumentMeta,
         documents: &[&RawDocumentBuf],
     ) -> Result<()> {
@@ -361,28 +362,23 @@ impl Effects {
                 written: ChangedFields::All,
             })
             .collect();
-        self.propagate(scope, meta, &images).await
+        self.propagate(cx, meta, &images).await
     }
 
     /// Applies the effects of writes that changed documents of a collection as these images show.
-    async fn propagate(
-        &mut self,
-        scope: &Scope<'_>,
-        meta: &'static DocumentMeta,
-        images: &[Image],
-    ) -> Result<()> {
+    async fn propagate(&mut self, cx: &Cx<'_>, meta: &'static DocumentMeta, images: &[Image]) -> Result<()> {
         // The writes themselves have been validated.
-        let scope = &scope.unvalidated();
+        let cx = &cx.unvalidated();
         for rule in rules::all() {
-            rule.after_write(scope, meta, images, self).await?;
+            rule.after_write(cx, meta, images, self).await?;
         }
         Ok(())
     }
 
     /// Applies the changes that were passed on, and those that these pass on in turn. Returns the number of changed documents,
     /// and the work that is left after the commit.
-    pub(crate) async fn end(mut self, scope: &Scope<'_>) -> Result<(u64, DeferredWork)> {
-        let scope = &scope.unvalidated();
+    pub(crate) async fn settle(mut self, cx: &Cx<'_>) -> Result<(u64, DeferredWork)> {
+        let cx = &cx.unvalidated();
         while let Some(PassedOn {
             meta,
             field,
@@ -395,7 +391,7 @@ impl Effects {
             let changed = ChangedFields::Of(changed);
             for values in key::chunks(&keys) {
                 let which = doc! { &field: { "$in": values } };
-                self.next_layer(scope, meta, which, &changed).await?;
+                self.next_layer(cx, meta, which, &changed).await?;
             }
         }
         Ok((self.copies, self.deferred))
@@ -404,23 +400,23 @@ impl Effects {
     /// Updates the fields that are derived from these documents, which this transaction has changed.
     async fn next_layer(
         &mut self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         meta: &'static DocumentMeta,
         which: Document,
         changed: &ChangedFields,
     ) -> Result<()> {
-        let graph = scope.odm.graph();
+        let graph = cx.odm.graph();
         let fields = needed(graph, meta);
         // `sync = atomic` promises updates in the transaction, however many documents there are.
         let documents = match graph.needs_transactions(meta) {
-            Some(_) => scope.every(meta, which, fields).await?,
+            Some(_) => cx.every(meta, which, fields).await?,
             None => {
-                let most = scope.odm.fan_out_options().in_transaction;
+                let most = cx.odm.fan_out_options().in_transaction;
                 let one_more = most.saturating_add(1);
-                let some = scope.some(meta, which.clone(), fields, one_more).await?;
+                let some = cx.some(meta, which.clone(), fields, one_more).await?;
                 if some.more {
                     let names: Vec<&str> = changed.names().collect();
-                    return self.leave_pending(scope, meta, which, &names).await;
+                    return self.leave_pending(cx, meta, which, &names).await;
                 }
                 some.documents
             }
@@ -434,7 +430,7 @@ impl Effects {
         };
         let documents: Vec<Changed> = documents.into_iter().map(with_changes).collect();
         for rule in rules::all() {
-            rule.after_effects(scope, meta, &documents, self).await?;
+            rule.after_effects(cx, meta, &documents, self).await?;
         }
         Ok(())
     }
@@ -442,11 +438,11 @@ impl Effects {
 
 /// The before-images of the documents that links will change, except those of the writes themselves.
 async fn before_links(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     own: Option<&OwnWrites<'_>>,
     links: &[Effect],
 ) -> Result<Vec<(&'static DocumentMeta, HashMap<Key, RawDocumentBuf>)>> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let inserted = own.map(OwnWrites::inserted).unwrap_or_default();
     let mut beside: Vec<(&'static DocumentMeta, Vec<Key>)> = Vec::new();
     for effect in links {
@@ -465,7 +461,7 @@ async fn before_links(
     let mut found = Vec::new();
     for (meta, keys) in beside {
         let keys: HashSet<Key> = keys.into_iter().collect();
-        found.push((meta, read_needed(scope, meta, keys.iter()).await?));
+        found.push((meta, read_needed(cx, meta, keys.iter()).await?));
     }
     Ok(found)
 }

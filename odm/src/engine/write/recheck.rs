@@ -8,17 +8,22 @@ use crate::model::key::{self, Key};
 use crate::model::meta::bucket::VERSION;
 use crate::model::meta::{DocumentMeta, OnDelete};
 use crate::model::own_fields::Token;
+use crate::plan::images::Images;
 use crate::plan::links::Diff;
+use crate::plan::modes::{Plan, unlocked};
+use crate::plan::operation::Write;
+use crate::plan::outcome::Outcome;
 use crate::plan::put_back::{OwnReferences, put_back};
+use crate::plan::targets::{self, AddedReferences, Column, missing, roots};
 use crate::plan::touches::How;
-use crate::rules::exists::{AddedRefs, AskedTargets, Column, missing, roots};
+use crate::rules::exists::AskedTargets;
 use crate::rules::library::Rewrite;
 use crate::rules::link::other_side::{effects_of, node, values};
 use crate::rules::needed;
 use crate::rules::rule::{DeferredWork, Effects};
-use crate::store::batch::{by_ids, id};
+use crate::store::batch::{by_ids, id, stored_id};
+use crate::store::cx::{Cx, Statement};
 use crate::store::fields::at;
-use crate::store::scope::{Scope, Statement};
 use crate::store::transaction;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -41,16 +46,58 @@ type Named = HashMap<Target, HashSet<Key>>;
 /// The targets that are checked again after a write.
 #[derive(Debug)]
 pub(crate) struct Recheck {
-    added: Vec<AddedRefs>,
+    added: Vec<AddedReferences>,
     written: WrittenReferences,
+}
+
+/// What follows the commit of writes.
+#[derive(Default)]
+pub(crate) struct AfterWrites {
+    /// References that were written: whether their targets are there.
+    written: Vec<Recheck>,
+    pub(crate) deferred: DeferredWork,
+}
+
+impl AfterWrites {
+    pub(crate) fn new(recheck: Option<Recheck>, deferred: DeferredWork) -> AfterWrites {
+        AfterWrites {
+            written: recheck.into_iter().collect(),
+            deferred,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: AfterWrites) {
+        self.written.extend(other.written);
+        self.deferred.add_all(other.deferred);
+    }
+
+    /// Checks the references again, and applies the deferred work. Returns the number of changed documents.
+    ///
+    /// # Errors
+    /// [`Error::MissingReference`] for references that were undone; the first failure of the deferred work.
+    pub(crate) async fn run(self, cx: &Cx<'_>) -> Result<u64> {
+        let (checked, applied) = self.run_all(cx).await;
+        checked?;
+        applied
+    }
+
+    /// The same, with the result of each of both.
+    pub(crate) async fn run_all(self, cx: &Cx<'_>) -> (Result<()>, Result<u64>) {
+        let checked = if self.written.is_empty() {
+            Ok(())
+        } else {
+            check_again(cx, &self.written).await
+        };
+        (checked, self.deferred.drain(cx).await)
+    }
 }
 
 /// Checks after the writes; where a target has been deleted, the write that refers to it is undone.
 ///
 /// # Errors
 /// [`Error::MissingReference`].
-pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()> {
-    let graph = scope.odm.graph();
+async fn check_again(cx: &Cx<'_>, rechecks: &[Recheck]) -> Result<()> {
+    let graph = cx.odm.graph();
     let mut first = None;
     let mut failed = Ok(());
     let mut open: Vec<&Recheck> = rechecks.iter().collect();
@@ -62,7 +109,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
                 asked.add(one.target.meta, by, key);
             }
         }
-        let there = match asked.ask(scope).await {
+        let there = match asked.ask(cx).await {
             Ok(there) => there,
             // The missing targets of an earlier round are returned rather than this error.
             Err(error) => {
@@ -86,7 +133,7 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
                 None => kept.push(recheck),
                 Some(missing) => {
                     let error = missing.error(graph);
-                    failed = failed.and(recheck.take_back(scope, graph, &is_there).await);
+                    failed = failed.and(recheck.take_back(cx, graph, &is_there).await);
                     first.get_or_insert(error);
                 }
             }
@@ -101,17 +148,57 @@ pub(crate) async fn after(scope: &Scope<'_>, rechecks: &[Recheck]) -> Result<()>
 pub(crate) const ATTEMPTS: usize = 10;
 
 impl Recheck {
-    /// `None` where nothing has to be asked: a reference that is kept when its target is deleted may as well be written
-    /// just before.
-    pub(crate) fn of(graph: &Graph, added: Vec<AddedRefs>, written: WrittenReferences) -> Option<Recheck> {
-        let added: Vec<AddedRefs> = added
-            .into_iter()
-            .filter(|one| {
-                let on_delete = one.edge(graph).reference.on_delete;
-                one.asked().next().is_some() && on_delete != OnDelete::Keep
-            })
-            .collect();
-        (!added.is_empty()).then_some(Recheck { added, written })
+    /// The second check of writes that were made, with what is needed to undo them. `None` where nothing has to be asked: a reference
+    /// that is kept when its target is deleted may as well be written just before.
+    pub(in crate::engine) async fn after_writes(
+        cx: &Cx<'_>,
+        plan: &Plan,
+        writes: &[Write],
+        before: Images,
+        outcome: &Outcome,
+    ) -> Result<Option<Recheck>> {
+        let graph = cx.odm.graph();
+        let is_made = |write: &&Write| !write.is_insert() || outcome.is_made(write.at);
+        let mut added = if writes.iter().all(|write| is_made(&write)) {
+            plan.targets.clone()
+        } else {
+            targets::added_references(graph, writes.iter().filter(is_made))?
+        };
+        let mut inserted: Vec<(&'static DocumentMeta, Vec<Bson>)> = Vec::new();
+        let mut insert = |meta: &'static DocumentMeta, id: Bson| match inserted
+            .iter_mut()
+            .find(|(other, _)| other.collection == meta.collection)
+        {
+            Some((_, ids)) => ids.push(id),
+            None => inserted.push((meta, vec![id])),
+        };
+        for write in writes.iter().filter(|write| outcome.is_made(write.at)) {
+            if let Some(document) = write.inserted() {
+                insert(write.meta, stored_id(write.meta, document)?);
+            }
+        }
+        if let (Some(id), Some(write)) = (outcome.upserted.as_ref(), writes.first()) {
+            insert(write.meta, id.clone());
+            if write.is_update_of_many() {
+                // The condition brings references too.
+                let names = roots(graph.outgoing(write.meta));
+                let key = Key::of_bson(id);
+                for document in by_ids(cx, write.meta, [&key].into_iter(), names).await? {
+                    added = targets::references_in(graph, write.meta, &document)?;
+                }
+            }
+        }
+        targets::exclude(&mut added, &before.lacking);
+        let mut added = unlocked(graph, added, cx.session.is_some());
+        added.retain(|one| {
+            let on_delete = one.edge(graph).reference.on_delete;
+            one.asked().next().is_some() && on_delete != OnDelete::Keep
+        });
+        let written = WrittenReferences {
+            inserted,
+            changed: before.changed,
+        };
+        Ok((!added.is_empty()).then_some(Recheck { added, written }))
     }
 }
 
@@ -131,16 +218,16 @@ impl Recheck {
 
     async fn take_back(
         &self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         graph: &Graph,
         is_there: &(impl Fn(Column, &Key) -> bool + Sync),
     ) -> Result<()> {
         // One that can't be taken back does not keep the others.
         let mut failed = Ok(());
         let mut changed: Vec<(&'static DocumentMeta, Cow<'_, [RawDocumentBuf]>)> = Vec::new();
-        let mut effects = Effects::of(false, Token::new());
+        let mut effects = Effects::deferred(Token::new());
         for (meta, ids) in &self.written.inserted {
-            let named = match names_of(scope, graph, meta, ids).await {
+            let named = match names_of(cx, graph, meta, ids).await {
                 Ok(named) => named,
                 Err(error) => {
                     failed = failed.and(Err(error));
@@ -149,29 +236,27 @@ impl Recheck {
             };
             let removed = match meta.bucket {
                 Some(bucket) if !self.lacks(graph, bucket.parent, is_there) => {
-                    let left = self
-                        .remove_untouched(scope, graph, (meta, bucket.items), ids)
-                        .await;
+                    let left = self.remove_untouched(cx, graph, (meta, bucket.items), ids).await;
                     left.map(|left| changed.push((meta, left.into())))
                 }
-                _ => remove(scope, meta, ids).await,
+                _ => remove(cx, meta, ids).await,
             };
             failed = failed.and(removed);
-            failed = failed.and(empty_gone(scope, graph, named, None, &mut effects).await);
+            failed = failed.and(empty_gone(cx, graph, named, None, &mut effects).await);
         }
         let known = self.written.changed.iter();
         changed.extend(known.map(|(meta, documents)| (*meta, documents.as_slice().into())));
         for (meta, documents) in &changed {
             let documents = (*meta, documents.as_ref());
             let mut lost = Named::new();
-            let restored = self.restore(scope, graph, is_there, documents, (&mut effects, &mut lost));
+            let restored = self.restore(cx, graph, is_there, documents, (&mut effects, &mut lost));
             failed = failed.and(restored.await);
             let ids = documents.1.iter().map(crate::store::batch::document_id).collect();
-            failed = failed.and(empty_gone(scope, graph, lost, Some(ids), &mut effects).await);
+            failed = failed.and(empty_gone(cx, graph, lost, Some(ids), &mut effects).await);
         }
         // After the last one: a failure of pending work must neither keep a reference from being undone, nor hide the missing
         // targets from the caller.
-        drain::log_undrained(effects.deferred.drain(scope).await);
+        drain::log_undrained(effects.deferred.drain(cx).await);
         failed
     }
 
@@ -188,7 +273,7 @@ impl Recheck {
     /// returned as they would be without the items that they were created with.
     async fn remove_untouched(
         &self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         graph: &Graph,
         (meta, items): (&'static DocumentMeta, &str),
         ids: &[Bson],
@@ -196,11 +281,10 @@ impl Recheck {
         // Fields that others derive from a bucket have to be updated before it is deleted, and an item that is pushed meanwhile
         // would be lost.
         if graph.derived_from(meta).next().is_none() && !graph.is_child_of_others(meta) {
-            scope
-                .delete(meta, doc! { "_id": { "$in": ids }, VERSION: 1_i64 })
+            cx.delete(meta, doc! { "_id": { "$in": ids }, VERSION: 1_i64 })
                 .await?;
         }
-        let left = scope.there(meta, ids).await?;
+        let left = cx.there(meta, ids).await?;
         let empty = left.iter().map(|there| {
             let empty = doc! { "_id": crate::store::batch::document_id(there), items: [] };
             RawDocumentBuf::try_from(&empty)
@@ -215,7 +299,7 @@ impl Recheck {
     /// lost by the change.
     async fn restore(
         &self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         graph: &Graph,
         is_there: &(impl Fn(Column, &Key) -> bool + Sync),
         (meta, documents): (&'static DocumentMeta, &[RawDocumentBuf]),
@@ -231,7 +315,7 @@ impl Recheck {
         let keys: Vec<Key> = documents.iter().map(id).collect();
         // Where others change a document meanwhile it is looked at again: what it was given may be there still.
         for _ in 0..ATTEMPTS {
-            let now: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.iter(), names.iter().copied())
+            let now: HashMap<Key, RawDocumentBuf> = by_ids(cx, meta, keys.iter(), names.iter().copied())
                 .await?
                 .into_iter()
                 .map(|document| (id(&document), document))
@@ -275,19 +359,18 @@ impl Recheck {
             if statements.is_empty() {
                 return Ok(());
             }
-            let given_back = if followed.is_empty() || !scope.odm.has_transactions().await? {
-                scope.update(meta, &statements).await?
+            let given_back = if followed.is_empty() || !cx.odm.has_transactions().await? {
+                cx.update(meta, &statements).await?
             } else {
                 let ids: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
                 let (ids, statements, followed) = (&ids, &statements, &followed);
                 let token = effects.later();
-                let (given_back, left) = transaction::take_turns(scope.odm, Vec::new(), async |session| {
-                    scope.trip(); // its commit
-                    let scope = scope.within(&session);
-                    let mut effects = Effects::of(true, token);
-                    let given_back = scope.update(meta, statements).await?;
+                let (given_back, left) = transaction::take_turns(*cx, Vec::new(), async |session| {
+                    let cx = cx.within(&session);
+                    let mut effects = Effects::in_transaction(token);
+                    let given_back = cx.update(meta, statements).await?;
                     effects.pass_on(graph, meta, ("_id", ids.clone()), followed.clone());
-                    let (_, left) = effects.end(&scope).await?;
+                    let (_, left) = effects.settle(&cx).await?;
                     Ok((given_back, left))
                 })
                 .await?;
@@ -309,12 +392,7 @@ impl Recheck {
 }
 
 /// By which references these documents are named, where a deletion takes those out of the documents that hold them.
-async fn names_of(
-    scope: &Scope<'_>,
-    graph: &Graph,
-    meta: &'static DocumentMeta,
-    ids: &[Bson],
-) -> Result<Named> {
+async fn names_of(cx: &Cx<'_>, graph: &Graph, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<Named> {
     let mut named = Named::new();
     for edge in graph.incoming(meta).filter(|edge| is_taken_out(edge)) {
         let Some(target) = edge.target(meta) else { continue };
@@ -322,7 +400,7 @@ async fn names_of(
             "_id" => ids.iter().map(Key::of_bson).collect(),
             by => {
                 let ids: Vec<Key> = ids.iter().map(Key::of_bson).collect();
-                let documents = by_ids(scope, meta, ids.iter(), [by]).await?;
+                let documents = by_ids(cx, meta, ids.iter(), [by]).await?;
                 let keys = documents.iter().filter_map(|document| at(document, by));
                 keys.map(Key::of).collect()
             }
@@ -341,7 +419,7 @@ fn is_taken_out(edge: &Edge) -> bool {
 /// may have been referred to. So it looks once more, as a deletion does behind it, and takes out references to what is gone: in these
 /// documents, or in all. A rule that restricts or deletes has no such answer, and `audit` finds what dangles.
 async fn empty_gone(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     graph: &Graph,
     named: Named,
     within: Option<Vec<Bson>>,
@@ -356,7 +434,7 @@ async fn empty_gone(
     for (edge, target, keys) in &named {
         keys.iter().for_each(|key| asked.add(target.meta, edge.by(), key));
     }
-    let there = asked.ask(scope).await?;
+    let there = asked.ask(cx).await?;
     for (edge, target, keys) in named {
         let there = there.get(&(target.meta.collection, edge.by()));
         let gone = keys
@@ -371,30 +449,26 @@ async fn empty_gone(
         let within = within.as_ref().map(|ids| doc! { "_id": { "$in": ids } });
         let refers = edge.holders_of(target, gone);
         let filter = crate::store::filter::all(within.into_iter().chain([refers]));
-        scope.change(edge.holder, filter, change).await?;
+        cx.change(edge.holder, filter, change).await?;
     }
     Ok(())
 }
 
 /// Takes back inserts: deletes documents that were inserted a moment ago, and what links others with them.
-fn remove<'s>(
-    scope: &'s Scope<'_>,
-    meta: &'static DocumentMeta,
-    ids: &'s [Bson],
-) -> BoxFuture<'s, Result<()>> {
+fn remove<'s>(cx: &'s Cx<'_>, meta: &'static DocumentMeta, ids: &'s [Bson]) -> BoxFuture<'s, Result<()>> {
     async move {
-        let graph = scope.odm.graph();
+        let graph = cx.odm.graph();
         let mut derived = graph.derived_from(meta);
         let is_followed = derived.any(|derived| is_atomic(derived.sync, true));
-        let left = if (graph.is_linked(meta) || is_followed) && scope.odm.has_transactions().await? {
-            transaction::take_turns(scope.odm, Vec::new(), |session| async move {
-                unlink(&scope.within(&session), meta, ids, is_followed).await
+        let left = if (graph.is_linked(meta) || is_followed) && cx.odm.has_transactions().await? {
+            transaction::take_turns(*cx, Vec::new(), |session| async move {
+                unlink(&cx.within(&session), meta, ids, is_followed).await
             })
             .await?
         } else {
-            unlink(scope, meta, ids, false).await?
+            unlink(cx, meta, ids, false).await?
         };
-        left.drain(scope).await.map(drop)
+        left.drain(cx).await.map(drop)
     }
     .boxed()
 }
@@ -402,50 +476,50 @@ fn remove<'s>(
 /// Returns what is to be done after the commit. `is_followed` says that this is a transaction which updates what is derived of the
 /// documents.
 async fn unlink(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     ids: &[Bson],
     is_followed: bool,
 ) -> Result<DeferredWork> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let links = || {
         let edges = graph.outgoing(meta);
         edges.filter_map(|edge| Some((edge.two_way()?, edge)))
     };
-    let mut effects = Effects::new(scope);
+    let mut effects = Effects::new(cx);
     let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
     if graph.is_linked(meta) {
         let mut diff = Diff::default();
-        for document in by_ids(scope, meta, keys.iter(), roots(links().map(|(_, edge)| edge))).await? {
+        for document in by_ids(cx, meta, keys.iter(), roots(links().map(|(_, edge)| edge))).await? {
             let holder = node(meta, &document)?;
             for (two_way, edge) in links() {
                 diff.add((two_way, edge), &holder, &values(edge, &document)?, &[])?;
             }
         }
-        let links = effects_of(scope, graph, &diff).await?;
-        effects.written(scope, None, &links).await?;
+        let links = effects_of(cx, graph, &diff).await?;
+        effects.written(cx, None, &links).await?;
     }
     if is_followed {
         for ids in key::chunks(&keys) {
             let which = doc! { "_id": { "$in": ids } };
-            let documents = scope.every(meta, which.clone(), needed(graph, meta)).await?;
-            scope.delete(meta, which).await?;
+            let documents = cx.every(meta, which.clone(), needed(graph, meta)).await?;
+            cx.delete(meta, which).await?;
             let documents: Vec<&RawDocumentBuf> = documents.iter().collect();
-            effects.deleted(scope, meta, &documents).await?;
+            effects.deleted(cx, meta, &documents).await?;
         }
-        let (_, left) = effects.end(scope).await?;
+        let (_, left) = effects.settle(cx).await?;
         return Ok(left);
     }
-    let (_, mut left) = effects.end(scope).await?;
+    let (_, mut left) = effects.settle(cx).await?;
     // Fields that are derived from them are derived without them before they are deleted.
     let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
     let token = Token::new();
     for ids in key::chunks(&keys) {
         let which = doc! { "_id": { "$in": ids } };
         if derives {
-            drain::mark_gone(scope, meta, which, token).await?
+            drain::mark_gone(cx, meta, which, token).await?
         } else {
-            scope.delete(meta, which).await?
+            cx.delete(meta, which).await?
         };
     }
     if derives {

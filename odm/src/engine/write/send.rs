@@ -2,22 +2,21 @@
 //! Bulks are in `bulk`.
 
 use crate::engine::write::bulk;
-use crate::engine::write::execution::Execution;
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::read_too;
 use crate::model::own_fields::OWN;
-use crate::plan::operation::{Delete, Replace, Reply, Selection, Sent, Update, UpdateMany, What, Write};
+use crate::plan::operation::{Batching, Delete, Replace, Reply, Selection, Update, UpdateMany, What, Write};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
-use crate::plan::outcome::Outcome;
+use crate::plan::outcome::{Attempt, Done, Outcome, Refusals};
 use crate::rules::needed;
 use crate::store::core::{Core, act};
+use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::store::map::Context;
 use crate::store::packed::Packed;
 use crate::store::server::Topology;
-use crate::store::transaction::Shared;
 use crate::{Error, Result, bounds};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Document, RawDocumentBuf, doc};
@@ -25,6 +24,7 @@ use mongodb::options::{
     CountOptions, DeleteOptions, FindOneAndDeleteOptions, FindOneAndUpdateOptions, Hint, ReturnDocument,
     UpdateModifications, UpdateOptions,
 };
+use mongodb::results::UpdateResult;
 use serde::Serialize;
 use std::borrow::Borrow;
 
@@ -44,150 +44,140 @@ pub(in crate::engine) use select;
 /// The condition and the changes of an update.
 type UpdateStatement = (Document, UpdateModifications);
 
-/// Sends writes within a session, or out of one. An update or a replacement of one document that matches none is
-/// [`Outcome::unmatched`].
+/// Sends writes. An update or a replacement of one document that matches none is [`Attempt::Unmatched`].
 ///
 /// Each kind is a future of its own in a box, of no more than its size.
 ///
-/// One update that is sent alone gives its condition away instead of copying it, and what no further attempt needs of the rest.
-pub(in crate::engine) fn once<'a>(
-    execution: Execution<'a>,
-    session: Option<Shared>,
+/// A single update gives its condition away instead of copying it, and what no further attempt needs of the rest.
+pub(in crate::engine) fn taking<'a>(
+    cx: Cx<'a>,
+    batching: Batching,
     writes: &'a mut [Write],
-) -> BoxFuture<'a, Result<Outcome>> {
+) -> BoxFuture<'a, Result<Attempt>> {
     let statement = match &mut *writes {
         [
             Write {
                 what: What::Update(of),
                 ..
             },
-        ] if execution.sent == Sent::Alone && matches!(of.reply, Reply::Counts) => Some(of.take_statement()),
+        ] if batching == Batching::Single && matches!(of.reply, Reply::Counts) => Some(of.take_statement()),
         [
             Write {
                 what: What::Replace(of),
                 ..
             },
-        ] if execution.sent == Sent::Alone => of.take_statement(),
+        ] if batching == Batching::Single => of.take_statement(),
         _ => None,
     };
-    send_with(execution, session, writes, statement)
+    send_with(cx, batching, writes, statement)
 }
 
 /// The same for writes that a transaction may send several times.
 pub(in crate::engine) fn send<'a>(
-    execution: Execution<'a>,
-    session: Option<Shared>,
+    cx: Cx<'a>,
+    batching: Batching,
     writes: &'a [Write],
-) -> BoxFuture<'a, Result<Outcome>> {
-    send_with(execution, session, writes, None)
+) -> BoxFuture<'a, Result<Attempt>> {
+    send_with(cx, batching, writes, None)
 }
 
 /// `statement` are the condition and the update that the one update has given away.
 fn send_with<'a>(
-    execution: Execution<'a>,
-    session: Option<Shared>,
+    cx: Cx<'a>,
+    batching: Batching,
     writes: &'a [Write],
     statement: Option<UpdateStatement>,
-) -> BoxFuture<'a, Result<Outcome>> {
+) -> BoxFuture<'a, Result<Attempt>> {
     let Some(first) = writes.first() else {
-        return std::future::ready(Ok(Outcome::default())).boxed();
+        return std::future::ready(Ok(Attempt::done(Outcome::default()))).boxed();
     };
-    if let Sent::Bulk { by_runs } = execution.sent {
-        return bulk::send(execution, session, writes, by_runs).boxed();
+    match batching {
+        Batching::Single => {}
+        Batching::InsertMany { ordered } => return inserts(cx, ordered, first.meta, writes).boxed(),
+        Batching::Bulk { ordered, by_runs } => return bulk::send(cx, writes, ordered, by_runs).boxed(),
     }
-    let core = execution.collection(first.meta, session);
-    match (execution.sent, &first.what) {
-        (Sent::Inserts | Sent::Bulk { .. }, _) => inserts(execution, core, writes).boxed(),
-        (Sent::Alone, What::Insert(document)) => insert(execution, core, document).boxed(),
-        (Sent::Alone, What::Update(of)) => match &of.reply {
+    let core = cx.application(first.meta);
+    match &first.what {
+        What::Insert(document) => insert(cx, core, document).boxed(),
+        What::Update(of) => match &of.reply {
             Reply::Counts => {
                 let statement = statement.unwrap_or_else(|| (of.filter.clone(), of.built.modifications()));
-                update(execution, core, of, statement).boxed()
+                update(cx, core, of, statement).boxed()
             }
-            Reply::Field(field) => update_field(execution, core, of, field).boxed(),
-            Reply::Document(which) => update_document(execution, core, of, which).boxed(),
+            Reply::Field(field) => update_field(cx, core, of, field).boxed(),
+            Reply::Document(which) => update_document(cx, core, of, which).boxed(),
         },
-        (Sent::Alone, What::UpdateMany(of)) => update_many(execution, core, of).boxed(),
-        (Sent::Alone, What::Replace(of)) => {
+        What::UpdateMany(of) => update_many(cx, core, of).boxed(),
+        What::Replace(of) => {
             let statement = statement.or_else(|| of.statement());
-            replace(execution, core, of, statement).boxed()
+            replace(cx, core, of, statement).boxed()
         }
-        (Sent::Alone, What::Delete(of)) => match of.one {
-            Some(_) => delete_one(execution, core, &of.filter).boxed(),
+        What::Delete(of) => match of.one {
+            Some(_) => delete_one(cx, core, &of.filter).boxed(),
             None => match &of.first {
-                Some(by) => delete_first(execution, core, &of.filter, by).boxed(),
-                None => delete_many(execution, core, of).boxed(),
+                Some(by) => delete_first(cx, core, &of.filter, by).boxed(),
+                None => delete_many(cx, core, of).boxed(),
             },
         },
     }
 }
 
-async fn inserts(execution: Execution<'_>, core: Core, writes: &[Write]) -> Result<Outcome> {
+async fn inserts(
+    cx: Cx<'_>,
+    ordered: bool,
+    meta: &'static DocumentMeta,
+    writes: &[Write],
+) -> Result<Attempt> {
     let documents = writes.iter().filter_map(|write| match &write.what {
         What::Insert(document) => Some(document),
         _ => None,
     });
     let places = |at: usize| writes.get(at).map_or(at, |write| write.at);
-    insert_many::<RawDocumentBuf>(execution, &core, documents, writes.len(), &places).await
+    let inserted = insert_many::<RawDocumentBuf>(cx, ordered, meta, documents, writes.len(), &places).await;
+    inserted.map(Attempt::done)
 }
 
-async fn delete_many(execution: Execution<'_>, core: Core, delete: &Delete) -> Result<Outcome> {
+async fn delete_many(cx: Cx<'_>, core: Core, delete: &Delete) -> Result<Attempt> {
     let filter = delete.filter.clone();
     let mut options = DeleteOptions::default();
     options.collation.clone_from(&delete.collation);
     options.hint = delete.hint.clone().map(Hint::Name);
-    execution.trace.more(1);
+    cx.trip();
     let result = act!(&core, write, [core] core.raw().delete_many(filter).with_options(options));
     let result = result.map_err(|error| core.error(error))?;
-    Ok(Outcome {
-        deleted: result.deleted_count,
-        ..Outcome::default()
-    })
+    Ok(Attempt::done(Outcome::deleted(result.deleted_count)))
 }
 
-async fn insert(execution: Execution<'_>, core: Core, document: &RawDocumentBuf) -> Result<Outcome> {
-    execution.trace.more(1);
+async fn insert(cx: Cx<'_>, core: Core, document: &RawDocumentBuf) -> Result<Attempt> {
+    cx.trip();
     let inserted = act!(&core, write, [core, document] core.raw().insert_one(document));
     inserted.map_err(|error| core.error(error))?;
-    Ok(Outcome {
-        inserted: 1,
-        ..Outcome::default()
-    })
+    Ok(Attempt::done(Outcome::inserted(1)))
 }
 
-async fn delete_one(execution: Execution<'_>, core: Core, filter: &Document) -> Result<Outcome> {
-    execution.trace.more(1);
+async fn delete_one(cx: Cx<'_>, core: Core, filter: &Document) -> Result<Attempt> {
+    cx.trip();
     let filter = filter.clone();
     let result = act!(&core, write, [core] core.raw().delete_one(filter));
     let result = result.map_err(|error| core.error(error))?;
-    Ok(Outcome {
-        deleted: result.deleted_count,
-        ..Outcome::default()
-    })
+    Ok(Attempt::done(Outcome::deleted(result.deleted_count)))
 }
 
-async fn delete_first(
-    execution: Execution<'_>,
-    core: Core,
-    filter: &Document,
-    by: &Selection,
-) -> Result<Outcome> {
+async fn delete_first(cx: Cx<'_>, core: Core, filter: &Document, by: &Selection) -> Result<Attempt> {
     let filter = filter.clone();
     let mut options = FindOneAndDeleteOptions::default();
     select!(options, by);
-    execution.trace.more(1);
+    cx.trip();
     let document = act!(&core, modify, [core] core.raw().find_one_and_delete(filter).with_options(options));
     let document = document.map_err(|error| core.error(error))?;
-    Ok(Outcome {
-        deleted: document.is_some().into(),
-        document,
-        ..Outcome::default()
-    })
+    let deleted = Outcome::deleted(document.is_some().into());
+    Ok(Attempt::done(Outcome { document, ..deleted }))
 }
 
 /// Inserts documents that have nothing to do with others, from the buffer in which they were encoded.
 pub(in crate::engine) async fn packed(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
+    batching: Batching,
     meta: &'static DocumentMeta,
     documents: Packed,
 ) -> Result<Outcome> {
@@ -195,46 +185,45 @@ pub(in crate::engine) async fn packed(
     if places.is_empty() {
         return Ok(Outcome::default());
     }
-    let core = Core::new(execution.odm, meta, execution.session.cloned());
     let place = |at: usize| places.get(at).copied().unwrap_or(at);
     // By value: the driver copies each, and what it has copied is freed.
-    insert_many(execution, &core, documents.into_documents(), places.len(), &place).await
+    let documents = documents.into_documents();
+    insert_many(cx, batching.is_ordered(), meta, documents, places.len(), &place).await
 }
 
-/// Inserts documents. Those that the server refuses are [`Outcome::errors`]; in a transaction, which a refusal ends, an [`Error::Bulk`].
+/// Inserts documents. Those that the server refuses are [`Outcome::refusals`]; in a transaction, which a refusal ends, an [`Error::Bulk`].
 /// `place` gives the position of a document that is sent among those that the application gave.
 async fn insert_many<D: Serialize + Clone + Send + Sync + 'static>(
-    execution: Execution<'_>,
-    core: &Core,
+    cx: Cx<'_>,
+    ordered: bool,
+    meta: &'static DocumentMeta,
     documents: impl IntoIterator<Item = impl Borrow<D>>,
     sent: usize,
     place: &(dyn Fn(usize) -> usize + Send + Sync),
 ) -> Result<Outcome> {
+    let core = &cx.application(meta);
     let target = core.raw().clone_with_type::<D>();
-    let ordered = execution.ordered;
     // The driver splits what is too much for one command; it does not say into how many.
-    execution.trace.more(1);
+    cx.trip();
     let inserted = act!(
         core,
         write,
         [documents = copies::<D>(documents)] target.insert_many(documents).ordered(ordered)
     );
-    let Err(error) = inserted else {
-        return Ok(Outcome {
-            inserted: sent as u64,
-            ..execution.refused(Vec::new())
-        });
+    let refused = |errors, inserted| Outcome {
+        refusals: Refusals { errors, ordered },
+        ..Outcome::inserted(inserted)
     };
-    match Context::of(core.meta()).insert_many(error, sent, execution.ordered) {
+    let Err(error) = inserted else {
+        return Ok(refused(Vec::new(), sent as u64));
+    };
+    match Context::of(meta).insert_many(error, sent, ordered) {
         Error::InsertMany { inserted, errors, .. } => {
             // A position in a reply is not trusted: it may be that of no document.
             let errors: Vec<(usize, Error)> =
                 errors.into_iter().map(|(at, error)| (place(at), error)).collect();
             match core.session() {
-                None => Ok(Outcome {
-                    inserted: inserted as u64,
-                    ..execution.refused(errors)
-                }),
+                None => Ok(refused(errors, inserted as u64)),
                 Some(_) => Err(Error::Bulk {
                     errors,
                     done: Box::new(BulkDone {
@@ -256,33 +245,39 @@ fn copies<D: Clone>(documents: impl IntoIterator<Item = impl Borrow<D>>) -> Vec<
 }
 
 async fn update(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     core: Core,
     update: &Update,
     (filter, modifications): UpdateStatement,
-) -> Result<Outcome> {
-    fill_one(execution, &core, update).await?;
+) -> Result<Attempt> {
+    fill_one(cx, &core, update).await?;
     if core.session().is_some()
         && changes_source(update)
-        && let Some(done) = update_and_read(execution, &core, update, &filter).boxed().await?
+        && let Some(done) = update_and_read(cx, &core, update, &filter).boxed().await?
     {
         return Ok(done);
     }
-    execution.trace.more(1);
+    cx.trip();
     let options = update_options(&core, update);
     let result =
         act!(&core, write, [core] core.raw().update_one(filter, modifications).with_options(options));
     let result = result.map_err(|error| core.error(error))?;
     Ok(if result.matched_count > 0 || result.upserted_id.is_some() {
-        Outcome {
+        Attempt::done(updated(result))
+    } else {
+        Attempt::Unmatched
+    })
+}
+
+fn updated(result: UpdateResult) -> Outcome {
+    Outcome {
+        upserted: result.upserted_id,
+        ..Outcome::counted(BulkDone {
             matched: result.matched_count,
             modified: result.modified_count,
-            upserted: result.upserted_id,
-            ..Outcome::default()
-        }
-    } else {
-        Outcome::unmatched()
-    })
+            ..BulkDone::default()
+        })
+    }
 }
 
 /// Whether others copy what an update of one document changes.
@@ -293,11 +288,11 @@ fn changes_source(update: &Update) -> bool {
 /// Updates a document that others copy from, in its transaction, and reads it: the rules ask for it right after the update. `None` for a
 /// sharded collection, which takes this command only with a shard key.
 async fn update_and_read(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     core: &Core,
     update: &Update,
     filter: &Document,
-) -> Result<Option<Outcome>> {
+) -> Result<Option<Attempt>> {
     if core.odm().server().await?.topology() == Topology::Sharded {
         return Ok(None);
     }
@@ -309,7 +304,7 @@ async fn update_and_read(
     options.return_document = Some(ReturnDocument::After);
     options.projection = Some(fields);
     options.array_filters = array_filters(&update.built);
-    execution.trace.more(1);
+    cx.trip();
     let found = act!(
         core,
         modify,
@@ -317,13 +312,11 @@ async fn update_and_read(
     );
     let found = found.map_err(|error| core.error(error))?;
     Ok(Some(match found {
-        Some(document) => Outcome {
-            matched: 1,
-            modified: 1,
+        Some(document) => Attempt::Done(Done {
             after: Some(document),
-            ..Outcome::default()
-        },
-        None => Outcome::unmatched(),
+            ..Outcome::changed().into()
+        }),
+        None => Attempt::Unmatched,
     }))
 }
 
@@ -345,24 +338,24 @@ fn array_filters(built: &Built) -> Option<Vec<Document>> {
 }
 
 /// Stores the defaults that an update begins with, where its statement can't.
-async fn fill_one(execution: Execution<'_>, core: &Core, update: &Update) -> Result<()> {
+async fn fill_one(cx: Cx<'_>, core: &Core, update: &Update) -> Result<()> {
     match update.one.as_ref().filter(|_| update.built.fills_first()) {
         Some(one) => {
-            let filled = fill(execution, core, &update.built, one.filter(core.meta()));
+            let filled = fill(cx, core, &update.built, one.filter(core.meta()));
             filled.boxed().await
         }
         None => Ok(()),
     }
 }
 
-async fn update_field(execution: Execution<'_>, core: Core, update: &Update, field: &str) -> Result<Outcome> {
+async fn update_field(cx: Cx<'_>, core: Core, update: &Update, field: &str) -> Result<Attempt> {
     let (filter, modifications) = (update.filter.clone(), update.built.modifications());
     let mut options = FindOneAndUpdateOptions::default();
     options.projection = Some(doc! { field: 1 });
     if let Some(by) = &update.first {
         select!(options, by);
     }
-    execution.trace.more(1);
+    cx.trip();
     let refused = |error| growth::add_sizes(core.error(error), &update.built.update);
     let found = act!(
         &core,
@@ -371,21 +364,16 @@ async fn update_field(execution: Execution<'_>, core: Core, update: &Update, fie
     );
     let found = found.map_err(refused)?;
     Ok(match found {
-        Some(document) => Outcome {
+        Some(document) => Attempt::done(Outcome {
             document: Some(document),
             ..Outcome::unchanged()
-        },
-        None => Outcome::unmatched(),
+        }),
+        None => Attempt::Unmatched,
     })
 }
 
-async fn update_document(
-    execution: Execution<'_>,
-    core: Core,
-    update: &Update,
-    which: &ReturnDocument,
-) -> Result<Outcome> {
-    fill_one(execution, &core, update).await?;
+async fn update_document(cx: Cx<'_>, core: Core, update: &Update, which: &ReturnDocument) -> Result<Attempt> {
+    fill_one(cx, &core, update).await?;
     let core = &core;
     let upsert = update.upsert && update.refused_insert(core.meta()).is_none();
     // The server's answer with the document as it is afterwards does not say whether it was inserted. Where something
@@ -393,35 +381,39 @@ async fn update_document(
     let is_before = matches!(which, ReturnDocument::Before);
     let apart = upsert && !is_before && core.odm().graph().is_related(core.meta());
     let filter = update.filter.clone();
-    let mut found = find_and_update(execution, core, update, which, filter, upsert && !apart).await?;
+    let mut found = find_and_update(cx, core, update, which, filter, upsert && !apart).await?;
     let mut inserted = upsert && is_before;
     if apart && found.is_none() {
         // An existing document is not changed: the server refuses a second one with its id.
         let mut filter = update.filter.clone();
         filter.insert(OWN, doc! { "$type": "minKey" });
-        found = find_and_update(execution, core, update, which, filter, true).await?;
+        found = find_and_update(cx, core, update, which, filter, true).await?;
         inserted = true;
     }
     let id = || update.one.as_ref().map(|one| one.id.clone());
-    Ok(match found {
-        Some(document) => Outcome {
+    let modified = || {
+        Outcome::counted(BulkDone {
             modified: 1,
+            ..BulkDone::default()
+        })
+    };
+    Ok(match found {
+        Some(document) => Attempt::done(Outcome {
             upserted: (inserted && !is_before).then(id).flatten(),
             document: Some(document),
-            ..Outcome::default()
-        },
+            ..modified()
+        }),
         // Nothing was there before, and now it is.
-        None if inserted => Outcome {
+        None if inserted => Attempt::done(Outcome {
             upserted: id(),
-            modified: 1,
-            ..Outcome::default()
-        },
-        None => Outcome::unmatched(),
+            ..modified()
+        }),
+        None => Attempt::Unmatched,
     })
 }
 
 async fn find_and_update(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     core: &Core,
     update: &Update,
     which: &ReturnDocument,
@@ -436,7 +428,7 @@ async fn find_and_update(
     }
     options.upsert = upsert.then_some(true);
     options.array_filters = array_filters(&update.built);
-    execution.trace.more(1);
+    cx.trip();
     let found = act!(
         core,
         modify,
@@ -445,12 +437,12 @@ async fn find_and_update(
     found.map_err(|error| core.error(error))
 }
 
-async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) -> Result<Outcome> {
+async fn update_many(cx: Cx<'_>, core: Core, update: &UpdateMany) -> Result<Attempt> {
     let core = &core;
     if update.fills_first {
-        fill(execution, core, &update.built, update.condition.clone()).await?;
+        fill(cx, core, &update.built, update.condition.clone()).await?;
     }
-    let mut refused = count(execution, core, update.held.as_ref(), update).await?;
+    let mut refused = count(cx, core, update.held.as_ref(), update).await?;
     // Which document it is that becomes too large, the server does not say.
     let too_large = |error| growth::add_sizes(error, &update.built.update);
     let idle = update
@@ -458,16 +450,18 @@ async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) 
         .idle_among(update.condition.clone())
         .filter(|_| !update.upsert);
     if let Some(idle) = idle {
-        let updated = bulk::update_and_count(execution, core, update, &idle).await;
+        let updated = bulk::update_and_count(cx, core, update, &idle).await;
         let (matched, modified) = updated.map_err(too_large)?;
-        return Ok(Outcome {
-            matched,
-            modified,
+        return Ok(Attempt::done(Outcome {
             refused,
-            ..Outcome::default()
-        });
+            ..Outcome::counted(BulkDone {
+                matched,
+                modified,
+                ..BulkDone::default()
+            })
+        }));
     }
-    let had = count(execution, core, update.has.as_ref(), update).await?;
+    let had = count(cx, core, update.has.as_ref(), update).await?;
     let modifications = update.built.modifications();
     let filter = update.filter.clone();
     let refused_insert = update.refused_insert(core.meta());
@@ -477,7 +471,7 @@ async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) 
     options.hint = update.hint.clone().map(Hint::Name);
     options.array_filters = array_filters(&update.built);
     let of_many = update.keys.is_empty();
-    execution.trace.more(1);
+    cx.trip();
     let result = act!(core, write, [core] {
         let action = if of_many {
             core.raw().update_many(filter, modifications)
@@ -488,25 +482,22 @@ async fn update_many(execution: Execution<'_>, core: Core, update: &UpdateMany) 
     });
     let result = result.map_err(|error| too_large(core.error(error)))?;
     if result.matched_count == 0 && result.upserted_id.is_none() {
-        refused += count(execution, core, update.held_uncounted.as_ref(), update).await?;
+        refused += count(cx, core, update.held_uncounted.as_ref(), update).await?;
     }
     if let Some(error) = refused_insert
         && result.matched_count + refused + had == 0
     {
         return Err(error);
     }
-    Ok(Outcome {
-        matched: result.matched_count + had,
-        modified: result.modified_count,
-        upserted: result.upserted_id,
-        refused,
-        ..Outcome::default()
-    })
+    let mut outcome = updated(result);
+    outcome.counts.matched += had;
+    outcome.refused = refused;
+    Ok(Attempt::done(outcome))
 }
 
 /// Stores the defaults that a change begins with, in the documents that match this condition and that nothing else keeps from
 /// being changed. A reader sees the same values before and after.
-async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: Document) -> Result<()> {
+async fn fill(cx: Cx<'_>, core: &Core, built: &Built, condition: Document) -> Result<()> {
     let of_filled = |guard: &&Guard| {
         let path = guard.path();
         built.fills().iter().any(|fill| fill.path() == path)
@@ -518,7 +509,7 @@ async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: D
         let filter = all([held.clone(), filling.condition]);
         let mut options = UpdateOptions::default();
         options.array_filters = Some(filling.array_filters).filter(|filters| !filters.is_empty());
-        execution.trace.more(1);
+        cx.trip();
         let filled = act!(
             core,
             write,
@@ -532,17 +523,17 @@ async fn fill(execution: Execution<'_>, core: &Core, built: &Built, condition: D
 /// Sends a replacement. The `created_at` of the given document is nearly always the stored one, so it is part of the filter: then the
 /// result is known without a read.
 async fn replace(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     core: Core,
     replace: &Replace,
     statement: Option<UpdateStatement>,
-) -> Result<Outcome> {
+) -> Result<Attempt> {
     let (Some(made), Some((mut filter, update))) = (&replace.made, statement) else {
-        return Ok(Outcome::unmatched());
+        return Ok(Attempt::Unmatched);
     };
     let by_time = replace.created.is_none() && made.is_whole;
     filter.extend(made.created.clone().filter(|_| by_time));
-    execution.trace.more(1);
+    cx.trip();
     let result = act!(&core, write, [core] core.raw().update_one(filter, update)).map_err(|error| {
         let mut error = core.error(error);
         // With what it keeps of the stored document it is larger than it was when it was looked at.
@@ -552,35 +543,35 @@ async fn replace(
         error
     })?;
     if result.matched_count != 1 {
-        return Ok(Outcome::unmatched());
+        return Ok(Attempt::Unmatched);
     }
-    let replaced = Outcome {
-        matched: 1,
-        modified: 1,
-        ..Outcome::default()
+    let replaced = |document| {
+        Attempt::done(Outcome {
+            document,
+            ..Outcome::changed()
+        })
     };
     if made.is_whole {
         let document = match &replace.created {
             Some((name, Some(created))) => Some(made.with(name.clone(), created.clone())?),
             _ => replace.changed.then(|| made.document.clone()),
         };
-        return Ok(Outcome { document, ..replaced });
+        return Ok(replaced(document));
     }
     // Not by one command with the write: of a sharded collection it takes only what names a shard key.
     let filter = replace.one.place();
     let options = core.on_primary();
-    execution.trace.more(1);
+    cx.trip();
     let stored = act!(&core, own, [core] core.raw().find_one(filter).with_options(options));
     let stored = stored.map_err(|error| core.error(error))?;
-    Ok(Outcome {
-        document: stored.or_else(|| replace.changed.then(|| made.document.clone())),
-        ..replaced
-    })
+    Ok(replaced(
+        stored.or_else(|| replace.changed.then(|| made.document.clone())),
+    ))
 }
 
 /// The number of documents that match a condition of an update, beside its own.
 pub(in crate::engine) async fn count(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     core: &Core,
     condition: Option<&Document>,
     update: &UpdateMany,
@@ -589,7 +580,7 @@ pub(in crate::engine) async fn count(
     let condition = condition.clone();
     let mut options = CountOptions::default();
     options.collation.clone_from(&update.collation);
-    execution.trace.more(1);
+    cx.trip();
     let count = act!(core, own, [core] core.raw().count_documents(condition).with_options(options));
     count.map_err(|error| core.error(error))
 }

@@ -2,7 +2,6 @@
 //! is gone, it has another version, a guard of the changes holds it back, or another writer has changed it in between. Its fields are
 //! read then, and compared with the filter of the write. An upsert that was refused may have lost a race: the same reading tells.
 
-use crate::engine::write::execution::Execution;
 use crate::engine::write::send::count;
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
@@ -10,47 +9,57 @@ use crate::model::meta::names::read_too;
 use crate::plan::operation::{One, Reply, Update, UpdateMany, What, Write, Writes};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, Known, growth};
-use crate::plan::outcome::Outcome;
+use crate::plan::outcome::{Attempt, Outcome, Refusals};
 use crate::query::find::Query;
 use crate::store::batch::id;
 use crate::store::core::{Core, PRIMARY, act};
+use crate::store::cx::Cx;
 use crate::store::filter::all;
-use crate::store::scope;
 use crate::{Error, Filter, Result, Rule, Violation, bounds};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
-use std::sync::atomic::AtomicU64;
 
 /// Maximum number of times that a write is sent which finds no document although nothing holds it back.
 pub(in crate::engine) const ATTEMPTS: usize = 5;
 
-/// What follows an attempt: the end of the operation, or another attempt, of another write where there is one.
-pub(in crate::engine) type Next = ControlFlow<Outcome, Option<What>>;
-
 /// What follows an attempt that found no document, or that the server refused.
-pub(in crate::engine) async fn after(
-    execution: Execution<'_>,
+pub(in crate::engine) enum Next {
+    /// The end of the operation.
+    End(Attempt),
+    /// Another attempt.
+    Again,
+    /// Another attempt, with another write.
+    Other(What),
+}
+
+impl Next {
+    fn end(outcome: Outcome) -> Next {
+        Next::End(Attempt::done(outcome))
+    }
+}
+
+/// Why a write found no document, or was refused, and what follows from that.
+pub(in crate::engine) async fn diagnose(
+    cx: Cx<'_>,
     write: &mut Write,
-    made: Result<Outcome>,
+    made: Result<Attempt>,
     attempt: usize,
 ) -> Result<Next> {
-    let core = execution.collection(write.meta, execution.session.cloned());
+    let core = cx.application(write.meta);
     match (&mut write.what, made) {
-        (What::Update(update), made) => after_update(execution, &core, update, made, attempt).await,
+        (What::Update(update), made) => after_update(cx, &core, update, made, attempt).await,
         (What::UpdateMany(update), Err(error)) => {
-            after_refused_update(execution, &core, update, error, attempt).await
+            after_refused_update(cx, &core, update, error, attempt).await
         }
         (What::Replace(replace), Ok(_)) => {
             if replace.is_unconditional() {
                 return Err(not_found(write.meta, &replace.one));
             }
-            execution.trace.more(1);
             let created = replace.made.as_ref().and_then(|made| made.created.as_ref());
             let created = created.filter(|_| replace.created.is_none());
             let created = created.map(|(name, _)| name.clone());
             let names = write.meta.version().into_iter().chain(created.as_deref());
-            let stored = peek(&core, &replace.one, names).await?;
+            let stored = peek(cx, &core, &replace.one, names).await?;
             if let Some(error) = missed(write.meta, &replace.one, stored.as_ref()) {
                 return Err(error);
             }
@@ -58,9 +67,9 @@ pub(in crate::engine) async fn after(
                 let value = stored.and_then(|mut stored| stored.remove(&name));
                 replace.created = Some((name, value));
             }
-            Ok(Next::Continue(None))
+            Ok(Next::Again)
         }
-        (_, made) => made.map(Next::Break),
+        (_, made) => made.map(Next::End),
     }
 }
 
@@ -79,15 +88,14 @@ pub(in crate::engine) fn contended(meta: &DocumentMeta, one: &One) -> Error {
 /// An update without any change sends a read only: whether the document is there, and where counts are wanted, whether it has the
 /// version that was seen.
 pub(in crate::engine) async fn unchanged(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     write: &Write,
     one: &One,
     reply: &Reply,
 ) -> Result<Outcome> {
-    let core = execution.collection(write.meta, execution.session.cloned());
-    execution.trace.more(1);
+    let core = cx.application(write.meta);
     if let Reply::Document(_) = reply {
-        return match read(&core, one).await? {
+        return match read(cx, &core, one).await? {
             Some(document) => Ok(Outcome {
                 document: Some(document),
                 ..Outcome::default()
@@ -95,22 +103,21 @@ pub(in crate::engine) async fn unchanged(
             None => Err(not_found(write.meta, one)),
         };
     }
-    let stored = peek(&core, one, write.meta.version()).await?;
+    let stored = peek(cx, &core, one, write.meta.version()).await?;
     missed(write.meta, one, stored.as_ref()).map_or_else(|| Ok(Outcome::unchanged()), Err)
 }
 
 /// After a deletion that found nothing: an error if the document has another version than the one that was read.
 pub(in crate::engine) async fn after_nothing_deleted(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     meta: &'static DocumentMeta,
     one: &One,
 ) -> Result<()> {
     if one.seen.is_none() {
         return Ok(());
     }
-    let core = Core::new(execution.odm, meta, execution.session.cloned());
-    execution.trace.more(1);
-    let stored = peek(&core, one, meta.version()).await?;
+    let core = cx.application(meta);
+    let stored = peek(cx, &core, one, meta.version()).await?;
     match missed(meta, one, stored.as_ref()) {
         Some(error @ Error::Conflict { .. }) => Err(error),
         _ => Ok(()),
@@ -119,53 +126,48 @@ pub(in crate::engine) async fn after_nothing_deleted(
 
 /// After an update of one document that matched none, or that the server refused.
 async fn after_update(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     core: &Core,
     update: &Update,
-    made: Result<Outcome>,
+    made: Result<Attempt>,
     attempt: usize,
 ) -> Result<Next> {
     let Some(one) = &update.one else {
-        return made.map(Next::Break);
+        return made.map(Next::End);
     };
     let error = match made {
         // It does not match any more.
         Ok(_) if update.also.is_some() && update.built.is_plain() => {
-            return Ok(Next::Break(Outcome::unmatched()));
+            return Ok(Next::End(Attempt::Unmatched));
         }
         Ok(_) => None,
         Err(error) if may_exist(update, core, &error) => Some(error),
         Err(error) => {
-            let error = raced(execution, core, update, one, error).await;
-            return Err(explained(execution, core, update, one, error).await);
+            let error = raced(cx, core, update, one, error).await;
+            return Err(explained(cx, core, update, one, error).await);
         }
     };
     let verdict = match error {
         // It was not there when the update came. By now it may be.
         None if update.is_unconditional() => Verdict::Refused(not_found(core.meta(), one)),
-        None => verdict(execution, core, update, one).await?,
-        Some(error) => behind(execution, core, update, one, error, attempt).await?,
+        None => verdict(cx, core, update, one).await?,
+        Some(error) => behind(cx, core, update, one, error, attempt).await?,
     };
     Ok(match verdict {
         // It is another document that matches by now.
         Verdict::Again | Verdict::Refused(Error::NotFound { .. }) if update.also.is_some() => {
-            Next::Break(Outcome::unmatched())
+            Next::End(Attempt::Unmatched)
         }
-        Verdict::Refused(error) => return Err(explained(execution, core, update, one, error).await),
-        Verdict::Nothing => Next::Break(match update.reply {
-            Reply::Document(_) => {
-                execution.trace.more(1);
-                Outcome {
-                    document: read(core, one).await?,
-                    ..Outcome::default()
-                }
-            }
+        Verdict::Refused(error) => return Err(explained(cx, core, update, one, error).await),
+        Verdict::Nothing => Next::end(match update.reply {
+            Reply::Document(_) => Outcome {
+                document: read(cx, core, one).await?,
+                ..Outcome::default()
+            },
             Reply::Counts | Reply::Field(_) => Outcome::unchanged(),
         }),
-        Verdict::Less(built) => {
-            Next::Continue(Some(What::Update(Box::new(update.with(core.meta(), *built)))))
-        }
-        Verdict::Again => Next::Continue(None),
+        Verdict::Less(built) => Next::Other(What::Update(Box::new(update.with(core.meta(), *built)))),
+        Verdict::Again => Next::Again,
     })
 }
 
@@ -181,14 +183,13 @@ enum Verdict {
     Again,
 }
 
-async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &One) -> Result<Verdict> {
+async fn verdict(cx: Cx<'_>, core: &Core, update: &Update, one: &One) -> Result<Verdict> {
     let (meta, built) = (core.meta(), &update.built);
     let names = built.guards.iter().map(Guard::name).chain(meta.version());
     let met = built.guards.iter().find_map(Guard::met);
-    execution.trace.more(1);
     let (stored, is_idle) = match met {
-        None => (peek(core, one, names).await?, false),
-        Some(any) => peek_items(core, one, names, any).await?,
+        None => (peek(cx, core, one, names).await?, false),
+        Some(any) => peek_items(cx, meta, one, names, any).await?,
     };
     if stored.is_none()
         && let Some(error) = update.refused_insert(meta)
@@ -217,8 +218,7 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
         return Ok(Verdict::Nothing);
     }
     for computed in built.guards.iter().filter_map(Guard::computed) {
-        let result = result_of(core, one, &computed.value).await?;
-        execution.trace.more(1);
+        let result = result_of(cx, meta, one, &computed.value).await?;
         if let Some(error) = computed.refusal(meta.collection, &one.id, result.as_ref()) {
             return Ok(Verdict::Refused(error));
         }
@@ -235,7 +235,7 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
         let filter = all([one.place(), doc! { guard.name(): { "$elemMatch": items } }]);
         let mut options = core.on_primary();
         options.projection = Some(shown);
-        execution.trace.more(1);
+        cx.trip();
         let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
         let found = found.map_err(|error| core.error(error))?;
         if let Some(found) = found {
@@ -243,12 +243,12 @@ async fn verdict(execution: Execution<'_>, core: &Core, update: &Update, one: &O
             return Ok(Verdict::Refused(guard.with_item(error, &found)));
         }
     }
-    unexplained(execution, core, one, &built.guards).await
+    unexplained(cx, core, one, &built.guards).await
 }
 
 /// After nothing explained why an update matched no document: the server says which of the guards hold it back. Where none does, the
 /// document has changed since the update, and another attempt may be made.
-async fn unexplained(execution: Execution<'_>, core: &Core, one: &One, guards: &[Guard]) -> Result<Verdict> {
+async fn unexplained(cx: Cx<'_>, core: &Core, one: &One, guards: &[Guard]) -> Result<Verdict> {
     // Which items hold a change back is known to the server alone, and was just asked.
     let guards: Vec<&Guard> = guards
         .iter()
@@ -271,10 +271,7 @@ async fn unexplained(execution: Execution<'_>, core: &Core, one: &One, guards: &
         facets.insert(name(at), stages);
     }
     let pipeline = vec![doc! { "$match": one.place() }, doc! { "$facet": facets }];
-    let trips = AtomicU64::new(0);
-    let scope = scope::Scope::new(core.odm(), core.session(), &trips);
-    let found = scope.aggregate(core.meta(), pipeline).await?.pop();
-    execution.trace.more(trips.into_inner());
+    let found = cx.aggregate(core.meta(), pipeline).await?.pop();
     let found = found.unwrap_or_default();
     for (at, guard) in guards.into_iter().enumerate() {
         let holding_back = found.get_array(name(at)).ok().and_then(|all| all.first());
@@ -312,14 +309,14 @@ async fn unexplained(execution: Execution<'_>, core: &Core, one: &One, guards: &
 
 /// The cause of an error that [may come](may_exist) from an insert of a document which is there.
 async fn behind(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     core: &Core,
     update: &Update,
     one: &One,
     error: Error,
     attempt: usize,
 ) -> Result<Verdict> {
-    match verdict(execution, core, update, one).await? {
+    match verdict(cx, core, update, one).await? {
         // It may have been deleted since. One that is out of the scope, or deleted and kept, stays.
         Verdict::Refused(Error::NotFound { .. }) if has_same_id(&error) && attempt < 2 => Ok(Verdict::Again),
         Verdict::Refused(Error::NotFound { .. }) => Ok(Verdict::Refused(error)),
@@ -342,11 +339,11 @@ fn may_exist(update: &Update, core: &Core, error: &Error) -> bool {
 
 /// The error of an upsert in the caller's transaction, which the refusal has ended. If the document was inserted by another
 /// client and matches, the transaction is run again.
-async fn raced(execution: Execution<'_>, core: &Core, update: &Update, one: &One, error: Error) -> Error {
+async fn raced(cx: Cx<'_>, core: &Core, update: &Update, one: &One, error: Error) -> Error {
     let Some(session) = core.session().filter(|_| update.upsert && has_same_id(&error)) else {
         return error;
     };
-    match verdict(execution, &core.within(None), update, one).await {
+    match verdict(cx.outside(), &core.within(None), update, one).await {
         Ok(
             Verdict::Again | Verdict::Less(_) | Verdict::Nothing | Verdict::Refused(Error::NotFound { .. }),
         ) => {
@@ -362,7 +359,7 @@ async fn raced(execution: Execution<'_>, core: &Core, update: &Update, one: &One
 /// added values.
 ///
 /// The error has ended a transaction, and the document that is stored outside of it need not be the same.
-async fn explained(execution: Execution<'_>, core: &Core, update: &Update, one: &One, error: Error) -> Error {
+async fn explained(cx: Cx<'_>, core: &Core, update: &Update, one: &One, error: Error) -> Error {
     let mut error = growth::add_sizes(error, &update.built.update);
     let Error::TooLarge {
         size,
@@ -376,7 +373,7 @@ async fn explained(execution: Execution<'_>, core: &Core, update: &Update, one: 
     if core.session().is_some() {
         return error;
     }
-    execution.trace.more(1);
+    cx.trip();
     let stored = core.raw().find_one(one.place()).selection_criteria(PRIMARY);
     // Where it can't be read, or has been deleted meanwhile, the refusal is the error.
     if let Ok(Some(stored)) = stored.await {
@@ -389,15 +386,15 @@ async fn explained(execution: Execution<'_>, core: &Core, update: &Update, one: 
 
 /// After an error of an update by a condition. An upsert by a unique key may lose a race for the document.
 async fn after_refused_update(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     core: &Core,
     update: &UpdateMany,
     error: Error,
     attempt: usize,
 ) -> Result<Next> {
-    let Execution { session, trace, .. } = execution;
+    let Cx { session, .. } = cx;
     let refused = |refused| {
-        Ok(Next::Break(Outcome {
+        Ok(Next::end(Outcome {
             refused,
             ..Outcome::default()
         }))
@@ -406,7 +403,7 @@ async fn after_refused_update(
         // The document with this key may be one that the range of a type held back. The server may find any fault with the new one
         // before it finds that one.
         if update.held_uncounted.is_some() && is_refused(&error) {
-            return match count(execution, core, update.held_uncounted.as_ref(), update).await? {
+            return match count(cx, core, update.held_uncounted.as_ref(), update).await? {
                 0 => Err(error),
                 held => refused(held),
             };
@@ -417,12 +414,12 @@ async fn after_refused_update(
     if session.is_some() || attempt > 0 {
         // The document may be one that the range of a type holds back.
         if session.is_none() && update.held_uncounted.is_some() {
-            let held = count(execution, core, update.held_uncounted.as_ref(), update).await?;
+            let held = count(cx, core, update.held_uncounted.as_ref(), update).await?;
             if held > 0 {
                 return refused(held);
             }
         }
-        trace.more(1);
+        cx.trip();
         let existing = taken_by(&core.within(None), update, &error).await?;
         if existing.is_some() || attempt == crate::store::transaction::REPEATS {
             return Err(naming(error, existing));
@@ -434,7 +431,7 @@ async fn after_refused_update(
             session.raced();
             Err(error)
         }
-        None => Ok(Next::Continue(None)),
+        None => Ok(Next::Again),
     }
 }
 
@@ -517,19 +514,23 @@ pub(in crate::engine) fn new_ids(writes: &Writes) -> NewIds {
 /// The answer to writes that name documents which are deleted and kept: one, whatever the writes are. An update and a replacement don't find
 /// the document, and an insert and an upsert with its id are refused by the index of the ids.
 pub(in crate::engine) async fn answered(
-    execution: Execution<'_>,
+    cx: Cx<'_>,
     new_ids: &NewIds,
     mut made: Result<Outcome>,
 ) -> Result<Outcome> {
     let errors: Vec<(Option<usize>, &mut Error)> = match &mut made {
-        Ok(Outcome { errors, .. }) | Err(Error::Bulk { errors, .. }) => {
+        Ok(Outcome {
+            refusals: Refusals { errors, .. },
+            ..
+        })
+        | Err(Error::Bulk { errors, .. }) => {
             errors.iter_mut().map(|(at, error)| (Some(*at), error)).collect()
         }
         Err(error) => vec![(None, error)],
     };
     let mut asked: Vec<Named<'_>> = Vec::new();
     for (at, error) in errors {
-        let Some((meta, deleted_at, mut id)) = kept_by_id(execution, error) else {
+        let Some((meta, deleted_at, mut id)) = kept_by_id(cx, error) else {
             continue;
         };
         // An error of a single write is that of the write.
@@ -557,24 +558,21 @@ pub(in crate::engine) async fn answered(
         errors,
     } in asked
     {
-        let trips = AtomicU64::new(0);
-        let session = execution.session.filter(|_| within);
-        let scope = scope::Scope::new(execution.odm, session, &trips);
+        let cx = if within { cx } else { cx.outside() };
         let keys: Vec<Key> = errors.iter().map(|(id, _)| Key::of_bson(id)).collect();
         let mut deleted = HashSet::new();
         for ids in key::chunks(&keys) {
             let mut filter = doc! { "_id": { "$in": ids }, deleted_at: { "$ne": null } };
-            if let Some(own) = execution.odm.scope_with_deleted(meta) {
+            if let Some(own) = cx.odm.scope_with_deleted(meta) {
                 filter = crate::store::filter::within(filter, &own);
             }
             // Without it the error says less.
-            let found = scope
+            let found = cx
                 .every(meta, filter, doc! { "_id": 1 })
                 .await
                 .unwrap_or_default();
             deleted.extend(found.iter().map(id));
         }
-        execution.trace.more(trips.into_inner());
         for (id, error) in errors {
             if deleted.contains(&Key::of_bson(&id)) {
                 *error = Error::NotFound {
@@ -599,10 +597,7 @@ struct Named<'e> {
 }
 
 /// The document that an error names by its id, of a type whose deletions keep documents.
-fn kept_by_id(
-    execution: Execution<'_>,
-    error: &Error,
-) -> Option<(&'static DocumentMeta, &'static str, Bson)> {
+fn kept_by_id(cx: Cx<'_>, error: &Error) -> Option<(&'static DocumentMeta, &'static str, Bson)> {
     let (collection, id) = match error {
         Error::DuplicateKey {
             collection, value, ..
@@ -610,7 +605,7 @@ fn kept_by_id(
         Error::NotFound { collection, key, .. } => (*collection, key.get("_id")?),
         _ => return None,
     };
-    let mut models = execution.odm.graph().models();
+    let mut models = cx.odm.graph().models();
     let meta = models.find(|meta| meta.collection == collection)?;
     Some((meta, meta.soft_delete?, id.clone()))
 }
@@ -641,7 +636,7 @@ fn missed(meta: &DocumentMeta, one: &One, stored: Option<&Document>) -> Option<E
 }
 
 /// The document with this id, as it is on the primary.
-async fn read(core: &Core, one: &One) -> Result<Option<RawDocumentBuf>> {
+async fn read(cx: Cx<'_>, core: &Core, one: &One) -> Result<Option<RawDocumentBuf>> {
     let mut query = Query::new(core.clone(), Filter::raw(one.place()));
     if core.session().is_none() {
         query.options.selection_criteria = Some(PRIMARY);
@@ -651,12 +646,18 @@ async fn read(core: &Core, one: &One) -> Result<Option<RawDocumentBuf>> {
         found = Some(document.to_owned());
         Ok(())
     };
+    cx.trip();
     query.first(&mut take).await?;
     Ok(found)
 }
 
 /// Reads some fields of one document, to explain why a write of it changed nothing.
-async fn peek(core: &Core, one: &One, names: impl IntoIterator<Item = &str>) -> Result<Option<Document>> {
+async fn peek(
+    cx: Cx<'_>,
+    core: &Core,
+    one: &One,
+    names: impl IntoIterator<Item = &str>,
+) -> Result<Option<Document>> {
     let mut projection = doc! { "_id": 1 };
     for name in names {
         read_too(&mut projection, name);
@@ -665,13 +666,15 @@ async fn peek(core: &Core, one: &One, names: impl IntoIterator<Item = &str>) -> 
     let filter = one.place();
     let mut options = core.on_primary();
     options.projection = Some(projection);
+    cx.trip();
     let found = act!(core, own, collection.find_one(filter).with_options(options));
     found.map_err(|error| core.error(error))
 }
 
 /// Reads some fields of one document as [`peek`] does, and whether none of these conditions holds for it.
 async fn peek_items(
-    core: &Core,
+    cx: Cx<'_>,
+    meta: &'static DocumentMeta,
     one: &One,
     names: impl IntoIterator<Item = &str>,
     any: &[Document],
@@ -687,13 +690,7 @@ async fn peek_items(
             "idle": [{ "$match": { "$nor": any } }, { "$project": { "_id": 1 } }],
         } },
     ];
-    let trips = AtomicU64::new(0);
-    let scope = scope::Scope::new(core.odm(), core.session(), &trips);
-    let mut found = scope
-        .aggregate(core.meta(), pipeline)
-        .await?
-        .pop()
-        .unwrap_or_default();
+    let mut found = cx.aggregate(meta, pipeline).await?.pop().unwrap_or_default();
     let mut first = |name: &str| match found.remove(name) {
         Some(Bson::Array(list)) => list.into_iter().next(),
         _ => None,
@@ -706,14 +703,17 @@ async fn peek_items(
 }
 
 /// The result of an expression on one document.
-async fn result_of(core: &Core, one: &One, expression: &Bson) -> Result<Option<Bson>> {
+async fn result_of(
+    cx: Cx<'_>,
+    meta: &'static DocumentMeta,
+    one: &One,
+    expression: &Bson,
+) -> Result<Option<Bson>> {
     let pipeline = vec![
         doc! { "$match": one.place() },
         doc! { "$project": { "_id": 0, "result": expression } },
     ];
-    let trips = AtomicU64::new(0);
-    let scope = scope::Scope::new(core.odm(), core.session(), &trips);
-    let found = scope.aggregate(core.meta(), pipeline).await?.pop();
+    let found = cx.aggregate(meta, pipeline).await?.pop();
     Ok(found.and_then(|mut found| found.remove("result")))
 }
 

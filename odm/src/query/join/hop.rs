@@ -8,15 +8,15 @@ use crate::model::tree::{Slot, Tree};
 use crate::model::types::holds_text;
 use crate::query::untyped::Query;
 use crate::store::core::Core;
-use crate::store::scope::Scope;
-use crate::store::session::Shared;
+use crate::store::cx::Cx;
+use crate::store::session::Session;
+use crate::store::trace::Trace;
 use crate::{Document, Filter, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{StreamExt, TryStreamExt};
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 /// Maximum number of queries of one join that run at once, outside a transaction.
@@ -26,7 +26,7 @@ const IN_FLIGHT: usize = 4;
 #[derive(Clone)]
 pub struct Source {
     pub(crate) odm: Odm,
-    pub(crate) session: Option<Shared>,
+    pub(crate) session: Option<Session>,
     /// Whether the queries of a join may sort on disk.
     pub(crate) on_disk: bool,
 }
@@ -379,8 +379,8 @@ impl<T: Document + Clone> ById<T> {
         if !self.is_folded() || there.is_empty() || missing.is_empty() {
             return Ok(others);
         }
-        let trips = AtomicU64::new(0);
-        let scope = Scope::new(&from.odm, from.session.as_ref(), &trips);
+        let trace = Trace::without_span();
+        let cx = Cx::new(&from.odm, from.session.as_ref(), &trace);
         for keys in chunks(missing.into_iter().map(|(key, _)| key)) {
             let of = format!("${}", self.by);
             let same = doc! { "$eq": ["$$this", &of] };
@@ -393,7 +393,7 @@ impl<T: Document + Clone> ById<T> {
                 } },
                 doc! { "$unwind": "$k" },
             ];
-            for row in scope.aggregate(T::META, pipeline).await? {
+            for row in cx.aggregate(T::META, pipeline).await? {
                 let place = |name: &str| self.places.get(&Key::of_bson(row.get(name)?)).copied();
                 if let (Some(key), Some(document)) = (place("k"), place("of")) {
                     others.insert(key, document);

@@ -25,11 +25,11 @@ use crate::plan::touches::Image;
 use crate::rules::children::newest::newest;
 use crate::rules::children::parents::{Parents, integer, is_whole};
 use crate::rules::pending::PendingWork;
+use crate::store::cx::{Cx, Statement};
 use crate::store::each::{Written, but_for_the_deployment};
 use crate::store::fields::{at, is_number, number, put};
 use crate::store::filter::all;
 use crate::store::filter::within;
-use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -55,13 +55,13 @@ pub(crate) struct UpdatedParents {
 
 /// Applies changes of children to their parents, in a transaction.
 pub(crate) async fn update_parents(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     images: &[Image],
     pending: PendingWork,
 ) -> Result<UpdatedParents> {
-    let parents = parents::changes(scope.odm.graph(), meta, images);
-    write_parents(scope, parents, pending).await
+    let parents = parents::changes(cx.odm.graph(), meta, images);
+    write_parents(cx, parents, pending).await
 }
 
 /// The writes to the parents in one collection.
@@ -148,8 +148,8 @@ fn without(update: &mut Document, names: &[&str]) {
 
 /// Writes the changes to the parents, in one command for each collection, which also locks the parents
 /// whose fields are derived anew then.
-async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork) -> Result<UpdatedParents> {
-    let graph = scope.odm.graph();
+async fn write_parents(cx: &Cx<'_>, parents: Parents, pending: PendingWork) -> Result<UpdatedParents> {
+    let graph = cx.odm.graph();
     let mut collections: Vec<InCollection> = Vec::new();
     let mut anew: Vec<Anew<'_>> = Vec::new();
     let mut passed_on = Vec::new();
@@ -170,7 +170,7 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
         let parent = doc! { edge.by(): key.to_bson() };
         collection.statements.push(Statement {
             filter: if edge.reference.check && change.named {
-                scope.odm.in_scope_of_existing(meta, parent)
+                cx.odm.in_scope_of_existing(meta, parent)
             } else {
                 parent
             },
@@ -195,12 +195,12 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
         loose,
     } in collections
     {
-        let matched = scope.update(meta, &statements).await;
+        let matched = cx.update(meta, &statements).await;
         let matched = matched.map_err(|error| beyond(graph, meta, error))?;
         written += matched;
         if matched < statements.len() as u64 {
-            absent.extend(missing(scope, meta, loose, None).await?);
-            are_there(scope, meta, named).await?;
+            absent.extend(missing(cx, meta, loose, None).await?);
+            are_there(cx, meta, named).await?;
         }
     }
     for Anew {
@@ -211,7 +211,7 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
         grown,
     } in anew
     {
-        let mut values = derive(scope, edge, &list, &parents).await?;
+        let mut values = derive(cx, edge, &list, &parents).await?;
         let beyond = fitting(edge, &list, &mut values);
         if let Some((_, error)) = beyond.into_iter().find(|(key, _)| grown.contains(key)) {
             return Err(error);
@@ -226,7 +226,7 @@ async fn write_parents(scope: &Scope<'_>, parents: Parents, pending: PendingWork
                 array_filters: Vec::new(),
             })
             .collect();
-        scope.update(meta, &statements).await?;
+        cx.update(meta, &statements).await?;
     }
     Ok(UpdatedParents {
         parents: written,
@@ -253,10 +253,10 @@ fn beyond(graph: &Graph, meta: &'static DocumentMeta, error: Error) -> Error {
 }
 
 /// Fails if one of the parents that children name now is not there.
-async fn are_there(scope: &Scope<'_>, meta: &'static DocumentMeta, named: Vec<(EdgeId, Key)>) -> Result<()> {
-    let graph = scope.odm.graph();
-    let existing = scope.odm.scope_of_existing(meta);
-    match missing(scope, meta, named, existing).await?.first() {
+async fn are_there(cx: &Cx<'_>, meta: &'static DocumentMeta, named: Vec<(EdgeId, Key)>) -> Result<()> {
+    let graph = cx.odm.graph();
+    let existing = cx.odm.scope_of_existing(meta);
+    match missing(cx, meta, named, existing).await?.first() {
         None => Ok(()),
         Some((edge, keys)) => {
             let ids = keys.iter().map(Key::to_bson).collect();
@@ -272,12 +272,12 @@ pub(crate) fn may_be_absent(edge: &Edge) -> bool {
 
 /// Which of these parents are not there, or do not fit a further condition, by the references that name them.
 pub(crate) async fn missing(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     parents: Vec<(EdgeId, Key)>,
     condition: Option<Document>,
 ) -> Result<Vec<(EdgeId, HashSet<Key>)>> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let mut by_edge: BTreeMap<EdgeId, HashSet<Key>> = BTreeMap::new();
     for (edge, key) in parents {
         by_edge.entry(edge).or_default().insert(key);
@@ -290,7 +290,7 @@ pub(crate) async fn missing(
             if let Some(condition) = &condition {
                 filter = within(filter, condition);
             }
-            for parent in scope.every(meta, filter, doc! { "_id": 1, edge.by(): 1 }).await? {
+            for parent in cx.every(meta, filter, doc! { "_id": 1, edge.by(): 1 }).await? {
                 if let Some(key) = at(&parent, edge.by()) {
                     keys.remove(&Key::of(key));
                 }
@@ -365,7 +365,7 @@ type Computed<'g> = (&'g Derived, Operation, &'static str);
 /// Derives fields of these parents from their children: one query for all numbers with the same condition, and one for each
 /// subset, which asks for no more children than are kept.
 pub(crate) async fn derive(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     list: &[&Derived],
     parents: &[Key],
@@ -382,7 +382,7 @@ pub(crate) async fn derive(
         ]);
         match derived.what {
             Derivation::Subset(subset) => {
-                let mut found = newest(scope, edge, derived, subset, condition, parents).await?;
+                let mut found = newest(cx, edge, derived, subset, condition, parents).await?;
                 for (parent, values) in &mut values {
                     let elements = found.remove(parent).unwrap_or_default();
                     values.push((derived.field.name, derived.or_missing(subset.value(elements))));
@@ -409,7 +409,7 @@ pub(crate) async fn derive(
         let mut found: HashMap<Key, Document> = HashMap::new();
         for keys in crate::model::key::chunks(parents) {
             let pipeline = vec![children(keys), doc! { "$group": group.clone() }];
-            for group in scope.aggregate(edge.holder, pipeline).await? {
+            for group in cx.aggregate(edge.holder, pipeline).await? {
                 if let Some(parent) = group.get("_id") {
                     found.insert(Key::of_bson(parent), group);
                 }
@@ -421,7 +421,7 @@ pub(crate) async fn derive(
                 let mut group = group.clone();
                 group.insert("_id", Bson::Null);
                 let pipeline = vec![children(vec![parent.to_bson()]), doc! { "$group": group }];
-                if let Some(group) = scope.aggregate(edge.holder, pipeline).await?.into_iter().next() {
+                if let Some(group) = cx.aggregate(edge.holder, pipeline).await?.into_iter().next() {
                     found.insert(parent.clone(), group);
                 }
             }
@@ -507,7 +507,7 @@ fn as_stored(derived: &Derived, value: Option<&Bson>) -> Bson {
 
 /// Computes the derived fields of new parents from children that were inserted before them.
 pub(crate) async fn adopt(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     documents: &[&RawDocumentBuf],
     pending: PendingWork,
@@ -515,7 +515,7 @@ pub(crate) async fn adopt(
     if documents.is_empty() {
         return Ok(Written::default());
     }
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let mut edges: Vec<(&Edge, Vec<&Derived>)> = Vec::new();
     for derived in graph
         .derived_in(meta)
@@ -544,7 +544,7 @@ pub(crate) async fn adopt(
                 doc! { "$match": edge.holders_of(target, keys.into_iter().collect()) },
                 doc! { "$group": { "_id": format!("${}", edge.key_path()) } },
             ];
-            let groups = scope.aggregate(edge.holder, pipeline).await?;
+            let groups = cx.aggregate(edge.holder, pipeline).await?;
             named.extend(
                 groups
                     .iter()
@@ -563,19 +563,19 @@ pub(crate) async fn adopt(
         for keys in crate::model::key::chunks(rest) {
             let filter = doc! { edge.by(): { "$in": keys }, "$or": &holds };
             let fields = doc! { "_id": 1, edge.by(): 1 };
-            let found = scope.every(meta, filter, fields).await?;
+            let found = cx.every(meta, filter, fields).await?;
             named.extend(found.iter().filter_map(|one| at(one, edge.by())).map(Key::of));
         }
         if !named.is_empty() {
-            written.add(refresh(scope, edge, &list, named, pending).await)?;
+            written.add(refresh(cx, edge, &list, named, pending).await)?;
         }
     }
     Ok(written)
 }
 
 /// The inner error is a refusal for some documents, so that the others can still be written: never in a transaction.
-fn apart<T>(scope: &Scope<'_>, result: Result<T>) -> Result<Result<T>> {
-    match scope.session {
+fn apart<T>(cx: &Cx<'_>, result: Result<T>) -> Result<Result<T>> {
+    match cx.session {
         Some(_) => result.map(Ok),
         None => but_for_the_deployment(result),
     }
@@ -606,7 +606,7 @@ fn guarded(
 /// Derives fields of these parents again. A parent is written only if its derived fields have not changed meanwhile; the others
 /// are derived once more. A number outside of its field's range is refused as well, by an [`Error::Query`].
 pub(crate) async fn refresh(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     list: &[&Derived],
     keys: HashSet<Key>,
@@ -615,7 +615,7 @@ pub(crate) async fn refresh(
     let Some(meta) = list.first().map(|derived| derived.parent) else {
         return Ok(Written::default());
     };
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let mut open: Vec<Key> = keys.into_iter().collect();
     let mut written = 0;
     // The last error of each parent. A later attempt may succeed, and then removes it.
@@ -624,7 +624,7 @@ pub(crate) async fn refresh(
         let mut revisions: HashMap<Key, i64> = HashMap::new();
         for ids in crate::model::key::chunks(&open) {
             let filter = doc! { edge.by(): { "$in": ids } };
-            for parent in scope
+            for parent in cx
                 .every(meta, filter, doc! { "_id": 1, edge.by(): 1, REVISION: 1 })
                 .await?
             {
@@ -637,7 +637,7 @@ pub(crate) async fn refresh(
             refused.remove(&key);
         }
         let keys: Vec<Key> = revisions.keys().cloned().collect();
-        let mut values = derive(scope, edge, list, &keys).await?;
+        let mut values = derive(cx, edge, list, &keys).await?;
         refused.extend(fitting(edge, list, &mut values));
         let statements: Vec<(Key, Statement)> = values
             .into_iter()
@@ -651,13 +651,13 @@ pub(crate) async fn refresh(
             // Mostly there is no other writer and none is refused, and they are one command. Otherwise it is not known which of
             // them were written, and all are derived once more, each by itself.
             let (keys, statements): (Vec<Key>, Vec<Statement>) = statements.into_iter().unzip();
-            match apart(scope, scope.update(meta, &statements).await)? {
+            match apart(cx, cx.update(meta, &statements).await)? {
                 Ok(n) if n == statements.len() as u64 => written += n,
                 _ => open = keys,
             }
         } else {
             for (key, statement) in statements {
-                match apart(scope, scope.update(meta, std::slice::from_ref(&statement)).await)? {
+                match apart(cx, cx.update(meta, std::slice::from_ref(&statement)).await)? {
                     Ok(0) => open.push(key),
                     Ok(_) => written += 1,
                     Err(error) => drop(refused.insert(key, error)),

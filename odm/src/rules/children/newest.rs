@@ -9,8 +9,8 @@ use crate::model::key::Key;
 use crate::model::meta::names::read_too;
 use crate::plan::operators::implied::matches;
 use crate::rules::children::parents::{element, order};
+use crate::store::cx::Cx;
 use crate::store::filter::all;
-use crate::store::scope::Scope;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, doc};
@@ -35,7 +35,7 @@ struct First<'g> {
 
 /// The elements of a subset in each of these parents: there may be none of those without children.
 pub(crate) async fn newest(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     derived: &Derived,
     subset: &Subset,
@@ -59,13 +59,12 @@ pub(crate) async fn newest(
     };
     // Two documents may have one key where it should be unique and is not.
     let parents: HashSet<&Key> = parents.iter().collect();
-    let together = parents.len() > 1
-        && matches(&first.condition)
-        && scope.odm.joins_children(scope.session.is_some()).await?;
+    let together =
+        parents.len() > 1 && matches(&first.condition) && cx.odm.joins_children(cx.session.is_some()).await?;
     let mut found = if together {
-        first.of_many(scope, subset, parents).await?
+        first.of_many(cx, subset, parents).await?
     } else {
-        first.one_by_one(scope, subset, parents).await?
+        first.one_by_one(cx, subset, parents).await?
     };
     if subset.last {
         found.values_mut().for_each(|elements| elements.reverse());
@@ -77,7 +76,7 @@ impl First<'_> {
     /// A query for each parent: for one, and where the server has no other way.
     async fn one_by_one(
         &self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         subset: &Subset,
         parents: HashSet<&Key>,
     ) -> Result<HashMap<Key, Vec<Document>>> {
@@ -85,7 +84,7 @@ impl First<'_> {
             let of_this = self.edge.holders_of(self.target, vec![parent.to_bson()]);
             let filter = all([of_this, self.condition.clone()]);
             let (sort, fields) = (self.sort.clone(), self.fields.clone());
-            let found = scope
+            let found = cx
                 .first(self.edge.holder, filter, sort, fields, self.limit)
                 .await?;
             let elements = found.iter().map(|child| element(subset, child));
@@ -93,7 +92,7 @@ impl First<'_> {
         });
         let looks: Vec<_> = looks.collect();
         stream::iter(looks)
-            .buffer_unordered(at_once(scope))
+            .buffer_unordered(at_once(cx))
             .try_collect()
             .await
     }
@@ -101,16 +100,16 @@ impl First<'_> {
     /// One query for all of them.
     async fn of_many(
         &self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         subset: &Subset,
         parents: HashSet<&Key>,
     ) -> Result<HashMap<Key, Vec<Document>>> {
         let chunks = crate::model::key::chunks(parents);
         let parts = chunks.iter().flat_map(|keys| keys.chunks(PARENTS_IN_ONE_QUERY));
         let looks: Vec<_> = parts
-            .map(|keys| scope.aggregate_raw(self.edge.holder, self.pipeline(keys)))
+            .map(|keys| cx.aggregate_raw(self.edge.holder, self.pipeline(keys)))
             .collect();
-        let mut replies = stream::iter(looks).buffer_unordered(at_once(scope));
+        let mut replies = stream::iter(looks).buffer_unordered(at_once(cx));
         let mut found: HashMap<Key, Vec<Document>> = HashMap::new();
         while let Some(rows) = replies.try_next().await? {
             for row in rows {
@@ -149,6 +148,6 @@ impl First<'_> {
 }
 
 /// The driver executes one operation of a session at a time.
-fn at_once(scope: &Scope<'_>) -> usize {
-    if scope.session.is_some() { 1 } else { AT_ONCE }
+fn at_once(cx: &Cx<'_>) -> usize {
+    if cx.session.is_some() { 1 } else { AT_ONCE }
 }

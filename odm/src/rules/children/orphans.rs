@@ -10,7 +10,7 @@ use crate::graph::{EdgeId, Graph};
 use crate::model::key::Key;
 use crate::model::own_fields::{EDGES, Token};
 use crate::plan::touches::Image;
-use crate::store::scope::Scope;
+use crate::store::cx::Cx;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 
@@ -40,17 +40,17 @@ pub(crate) fn left_behind(
 }
 
 /// Notes that something is to be derived in these parents, in the transaction of the children. Gives the notes.
-pub(crate) async fn note(scope: &Scope<'_>, parents: Vec<(EdgeId, Vec<Key>)>) -> Result<Vec<Token>> {
+pub(crate) async fn note(cx: &Cx<'_>, parents: Vec<(EdgeId, Vec<Key>)>) -> Result<Vec<Token>> {
     let named = parents.into_iter().filter_map(|(edge, keys)| {
-        let all = scope.odm.graph().derived();
+        let all = cx.odm.graph().derived();
         let derived = all.iter().find(|derived| derived.target.edge == edge)?;
         Some((derived.name(), keys.iter().map(Key::to_bson).collect()))
     });
-    insert(scope, named.collect()).await
+    insert(cx, named.collect()).await
 }
 
 /// The same by the names of the derived fields. Gives the notes.
-pub(crate) async fn insert(scope: &Scope<'_>, parents: Vec<(String, Vec<Bson>)>) -> Result<Vec<Token>> {
+pub(crate) async fn insert(cx: &Cx<'_>, parents: Vec<(String, Vec<Bson>)>) -> Result<Vec<Token>> {
     let mut notes = Vec::new();
     let mut tokens = Vec::new();
     for (derived, keys) in parents {
@@ -59,19 +59,19 @@ pub(crate) async fn insert(scope: &Scope<'_>, parents: Vec<(String, Vec<Bson>)>)
         tokens.push(token);
     }
     if !notes.is_empty() {
-        let edges = scope.odm.database().collection::<Document>(EDGES);
-        scope.trip();
-        crate::store::core::act!(scope, write, edges.insert_many(notes))?;
+        let edges = cx.odm.database().collection::<Document>(EDGES);
+        cx.trip();
+        crate::store::core::act!(cx, write, edges.insert_many(notes))?;
     }
     Ok(tokens)
 }
 
 /// Removes the notes of applied work.
-pub(crate) async fn clear_notes(scope: &Scope<'_>, notes: Vec<Token>) -> Result<()> {
+pub(crate) async fn clear_notes(cx: &Cx<'_>, notes: Vec<Token>) -> Result<()> {
     if !notes.is_empty() {
-        scope.trip();
+        cx.trip();
         let applied = doc! { "_id": { "$in": notes } };
-        scope.odm.stored_edges().delete_many(applied).await?;
+        cx.odm.stored_edges().delete_many(applied).await?;
     }
     Ok(())
 }

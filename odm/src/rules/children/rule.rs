@@ -22,9 +22,9 @@ use crate::rules::rule::{
     DeferredWork, Draining, Effects, Meta, NewDocuments, Replacing, Rule, Step, Updating,
 };
 use crate::store::batch::id;
+use crate::store::cx::Cx;
 use crate::store::each::Written;
 use crate::store::fields::put;
-use crate::store::scope::Scope;
 use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -41,9 +41,9 @@ impl Rule for Deriving {
     }
 
     /// A new parent starts without children, unless the reference allows children to be inserted first.
-    fn fill_new<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
+    fn fill_new<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
         async move {
-            let graph = scope.odm.graph();
+            let graph = cx.odm.graph();
             if graph.may_have_children(meta) {
                 // After a commit too: within a transaction those that come at the same time can't be seen.
                 new.pending.insert(CHILDREN, Token::new());
@@ -60,17 +60,12 @@ impl Rule for Deriving {
         .boxed()
     }
 
-    fn fill_update<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: Meta,
-        updating: &'s mut Updating<'_>,
-    ) -> Step<'s> {
+    fn fill_update<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, updating: &'s mut Updating<'_>) -> Step<'s> {
         async move {
             if !updating.upsert {
                 return Ok(());
             }
-            let graph = scope.odm.graph();
+            let graph = cx.odm.graph();
             for derived in graph.derived_in(meta) {
                 if let Some(nothing) = derived.nothing() {
                     put(updating.update, "$setOnInsert", derived.field.name, nothing);
@@ -90,12 +85,12 @@ impl Rule for Deriving {
     /// The derived fields stay as they are stored.
     fn fill_replacement<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         meta: Meta,
         replacing: &'s mut Replacing<'_>,
     ) -> Step<'s> {
         async move {
-            let graph = scope.odm.graph();
+            let graph = cx.odm.graph();
             for derived in graph.derived_in(meta) {
                 replacing.document.remove(derived.field.name);
                 let name = format!("${}", derived.field.name);
@@ -131,21 +126,21 @@ impl Rule for Deriving {
 
     fn after_write<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         meta: Meta,
         images: &'s [Image],
         effects: &'s mut Effects,
     ) -> Step<'s> {
         async move {
-            let graph = scope.odm.graph();
-            note_parents(scope, meta, before_and_after(images)).await?;
+            let graph = cx.odm.graph();
+            note_parents(cx, meta, before_and_after(images)).await?;
             if !effects.are_in_transaction() {
                 for (edge, keys) in previous_parents(graph, meta, images) {
                     effects.deferred.add_parents(edge, keys);
                 }
                 return Ok(());
             }
-            let updated = update_parents(scope, meta, images, effects.pending()).await?;
+            let updated = update_parents(cx, meta, images, effects.pending()).await?;
             let UpdatedParents {
                 parents,
                 passed_on,
@@ -153,7 +148,7 @@ impl Rule for Deriving {
             } = updated;
             effects.copies += parents;
             if !absent.is_empty() {
-                leave_for_missing_parents(scope, meta, images, absent, effects).await?;
+                leave_for_missing_parents(cx, meta, images, absent, effects).await?;
             }
             for (parent, by, key, derived) in passed_on {
                 effects.pass_on(graph, parent, (by, vec![key]), vec![derived.to_owned()]);
@@ -165,13 +160,13 @@ impl Rule for Deriving {
 
     fn after_effects<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         meta: Meta,
         documents: &'s [Changed],
         effects: &'s mut Effects,
     ) -> Step<'s> {
         async move {
-            let graph = scope.odm.graph();
+            let graph = cx.odm.graph();
             let all_changed: HashMap<Key, &ChangedFields> = documents
                 .iter()
                 .map(|(document, changed)| (id(document), changed))
@@ -184,12 +179,12 @@ impl Rule for Deriving {
             let children = documents.iter().map(|(document, _)| document);
             for (edge, list, keys) in parents_of(graph, meta, children, kept) {
                 let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
-                let found = refresh(scope, edge, &list, keys.clone(), effects.pending())
+                let found = refresh(cx, edge, &list, keys.clone(), effects.pending())
                     .await?
                     .all()?;
                 effects.copies += found;
                 if found < keys.len() as u64 && may_be_absent(edge) {
-                    leave_for_absent(scope, meta, (edge, &list, keys), documents, effects).await?;
+                    leave_for_absent(cx, meta, (edge, &list, keys), documents, effects).await?;
                 }
                 for derived in list {
                     if graph.is_read(derived.parent, derived.field.name) {
@@ -203,15 +198,15 @@ impl Rule for Deriving {
         .boxed()
     }
 
-    fn drain<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, draining: &'s mut Draining) -> Step<'s> {
+    fn drain<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, draining: &'s mut Draining) -> Step<'s> {
         async move {
-            let graph = scope.odm.graph();
+            let graph = cx.odm.graph();
             let token = draining.token;
             let has_children =
                 |document: &&RawDocumentBuf| has_entry(document, CHILDREN) && !is_gone(document);
             let parents: Vec<&RawDocumentBuf> = draining.all().filter(has_children).collect();
             let mut adopted = Written::default();
-            adopted.add(adopt(scope, meta, &parents, token.into()).await)?;
+            adopted.add(adopt(cx, meta, &parents, token.into()).await)?;
             let mut held = graph.derived_in(meta);
             if adopted.is_any() && held.any(|derived| graph.is_read(meta, derived.field.name)) {
                 draining.pending.push(meta);
@@ -223,7 +218,7 @@ impl Rule for Deriving {
             for (edge, list, keys) in parents_of(graph, meta, draining.all(), has_changed) {
                 draining
                     .applied
-                    .add(refresh(scope, edge, &list, keys, token.into()).await)?;
+                    .add(refresh(cx, edge, &list, keys, token.into()).await)?;
                 for derived in list {
                     if graph.is_read(derived.parent, derived.field.name) {
                         draining.pending.push(derived.parent);
@@ -233,7 +228,7 @@ impl Rule for Deriving {
             if draining.applied.refused.is_none() {
                 let gone: Vec<&RawDocumentBuf> =
                     draining.all().filter(|document| is_gone(document)).collect();
-                let noted = note_parents(scope, meta, gone.iter().map(|document| (*document, None))).await;
+                let noted = note_parents(cx, meta, gone.iter().map(|document| (*document, None))).await;
                 draining.applied.and(noted)?;
             }
             Ok(())
@@ -243,14 +238,14 @@ impl Rule for Deriving {
 
     fn after_commit<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         deferred: &'s DeferredWork,
         token: Token,
     ) -> Step<'s, Rewritten> {
         async move {
             let mut derived = Rewritten::default();
             for (edge, keys) in &deferred.parents {
-                derive_anew(scope, &scope.odm.graph()[*edge], keys, token, &mut derived).await?;
+                derive_anew(cx, &cx.odm.graph()[*edge], keys, token, &mut derived).await?;
             }
             Ok(derived)
         }
@@ -271,13 +266,13 @@ pub(crate) fn without_children(graph: &Graph, meta: &DocumentMeta, document: &mu
 /// Leaves pending work where parents of changed children don't exist yet: one may be inserted while this transaction is open, and
 /// be derived from the children as they were before.
 async fn leave_for_missing_parents(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     images: &[Image],
     absent: Vec<(EdgeId, HashSet<Key>)>,
     effects: &mut Effects,
 ) -> Result<()> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let is_of = |(id, keys): &(EdgeId, HashSet<Key>), child: &RawDocumentBuf| {
         let edge = &graph[*id];
         let mut named = edge.targets.iter().flat_map(|target| edge.keys(*target, child));
@@ -287,7 +282,7 @@ async fn leave_for_missing_parents(
     let written = images.iter().filter_map(|image| image.after.as_ref());
     let keys: Vec<Key> = written.filter(names_one).map(id).collect();
     for ids in key::chunks(&keys) {
-        record_all(scope, meta, doc! { "_id": { "$in": ids } }, effects.later()).await?;
+        record_all(cx, meta, doc! { "_id": { "$in": ids } }, effects.later()).await?;
         effects.deferred.add(meta, effects.later());
     }
     // The pending work of a child does not name the previous parents, nor those of a deleted child.
@@ -295,7 +290,7 @@ async fn leave_for_missing_parents(
     effects
         .deferred
         .notes
-        .extend(orphans::note(scope, left_behind).await?);
+        .extend(orphans::note(cx, left_behind).await?);
     for (edge, keys) in absent {
         effects.deferred.add_parents(edge, keys);
     }
@@ -306,7 +301,7 @@ async fn leave_for_missing_parents(
 /// this transaction is open, and derive its fields from the children as they were before: the two write different documents, so
 /// the server reports no conflict. So its fields are derived once more after the commit.
 async fn leave_for_absent(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     (edge, list, keys): (&Edge, &[&Derived], HashSet<Key>),
     children: &[Changed],
@@ -316,7 +311,7 @@ async fn leave_for_absent(
         return Ok(());
     };
     let keys = keys.into_iter().map(|key| (edge.id, key)).collect();
-    let absent = missing(scope, target.meta, keys, None).await?.into_iter();
+    let absent = missing(cx, target.meta, keys, None).await?.into_iter();
     let absent: HashSet<Key> = absent.flat_map(|(_, keys)| keys).collect();
     let names_one = |child: &RawDocumentBuf| edge.keys(target, child).iter().any(|key| absent.contains(key));
     let left: Vec<&Changed> = children.iter().filter(|(child, _)| names_one(child)).collect();
@@ -325,7 +320,7 @@ async fn leave_for_absent(
     let ids: Vec<Key> = left.iter().map(|(child, _)| id(child)).collect();
     for ids in key::chunks(&ids) {
         effects
-            .leave_pending(scope, meta, doc! { "_id": { "$in": ids } }, &names)
+            .leave_pending(cx, meta, doc! { "_id": { "$in": ids } }, &names)
             .await?;
     }
     Ok(())
@@ -336,19 +331,19 @@ impl Effects {
     /// them: one of them may be there again, inserted by another client since.
     pub(crate) async fn derive_left(
         &mut self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         meta: &'static DocumentMeta,
         edge: &Edge,
         keys: HashSet<Key>,
     ) -> Result<()> {
-        let scope = &scope.unvalidated();
-        let graph = scope.odm.graph();
+        let cx = &cx.unvalidated();
+        let graph = cx.odm.graph();
         let list: Vec<&Derived> = graph
             .derived_in(meta)
             .filter(|derived| derived.target.edge == edge.id)
             .collect();
         let parents: Vec<Bson> = keys.iter().map(Key::to_bson).collect();
-        self.copies += refresh(scope, edge, &list, keys, self.pending()).await?.all()?;
+        self.copies += refresh(cx, edge, &list, keys, self.pending()).await?.all()?;
         for derived in list {
             if graph.is_read(meta, derived.field.name) {
                 let changed = vec![derived.field.name.to_owned()];
@@ -361,13 +356,13 @@ impl Effects {
 
 /// Derives in these parents what is derived by this reference, where they are there.
 async fn derive_anew(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     keys: &HashSet<Key>,
     token: Token,
     all: &mut Rewritten,
 ) -> Result<()> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     for meta in edge.targets.iter().map(|target| target.meta) {
         let list: Vec<&Derived> = graph
             .derived_in(meta)
@@ -377,7 +372,7 @@ async fn derive_anew(
             continue;
         }
         let mut written = Written::default();
-        written.add(refresh(scope, edge, &list, keys.clone(), token.into()).await)?;
+        written.add(refresh(cx, edge, &list, keys.clone(), token.into()).await)?;
         if written.is_any() {
             all.pending.push(meta);
         }

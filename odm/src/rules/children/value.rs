@@ -13,8 +13,8 @@ use crate::rules::children::{derive, is_whole, refresh};
 use crate::rules::derived::{Compared, DerivedValue, Like, Rewritten, is_same};
 use crate::store::batch;
 use crate::store::batch::id;
+use crate::store::cx::Cx;
 use crate::store::fields::at;
-use crate::store::scope::Scope;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -110,25 +110,25 @@ impl DerivedValue for OfChildren<'_> {
 
     fn compare<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         documents: &'s [RawDocumentBuf],
     ) -> BoxFuture<'s, Result<Compared>> {
-        derived_in(scope, self.derived, documents).boxed()
+        derived_in(cx, self.derived, documents).boxed()
     }
 
     fn rewrite<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         ids: &'s [Bson],
         token: Token,
     ) -> BoxFuture<'s, Result<Rewritten>> {
         async move {
-            let (derived, graph) = (self.derived, scope.odm.graph());
+            let (derived, graph) = (self.derived, cx.odm.graph());
             let mut rewritten = Rewritten::default();
             let edge = graph.parent_edge(derived);
             let filter = doc! { "_id": { "$in": ids } };
             let fields = doc! { "_id": 1, edge.by(): 1 };
-            let parents = scope.every(derived.parent, filter, fields).await?;
+            let parents = cx.every(derived.parent, filter, fields).await?;
             let keys: HashSet<Key> = parents
                 .iter()
                 .filter_map(|parent| at(parent, edge.by()))
@@ -136,7 +136,7 @@ impl DerivedValue for OfChildren<'_> {
                 .collect();
             rewritten
                 .written
-                .add(refresh(scope, edge, &[derived], keys, token.into()).await)?;
+                .add(refresh(cx, edge, &[derived], keys, token.into()).await)?;
             if graph.is_read(derived.parent, derived.field.name) {
                 rewritten.pending.push(derived.parent);
             }
@@ -146,26 +146,23 @@ impl DerivedValue for OfChildren<'_> {
     }
 }
 
-async fn derived_in(scope: &Scope<'_>, derived: &Derived, documents: &[RawDocumentBuf]) -> Result<Compared> {
+async fn derived_in(cx: &Cx<'_>, derived: &Derived, documents: &[RawDocumentBuf]) -> Result<Compared> {
     let mut compared = Compared::default();
-    let edge = scope.odm.graph().parent_edge(derived);
+    let edge = cx.odm.graph().parent_edge(derived);
     let by = edge.by();
     let mut keys: HashMap<Key, Key> = HashMap::new();
     if by == "_id" {
         keys.extend(documents.iter().map(|document| (id(document), id(document))));
     } else {
         let filter = doc! { "_id": { "$in": batch::ids(documents) } };
-        for parent in scope
-            .every(derived.parent, filter, doc! { "_id": 1, by: 1 })
-            .await?
-        {
+        for parent in cx.every(derived.parent, filter, doc! { "_id": 1, by: 1 }).await? {
             if let Some(key) = at(&parent, by) {
                 keys.insert(id(&parent), Key::of(key));
             }
         }
     }
     let parents: Vec<Key> = keys.values().cloned().collect();
-    let right = derive(scope, edge, &[derived], &parents).await?;
+    let right = derive(cx, edge, &[derived], &parents).await?;
     let like = match derived.what {
         Derivation::Computed {
             operation: Operation::Sum,

@@ -16,11 +16,11 @@ use crate::plan::touches::{Changed, ChangedFields};
 use crate::rules::lease;
 use crate::rules::pending::{PendingWork, below, first_version, record};
 use crate::store::batch::{Ids, id};
+use crate::store::cx::{Cx, Statement};
 use crate::store::each::Written;
 use crate::store::fields::{at, number, put};
 use crate::store::filter::within;
 use crate::store::looked::Which;
-use crate::store::scope::{Scope, Statement};
 use crate::store::{batch, each, filter};
 use crate::{Error, FanOut, Progress, Result};
 use futures::future::{try_join, try_join_all};
@@ -65,16 +65,16 @@ pub(crate) fn fields_of_source(edge: &Edge, fields: &mut Document) {
 
 /// The sources with these keys.
 pub(crate) async fn sources(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     keys: impl IntoIterator<Item = &Key>,
 ) -> Result<HashMap<Key, CopySource>> {
-    sources_within(scope, edge, keys, None).await
+    sources_within(cx, edge, keys, None).await
 }
 
 /// Those of them that a further condition fits.
 pub(crate) async fn sources_within(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     keys: impl IntoIterator<Item = &Key>,
     condition: Option<Document>,
@@ -90,7 +90,7 @@ pub(crate) async fn sources_within(
         if let Some(condition) = &condition {
             filter = within(filter, condition);
         }
-        for document in scope.every(meta, filter, fields.clone()).await? {
+        for document in cx.every(meta, filter, fields.clone()).await? {
             if let Some(source) = CopySource::of(edge, &document) {
                 found.insert(Key::of_bson(&source.key), source);
             }
@@ -144,7 +144,7 @@ impl StructPath {
 
 /// The statement that updates all holders that match the restriction.
 pub(crate) fn statement(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     source: &CopySource,
     to: To,
@@ -185,7 +185,7 @@ pub(crate) fn statement(
         let all = edge.copies.iter().zip(&source.values);
         all.filter(|(copy, _)| copy.sync != SyncMode::Snapshot)
     };
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let mut update = Document::new();
     // For the same reason `$unset` comes before `$set`.
     if copies().any(|(copy, value)| value.is_none() && !copy.required) {
@@ -216,8 +216,8 @@ pub(crate) fn statement(
 }
 
 /// Of the copies that a delivery of these fields may change, those from which others are derived in turn.
-pub(crate) fn passed_on(scope: &Scope<'_>, edge: &Edge, changed: &ChangedFields) -> Vec<String> {
-    let graph = scope.odm.graph();
+pub(crate) fn passed_on(cx: &Cx<'_>, edge: &Edge, changed: &ChangedFields) -> Vec<String> {
+    let graph = cx.odm.graph();
     kept_in_sync(edge)
         .filter(|copy| changed.is_of(copy.source))
         .map(|copy| edge.copy_path(copy))
@@ -267,7 +267,7 @@ impl Delivered {
 /// Updates the copies of these documents of `meta` by one reference. In a transaction only where there are few holders, unless
 /// the copies are declared atomic; sources with more holders are left.
 pub(crate) async fn deliver(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     edge: &Edge,
     documents: &[Changed],
@@ -285,18 +285,18 @@ pub(crate) async fn deliver(
     if sources.is_empty() {
         return Ok(delivered);
     }
-    if let ([(document, source)], None) = (sources.as_slice(), scope.session) {
-        let to = fan_out(scope, meta, edge, document, source, pending).await?;
+    if let ([(document, source)], None) = (sources.as_slice(), cx.session) {
+        let to = fan_out(cx, meta, edge, document, source, pending).await?;
         delivered.add(document, to);
         return Ok(delivered);
     }
     let keys = sources.iter().map(|(_, source)| source.key.clone()).collect();
-    let options = scope.odm.fan_out_options();
+    let options = cx.odm.fan_out_options();
     let most = options.in_transaction;
     // `sync = atomic` promises updates in the transaction, however many holders there are.
     let always = edge.copies.iter().any(|copy| copy.sync == SyncMode::Atomic);
     // Holders of one source in the order in which they are updated after the transaction, where they are too many for it.
-    let first = match (sources.as_slice(), scope.session) {
+    let first = match (sources.as_slice(), cx.session) {
         ([(_, source)], Some(_)) if !always => Some(source),
         _ => None,
     };
@@ -308,7 +308,7 @@ pub(crate) async fn deliver(
             .max(most.saturating_add(1)),
         None => most.saturating_add(1),
     };
-    let few = scope
+    let few = cx
         .up_to(
             edge.holder,
             holders(edge, keys),
@@ -320,25 +320,24 @@ pub(crate) async fn deliver(
     if few.is_empty() {
         return Ok(delivered);
     }
-    if few.len() <= most || always && scope.session.is_some() {
+    if few.len() <= most || always && cx.session.is_some() {
         // A transaction still sees the same holders. Outside of one, there may be more by now: their own writer gives them the
         // newest values, and it does no harm to update them twice.
         let statements: Vec<Statement> = sources
             .iter()
-            .map(|(_, source)| statement(scope, edge, source, To::Older, Document::new(), pending))
+            .map(|(_, source)| statement(cx, edge, source, To::Older, Document::new(), pending))
             .collect();
-        let written = each::update(scope, edge.holder, &statements).await?;
+        let written = each::update(cx, edge.holder, &statements).await?;
         delivered.documents += written.documents;
         delivered.refused = written.refused;
         return Ok(delivered);
     }
     if let Some(source) = first {
-        scope
-            .odm
+        cx.odm
             .looked()
             .put(looked_by(edge, source, options), batch::ids(&few));
     }
-    if scope.session.is_some() {
+    if cx.session.is_some() {
         // One of several sources may have few holders; finding out which is not worth a query each.
         delivered.left = sources
             .iter()
@@ -348,8 +347,8 @@ pub(crate) async fn deliver(
     }
     // Together the sources have many holders; a part of them may have few.
     let (first, second) = documents.split_at(documents.len() / 2);
-    let first = Box::pin(deliver(scope, meta, edge, first, pending)).await?;
-    let second = Box::pin(deliver(scope, meta, edge, second, pending)).await?;
+    let first = Box::pin(deliver(cx, meta, edge, first, pending)).await?;
+    let second = Box::pin(deliver(cx, meta, edge, second, pending)).await?;
     Ok(first.and(second))
 }
 
@@ -428,14 +427,14 @@ impl Rounds {
 /// holder does not stop the update of later ones, and a process that continues the delivery begins before it. Returns the
 /// result, and whether all holders were reached.
 async fn fan_out(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     edge: &Edge,
     document: &RawDocumentBuf,
     source: &CopySource,
     pending: PendingWork,
 ) -> Result<(Written, bool)> {
-    let options = scope.odm.fan_out_options().clone();
+    let options = cx.odm.fan_out_options().clone();
     let own = batch::document_id(document);
     // A delivery to itself may change it, and comes last.
     let holds_itself = edge.holder.collection == meta.collection
@@ -451,17 +450,10 @@ async fn fan_out(
     let ids_of = |rounds: &Rounds| {
         let of = holders(edge, vec![source.key.clone()]);
         let of = filter::all(rounds.up_to(edge.holder).into_iter().chain([of]));
-        Ids::of(
-            scope,
-            edge.holder,
-            of,
-            rounds.last.clone(),
-            options.batch,
-            at_once,
-        )
+        Ids::of(cx, edge.holder, of, rounds.last.clone(), options.batch, at_once)
     };
     let mut ids = ids_of(&rounds);
-    let looked = scope.odm.looked().take(&looked_by(edge, source, &options));
+    let looked = cx.odm.looked().take(&looked_by(edge, source, &options));
     if rounds.last.is_none() && rounds.from.is_none() {
         ids.are_known(looked);
     }
@@ -489,8 +481,8 @@ async fn fan_out(
                 };
                 let restriction = filter::all(but_itself.into_iter().chain([restriction]));
                 from = Some(end.clone());
-                let one = statement(scope, edge, source, To::Older, restriction, pending);
-                async move { each::update(scope, edge.holder, std::slice::from_ref(&one)).await }
+                let one = statement(cx, edge, source, To::Older, restriction, pending);
+                async move { each::update(cx, edge.holder, std::slice::from_ref(&one)).await }
             })
             .collect();
         // While these are written, the ends of the next ones are looked up.
@@ -517,17 +509,17 @@ async fn fan_out(
                     } },
                     array_filters: Vec::new(),
                 };
-                let noted = scope.update(meta, std::slice::from_ref(&note)).await;
+                let noted = cx.update(meta, std::slice::from_ref(&note)).await;
                 // A source that can't be written itself still has holders to update.
                 let is_unchanged = written.and(noted)?.is_none_or(|noted| noted > 0);
-                if let Some(by) = scope.lease {
+                if let Some(by) = cx.lease {
                     let renewed = lease::renewed(by, options.pause);
-                    written.and(scope.update(meta, &[renewed]).await)?;
+                    written.and(cx.update(meta, &[renewed]).await)?;
                 }
                 is_unchanged
             }
             // A process that continues has to try the refused holder again.
-            Some(_) => !scope.few(meta, unchanged, doc! { "_id": 1 }, 1).await?.is_empty(),
+            Some(_) => !cx.few(meta, unchanged, doc! { "_id": 1 }, 1).await?.is_empty(),
         };
         if !is_unchanged {
             tracing::debug!(
@@ -544,7 +536,7 @@ async fn fan_out(
                 update: doc! { "$set": { &place: rounds.note(source.version) } },
                 array_filters: Vec::new(),
             };
-            written.and(scope.update(meta, &[begins]).await)?;
+            written.and(cx.update(meta, &[begins]).await)?;
             to_all = false;
             break;
         }
@@ -554,8 +546,8 @@ async fn fan_out(
         }
     }
     if to_all && itself_is_left {
-        let one = statement(scope, edge, source, To::Older, doc! { "_id": &own }, pending);
-        written.add(each::update(scope, edge.holder, std::slice::from_ref(&one)).await)?;
+        let one = statement(cx, edge, source, To::Older, doc! { "_id": &own }, pending);
+        written.add(each::update(cx, edge.holder, std::slice::from_ref(&one)).await)?;
     }
     Ok((written, to_all))
 }
@@ -594,7 +586,7 @@ pub(crate) struct Pulled {
 
 /// Compares the copies in these documents with their sources, and updates those that are stale.
 pub(crate) async fn pull<'d>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
     to: To,
@@ -609,8 +601,8 @@ pub(crate) async fn pull<'d>(
     if wanted.is_empty() {
         return Ok(Pulled::default());
     }
-    let sources = sources(scope, edge, wanted.keys()).await?;
-    let passes_on = is_read_on(scope.odm.graph(), edge);
+    let sources = sources(cx, edge, wanted.keys()).await?;
+    let passes_on = is_read_on(cx.odm.graph(), edge);
     let mut statements = Vec::new();
     let mut expected = 0;
     for (key, holders) in &wanted {
@@ -637,7 +629,7 @@ pub(crate) async fn pull<'d>(
             if !ids.is_empty() {
                 expected += ids.len() as u64;
                 let restriction = doc! { "_id": { "$in": ids } };
-                statements.push(statement(scope, edge, source, to, restriction, pending));
+                statements.push(statement(cx, edge, source, to, restriction, pending));
             }
         };
         for (seen, ids) in same {
@@ -649,7 +641,7 @@ pub(crate) async fn pull<'d>(
         }
         add(source, to, behind);
     }
-    let written = each::update(scope, edge.holder, &statements).await?;
+    let written = each::update(cx, edge.holder, &statements).await?;
     Ok(Pulled {
         documents: written.documents,
         overtaken: written.refused.is_none() && written.documents < expected,
@@ -687,7 +679,7 @@ fn is_same(edge: &Edge, document: &RawDocument, source: &CopySource) -> bool {
 
 /// Empties the copies of these holders that stand beside an empty reference.
 pub(crate) async fn empty_copies(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     ids: &[Bson],
     pending: PendingWork,
@@ -729,17 +721,14 @@ pub(crate) async fn empty_copies(
             put(&mut update, "$unset", &name, "".into())
         }
         let path = edge.copy_path(copy);
-        scope
-            .odm
-            .graph()
-            .passed_on(edge.holder, &path, pending, &mut update);
+        cx.odm.graph().passed_on(edge.holder, &path, pending, &mut update);
     }
     let statement = Statement {
         filter: filter::all([which, filter]),
         update,
         array_filters,
     };
-    each::update(scope, edge.holder, std::slice::from_ref(&statement)).await
+    each::update(cx, edge.holder, std::slice::from_ref(&statement)).await
 }
 
 /// Raises the version of sources that were written out of band, or whose copies claim a newer one: at least to this number, and
@@ -747,7 +736,7 @@ pub(crate) async fn empty_copies(
 ///
 /// Not by a pipeline: a server may report its changes as if the document had been replaced, and so like an out-of-band write.
 pub(crate) async fn raise(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     filter: Document,
     least: i64,
@@ -770,7 +759,7 @@ pub(crate) async fn raise(
         statement(doc! { "$gte": least }, "$inc", 1),
         statement(doc! { "$not": { "$gte": least } }, "$set", least),
     ];
-    each::update(scope, meta, &statements).await
+    each::update(cx, meta, &statements).await
 }
 
 /// Versions below this were counted from nothing, since [`first_version`] is above it.
@@ -789,7 +778,7 @@ pub(crate) struct Raised {
 /// found document and so can't choose that of a new one, or out of band. Copies may be from a time when another document had
 /// the id, with a newer version than that.
 pub(crate) async fn raise_counted(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     documents: &[Changed],
 ) -> Result<Raised> {
@@ -812,11 +801,11 @@ pub(crate) async fn raise_counted(
             array_filters: Vec::new(),
         })
         .collect();
-    let written = each::update(scope, meta, &statements).await?;
+    let written = each::update(cx, meta, &statements).await?;
     let mut raised: Vec<Changed> = high.into_iter().cloned().collect();
     for ids in key::chunks(low.keys()) {
-        let fields = scope.odm.graph().fields_of_copies(meta);
-        for document in scope.every(meta, doc! { "_id": { "$in": ids } }, fields).await? {
+        let fields = cx.odm.graph().fields_of_copies(meta);
+        for document in cx.every(meta, doc! { "_id": { "$in": ids } }, fields).await? {
             // Another writer may have changed it since it was read.
             let changed = match low.get(&id(&document)) {
                 Some(changed) => (*changed).clone().with_pending(&document),

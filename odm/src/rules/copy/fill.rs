@@ -11,8 +11,8 @@ use crate::rules::copy::deliver::{CopySource, sources_within, structs};
 use crate::rules::pending::first_version;
 use crate::rules::rule::{Inserts, NewDocuments, Replacing, Updating};
 use crate::store::batch::{by_ids, id};
+use crate::store::cx::Cx;
 use crate::store::fields::{at, number, put};
-use crate::store::scope::Scope;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -54,13 +54,13 @@ struct Sources(HashMap<EdgeId, HashMap<Key, CopySource>>, HashSet<EdgeId>);
 /// # Errors
 /// [`Error::MissingReference`] for those that don't exist.
 async fn read(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     wanted: HashMap<EdgeId, HashMap<Key, Bson>>,
     own: &[RawDocumentBuf],
     (meta, changed): (&DocumentMeta, Option<&Key>),
     beside: &[Inserts],
 ) -> Result<Sources> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let mut all = Sources::default();
     let left = graph.outgoing(meta).filter(|edge| graph.is_left(edge));
     all.1.extend(left.map(|edge| edge.id));
@@ -68,8 +68,8 @@ async fn read(
         let edge = &graph[id];
         let existing = edge
             .first_target()
-            .and_then(|target| scope.odm.scope_of_existing(target));
-        let mut found = sources_within(scope, edge, keys.keys(), existing).await?;
+            .and_then(|target| cx.odm.scope_of_existing(target));
+        let mut found = sources_within(cx, edge, keys.keys(), existing).await?;
         // Documents that the write inserts itself count as existing.
         let others = beside
             .iter()
@@ -85,7 +85,7 @@ async fn read(
             }
         }
         if let Some(id) = changed.filter(|_| keys.keys().any(|key| !found.contains_key(key))) {
-            for (key, source) in taken_before(scope, edge, id).await? {
+            for (key, source) in taken_before(cx, edge, id).await? {
                 found.entry(key).or_insert(source);
             }
         }
@@ -103,14 +103,14 @@ async fn read(
 }
 
 /// The copies that a document has by a reference, by the keys of the sources.
-async fn taken_before(scope: &Scope<'_>, edge: &Edge, id: &Key) -> Result<HashMap<Key, CopySource>> {
+async fn taken_before(cx: &Cx<'_>, edge: &Edge, id: &Key) -> Result<HashMap<Key, CopySource>> {
     let mut names = vec![edge.root()];
     if edge.segments.len() == 1 {
         names.push(COPIED);
         names.extend(edge.copies.iter().map(|copy| copy.name));
     }
     let mut taken = HashMap::new();
-    for document in by_ids(scope, edge.holder, [id].into_iter(), names).await? {
+    for document in by_ids(cx, edge.holder, [id].into_iter(), names).await? {
         for within in structs(edge, &document) {
             let value = |name: &str| Bson::try_from(within.get(name).ok().flatten()?).ok();
             let version = format!("{COPIED}.{}", edge.name());
@@ -282,7 +282,7 @@ fn put_beside(
 /// The stored document that a replacement is for, where snapshots stand in embedded structs of it: what was taken once stays,
 /// and which item of an array was there before can't be told by the server.
 async fn taken(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     edges: &[&Edge],
     replacement: &RawDocumentBuf,
@@ -296,7 +296,7 @@ async fn taken(
         return Ok(None);
     }
     let key = id(replacement);
-    let found = by_ids(scope, meta, [&key].into_iter(), embedded).await?;
+    let found = by_ids(cx, meta, [&key].into_iter(), embedded).await?;
     Ok(found.into_iter().next())
 }
 
@@ -366,11 +366,11 @@ impl Kept {
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
 pub(super) async fn fill_new(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     new: &mut NewDocuments<'_>,
 ) -> Result<()> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     if graph.has_versions(meta) {
         new.own.insert(name_of(VERSION), first_version());
     }
@@ -389,7 +389,7 @@ pub(super) async fn fill_new(
             });
         }
     }
-    let sources = read(scope, wanted, new.given, (meta, None), new.beside).await?;
+    let sources = read(cx, wanted, new.given, (meta, None), new.beside).await?;
     for document in new.decoded()? {
         for edge in &edges {
             visit_document(&edge.segments, document, &mut |within| sources.fill(edge, within));
@@ -403,11 +403,11 @@ pub(super) async fn fill_new(
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
 pub(super) async fn fill_update(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     updating: &mut Updating<'_>,
 ) -> Result<()> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let Updating {
         one,
         upsert,
@@ -460,12 +460,12 @@ pub(super) async fn fill_update(
     }
     // An item that is added to an array is new there.
     let changed = one.filter(|_| !adds).map(Key::of_bson);
-    let sources = read(scope, wanted, &[], (meta, changed.as_ref()), beside).await?;
+    let sources = read(cx, wanted, &[], (meta, changed.as_ref()), beside).await?;
     // A struct that is set again as it was read keeps what was taken once.
     let before = match one {
         Some(id) if !read_before.is_empty() => {
             let key = Key::of_bson(id);
-            by_ids(scope, meta, [&key].into_iter(), read_before).await?.pop()
+            by_ids(cx, meta, [&key].into_iter(), read_before).await?.pop()
         }
         _ => None,
     };
@@ -523,11 +523,11 @@ fn on_insert(graph: &Graph, meta: &DocumentMeta, update: &mut Document) {
 /// # Errors
 /// [`Error::MissingReference`] where a source does not exist.
 pub(super) async fn fill_replacement(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     replacing: &mut Replacing<'_>,
 ) -> Result<()> {
-    let graph = scope.odm.graph();
+    let graph = cx.odm.graph();
     let edges: Vec<&Edge> = graph
         .outgoing(meta)
         .filter(|edge| !edge.copies.is_empty() || graph.is_left(edge))
@@ -539,8 +539,8 @@ pub(super) async fn fill_replacement(
         });
     }
     let changed = id(replacing.given);
-    let sources = read(scope, wanted, &[], (meta, Some(&changed)), replacing.beside).await?;
-    let taken = taken(scope, meta, &edges, replacing.given).await?;
+    let sources = read(cx, wanted, &[], (meta, Some(&changed)), replacing.beside).await?;
+    let taken = taken(cx, meta, &edges, replacing.given).await?;
     for edge in &edges {
         let mut kept = taken
             .as_ref()

@@ -20,9 +20,9 @@ use crate::rules::derived::DerivedValue;
 use crate::rules::pending::PendingWork;
 use crate::rules::rule::{Draining, Effects, Meta, NewDocuments, Replacing, Rule, Step, Updating};
 use crate::store::batch::{self, by_ids, id};
+use crate::store::cx::{Cx, Statement};
 use crate::store::each::Written;
 use crate::store::fields::{at, is_number};
-use crate::store::scope::{Scope, Statement};
 use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -41,26 +41,21 @@ impl Rule for Copying {
             .collect()
     }
 
-    fn fill_new<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
-        fill::fill_new(scope, meta, new).boxed()
+    fn fill_new<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
+        fill::fill_new(cx, meta, new).boxed()
     }
 
-    fn fill_update<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: Meta,
-        updating: &'s mut Updating<'_>,
-    ) -> Step<'s> {
-        fill::fill_update(scope, meta, updating).boxed()
+    fn fill_update<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, updating: &'s mut Updating<'_>) -> Step<'s> {
+        fill::fill_update(cx, meta, updating).boxed()
     }
 
     fn fill_replacement<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         meta: Meta,
         replacing: &'s mut Replacing<'_>,
     ) -> Step<'s> {
-        fill::fill_replacement(scope, meta, replacing).boxed()
+        fill::fill_replacement(cx, meta, replacing).boxed()
     }
 
     fn fields(&self, graph: &Graph, meta: &DocumentMeta, names: &mut HashSet<String>) {
@@ -78,7 +73,7 @@ impl Rule for Copying {
 
     fn after_write<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         meta: Meta,
         images: &'s [Image],
         effects: &'s mut Effects,
@@ -87,11 +82,11 @@ impl Rule for Copying {
             if !effects.are_in_transaction() {
                 return Ok(());
             }
-            let graph = scope.odm.graph();
+            let graph = cx.odm.graph();
             for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
-                if hold(scope, edge, images, effects.pending()).await? {
+                if hold(cx, edge, images, effects.pending()).await? {
                     let written = images.iter().filter_map(|image| image.after.as_ref());
-                    let changed = passed_on(scope, edge, &ChangedFields::All);
+                    let changed = passed_on(cx, edge, &ChangedFields::All);
                     effects.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
                 }
             }
@@ -113,12 +108,12 @@ impl Rule for Copying {
                     })
                 };
                 let inserted: Vec<Changed> = after(true).collect();
-                let mut changed = raise_counted(scope, meta, &inserted)
+                let mut changed = raise_counted(cx, meta, &inserted)
                     .await?
                     .documents
                     .unwrap_or(inserted);
                 changed.extend(after(false));
-                to_holders(scope, meta, edge, &changed, effects).await?;
+                to_holders(cx, meta, edge, &changed, effects).await?;
             }
             Ok(())
         }
@@ -127,25 +122,25 @@ impl Rule for Copying {
 
     fn after_effects<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         meta: Meta,
         documents: &'s [Changed],
         effects: &'s mut Effects,
     ) -> Step<'s> {
         async move {
-            for edge in scope.odm.graph().copied(meta).filter(|edge| is_kept(edge)) {
-                to_holders(scope, meta, edge, documents, effects).await?;
+            for edge in cx.odm.graph().copied(meta).filter(|edge| is_kept(edge)) {
+                to_holders(cx, meta, edge, documents, effects).await?;
             }
             Ok(())
         }
         .boxed()
     }
 
-    fn drain<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, draining: &'s mut Draining) -> Step<'s> {
+    fn drain<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, draining: &'s mut Draining) -> Step<'s> {
         async move {
-            take(scope, meta, draining).await?;
+            take(cx, meta, draining).await?;
             if !draining.is_given_up {
-                pass_on_copied(scope, meta, draining).await?;
+                pass_on_copied(cx, meta, draining).await?;
             }
             Ok(())
         }
@@ -180,8 +175,8 @@ impl Graph {
 }
 
 /// Compares the copies in the documents with their sources, and updates those that are stale.
-async fn take(scope: &Scope<'_>, meta: &'static DocumentMeta, draining: &mut Draining) -> Result<()> {
-    let graph = scope.odm.graph();
+async fn take(cx: &Cx<'_>, meta: &'static DocumentMeta, draining: &mut Draining) -> Result<()> {
+    let graph = cx.odm.graph();
     for attempt in 0.. {
         let mut overtaken = false;
         for edge in graph.copying(meta) {
@@ -192,17 +187,17 @@ async fn take(scope: &Scope<'_>, meta: &'static DocumentMeta, draining: &mut Dra
                 .filter(|(_, changed)| *changed == ChangedFields::All);
             let written = written.map(|(document, _)| document);
             if draining.transactions && is_kept(edge) {
-                let waited = wait_for_sources(scope, edge, written.clone()).await;
+                let waited = wait_for_sources(cx, edge, written.clone()).await;
                 if draining.applied.and(waited)?.is_none() {
                     continue;
                 }
             }
-            let pulled = pull(scope, edge, written, To::Older, draining.token.into()).await;
+            let pulled = pull(cx, edge, written, To::Older, draining.token.into()).await;
             let Some(pulled) = draining.applied.and(pulled)? else {
                 continue;
             };
             let is_any = pulled.documents > 0 || pulled.refused.is_some();
-            let is_passed_on = !passed_on(scope, edge, &ChangedFields::All).is_empty();
+            let is_passed_on = !passed_on(cx, edge, &ChangedFields::All).is_empty();
             if is_any && is_passed_on {
                 draining.pending.push(meta);
             }
@@ -226,24 +221,20 @@ async fn take(scope: &Scope<'_>, meta: &'static DocumentMeta, draining: &mut Dra
         // their current values are passed on.
         let ids = batch::ids(draining.all());
         let which = doc! { "_id": { "$in": ids }, OPERATION: { "$exists": true } };
-        let again = scope.every(meta, which, draining.fields.clone()).await?;
+        let again = cx.every(meta, which, draining.fields.clone()).await?;
         draining.documents = Draining::with_changed_fields(again);
     }
     Ok(())
 }
 
 /// Updates the copies of the documents in their holders.
-async fn pass_on_copied(
-    scope: &Scope<'_>,
-    meta: &'static DocumentMeta,
-    draining: &mut Draining,
-) -> Result<()> {
-    let mut edges = scope.odm.graph().copied(meta).peekable();
+async fn pass_on_copied(cx: &Cx<'_>, meta: &'static DocumentMeta, draining: &mut Draining) -> Result<()> {
+    let mut edges = cx.odm.graph().copied(meta).peekable();
     let mut raised_documents = None;
     if edges.peek().is_some()
         && let Some(raised) = draining
             .applied
-            .and(raise_counted(scope, meta, &draining.documents).await)?
+            .and(raise_counted(cx, meta, &draining.documents).await)?
     {
         raised_documents = raised.documents;
         let refused = raised.refused.into_iter();
@@ -251,7 +242,7 @@ async fn pass_on_copied(
     }
     let documents = raised_documents.as_deref().unwrap_or(&draining.documents);
     for edge in edges {
-        let delivered = deliver(scope, meta, edge, documents, draining.token.into()).await;
+        let delivered = deliver(cx, meta, edge, documents, draining.token.into()).await;
         let Some(delivered) = draining.applied.and(delivered)? else {
             continue;
         };
@@ -261,7 +252,7 @@ async fn pass_on_copied(
             refused: delivered.refused,
         };
         let mut all_changed = documents.iter().map(|(_, changed)| changed);
-        if written.is_any() && all_changed.any(|changed| !passed_on(scope, edge, changed).is_empty()) {
+        if written.is_any() && all_changed.any(|changed| !passed_on(cx, edge, changed).is_empty()) {
             draining.pending.push(edge.holder);
         }
         draining.applied.add(Ok(written))?;
@@ -271,20 +262,20 @@ async fn pass_on_copied(
 
 /// Updates the copies of these documents by one reference, in the transaction that changed them, or leaves them to be updated after it.
 async fn to_holders(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     edge: &Edge,
     documents: &[Changed],
     effects: &mut Effects,
 ) -> Result<()> {
-    let delivered = deliver(scope, meta, edge, documents, effects.pending()).await?;
+    let delivered = deliver(cx, meta, edge, documents, effects.pending()).await?;
     effects.copies += delivered.documents;
     if !delivered.left.is_empty() {
         let has_changed = |source: &str| documents.iter().any(|(_, changed)| changed.is_of(source));
         let names = kept_in_sync(edge).map(|copy| copy.source);
         let names: Vec<&str> = names.filter(|source| has_changed(source)).collect();
         effects
-            .leave_pending(scope, meta, doc! { "_id": { "$in": delivered.left } }, &names)
+            .leave_pending(cx, meta, doc! { "_id": { "$in": delivered.left } }, &names)
             .await?;
     }
     if delivered.documents > 0 {
@@ -292,9 +283,9 @@ async fn to_holders(
         let mut further = Vec::new();
         for (document, changed) in documents {
             keys.extend(batch::value(document, edge.by()));
-            further.extend(passed_on(scope, edge, changed));
+            further.extend(passed_on(cx, edge, changed));
         }
-        effects.pass_on(scope.odm.graph(), edge.holder, (&edge.path, keys), further);
+        effects.pass_on(cx.odm.graph(), edge.holder, (&edge.path, keys), further);
     }
     Ok(())
 }
@@ -327,7 +318,7 @@ fn changed_fields(edge: &Edge, image: &Image) -> Option<ChangedFields> {
 
 /// Locks the sources of the copies that a write has stored, if their versions are those of the copies. If a source has a newer
 /// version, the copies are updated. Returns whether they were.
-async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], pending: PendingWork) -> Result<bool> {
+async fn hold(cx: &Cx<'_>, edge: &Edge, images: &[Image], pending: PendingWork) -> Result<bool> {
     let Some(meta) = edge.first_target() else {
         return Ok(false);
     };
@@ -361,22 +352,22 @@ async fn hold(scope: &Scope<'_>, edge: &Edge, images: &[Image], pending: Pending
             .flat_map(|(key, versions)| versions.iter().map(move |version| (key, *version)))
             .map(|(key, version)| {
                 let source = doc! { edge.by(): key.to_bson(), VERSION: is_number(version) };
-                lock(scope.odm.in_scope_of_existing(meta, source))
+                lock(cx.odm.in_scope_of_existing(meta, source))
             })
             .collect();
-        if scope.update(meta, &statements).await? >= taken.len() as u64 {
+        if cx.update(meta, &statements).await? >= taken.len() as u64 {
             return Ok(false);
         }
     }
-    lock_all(scope, edge, meta, taken.keys()).await?;
-    let existing = scope.odm.scope_of_existing(meta);
-    let there = sources_within(scope, edge, taken.keys(), existing).await?;
+    lock_all(cx, edge, meta, taken.keys()).await?;
+    let existing = cx.odm.scope_of_existing(meta);
+    let there = sources_within(cx, edge, taken.keys(), existing).await?;
     let gone: HashSet<&Key> = taken.keys().filter(|key| !there.contains_key(*key)).collect();
-    let gone = new_among(scope, edge, gone, &holders).await?;
+    let gone = new_among(cx, edge, gone, &holders).await?;
     if !gone.is_empty() {
         return Err(missing(edge, meta, gone));
     }
-    let pulled = pull(scope, edge, &holders, To::Older, pending).await?;
+    let pulled = pull(cx, edge, &holders, To::Older, pending).await?;
     // Those with the same values have only a newer version.
     Ok(pulled.documents > 0)
 }
@@ -391,14 +382,14 @@ fn lock(filter: Document) -> Statement {
 }
 
 async fn lock_all<'k>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     meta: &'static DocumentMeta,
     keys: impl IntoIterator<Item = &'k Key>,
 ) -> Result<()> {
     for keys in key::chunks(keys) {
         let all = lock(doc! { edge.by(): { "$in": keys } });
-        scope.update(meta, std::slice::from_ref(&all)).await?;
+        cx.update(meta, std::slice::from_ref(&all)).await?;
     }
     Ok(())
 }
@@ -407,7 +398,7 @@ async fn lock_all<'k>(
 /// a transaction updates the holders that its snapshot shows, and its changes can't be read yet. A transaction that changes a
 /// source later is retried.
 async fn wait_for_sources<'d>(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     documents: impl Iterator<Item = &'d RawDocumentBuf>,
 ) -> Result<()> {
@@ -418,13 +409,13 @@ async fn wait_for_sources<'d>(
         .flat_map(|document| held(edge, document))
         .map(|(key, _)| key)
         .collect();
-    lock_all(scope, edge, meta, &keys).await
+    lock_all(cx, edge, meta, &keys).await
 }
 
 /// Of these keys, those that at least one of the holders got in this transaction. The copies of a deleted source can't be
 /// locked, and don't change any more.
 async fn new_among(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     keys: HashSet<&Key>,
     holders: &[RawDocumentBuf],
@@ -433,10 +424,7 @@ async fn new_among(
         return Ok(Vec::new());
     }
     // Read outside of the transaction, a document has its previous state, and no other client can change it meanwhile.
-    let outside = Scope {
-        session: None,
-        ..*scope
-    };
+    let outside = Cx { session: None, ..*cx };
     let ids: Vec<Key> = holders.iter().map(id).collect();
     let before: HashMap<Key, HashSet<Key>> = by_ids(&outside, edge.holder, ids.iter(), [edge.root()])
         .await?

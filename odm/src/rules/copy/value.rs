@@ -14,8 +14,8 @@ use crate::plan::touches::ChangedFields;
 use crate::rules::copy::deliver::{To, empty_copies, held, named, passed_on, pull, raise, sources, structs};
 use crate::rules::derived::{Compared, DerivedValue, Like, Rewritten, is_same};
 use crate::store::batch;
+use crate::store::cx::Cx;
 use crate::store::each::Written;
-use crate::store::scope::Scope;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -95,15 +95,15 @@ impl DerivedValue for Copies<'_> {
 
     fn compare<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         documents: &'s [RawDocumentBuf],
     ) -> BoxFuture<'s, Result<Compared>> {
-        beside(scope, self.edge, documents).boxed()
+        beside(cx, self.edge, documents).boxed()
     }
 
     fn rewrite<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         ids: &'s [Bson],
         token: Token,
     ) -> BoxFuture<'s, Result<Rewritten>> {
@@ -112,15 +112,15 @@ impl DerivedValue for Copies<'_> {
             let mut pending = Vec::new();
             let mut written = Written::default();
             let filter = doc! { "_id": { "$in": ids } };
-            let documents = scope.every(edge.holder, filter, self.projection()).await?;
-            pending.extend(raise_above(scope, edge, &documents, token, &mut written).await?);
-            let pulled = pull(scope, edge, &documents, To::NoNewer, token.into()).await;
+            let documents = cx.every(edge.holder, filter, self.projection()).await?;
+            pending.extend(raise_above(cx, edge, &documents, token, &mut written).await?);
+            let pulled = pull(cx, edge, &documents, To::NoNewer, token.into()).await;
             written.add(pulled.map(|pulled| Written {
                 documents: pulled.documents,
                 refused: pulled.refused,
             }))?;
-            written.add(empty_copies(scope, edge, ids, token.into()).await)?;
-            if written.is_any() && !passed_on(scope, edge, &ChangedFields::All).is_empty() {
+            written.add(empty_copies(cx, edge, ids, token.into()).await)?;
+            if written.is_any() && !passed_on(cx, edge, &ChangedFields::All).is_empty() {
                 pending.push(edge.holder);
             }
             // One document may hold several sources, of which each is a statement of its own.
@@ -134,7 +134,7 @@ impl DerivedValue for Copies<'_> {
 /// Raises the versions of sources whose copies claim a newer one: an out-of-band replacement of the source has removed its
 /// version. Gives the collection in which work is pending then. The documents themselves are not written.
 async fn raise_above(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     edge: &Edge,
     documents: &[RawDocumentBuf],
     token: Token,
@@ -148,7 +148,7 @@ async fn raise_above(
         let most = claimed.entry(key).or_insert(version);
         *most = version.max(*most);
     }
-    let Some(sources) = written.and(sources(scope, edge, claimed.keys()).await)? else {
+    let Some(sources) = written.and(sources(cx, edge, claimed.keys()).await)? else {
         return Ok(None);
     };
     claimed.retain(|key, version| sources.get(key).is_some_and(|source| source.version < *version));
@@ -158,7 +158,7 @@ async fn raise_above(
     let mut raised = Written::default();
     for keys in crate::model::key::chunks(claimed.keys()) {
         let filter = doc! { edge.by(): { "$in": keys } };
-        raised.add(raise(scope, meta, filter, most.saturating_add(1), token).await)?;
+        raised.add(raise(cx, meta, filter, most.saturating_add(1), token).await)?;
     }
     // The sources are no holders of the copies, so they are not counted.
     raised.documents = 0;
@@ -166,13 +166,13 @@ async fn raise_above(
     Ok(Some(meta))
 }
 
-async fn beside(scope: &Scope<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Compared> {
+async fn beside(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Compared> {
     let mut keys: HashSet<Key> = HashSet::new();
     let key_of = |within: &RawDocument| named(edge, within);
     for document in documents {
         keys.extend(structs(edge, document).into_iter().filter_map(key_of));
     }
-    let sources = sources(scope, edge, &keys).await?;
+    let sources = sources(cx, edge, &keys).await?;
     let mut compared = Compared::default();
     for document in documents {
         let wrong = compared.wrong;

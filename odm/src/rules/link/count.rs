@@ -5,9 +5,9 @@ use crate::model::document::DocumentMeta;
 use crate::model::own_fields::{LINKS, name_of};
 use crate::rules::derived::DerivedValue;
 use crate::rules::rule::{Meta, NewDocuments, Replacing, Rule, Step, Updating};
+use crate::store::cx::Cx;
 use crate::store::fields;
 use crate::store::fields::put;
-use crate::store::scope::Scope;
 use futures::future::FutureExt;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
@@ -19,9 +19,9 @@ impl Rule for Counting {
         Vec::new()
     }
 
-    fn fill_new<'s>(&'s self, scope: &'s Scope<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
+    fn fill_new<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
         async move {
-            if scope.odm.graph().is_linked(meta) {
+            if cx.odm.graph().is_linked(meta) {
                 new.own.insert(name_of(LINKS), 1_i64);
             }
             Ok(())
@@ -29,14 +29,9 @@ impl Rule for Counting {
         .boxed()
     }
 
-    fn fill_update<'s>(
-        &'s self,
-        scope: &'s Scope<'_>,
-        meta: Meta,
-        updating: &'s mut Updating<'_>,
-    ) -> Step<'s> {
+    fn fill_update<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, updating: &'s mut Updating<'_>) -> Step<'s> {
         async move {
-            let graph = scope.odm.graph();
+            let graph = cx.odm.graph();
             if updating.touches.links(graph) {
                 count(updating.update);
             } else if updating.upsert && graph.is_linked(meta) {
@@ -50,12 +45,12 @@ impl Rule for Counting {
 
     fn fill_replacement<'s>(
         &'s self,
-        scope: &'s Scope<'_>,
+        cx: &'s Cx<'_>,
         meta: Meta,
         replacing: &'s mut Replacing<'_>,
     ) -> Step<'s> {
         async move {
-            if scope.odm.graph().is_linked(meta) {
+            if cx.odm.graph().is_linked(meta) {
                 let writes = doc! { "$add": [{ "$ifNull": [format!("${LINKS}"), 0_i64] }, 1_i64] };
                 replacing.own.insert(name_of(LINKS), writes);
             }

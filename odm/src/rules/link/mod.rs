@@ -12,8 +12,8 @@ use crate::plan::links::{Act, Answers, Effect, Node, Questions, missing};
 use crate::rules::library::Rewrite;
 use crate::rules::rule::Effects;
 use crate::store::batch::{by_ids, by_ids_within, id, stored_value};
+use crate::store::cx::{Cx, Statement};
 use crate::store::filter::within;
-use crate::store::scope::{Scope, Statement};
 use crate::{Error, Result};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -22,18 +22,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 const IDS_IN_ONE_STATEMENT: usize = 10_000;
 
 /// Reads single references.
-pub(crate) async fn answer(scope: &Scope<'_>, graph: &Graph, questions: Questions) -> Result<Answers> {
+pub(crate) async fn answer(cx: &Cx<'_>, graph: &Graph, questions: Questions) -> Result<Answers> {
     let mut answers = Answers::new();
     for (side, nodes) in questions {
         let edge = &graph[side];
-        for document in by_ids(
-            scope,
-            edge.holder,
-            nodes.iter().map(|node| &node.key),
-            [edge.root()],
-        )
-        .await?
-        {
+        for document in by_ids(cx, edge.holder, nodes.iter().map(|node| &node.key), [edge.root()]).await? {
             let now = edge.values(&document).next().map(|value| node(edge, value));
             answers.insert((side, id(&document)), now.transpose()?);
         }
@@ -51,7 +44,7 @@ fn node(edge: &Edge, value: RawBsonRef<'_>) -> Result<Node> {
 /// # Errors
 /// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
 pub(crate) async fn apply(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     graph: &Graph,
     effects: &[Effect],
     further: &mut Effects,
@@ -65,7 +58,7 @@ pub(crate) async fn apply(
         }
     }
     for (meta, effects) in collections {
-        let existing = scope.odm.scope_of_existing(meta);
+        let existing = cx.odm.scope_of_existing(meta);
         let mut prepared = statements(graph, &effects, meta.version().is_some(), existing.as_ref());
         let link = Rewrite::link(meta);
         for statement in &mut prepared.statements {
@@ -76,11 +69,11 @@ pub(crate) async fn apply(
         }
         // The references to remove are still there.
         prepared.statements.splice(0..0, prepared.untouched.drain(..));
-        scope.update(meta, &prepared.before).await?;
-        let matched = scope.update(meta, &prepared.statements).await?;
+        cx.update(meta, &prepared.before).await?;
+        let matched = cx.update(meta, &prepared.statements).await?;
         // A reference to remove may be gone already; an added one must not fail.
         if matched < prepared.documents {
-            verify(scope, graph, meta, &effects).await?;
+            verify(cx, graph, meta, &effects).await?;
         }
     }
     Ok(())
@@ -92,7 +85,7 @@ pub(crate) async fn apply(
 /// # Errors
 /// [`Error::MissingReference`] for documents that don't exist, [`Error::ArrayFull`] where an array has no room.
 pub(crate) async fn have_room(
-    scope: &Scope<'_>,
+    cx: &Cx<'_>,
     graph: &Graph,
     effects: &[Effect],
     is_inserted: impl Fn(&DocumentMeta, &Key) -> bool,
@@ -105,9 +98,9 @@ pub(crate) async fn have_room(
     for (two_way, mut holders) in arrays {
         let (edge, back) = graph.sides(two_way);
         holders.retain(|key, _| !is_inserted(edge.holder, key));
-        let existing = scope.odm.scope_of_existing(edge.holder);
+        let existing = cx.odm.scope_of_existing(edge.holder);
         let keys = holders.keys().copied();
-        let found = by_ids_within(scope, edge.holder, keys, [edge.root()], existing.as_ref()).await?;
+        let found = by_ids_within(cx, edge.holder, keys, [edge.root()], existing.as_ref()).await?;
         let found: HashMap<Key, RawDocumentBuf> = found.into_iter().map(|one| (id(&one), one)).collect();
         let gone: Vec<Bson> = holders
             .iter()
@@ -340,12 +333,7 @@ fn room(edge: &Edge, targets: Vec<Bson>) -> Document {
 }
 
 /// Returns why an effect was not applied, if one was not.
-async fn verify(
-    scope: &Scope<'_>,
-    graph: &Graph,
-    meta: &'static DocumentMeta,
-    effects: &[&Effect],
-) -> Result<()> {
+async fn verify(cx: &Cx<'_>, graph: &Graph, meta: &'static DocumentMeta, effects: &[&Effect]) -> Result<()> {
     let adds = |effect: &&&Effect| matches!(effect.act, Act::Gain | Act::Become { .. });
     let wanted = || effects.iter().filter(adds);
     let mut ids = HashSet::new();
@@ -354,15 +342,15 @@ async fn verify(
         .filter(|key| ids.insert(*key))
         .collect();
     let names: HashSet<&str> = wanted().map(|effect| graph[effect.two_way.edge].root()).collect();
-    let found: HashMap<Key, RawDocumentBuf> = by_ids(scope, meta, keys.iter().copied(), names)
+    let found: HashMap<Key, RawDocumentBuf> = by_ids(cx, meta, keys.iter().copied(), names)
         .await?
         .into_iter()
         .map(|document| (id(&document), document))
         .collect();
-    let existing: Option<HashSet<Key>> = match scope.odm.scope_of_existing(meta) {
+    let existing: Option<HashSet<Key>> = match cx.odm.scope_of_existing(meta) {
         None => None,
         Some(existing) => {
-            let among = by_ids_within(scope, meta, keys.into_iter(), [], Some(&existing)).await?;
+            let among = by_ids_within(cx, meta, keys.into_iter(), [], Some(&existing)).await?;
             Some(among.iter().map(id).collect())
         }
     };

@@ -5,13 +5,14 @@ use crate::graph::Graph;
 use crate::graph::edge::{Edge, TwoWay};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
+use crate::plan::images::Images;
 use crate::plan::links::{self, Diff, Effect, Node};
 use crate::plan::operation::Write;
 use crate::plan::outcome::Outcome;
-use crate::rules::exists::{Images, roots};
+use crate::plan::targets::roots;
 use crate::rules::link;
 use crate::store::batch::{by_ids, id, stored_id, stored_value};
-use crate::store::scope::Scope;
+use crate::store::cx::Cx;
 use mongodb::bson::{Bson, RawDocument};
 use std::collections::{HashMap, HashSet};
 
@@ -38,34 +39,29 @@ impl<'a> Linking<'a> {
     ///
     /// # Errors
     /// As [`links::effects`].
-    pub(crate) async fn effects(
-        &self,
-        scope: &Scope<'_>,
-        before: &Images,
-        done: &Outcome,
-    ) -> Result<Vec<Effect>> {
+    pub(crate) async fn effects(&self, cx: &Cx<'_>, before: &Images, done: &Outcome) -> Result<Vec<Effect>> {
         let foreseen = self
             .after(before, |at| done.is_made(at))?
-            .filter(|_| done.missed == 0);
+            .filter(|_| done.counts.missed == 0);
         let after = match foreseen {
             Some(after) => after,
-            None => self.read_after(scope, before, done.upserted.as_ref()).await?,
+            None => self.read_after(cx, before, done.upserted.as_ref()).await?,
         };
         let diff = self.diff(before, &after)?;
         if diff.is_empty() {
             return Ok(Vec::new());
         }
-        effects_of(scope, self.graph, &diff).await
+        effects_of(cx, self.graph, &diff).await
     }
 
     /// Nothing takes a write back that no transaction holds, so what the other side of its links can be told to refuse is refused
     /// before it.
-    pub(crate) async fn foresee(&self, scope: &Scope<'_>, before: &Images) -> Result<()> {
+    pub(crate) async fn foresee(&self, cx: &Cx<'_>, before: &Images) -> Result<()> {
         let Some(after) = self.after(before, |_| true)? else {
             return Ok(());
         };
         let diff = self.diff(before, &after)?;
-        let effects = effects_of(scope, self.graph, &diff).await?;
+        let effects = effects_of(cx, self.graph, &diff).await?;
         let mut inserted: HashSet<(&str, Key)> = HashSet::new();
         for write in self.writes {
             let id = match write.inserted() {
@@ -75,11 +71,11 @@ impl<'a> Linking<'a> {
             inserted.extend(id.map(|id| (write.meta.collection, id)));
         }
         let is_inserted = |meta: &DocumentMeta, key: &Key| inserted.contains(&(meta.collection, key.clone()));
-        link::have_room(scope, self.graph, &effects, is_inserted).await
+        link::have_room(cx, self.graph, &effects, is_inserted).await
     }
 
     /// The documents that the writes concern, as they are read after them.
-    async fn read_after(&self, scope: &Scope<'_>, before: &Images, upserted: Option<&Bson>) -> Result<After> {
+    async fn read_after(&self, cx: &Cx<'_>, before: &Images, upserted: Option<&Bson>) -> Result<After> {
         let mut after = After::default();
         let mut collections: Vec<(&'static DocumentMeta, HashSet<Key>)> = Vec::new();
         let mut concern = |meta: &'static DocumentMeta, key: Key| match collections
@@ -110,7 +106,7 @@ impl<'a> Linking<'a> {
             if names.is_empty() {
                 continue;
             }
-            for document in by_ids(scope, meta, keys.iter(), names).await? {
+            for document in by_ids(cx, meta, keys.iter(), names).await? {
                 let holder = node(meta, &document)?;
                 for (two_way, edge) in edges() {
                     after.add(two_way, &holder, values(edge, &document)?);
@@ -196,8 +192,8 @@ impl<'a> Linking<'a> {
 ///
 /// # Errors
 /// As [`links::effects`].
-pub(crate) async fn effects_of(scope: &Scope<'_>, graph: &Graph, diff: &Diff) -> Result<Vec<Effect>> {
-    let answers = link::answer(scope, graph, links::questions(graph, diff)).await?;
+pub(crate) async fn effects_of(cx: &Cx<'_>, graph: &Graph, diff: &Diff) -> Result<Vec<Effect>> {
+    let answers = link::answer(cx, graph, links::questions(graph, diff)).await?;
     links::effects(graph, diff, &answers)
 }
 

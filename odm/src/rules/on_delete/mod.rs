@@ -14,8 +14,8 @@ use crate::rules::pending::{all_fields, first_version, mark};
 use crate::rules::rule::{decoded, encoded};
 use crate::store::batch;
 use crate::store::batch::Change;
+use crate::store::cx::Cx;
 use crate::store::filter;
-use crate::store::scope::Scope;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -66,7 +66,7 @@ impl<'g> OnDeleteRule<'g> {
     /// the deleted ones those whose key no other has. Where deletions keep documents, the key of a deleted one is free.
     pub(crate) async fn with_own_key<'d>(
         &self,
-        scope: &Scope<'_>,
+        cx: &Cx<'_>,
         meta: &'static DocumentMeta,
         documents: &'d [RawDocumentBuf],
     ) -> crate::Result<Cow<'d, [RawDocumentBuf]>> {
@@ -80,7 +80,7 @@ impl<'g> OnDeleteRule<'g> {
         };
         let others = doc! { by: { "$in": keys }, "_id": { "$nin": batch::ids(documents) } };
         let fields = doc! { "_id": 1, by: 1, deleted_at: 1 };
-        let others = scope.every(meta, others, fields).await?;
+        let others = cx.every(meta, others, fields).await?;
         let (deleted, living): (Vec<_>, Vec<_>) = others.into_iter().partition(is_deleted);
         let keys = |of: &[RawDocumentBuf]| self.keys(of).iter().map(Key::of_bson).collect();
         let (deleted, living): (HashSet<Key>, HashSet<Key>) = (keys(&deleted), keys(&living));
@@ -388,15 +388,12 @@ impl<'g> Rules<'g> {
             rule.on_delete() == OnDelete::Restrict || rule.is_two_way() || rule.edge.by() != "_id"
         };
         let whole = has_hooks || list.iter().any(is_compared);
-        let mut restricts = false;
-        let mut known: HashSet<&str> = HashSet::from([meta.collection]);
-        let mut below = list.clone();
-        while let Some(rule) = below.pop() {
-            restricts |= rule.on_delete() == OnDelete::Restrict;
-            if rule.on_delete() == OnDelete::Cascade && known.insert(rule.edge.holder.collection) {
-                below.extend(rules(graph, rule.edge.holder));
-            }
-        }
+        let restrict = |edge: &Edge| edge.reference.on_delete == OnDelete::Restrict;
+        let restricts = graph.incoming(meta).any(restrict)
+            || graph
+                .cascades(meta, |_| true)
+                .into_iter()
+                .any(|below| graph.incoming(below).any(restrict));
         Rules {
             list,
             whole,
@@ -428,16 +425,6 @@ fn rules<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<OnDeleteRule<'g>> {
         .filter(|edge| edge.reference.on_delete != OnDelete::Keep)
         .filter_map(|edge| OnDeleteRule::of(graph, edge, meta))
         .collect()
-}
-
-/// Whether the deletion of such a document means anything to others, or calls its hooks.
-pub(crate) fn has_rules(graph: &Graph, meta: &DocumentMeta) -> bool {
-    meta.has_hooks()
-        || graph.derived_from(meta).next().is_some()
-        || graph.is_child_of_others(meta)
-        || graph
-            .incoming(meta)
-            .any(|edge| edge.reference.on_delete != OnDelete::Keep)
 }
 
 /// A deleted document as it is inserted again: updates that its copies, and the copies of it, have missed are pending with the

@@ -7,8 +7,8 @@ use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::rules::on_delete::{OnDeleteRule, Rules};
 use crate::store::batch::document_id as id;
+use crate::store::cx::Cx;
 use crate::store::filter::all;
-use crate::store::scope::Scope;
 use crate::{Error, Result};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -26,7 +26,7 @@ const AT_ONCE: usize = 8;
 
 /// The look for references to documents of one type that refuse their deletion.
 pub(crate) struct Restricting<'l, 'g> {
-    pub(crate) scope: Scope<'l>,
+    pub(crate) cx: Cx<'l>,
     pub(crate) meta: &'static DocumentMeta,
     pub(crate) rules: &'l Rules<'g>,
     /// The conditions of the documents that are deleted together, for the same reason. References among them refuse nothing.
@@ -58,21 +58,21 @@ impl<'g> Restricting<'_, 'g> {
 
     /// The references that refuse the deletion of one of these documents, by the first rule that has some.
     pub(crate) async fn first(&self, documents: &[RawDocumentBuf]) -> Result<Option<Refusal<'g>>> {
-        let scope = self.scope;
+        let cx = self.cx;
         let looks: Vec<_> = self
             .rules
             .restricting(self.after)
             .map(|rule| {
                 async move {
                     let own = if self.rules.purges {
-                        rule.with_own_key(&scope, self.meta, documents).await?
+                        rule.with_own_key(&cx, self.meta, documents).await?
                     } else {
                         Cow::Borrowed(documents)
                     };
                     let Some(others) = self.others(rule, &own) else {
                         return Ok(None);
                     };
-                    let found = scope
+                    let found = cx
                         .few(rule.edge.holder, others.clone(), fields_of([rule.edge]), SAMPLE)
                         .await?;
                     Ok::<_, Error>(Some(Refusal { rule, others, found }))
@@ -81,7 +81,7 @@ impl<'g> Restricting<'_, 'g> {
             })
             .collect();
         // The operations of a transaction take turns.
-        let at_once = if scope.session.is_some() { 1 } else { AT_ONCE };
+        let at_once = if cx.session.is_some() { 1 } else { AT_ONCE };
         let looks: Vec<Option<Refusal<'g>>> = stream::iter(looks).buffered(at_once).try_collect().await?;
         let mut looks = looks.into_iter().flatten();
         Ok(looks.find(|refusal| !refusal.found.is_empty()))
@@ -102,7 +102,7 @@ impl<'g> Restricting<'_, 'g> {
         loop {
             let fields = Some(fields_of([rule.edge]));
             let batch = self
-                .scope
+                .cx
                 .next_batch(holder, &others, last.as_ref(), fields, BATCH)
                 .await?;
             last = batch.documents.last().map(id);
@@ -160,7 +160,7 @@ impl<'g> Restricting<'_, 'g> {
             (1, true) => sample.len() as u64,
             _ => {
                 let filter = all(rule.holders(one).into_iter().chain([others]));
-                self.scope.count(rule.edge.holder, filter).await?
+                self.cx.count(rule.edge.holder, filter).await?
             }
         };
         Ok(Error::StillReferenced {

@@ -1,30 +1,22 @@
-//! Checks that the targets of a write's references exist: before the write, and again after it.
-//!
-//! The second check closes the race with a delete without a lock. A delete looks for references to the document afterwards; a
-//! write of a reference looks for its target afterwards. The later of the two looks sees the other one's write.
+//! The references that writes add, and those of them whose targets are missing. Pure: the questions to the database are in `rules/exists`.
 
 use crate::graph::edge::{Edge, Target};
 use crate::graph::sync::missing_targets;
 use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
-use crate::model::key;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
+use crate::plan::images::Images;
 use crate::plan::operation::{Write, each_of_document};
 use crate::plan::touches::How;
 use crate::store::batch::id;
-use crate::store::scope::Scope;
 use crate::{Error, Result};
-use futures::{StreamExt, TryStreamExt, stream};
-use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
-
-/// Maximum number of queries that run at once.
-const AT_ONCE: usize = 8;
 
 /// The references that a write adds, by one edge to one collection.
 #[derive(Clone, Debug)]
-pub(crate) struct AddedRefs {
+pub(crate) struct AddedReferences {
     pub(crate) target: Target,
     pub(crate) keys: Vec<(Key, Bson)>,
     pub(crate) known: HashSet<Key>,
@@ -44,11 +36,11 @@ pub(crate) type Column = (&'static str, &'static str);
 ///
 /// # Errors
 /// As [`each_of_document`].
-pub(crate) fn added_refs<'w>(
+pub(crate) fn added_references<'w>(
     graph: &Graph,
     writes: impl Iterator<Item = &'w Write>,
-) -> Result<Vec<AddedRefs>> {
-    let mut all: Vec<AddedRefs> = Vec::new();
+) -> Result<Vec<AddedReferences>> {
+    let mut all: Vec<AddedReferences> = Vec::new();
     for write in writes {
         for edge in checked(graph, write.meta) {
             let how = write.how(edge);
@@ -64,12 +56,12 @@ pub(crate) fn added_refs<'w>(
 ///
 /// # Errors
 /// As [`each_of_document`].
-pub(crate) fn refs_of(
+pub(crate) fn references_in(
     graph: &Graph,
     meta: &'static DocumentMeta,
     document: &RawDocumentBuf,
-) -> Result<Vec<AddedRefs>> {
-    let mut all: Vec<AddedRefs> = Vec::new();
+) -> Result<Vec<AddedReferences>> {
+    let mut all: Vec<AddedReferences> = Vec::new();
     for edge in checked(graph, meta) {
         each_of_document(edge, document, &mut |target, key, value| {
             add(&mut all, target, (key, value), How::Replaces);
@@ -99,7 +91,7 @@ pub(crate) fn add_dependent<'d>(
     graph: &Graph,
     meta: &'static DocumentMeta,
     documents: impl Iterator<Item = &'d RawDocumentBuf>,
-    all: &mut Vec<AddedRefs>,
+    all: &mut Vec<AddedReferences>,
 ) -> Result<()> {
     for document in documents {
         for edge in dependent(graph, meta) {
@@ -111,8 +103,8 @@ pub(crate) fn add_dependent<'d>(
     Ok(())
 }
 
-fn add(all: &mut Vec<AddedRefs>, target: Target, (key, value): (&Key, &Bson), how: How) {
-    let is_of = |one: &&mut AddedRefs| one.target == target;
+fn add(all: &mut Vec<AddedReferences>, target: Target, (key, value): (&Key, &Bson), how: How) {
+    let is_of = |one: &&mut AddedReferences| one.target == target;
     if let Some(added) = all.iter_mut().find(is_of) {
         added.how = added.how.max(how);
         if added.known.insert(key.clone()) {
@@ -120,7 +112,7 @@ fn add(all: &mut Vec<AddedRefs>, target: Target, (key, value): (&Key, &Bson), ho
         }
         return;
     }
-    all.push(AddedRefs {
+    all.push(AddedReferences {
         target,
         keys: vec![(key.clone(), value.clone())],
         known: HashSet::from([key.clone()]),
@@ -129,65 +121,8 @@ fn add(all: &mut Vec<AddedRefs>, target: Target, (key, value): (&Key, &Bson), ho
     });
 }
 
-/// The questions to the database.
-#[derive(Default)]
-pub(crate) struct AskedTargets {
-    columns: Vec<(&'static DocumentMeta, &'static str, Vec<Key>)>,
-    known: HashMap<Column, HashSet<Key>>,
-}
-
-impl AskedTargets {
-    pub(crate) fn add(&mut self, meta: &'static DocumentMeta, by: &'static str, key: &Key) {
-        if !self
-            .known
-            .entry((meta.collection, by))
-            .or_default()
-            .insert(key.clone())
-        {
-            return;
-        }
-        match self
-            .columns
-            .iter_mut()
-            .find(|(other, name, _)| is(other, meta) && *name == by)
-        {
-            Some((_, _, keys)) => keys.push(key.clone()),
-            None => self.columns.push((meta, by, vec![key.clone()])),
-        }
-    }
-
-    /// Which of them there are.
-    pub(crate) async fn ask(self, scope: &Scope<'_>) -> Result<HashMap<Column, HashSet<Key>>> {
-        let mut queries = Vec::new();
-        for (meta, by, keys) in &self.columns {
-            for keys in key::chunks(keys) {
-                queries.push(async move {
-                    let filter = scope
-                        .odm
-                        .in_scope_of_existing(meta, doc! { *by: { "$in": keys } });
-                    let found = scope.find(meta, filter, [*by], None).await?;
-                    Ok::<_, Error>(((meta.collection, *by), found))
-                });
-            }
-        }
-        // Within a transaction they take turns.
-        let found: Vec<_> = stream::iter(queries)
-            .buffer_unordered(AT_ONCE)
-            .try_collect()
-            .await?;
-        let mut there: HashMap<Column, HashSet<Key>> = HashMap::new();
-        for (column, documents) in found {
-            let keys = there.entry(column).or_default();
-            for document in documents {
-                keys.extend(document.get(column.1).ok().flatten().map(Key::of));
-            }
-        }
-        Ok(there)
-    }
-}
-
 /// The keys by which documents can be found that these writes insert.
-fn inserted<'w>(
+pub(crate) fn keys_of_inserts<'w>(
     writes: impl Iterator<Item = &'w Write> + Clone,
     columns: &[Column],
 ) -> HashMap<Column, HashSet<Key>> {
@@ -237,41 +172,8 @@ pub(crate) fn refused(graph: &Graph, missing: Vec<Missing>) -> Error {
     Error::missing_references(listed)
 }
 
-/// Returns the missing targets before the write. Documents that the write inserts itself count as existing.
-pub(crate) async fn before<'w>(
-    scope: &Scope<'_>,
-    graph: &Graph,
-    added: &[AddedRefs],
-    writes: impl Iterator<Item = &'w Write> + Clone,
-) -> Result<Vec<Missing>> {
-    let columns: Vec<Column> = added.iter().map(|one| one.column(graph)).collect();
-    missing_besides(scope, graph, added, &inserted(writes, &columns)).await
-}
-
-/// Returns the missing targets. Those with these keys count as existing.
-pub(crate) async fn missing_besides(
-    scope: &Scope<'_>,
-    graph: &Graph,
-    added: &[AddedRefs],
-    own: &HashMap<Column, HashSet<Key>>,
-) -> Result<Vec<Missing>> {
-    let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
-    let mut asked = AskedTargets::default();
-    for one in added {
-        let column = one.column(graph);
-        for (key, _) in one.asked().filter(|(key, _)| !is_own(column, key)) {
-            asked.add(one.target.meta, column.1, key);
-        }
-    }
-    let there = asked.ask(scope).await?;
-    let is_there = |column: Column, key: &Key| {
-        is_own(column, key) || there.get(&column).is_some_and(|keys| keys.contains(key))
-    };
-    Ok(missing(graph, added, is_there).collect())
-}
-
 /// Whether a deletion of what is missing would have taken some of the references out.
-pub(crate) fn may_go(graph: &Graph, missing: &[Missing]) -> bool {
+pub(crate) fn may_be_taken_out(graph: &Graph, missing: &[Missing]) -> bool {
     let mut edges = missing.iter().map(|one| &graph[one.target.edge]);
     edges.any(|edge| edge.reference.on_delete != OnDelete::Keep)
 }
@@ -335,7 +237,7 @@ pub(crate) fn had_before(
 }
 
 /// Marks missing references that the documents had before: they are not checked again.
-pub(crate) fn leave(added: &mut [AddedRefs], had: &[Missing]) {
+pub(crate) fn exclude(added: &mut [AddedReferences], had: &[Missing]) {
     for one in added {
         let of_it = |had: &&Missing| had.target == one.target;
         let keys = had.iter().filter(of_it).flat_map(|had| &had.keys);
@@ -345,7 +247,7 @@ pub(crate) fn leave(added: &mut [AddedRefs], had: &[Missing]) {
 
 pub(crate) fn missing(
     graph: &Graph,
-    added: &[AddedRefs],
+    added: &[AddedReferences],
     is_there: impl Fn(Column, &Key) -> bool,
 ) -> impl Iterator<Item = Missing> {
     added.iter().filter_map(move |one| {
@@ -359,7 +261,7 @@ pub(crate) fn missing(
     })
 }
 
-impl AddedRefs {
+impl AddedReferences {
     pub(crate) fn edge<'g>(&self, graph: &'g Graph) -> &'g Edge {
         &graph[self.target.edge]
     }
@@ -379,30 +281,4 @@ impl AddedRefs {
 pub(crate) fn roots<'e>(edges: impl Iterator<Item = &'e Edge>) -> Vec<&'e str> {
     let mut known = HashSet::new();
     edges.map(Edge::root).filter(|root| known.insert(*root)).collect()
-}
-
-/// The documents before the write.
-#[derive(Debug, Default)]
-pub(crate) struct Images {
-    pub(crate) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
-    /// The references of theirs that the write keeps although nothing is there.
-    pub(crate) lacking: Vec<Missing>,
-}
-
-impl Images {
-    pub(crate) fn is_more_than(&self, most: usize) -> bool {
-        self.changed
-            .iter()
-            .map(|(_, documents)| documents.len())
-            .sum::<usize>()
-            > most
-    }
-
-    pub(crate) fn of(&self, meta: &DocumentMeta) -> impl Iterator<Item = &RawDocumentBuf> + use<'_> {
-        let collection = meta.collection;
-        self.changed
-            .iter()
-            .filter(move |(meta, _)| meta.collection == collection)
-            .flat_map(|(_, documents)| documents)
-    }
 }

@@ -1,26 +1,30 @@
-//! The database as the rules of references use it: raw documents of any collection, within a transaction or not.
+//! The context of an operation: the handle, the transaction, and the trace that counts its commands. With it the library reads and writes raw
+//! documents of any collection.
 
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
+use crate::store::core::Core;
 use crate::store::filter::{all, named_id, named_ids};
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
 use crate::store::options::{CommandOptions, Options};
 use crate::store::queue::QueueKey;
-use crate::store::transaction::Shared;
+use crate::store::session::Session;
+use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::TryStreamExt;
 use mongodb::bson::{self, Bson, Document, RawBson, RawDocumentBuf, cstr, doc};
 use mongodb::options::{FindOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the commands of one operation go.
+/// The context of an operation.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope<'a> {
+pub(crate) struct Cx<'a> {
+    /// The handle, with its options and its scope.
     pub(crate) odm: &'a Odm,
-    pub(crate) session: Option<&'a Shared>,
-    /// How many commands were sent.
-    pub(crate) trips: &'a AtomicU64,
+    /// The transaction: the caller's, or one of the library's own.
+    pub(crate) session: Option<&'a Session>,
+    /// Counts the commands that are sent.
+    pub(crate) trace: &'a Trace,
     /// Derived fields and pending work are written, also to documents that the validator refuses. These may be older than a
     /// rule of it; otherwise no field of theirs could be repaired, and no source of their copies changed.
     pub(crate) unvalidated: bool,
@@ -45,17 +49,17 @@ const MOST_BYTES: usize = crate::model::size::MAX_DOCUMENT_SIZE as usize;
 /// Everything that a cursor of the driver's gives, within the session if there is one. The action is as that of
 /// [`act`](crate::store::core::act).
 macro_rules! collect {
-    ($scope:expr, $meta:expr, $action:expr) => {{
-        let scope = $scope;
+    ($cx:expr, $meta:expr, $action:expr) => {{
+        let cx = $cx;
         let failed = |error| crate::store::map::Context::of($meta).driver(error);
-        scope.trip();
-        match crate::store::core::hold(scope.session, scope.odm) {
+        cx.trip();
+        match crate::store::core::hold(cx.session, cx.odm) {
             None => {
-                let action = crate::store::options::with_options!(scope, own, $action);
+                let action = crate::store::options::with_options!(cx, own, $action);
                 action.await.map_err(failed)?.try_collect().await.map_err(failed)
             }
             Some(hold) => {
-                let cursor = crate::store::core::held_cursor!(scope, hold, own, [] $action);
+                let cursor = crate::store::core::held_cursor!(cx, hold, own, [] $action);
                 crate::store::batches::collect($meta, cursor.map_err(failed)?).await
             }
         }
@@ -63,25 +67,38 @@ macro_rules! collect {
 }
 pub(crate) use collect;
 
-impl<'a> Scope<'a> {
-    pub(crate) fn new(odm: &'a Odm, session: Option<&'a Shared>, trips: &'a AtomicU64) -> Self {
-        Scope {
+impl<'a> Cx<'a> {
+    pub(crate) fn new(odm: &'a Odm, session: Option<&'a Session>, trace: &'a Trace) -> Self {
+        Cx {
             odm,
             session,
-            trips,
+            trace,
             unvalidated: false,
             lease: None,
         }
     }
 }
 
-impl Scope<'_> {
+impl Cx<'_> {
     /// The same within a transaction.
-    pub(crate) fn within<'b>(&'b self, session: &'b Shared) -> Scope<'b> {
-        Scope {
+    pub(crate) fn within<'b>(&'b self, session: &'b Session) -> Cx<'b> {
+        Cx {
             session: Some(session),
             ..*self
         }
+    }
+
+    /// The same out of the transaction.
+    pub(crate) fn outside(&self) -> Self {
+        Cx {
+            session: None,
+            ..*self
+        }
+    }
+
+    /// A collection with the options of the application, for its own writes.
+    pub(crate) fn application(&self, meta: &'static DocumentMeta) -> Core {
+        Core::new(self.odm, meta, self.session.cloned())
     }
 
     /// The same past the validator, as far as the user may.
@@ -90,7 +107,7 @@ impl Scope<'_> {
     /// where the validator has refused something. In a transaction that is too late, since a refusal ends it: there the
     /// validator is what keeps a number that grows too great from being stored, and nothing passes it.
     pub(crate) fn unvalidated(&self) -> Self {
-        Scope {
+        Cx {
             unvalidated: true,
             ..*self
         }
@@ -98,7 +115,7 @@ impl Scope<'_> {
 
     /// The same for what is leased by this token.
     pub(crate) fn leased(&self, lease: crate::model::own_fields::Token) -> Self {
-        Scope {
+        Cx {
             lease: Some(lease),
             ..*self
         }
@@ -108,7 +125,7 @@ impl Scope<'_> {
         self.odm
     }
 
-    pub(crate) fn session(&self) -> Option<&Shared> {
+    pub(crate) fn session(&self) -> Option<&Session> {
         self.session
     }
 
@@ -130,7 +147,7 @@ impl Scope<'_> {
     }
 
     pub(crate) fn trip(&self) {
-        self.trips.fetch_add(1, Ordering::Relaxed);
+        self.trace.trip();
     }
 
     /// The documents that fit, with these fields of theirs.

@@ -1,0 +1,379 @@
+//! Executes writes once, with what they ask of other documents. Their plan says how: [`Plan::modes`].
+
+use crate::engine::write::propagate::{self, OwnWrites};
+use crate::engine::write::recheck::{AfterWrites, Recheck};
+use crate::engine::write::{drain, send};
+use crate::graph::Graph;
+use crate::graph::edge::Edge;
+use crate::model::document::DocumentMeta;
+use crate::model::own_fields::Token;
+use crate::plan::images::Images;
+use crate::plan::modes::{Mode, Modes, Plan};
+use crate::plan::operation::{Batching, Write};
+use crate::plan::outcome::{Attempt, Done};
+use crate::plan::targets::{self, Missing};
+use crate::rules::exists;
+use crate::rules::link::other_side::Linking;
+use crate::rules::rule::{DeferredWork, Effects};
+use crate::store::cx::Cx;
+use crate::store::session::Session;
+use crate::store::transaction;
+use crate::{Error, Result};
+use futures::future::{BoxFuture, FutureExt};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Maximum number of documents that one transaction changes: it has to end within the server's minute, and the server keeps it
+/// in memory meanwhile.
+pub(crate) const MAX_DOCS_PER_TX: usize = 1_000;
+
+/// Why writes were not executed.
+pub(in crate::engine) struct Failure {
+    pub(in crate::engine) error: Error,
+    /// Whether it came after the writes themselves were made: they must not be sent again.
+    pub(in crate::engine) after_write: bool,
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        failure.error
+    }
+}
+
+/// Executes writes that belong together. With a `limit`, nothing is written where they are for more documents than that.
+///
+/// # Errors
+/// Those of the writes; [`Error::MissingReference`], [`Error::ArrayFull`], [`Error::Query`] from the other side of links.
+pub(in crate::engine) async fn attempt(
+    cx: Cx<'_>,
+    batching: Batching,
+    plan: Option<&Plan>,
+    writes: &mut [Write],
+    token: Option<Token>,
+    limit: Option<usize>,
+) -> Result<Attempt, Failure> {
+    match plan {
+        None => {
+            let sent = send::taking(cx, batching, writes).await;
+            sent.map_err(|error| Failure {
+                error,
+                after_write: false,
+            })
+        }
+        Some(plan) => planned(cx, batching, plan, writes, token, limit).await,
+    }
+}
+
+/// How writes with this plan run here.
+pub(in crate::engine) async fn mode(cx: Cx<'_>, plan: &Plan) -> Result<Mode> {
+    Ok(match plan.modes(cx.session.is_some()) {
+        Modes::One(mode) => mode,
+        Modes::ByDeployment {
+            with_transactions,
+            standalone,
+        } => {
+            if cx.odm.has_transactions().await? {
+                with_transactions
+            } else {
+                standalone
+            }
+        }
+    })
+}
+
+/// The same of writes that ask for more than their own command.
+// In a box: what it may take is large, and few operations come here.
+fn planned<'a>(
+    cx: Cx<'a>,
+    batching: Batching,
+    plan: &'a Plan,
+    writes: &'a [Write],
+    token: Option<Token>,
+    limit: Option<usize>,
+) -> BoxFuture<'a, Result<Attempt, Failure>> {
+    async move {
+        let planned = Planned {
+            batching,
+            plan,
+            writes,
+            is_written: AtomicBool::new(false),
+        };
+        planned.run(cx, token, limit).await.map_err(|error| {
+            let after_write = planned.is_written.load(Ordering::Relaxed);
+            if let (true, Some(session)) = (after_write, cx.session) {
+                // A part of what follows from the write is missing: whatever the caller does with the error, that is not committed.
+                session.spoil(&error);
+            }
+            Failure { error, after_write }
+        })
+    }
+    .boxed()
+}
+
+/// Writes with their plan.
+struct Planned<'a> {
+    batching: Batching,
+    plan: &'a Plan,
+    writes: &'a [Write],
+    /// Whether the writes themselves were made.
+    is_written: AtomicBool,
+}
+
+impl<'a> Planned<'a> {
+    async fn run(&self, cx: Cx<'_>, token: Option<Token>, limit: Option<usize>) -> Result<Attempt> {
+        let mode = mode(cx, self.plan).await?;
+        // Operations of several commands take turns in the transaction of the caller.
+        let turn = match cx.session {
+            Some(session) => Some(session.turn().await),
+            None => None,
+        };
+        let made = match mode {
+            Mode::Plain | Mode::Checked { .. } => self.checked(cx).await,
+            Mode::Own { may_fall_back } => self.in_transaction(cx, may_fall_back, limit).await,
+            // In the caller's transaction nothing is divided.
+            Mode::Joined => self.joined(cx, None).await,
+            Mode::Standalone => self.joined(cx, limit).await,
+        };
+        let together = mode == Mode::Checked { together: true };
+        let made = self.apply_pending(cx, token, together, made).await;
+        if let Some(turn) = turn {
+            turn.end();
+        }
+        made
+    }
+
+    /// Checks the targets, sends the writes, and checks the targets again.
+    async fn checked(&self, cx: Cx<'_>) -> Result<Attempt> {
+        let Some((before, _)) = self.look(&cx, false, None).await? else {
+            return Ok(Attempt::TooMany);
+        };
+        let made = self.send(cx).await?;
+        let after = match &made {
+            Attempt::Done(done) => {
+                self.after_writes(&cx, before, done, DeferredWork::default())
+                    .await?
+            }
+            Attempt::Unmatched | Attempt::TooMany | Attempt::Contended => AfterWrites::default(),
+        };
+        self.finish(cx, made, after).await
+    }
+
+    /// In the caller's transaction; or without one, where a crash between two statements may leave a link on one side, or a child counted
+    /// in a parent that it left: `audit` finds both.
+    async fn joined(&self, cx: Cx<'_>, limit: Option<usize>) -> Result<Attempt> {
+        let (made, after) = self.with_effects(cx, limit).await?;
+        self.finish(cx, made, after).await
+    }
+
+    /// In a transaction of its own.
+    async fn in_transaction(&self, cx: Cx<'_>, may_fall_back: bool, limit: Option<usize>) -> Result<Attempt> {
+        let work = |session: Session| async move { self.with_effects(cx.within(&session), limit).await };
+        let turns = Plan::turns(cx.odm.graph(), self.writes);
+        let made = if may_fall_back {
+            match transaction::unless_contended(cx, turns, work).await {
+                Ok(Some(made)) => Ok(made),
+                Ok(None) => return Ok(Attempt::Contended),
+                Err(error) => Err(error),
+            }
+        } else {
+            transaction::take_turns(cx, turns, work).await
+        };
+        match made {
+            Ok((made, after)) => self.finish(cx, made, after).await,
+            // Of a refused write nothing is left.
+            Err(Error::Bulk { errors, .. }) => Err(Error::Bulk {
+                errors,
+                done: Box::default(),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Does what follows the writes: now, or after the commit of the caller's transaction.
+    async fn finish(&self, cx: Cx<'_>, mut made: Attempt, after: AfterWrites) -> Result<Attempt> {
+        match cx.session {
+            Some(session) => session.keep(after),
+            None => {
+                let copies = after.run(&cx).await;
+                add_copies(&mut made, copies.map_err(|error| self.after_write(&cx, error))?);
+            }
+        }
+        Ok(made)
+    }
+
+    /// Sends the writes, and applies everything that they ask of other documents. Gives what follows the commit.
+    async fn with_effects(&self, cx: Cx<'_>, limit: Option<usize>) -> Result<(Attempt, AfterWrites)> {
+        let derived = self.plan.affected.atomic && cx.session.is_some() || self.plan.moves_children;
+        let Some((before, images)) = self.look(&cx, derived, limit).await? else {
+            return Ok((Attempt::TooMany, AfterWrites::default()));
+        };
+        if cx.session.is_none() {
+            self.linking(&cx).foresee(&cx, &before).await?;
+        }
+        let mut done = match self.send(cx).await? {
+            Attempt::Done(done) => done,
+            nothing => return Ok((nothing, AfterWrites::default())),
+        };
+        let images = derived.then_some(images);
+        let applied = self.apply_effects(cx, &before, images, &mut done).await;
+        let deferred = applied.map_err(|error| self.after_write(&cx, error))?;
+        let after = self.after_writes(&cx, before, &done, deferred).await?;
+        Ok((Attempt::Done(done), after))
+    }
+
+    /// What follows the commit of the writes.
+    async fn after_writes(
+        &self,
+        cx: &Cx<'_>,
+        before: Images,
+        done: &Done,
+        deferred: DeferredWork,
+    ) -> Result<AfterWrites> {
+        let recheck = Recheck::after_writes(cx, self.plan, self.writes, before, &done.outcome).await;
+        let recheck = recheck.map_err(|error| self.after_write(cx, error))?;
+        Ok(AfterWrites::new(recheck, deferred))
+    }
+
+    /// Applies everything that writes ask of other documents. Gives the work that follows the commit.
+    async fn apply_effects(
+        &self,
+        cx: Cx<'_>,
+        before: &Images,
+        images: Option<propagate::Before>,
+        done: &mut Done,
+    ) -> Result<DeferredWork> {
+        let mut effects = Effects::new(&cx);
+        let mut links = Vec::new();
+        if !self.plan.links.is_empty() {
+            // It may be on the other side of its own links.
+            done.after = None;
+            links = self.linking(&cx).effects(&cx, before, &done.outcome).await?;
+        }
+        let own = images.map(|before| OwnWrites {
+            before,
+            writes: self.writes,
+            done,
+        });
+        effects.written(&cx, own, &links).await?;
+        let (copies, deferred) = effects.settle(&cx).await?;
+        done.outcome.copies += copies;
+        Ok(deferred)
+    }
+
+    /// Whether the targets are there, and what the documents are that will change, with what derived values depend on if it is asked
+    /// for; together where that can be. `None` where the documents are more than the limit.
+    async fn look(
+        &self,
+        cx: &Cx<'_>,
+        derived: bool,
+        limit: Option<usize>,
+    ) -> Result<Option<(Images, propagate::Before)>> {
+        let graph = cx.odm.graph();
+        let linked: Vec<&Edge> = self.plan.links.iter().map(|link| &graph[link.edge]).collect();
+        let read = || propagate::read_before(cx, self.writes, &linked, derived, limit);
+        let (mut before, missing) = match cx.session {
+            None => futures::future::try_join(read(), self.missing_targets(cx)).await?,
+            Some(_) => {
+                let missing = self.missing_targets(cx).await?;
+                (read().await?, missing)
+            }
+        };
+        if cx.session.is_none() && targets::may_be_taken_out(graph, &missing) {
+            // A delete of the targets meanwhile has removed the references before.
+            before = read().await?;
+        }
+        let Some((mut images, before)) = before else {
+            return Ok(None);
+        };
+        images.lacking = targets::had_before(graph, missing, self.writes, &images)?;
+        let too_many = limit.is_some_and(|limit| images.is_more_than(limit));
+        Ok((!too_many).then_some((images, before)))
+    }
+
+    async fn missing_targets(&self, cx: &Cx<'_>) -> Result<Vec<Missing>> {
+        let graph = cx.odm.graph();
+        let asked = self.plan.targets_to_ask(graph, cx.session.is_some());
+        exists::before(cx, graph, &asked, self.writes.iter()).await
+    }
+
+    fn linking<'c>(&'c self, cx: &Cx<'c>) -> Linking<'c> {
+        let graph: &'c Graph = cx.odm.graph();
+        Linking {
+            graph,
+            writes: self.writes,
+            links: &self.plan.links,
+        }
+    }
+
+    /// Sends the writes themselves, which a transaction may do several times.
+    async fn send(&self, cx: Cx<'_>) -> Result<Attempt> {
+        let sent = send::send(cx, self.batching, self.writes).await;
+        self.is_written.store(sent.is_ok(), Ordering::Relaxed);
+        sent
+    }
+
+    /// An error behind the writes: out of a transaction these are made, whatever came after them.
+    fn after_write(&self, cx: &Cx<'_>, error: Error) -> Error {
+        match (cx.session, self.writes.first()) {
+            (None, Some(write)) => error.after_a_part(write.meta.collection),
+            _ => error,
+        }
+    }
+
+    /// Applies the pending work that the writes have recorded in their documents: now, or after the commit of the caller's transaction.
+    async fn apply_pending(
+        &self,
+        cx: Cx<'_>,
+        token: Option<Token>,
+        together: bool,
+        made: Result<Attempt>,
+    ) -> Result<Attempt> {
+        let Some(token) = token else { return made };
+        let pending = || self.with_pending_work(cx.odm.graph(), token);
+        match (made, cx.session) {
+            (Ok(made @ (Attempt::Unmatched | Attempt::TooMany | Attempt::Contended)), _) => Ok(made),
+            (Ok(made), Some(session)) => {
+                for (meta, token) in pending() {
+                    session.add_pending(meta, token);
+                }
+                Ok(made)
+            }
+            (Ok(mut made), None) => {
+                let applied = match self.writes.first().filter(|_| together) {
+                    Some(write) => {
+                        let turns = Plan::turns(cx.odm.graph(), self.writes);
+                        drain::drain_together(cx, write.meta, token, turns.first()).await
+                    }
+                    None => drain::drain_all(&cx, pending()).await,
+                };
+                add_copies(&mut made, applied.map_err(|error| self.after_write(&cx, error))?);
+                Ok(made)
+            }
+            (Err(error), Some(_)) => Err(error),
+            // A part of the writes may have been made.
+            (Err(error), None) => {
+                drain::log_undrained(drain::drain_all(&cx, pending()).await);
+                Err(error)
+            }
+        }
+    }
+
+    /// The collections in whose documents the writes may have recorded pending work.
+    fn with_pending_work(&self, graph: &Graph, token: Token) -> Vec<(&'static DocumentMeta, Token)> {
+        let mut metas: Vec<&'static DocumentMeta> = Vec::new();
+        for write in self.writes {
+            if graph.has_a_part(write.meta)
+                && !metas.iter().any(|meta| meta.collection == write.meta.collection)
+            {
+                metas.push(write.meta);
+            }
+        }
+        metas.into_iter().map(|meta| (meta, token)).collect()
+    }
+}
+
+/// Adds the copies that were updated after the writes.
+fn add_copies(made: &mut Attempt, copies: u64) {
+    if let Attempt::Done(done) = made {
+        done.outcome.copies += copies;
+    }
+}

@@ -1,0 +1,76 @@
+//! The order in which the writes of an operation are executed, and which of them together. Pure: nothing is asked of a server.
+
+use crate::graph::{self, Graph};
+use crate::plan::operation::{Batching, What, Write};
+
+/// How the writes of a step are executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StepKind {
+    /// In one command with each other.
+    Together,
+    /// One write, as an operation of its own.
+    ByItself,
+    /// Deletions of documents of one collection by the rules of other documents, or that keep these documents.
+    Walk,
+}
+
+/// Writes that are executed together.
+pub(crate) struct Step {
+    pub(crate) kind: StepKind,
+    pub(crate) writes: Vec<Write>,
+}
+
+impl StepKind {
+    /// How a write of an operation is executed.
+    fn of_write(graph: &Graph, write: &Write, batching: Batching) -> StepKind {
+        if is_walk(graph, write) {
+            StepKind::Walk
+        } else if batching != Batching::Single && write.is_upsert_in_steps(graph) {
+            StepKind::ByItself
+        } else {
+            StepKind::Together
+        }
+    }
+}
+
+/// Whether rules of other documents apply to a deletion, or it keeps the documents.
+fn is_walk(graph: &Graph, write: &Write) -> bool {
+    let What::Delete(delete) = &write.what else {
+        return false;
+    };
+    let keeps = write.meta.soft_delete.is_some() && !delete.removes;
+    keeps || graph.has_deletion_rules(write.meta)
+}
+
+/// The steps of an operation: in the order of the writes, deletions to which rules apply by their collections, upserts of more than one
+/// statement each by itself, and the others between them together. Without an order the others come first, and deletions last.
+pub(crate) fn steps(graph: &Graph, mut writes: Vec<Write>, batching: Batching) -> Vec<Step> {
+    let kind = |write: &Write| StepKind::of_write(graph, write, batching);
+    if !batching.is_ordered() {
+        let is_walk = |write: &Write| kind(write) == StepKind::Walk;
+        writes.sort_by_key(|write| (kind(write), is_walk(write).then_some(write.meta.collection)));
+    }
+    let mut steps: Vec<Step> = Vec::new();
+    for write in writes {
+        let kind = kind(&write);
+        let joins = |step: &&mut Step| {
+            step.kind == kind
+                && match kind {
+                    StepKind::Together => true,
+                    StepKind::ByItself => false,
+                    StepKind::Walk => step
+                        .writes
+                        .first()
+                        .is_some_and(|first| graph::is_itself(write.meta, first.meta)),
+                }
+        };
+        match steps.last_mut().filter(joins) {
+            Some(step) => step.writes.push(write),
+            None => steps.push(Step {
+                kind,
+                writes: vec![write],
+            }),
+        }
+    }
+    steps
+}
