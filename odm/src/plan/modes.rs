@@ -75,6 +75,11 @@ impl Plan {
         if is_bare {
             return Ok(None);
         }
+        Plan::for_related(graph, writes)
+    }
+
+    /// The same of writes of documents that are related to others.
+    fn for_related(graph: &Graph, writes: &[Write]) -> Result<Option<Box<Plan>>> {
         let mut links: Vec<TwoWay> = Vec::new();
         let mut affected = Affected::default();
         for write in writes {
@@ -239,3 +244,7 @@ pub(crate) fn belong_together<'d>(
             claims && documents.clone().any(&mut is_claimed)
         })
 }
+
+#[cfg(test)]
+#[path = "modes_tests.rs"]
+mod tests;
