@@ -13,6 +13,7 @@ use crate::store::core::{Core, act};
 use crate::store::map::{Context, Refusal, unacknowledged, write_error};
 use crate::store::options::raised;
 use crate::store::scope::Scope;
+use crate::store::trace::Trace;
 use crate::store::transaction::Shared;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{self, Bson, Document, RawBson, RawDocumentBuf, doc};
@@ -293,9 +294,9 @@ pub(in crate::engine) async fn send(
     let server = odm.server().await?;
     let most = server.max_write_batch();
     let bulk_write = odm.bulk_write();
-    let in_runs = || async move { runs(odm, session, statements(writes)?, ordered, most).await };
+    let in_runs = || async move { runs((odm, session, trace), statements(writes)?, ordered, most).await };
     let sent = if server.has_bulk_write() && !by_runs && !bulk_write.is_refused() {
-        let sent = one_command(odm, session, statements(writes)?, ordered).await;
+        let sent = one_command((odm, session, trace), statements(writes)?, ordered).await;
         let is_disabled = sent.as_ref().is_err_and(is_disabled);
         let again = is_disabled && !bulk_write.is_taken();
         if is_disabled {
@@ -304,10 +305,9 @@ pub(in crate::engine) async fn send(
             bulk_write.take();
         }
         if again && session.is_none() {
-            trace.more(1);
             in_runs().await
         } else {
-            sent.map(|done| (done, 1))
+            sent
         }
     } else {
         in_runs().await
@@ -320,12 +320,11 @@ pub(in crate::engine) async fn send(
         }
         error
     });
-    let (done, trips, errors) = match sent {
-        Ok((done, trips)) => (done, trips, Vec::new()),
-        Err(Error::Bulk { errors, done }) if session.is_none() => (*done, 1, errors),
+    let (done, errors) = match sent {
+        Ok(done) => (done, Vec::new()),
+        Err(Error::Bulk { errors, done }) if session.is_none() => (*done, errors),
         Err(error) => return Err(error),
     };
-    trace.more(trips);
     Ok(Outcome {
         errors,
         ordered,
@@ -367,11 +366,9 @@ pub(in crate::engine) async fn update_and_count(
         statement(counting(idle, true), true),
         statement(updating(&update.filter, &update.built, true, false), false),
     ];
-    match runs(core.odm(), core.session(), both, true, UPDATE_AND_COUNT).await {
-        Ok((done, trips)) => {
-            execution.trace.more(trips);
-            Ok((done.matched, done.modified))
-        }
+    let context = (core.odm(), core.session(), execution.trace);
+    match runs(context, both, true, UPDATE_AND_COUNT).await {
+        Ok(done) => Ok((done.matched, done.modified)),
         Err(Error::Bulk { mut errors, .. }) if !errors.is_empty() => Err(errors.swap_remove(0).1),
         Err(error) => Err(error),
     }
@@ -436,8 +433,7 @@ fn of_command(error: mongodb::error::Error, collection: &'static str) -> Error {
 
 /// By the `bulkWrite` command.
 async fn one_command(
-    odm: &Odm,
-    session: Option<&Shared>,
+    (odm, session, trace): (&Odm, Option<&Shared>, &Trace),
     statements: Vec<BulkStatement<'_>>,
     ordered: bool,
 ) -> Result<BulkDone> {
@@ -455,6 +451,7 @@ async fn one_command(
     let client = odm.database().client().clone();
     let concern = concern(odm, session, metas.iter().map(|(_, meta)| *meta));
     let trips = AtomicU64::new(0);
+    trace.more(1);
     let result = act!(&Scope::new(odm, session, &trips), write, {
         let mut action = client.bulk_write(models).ordered(ordered);
         if let Some(concern) = concern {
@@ -526,16 +523,15 @@ async fn one_command(
 
 /// By one command for each run of writes of one kind to one collection.
 async fn runs(
-    odm: &Odm,
-    session: Option<&Shared>,
+    (odm, session, trace): (&Odm, Option<&Shared>, &Trace),
     statements: Vec<BulkStatement<'_>>,
     ordered: bool,
     most: usize,
-) -> Result<(BulkDone, u64)> {
+) -> Result<BulkDone> {
     let mut done = BulkDone::default();
     let mut errors: Vec<(usize, Error)> = Vec::new();
     let mut unsure = None;
-    let mut round_trips = 0;
+    let mut has_begun = false;
     let trips = AtomicU64::new(0);
     // The driver adds the write concern to its own operations, not to a command.
     let concern = concern(odm, session, statements.iter().map(|statement| statement.meta));
@@ -581,6 +577,7 @@ async fn runs(
             run.append(bson::cstr!("comment"), comment);
         }
         let database = odm.database().clone();
+        trace.more(1);
         let reply = act!(
             &Scope::new(odm, session, &trips),
             command,
@@ -589,13 +586,13 @@ async fn runs(
         let reply = match reply.map_err(|error| Context::of(meta).driver(error)) {
             Ok(reply) => reply,
             // Out of a transaction, the commands before it are done.
-            Err(error) if session.is_none() && round_trips > 0 => {
+            Err(error) if session.is_none() && has_begun => {
                 errors.push((first.at, error));
                 break;
             }
             Err(error) => return Err(error),
         };
-        round_trips += 1;
+        has_begun = true;
         let number = |name: &str| match reply.get(name) {
             Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
             Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
@@ -655,7 +652,7 @@ async fn runs(
     }
     match unsure {
         Some(unsure) => Err(unsure),
-        None => Ok((done, round_trips)),
+        None => Ok(done),
     }
 }
 

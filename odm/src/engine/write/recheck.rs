@@ -399,6 +399,7 @@ fn remove<'s>(
         let is_followed = derived.any(|derived| is_atomic(derived.sync, true));
         let left = if (graph.is_linked(meta) || is_followed) && scope.odm.has_transactions().await? {
             transaction::take_turns(scope.odm, Vec::new(), |session| async move {
+                scope.trip(); // its commit
                 unlink(&scope.within(&session), meta, ids, is_followed).await
             })
             .await?
