@@ -220,16 +220,11 @@ impl BucketWriter {
         loop {
             let core = &self.core;
             let filter = core.odm().in_scope(core.meta(), row.filter(meta), false)?;
-            let (sort, fields) = (
-                doc! { meta.page: -1 },
-                doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 },
-            );
+            let mut options = core.on_primary();
+            options.sort = Some(doc! { meta.page: -1 });
+            options.projection = Some(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
             trace.more(1);
-            let found = act!(
-                core,
-                own,
-                [core] core.raw().find_one(filter).sort(sort).projection(fields)
-            );
+            let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
             let found = found.map_err(|error| core.error(error))?;
             let Some(found) = found else {
                 return Ok(Newest { page: 0, room: 0 });
@@ -505,7 +500,7 @@ impl BucketWriter {
             doc! { "$group": group },
             doc! { "$sort": order },
         ];
-        let found = aggregate::documents(&self.core, stages).await?;
+        let found = aggregate::documents(&self.core.before_write(), stages).await?;
         let position = |value: &Bson| match value {
             Bson::Int64(n) => usize::try_from(*n).ok(),
             Bson::Int32(n) => usize::try_from(*n).ok(),
@@ -588,8 +583,10 @@ impl BucketWriter {
         }
         let filter = doc! { "_id": { "$eq": &hit.id }, VERSION: { "$eq": hit.version } };
         let core = &self.core;
+        let mut options = core.on_primary();
+        options.projection = Some(fields);
         trace.more(1);
-        let found = act!(core, own, [core] core.raw().find_one(filter).projection(fields));
+        let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
         let found = found.map_err(|error| core.error(error))?;
         let Some(found) = found else { return Ok(None) };
         let found = Document::try_from(&*found).map_err(|source| Error::Encode {
