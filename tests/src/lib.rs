@@ -6,6 +6,7 @@ pub mod fixtures;
 pub mod harness;
 pub mod proxy;
 pub mod random;
+pub mod round_trips;
 
 // So that a fixture reads as the tests do that use it.
 extern crate self as odm_tests;

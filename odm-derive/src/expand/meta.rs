@@ -4,7 +4,7 @@ use super::{Target, generics, index, reference, search};
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};
 use crate::ty;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::Ident;
 use syn::ext::IdentExt;
@@ -253,7 +253,8 @@ fn kind(target: &Target, document: &Document) -> TokenStream {
         }
     } else if let Some(at) = &document.view {
         let (of, pipeline) = (&at.value.of, &at.value.pipeline);
-        let stages = quote_spanned!(pipeline.span()=> #odm::view_stages::<#of, _, _>(handle, #pipeline));
+        let stages =
+            quote_spanned!(located(pipeline.span())=> #odm::view_stages::<#of, _, _>(handle, #pipeline));
         quote! {
             #odm::CollectionKind::View(#odm::ViewMeta {
                 of: || <#of as #krate::Document>::META.name,
@@ -264,6 +265,12 @@ fn kind(target: &Target, document: &Document) -> TokenStream {
     } else {
         quote!(#odm::CollectionKind::Plain)
     }
+}
+
+/// The place of what the application has written, with the names of generated code: these are others where a macro of the application
+/// declares the document with an attribute that it was given.
+fn located(span: Span) -> Span {
+    Span::call_site().located_at(span)
 }
 
 /// The functions that its writes call. The caret of an error about their arguments is on their paths.
@@ -281,7 +288,7 @@ fn hooks<'a>(target: &'a Target, hooks: &'a Hooks) -> impl Iterator<Item = Token
     declared.into_iter().filter_map(move |(path, at, call)| {
         let path = path.as_ref()?;
         let name = ty::text(path);
-        let call = quote_spanned!(path.span()=> #odm::hooks::#call::<#this, _, _, _>(call, #path));
+        let call = quote_spanned!(located(path.span())=> #odm::hooks::#call::<#this, _, _, _>(call, #path));
         Some(quote! {
             #odm::hooks::HookMeta {
                 name: #name,

@@ -1,7 +1,10 @@
 //! Switches of handles for the library's own tests: `use odm::__private::{SwitchBulk as _, SwitchOdm as _}`.
 
+use crate::model::key::Key;
+use crate::store::queue::QueueKey;
 use crate::{Bulk, Odm, Result};
 use mongodb::Database;
+use mongodb::bson::Bson;
 use std::time::Duration;
 
 /// Switches of an [`Odm`].
@@ -13,6 +16,10 @@ pub trait SwitchOdm {
     /// Asks for the first children of many parents parent by parent, as on a server before 5.0.
     #[must_use]
     fn by_queries(self) -> Self;
+
+    /// Treats the document with this id as contended for a moment, as after transactions that have met those of other processes again
+    /// and again.
+    fn contend(&self, collection: &'static str, id: Bson);
 }
 
 impl SwitchOdm for Odm {
@@ -24,6 +31,16 @@ impl SwitchOdm for Odm {
     fn by_queries(mut self) -> Odm {
         self.set_by_queries();
         self
+    }
+
+    fn contend(&self, collection: &'static str, id: Bson) {
+        let key = Key::of_bson(&id);
+        let document = QueueKey {
+            collection,
+            by: "_id",
+            key,
+        };
+        self.queue().contend([&document]);
     }
 }
 

@@ -119,8 +119,6 @@ impl BucketWriter {
             }
         };
         let mut newest: Option<Newest> = None;
-        // The round trips beside those of the update.
-        let mut trips = 0;
         for attempt in 0..ATTEMPTS {
             let room = newest.map_or(meta.most(), |newest| usize::try_from(newest.room).unwrap_or(0));
             // Before the bucket was read there may be room for all; afterwards the room is known.
@@ -135,12 +133,11 @@ impl BucketWriter {
                 if let Some(page) = onto.map_err(|error| partly(added, error))? {
                     added = behind;
                     if added == all {
-                        trace.done(trips, 1);
+                        trace.documents(1);
                         return Ok(page);
                     }
                 }
             }
-            trips += 1;
             let found = self.newest(row, trace).await;
             let found = found.map_err(|error| partly(added, error.of_read()))?;
             newest = Some(found);
@@ -154,13 +151,12 @@ impl BucketWriter {
                 .await;
             match made {
                 Ok(last) => {
-                    trace.done(trips, 1);
+                    trace.documents(1);
                     return Ok(last);
                 }
                 Err(Refused { inserted, error }) => {
                     let others = is_ours(meta, &error) && self.core.session().is_none();
                     if !others {
-                        trace.done(trips, 0);
                         return Err(match inserted {
                             0 => partly(added, error),
                             _ => error.after_a_part(self.meta.collection),
@@ -224,15 +220,11 @@ impl BucketWriter {
         loop {
             let core = &self.core;
             let filter = core.odm().in_scope(core.meta(), row.filter(meta), false)?;
-            let (sort, fields) = (
-                doc! { meta.page: -1 },
-                doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 },
-            );
-            let found = act!(
-                core,
-                own,
-                [core] core.raw().find_one(filter).sort(sort).projection(fields)
-            );
+            let mut options = core.on_primary();
+            options.sort = Some(doc! { meta.page: -1 });
+            options.projection = Some(doc! { meta.page: 1, meta.count: 1, ROOM: 1, VERSION: 1 });
+            trace.trip();
+            let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
             let found = found.map_err(|error| core.error(error))?;
             let Some(found) = found else {
                 return Ok(Newest { page: 0, room: 0 });
@@ -507,7 +499,7 @@ impl BucketWriter {
             doc! { "$group": group },
             doc! { "$sort": order },
         ];
-        let found = aggregate::documents(&self.core, stages).await?;
+        let found = aggregate::documents(&self.core.before_write(), stages).await?;
         let position = |value: &Bson| match value {
             Bson::Int64(n) => usize::try_from(*n).ok(),
             Bson::Int32(n) => usize::try_from(*n).ok(),
@@ -544,7 +536,7 @@ impl BucketWriter {
             bucket::merge(&mut built.update, "$min", doc! { ROOM: room });
         }
         if concerned {
-            let Some((start, mut items)) = self.summed(hit).await? else {
+            let Some((start, mut items)) = self.summed(hit, trace).await? else {
                 return Ok(false);
             };
             match fate {
@@ -579,7 +571,7 @@ impl BucketWriter {
     }
 
     /// The summed fields of the bucket's items, if it is unchanged since it was found; and the beginning of its period.
-    async fn summed(&self, hit: &Hit) -> Result<Option<(Option<DateTime>, Vec<Document>)>> {
+    async fn summed(&self, hit: &Hit, trace: &Trace) -> Result<Option<(Option<DateTime>, Vec<Document>)>> {
         let meta = self.meta;
         let mut fields = doc! { "_id": 1 };
         for field in meta.summed() {
@@ -590,7 +582,10 @@ impl BucketWriter {
         }
         let filter = doc! { "_id": { "$eq": &hit.id }, VERSION: { "$eq": hit.version } };
         let core = &self.core;
-        let found = act!(core, own, [core] core.raw().find_one(filter).projection(fields));
+        let mut options = core.on_primary();
+        options.projection = Some(fields);
+        trace.trip();
+        let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
         let found = found.map_err(|error| core.error(error))?;
         let Some(found) = found else { return Ok(None) };
         let found = Document::try_from(&*found).map_err(|source| Error::Encode {

@@ -232,3 +232,63 @@ async fn together(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Res
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Document as _;
+    use crate::expansion_fixture::Person;
+    use crate::plan::operators::Built;
+    use crate::store::core::Core;
+    use crate::store::cx::Cx;
+    use mongodb::bson::RawDocumentBuf;
+    use mongodb::options::ClientOptions;
+
+    /// Sizes in bytes, with Rust 1.95 and pointers of 64 bits. A plain write allocates two futures, that of [`execute`] and that
+    /// of its command. The contexts are copied into each future that holds them.
+    #[cfg(target_pointer_width = "64")]
+    #[tokio::test]
+    async fn the_futures_and_the_contexts_of_a_plain_write_are_no_larger_than_these_sizes() {
+        // Nothing is sent.
+        let client = mongodb::Client::with_options(ClientOptions::default()).expect("a client");
+        let odm = Odm::new(client.database("unused"), [crate::Model::of::<Person>()]).expect("a handle");
+        let core = Core::new(&odm, Person::META, None);
+        let trace = core.trace("insert");
+        let cx = core.cx(&trace);
+        let write = |what| Write {
+            at: 0,
+            meta: Person::META,
+            what,
+        };
+        let one = || One::new(1.into(), None);
+        let insert = || write(What::Insert(RawDocumentBuf::new()));
+        let update = Update::new(&odm, Person::META, one(), Built::nothing(), false).expect("an update");
+        let update = write(What::Update(Box::new(update)));
+        let delete = write(What::Delete(Box::new(Delete::one(Person::META, one()))));
+        let operation = Operation::one(Person::META, insert().what);
+        let command = |write| size_of_val(&*send::taking(cx, Batching::Single, &mut [write]));
+        let sizes = [
+            ("Cx", size_of::<Cx<'_>>(), 40),
+            ("Outcome", size_of::<Outcome>(), 328),
+            ("Operation", size_of::<Operation>(), 56),
+            ("execute", size_of_val(&*execute(cx, operation)), 1056),
+            (
+                "dispatch",
+                size_of_val(&dispatch(cx, Batching::Single, Writes::One(insert()))),
+                544,
+            ),
+            ("write::one", size_of_val(&write::one(cx, insert(), None)), 400),
+            ("the command of an insert", command(insert()), 488),
+            ("the command of an update", command(update), 1352),
+            ("the command of a deletion", command(delete), 552),
+        ];
+        let larger: Vec<_> = sizes
+            .into_iter()
+            .filter(|(_, size, largest)| size > largest)
+            .collect();
+        assert!(
+            larger.is_empty(),
+            "larger than before (size, largest): {larger:?}"
+        );
+    }
+}

@@ -59,7 +59,12 @@ document!(
         copy("maker_town", "town", SyncMode::Eventual),
     ]
 );
-document!(NOTE, "Note", "notes", [one("maker", &OPTIONAL_MAKER), field("text", int)]);
+document!(
+    NOTE,
+    "Note",
+    "notes",
+    [one("maker", &OPTIONAL_MAKER), field("text", int)]
+);
 // A brand, whose name is copied at once or not at all.
 document!(BRAND, "Brand", "brands", [field("name", int)]);
 document!(
@@ -183,11 +188,7 @@ const OF_ONE: [Mode; 3] = [
     Mode::Checked { together: false },
 ];
 /// Links and moved children: also without a transaction in the same steps.
-const LINKS: [Mode; 3] = [
-    Mode::Own { may_fall_back: false },
-    Mode::Joined,
-    Mode::Standalone,
-];
+const LINKS: [Mode; 3] = [Mode::Own { may_fall_back: false }, Mode::Joined, Mode::Standalone];
 
 #[test]
 fn each_write_runs_as_the_table_says() {
@@ -195,49 +196,177 @@ fn each_write_runs_as_the_table_says() {
     let set = |name: &str| doc! { "$set": { name: 2 } };
     let rows: Vec<(&str, Write, [Mode; 3])> = vec![
         // A one-way reference without copies.
-        ("insert without its reference", insert(graph, &NOTE, doc! { "_id": 1, "text": 1 }), PLAIN),
-        ("insert with it", insert(graph, &NOTE, doc! { "_id": 1, "maker": 1 }), CHECKED),
-        ("update of another field", update(graph, &NOTE, set("text")), PLAIN),
-        ("update of the reference", update(graph, &NOTE, set("maker")), CHECKED),
-        ("update that empties it", update(graph, &NOTE, doc! { "$unset": { "maker": "" } }), PLAIN),
-        ("upsert of the reference", upsert(graph, &NOTE, set("maker")), CHECKED),
-        ("update of many with it", update_where(graph, &NOTE, set("maker")), CHECKED),
-        ("update of many without it", update_where(graph, &NOTE, set("text")), PLAIN),
-        ("replacement with it", replace(graph, &NOTE, doc! { "_id": 1, "maker": 1 }), CHECKED),
-        ("replacement without it", replace(graph, &NOTE, doc! { "_id": 1, "text": 1 }), PLAIN),
+        (
+            "insert without its reference",
+            insert(graph, &NOTE, doc! { "_id": 1, "text": 1 }),
+            PLAIN,
+        ),
+        (
+            "insert with it",
+            insert(graph, &NOTE, doc! { "_id": 1, "maker": 1 }),
+            CHECKED,
+        ),
+        (
+            "update of another field",
+            update(graph, &NOTE, set("text")),
+            PLAIN,
+        ),
+        (
+            "update of the reference",
+            update(graph, &NOTE, set("maker")),
+            CHECKED,
+        ),
+        (
+            "update that empties it",
+            update(graph, &NOTE, doc! { "$unset": { "maker": "" } }),
+            PLAIN,
+        ),
+        (
+            "upsert of the reference",
+            upsert(graph, &NOTE, set("maker")),
+            CHECKED,
+        ),
+        (
+            "update of many with it",
+            update_where(graph, &NOTE, set("maker")),
+            CHECKED,
+        ),
+        (
+            "update of many without it",
+            update_where(graph, &NOTE, set("text")),
+            PLAIN,
+        ),
+        (
+            "replacement with it",
+            replace(graph, &NOTE, doc! { "_id": 1, "maker": 1 }),
+            CHECKED,
+        ),
+        (
+            "replacement without it",
+            replace(graph, &NOTE, doc! { "_id": 1, "text": 1 }),
+            PLAIN,
+        ),
         ("deletion of the holder", delete(graph, &NOTE), PLAIN),
-        ("update of many references", update(graph, &ORDER, doc! { "$push": { "parts": 1 } }), CHECKED),
+        (
+            "update of many references",
+            update(graph, &ORDER, doc! { "$push": { "parts": 1 } }),
+            CHECKED,
+        ),
         // A source of copies, of which some are eventual.
-        ("insert of a source", insert(graph, &MAKER, doc! { "_id": 1, "name": 1 }), PLAIN),
-        ("update of a copied field", update(graph, &MAKER, set("name")), OF_ONE),
-        ("update of an eventual one", update(graph, &MAKER, set("town")), CHECKED),
-        ("update of both", update(graph, &MAKER, doc! { "$set": { "name": 2, "town": 2 } }), OF_ONE),
-        ("update of no copied field", update(graph, &MAKER, set("other")), PLAIN),
-        ("update of many sources", update_where(graph, &MAKER, set("name")), COPIES),
-        ("replacement of a source", replace(graph, &MAKER, doc! { "_id": 1 }), COPIES),
+        (
+            "insert of a source",
+            insert(graph, &MAKER, doc! { "_id": 1, "name": 1 }),
+            PLAIN,
+        ),
+        (
+            "update of a copied field",
+            update(graph, &MAKER, set("name")),
+            OF_ONE,
+        ),
+        (
+            "update of an eventual one",
+            update(graph, &MAKER, set("town")),
+            CHECKED,
+        ),
+        (
+            "update of both",
+            update(graph, &MAKER, doc! { "$set": { "name": 2, "town": 2 } }),
+            OF_ONE,
+        ),
+        (
+            "update of no copied field",
+            update(graph, &MAKER, set("other")),
+            PLAIN,
+        ),
+        (
+            "update of many sources",
+            update_where(graph, &MAKER, set("name")),
+            COPIES,
+        ),
+        (
+            "replacement of a source",
+            replace(graph, &MAKER, doc! { "_id": 1 }),
+            COPIES,
+        ),
         ("upsert of a source", upsert(graph, &MAKER, set("name")), COPIES),
         // A holder of copies.
-        ("insert of a holder", insert(graph, &LABEL, doc! { "_id": 1, "maker": 1 }), CHECKED),
-        ("update of its reference", update(graph, &LABEL, set("maker")), CHECKED),
+        (
+            "insert of a holder",
+            insert(graph, &LABEL, doc! { "_id": 1, "maker": 1 }),
+            CHECKED,
+        ),
+        (
+            "update of its reference",
+            update(graph, &LABEL, set("maker")),
+            CHECKED,
+        ),
         // Copies that are never late.
-        ("insert of an atomic holder", insert(graph, &SEAL, doc! { "_id": 1, "maker": 1 }), COPIES),
-        ("update of an atomic source", update(graph, &BRAND, set("name")), COPIES),
+        (
+            "insert of an atomic holder",
+            insert(graph, &SEAL, doc! { "_id": 1, "maker": 1 }),
+            COPIES,
+        ),
+        (
+            "update of an atomic source",
+            update(graph, &BRAND, set("name")),
+            COPIES,
+        ),
         // A child with copies, which its parent counts.
-        ("insert of a child", insert(graph, &ITEM, doc! { "_id": 1, "maker": 1, "shelf": 1 }), COPIES),
-        ("update of no counted field", update(graph, &ITEM, set("price")), PLAIN),
-        ("update that moves the child", update(graph, &ITEM, set("shelf")), LINKS),
+        (
+            "insert of a child",
+            insert(graph, &ITEM, doc! { "_id": 1, "maker": 1, "shelf": 1 }),
+            COPIES,
+        ),
+        (
+            "update of no counted field",
+            update(graph, &ITEM, set("price")),
+            PLAIN,
+        ),
+        (
+            "update that moves the child",
+            update(graph, &ITEM, set("shelf")),
+            LINKS,
+        ),
         ("update of its copies", update(graph, &ITEM, set("maker")), COPIES),
-        ("update of many that moves", update_where(graph, &ITEM, set("shelf")), LINKS),
-        ("replacement of a child", replace(graph, &ITEM, doc! { "_id": 1 }), LINKS),
-        ("insert of a parent", insert(graph, &SHELF, doc! { "_id": 1 }), PLAIN),
+        (
+            "update of many that moves",
+            update_where(graph, &ITEM, set("shelf")),
+            LINKS,
+        ),
+        (
+            "replacement of a child",
+            replace(graph, &ITEM, doc! { "_id": 1 }),
+            LINKS,
+        ),
+        (
+            "insert of a parent",
+            insert(graph, &SHELF, doc! { "_id": 1 }),
+            PLAIN,
+        ),
         // Two-way references.
-        ("insert with a link", insert(graph, &TASK, doc! { "_id": 1, "owner": 1 }), LINKS),
-        ("insert without one", insert(graph, &PERSON, doc! { "_id": 1, "tasks": [] }), PLAIN),
+        (
+            "insert with a link",
+            insert(graph, &TASK, doc! { "_id": 1, "owner": 1 }),
+            LINKS,
+        ),
+        (
+            "insert without one",
+            insert(graph, &PERSON, doc! { "_id": 1, "tasks": [] }),
+            PLAIN,
+        ),
         ("update of a link", update(graph, &TASK, set("owner")), LINKS),
         ("update beside it", update(graph, &TASK, set("text")), PLAIN),
-        ("update of many links", update_where(graph, &TASK, set("owner")), LINKS),
+        (
+            "update of many links",
+            update_where(graph, &TASK, set("owner")),
+            LINKS,
+        ),
         ("upsert of a link", upsert(graph, &TASK, set("owner")), LINKS),
-        ("replacement with links", replace(graph, &NODE, doc! { "_id": 1 }), LINKS),
+        (
+            "replacement with links",
+            replace(graph, &NODE, doc! { "_id": 1 }),
+            LINKS,
+        ),
     ];
     for (name, write, expected) in rows {
         assert_eq!(ways(graph, std::slice::from_ref(&write)), expected, "{name}");
@@ -253,7 +382,11 @@ fn writes_that_are_sent_together_run_as_the_most_that_one_asks_for() {
     let linked = || update(graph, &TASK, doc! { "$set": { "owner": 2 } });
     assert_eq!(ways(graph, &[plain(), plain()]), PLAIN);
     assert_eq!(ways(graph, &[plain(), checked()]), CHECKED);
-    assert_eq!(ways(graph, &[checked(), copied()]), COPIES, "of several none falls back");
+    assert_eq!(
+        ways(graph, &[checked(), copied()]),
+        COPIES,
+        "of several none falls back"
+    );
     assert_eq!(ways(graph, &[copied(), linked(), plain()]), LINKS);
 }
 
@@ -280,7 +413,11 @@ fn what_programs_with_other_models_derive_decides_too() {
     let moved = update(graph, &NOTE, doc! { "$set": { "drawer": 2 } });
     let beside = update(graph, &NOTE, doc! { "$set": { "text": 2 } });
     let copied = update(graph, &MAKER, doc! { "$set": { "name": 2 } });
-    assert_eq!(ways(graph, &[moved]), LINKS, "the parent may belong to another program");
+    assert_eq!(
+        ways(graph, &[moved]),
+        LINKS,
+        "the parent may belong to another program"
+    );
     assert_eq!(ways(graph, &[beside]), PLAIN);
     assert_eq!(ways(graph, &[copied]), OF_ONE, "nothing else changes");
 }

@@ -350,9 +350,7 @@ impl Query {
     ) -> BoxFuture<'_, Result<()>> {
         self.options.collation = Some(collation);
         self.options.projection = Some(doc! { "_id": 1 });
-        if self.core.session().is_none() {
-            self.options.selection_criteria = Some(crate::store::core::PRIMARY);
-        }
+        self.core = self.core.before_write();
         self.options.limit = Some(limit);
         self.each("find", take)
     }

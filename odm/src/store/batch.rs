@@ -13,6 +13,7 @@ use crate::store::cx::{Cx, collect};
 use crate::store::filter::{all, named_id, within};
 use crate::store::held::Hold;
 use crate::store::map::Context;
+use crate::store::options::with_options;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::RawBsonRef;
@@ -182,7 +183,7 @@ impl Cx<'_> {
         let mut more = false;
         match self.session {
             None => {
-                let action = collection.find(filter).with_options(options);
+                let action = with_options!(self, comment, collection.find(filter).with_options(options));
                 let mut cursor = action.await.map_err(failed)?;
                 while !more && let Some(document) = cursor.try_next().await.map_err(failed)? {
                     more = full(document);
@@ -191,7 +192,7 @@ impl Cx<'_> {
             Some(session) => {
                 let hold = Hold::Transaction(session);
                 let cursor =
-                    held_cursor!(self, hold, command, [] collection.find(filter).with_options(options));
+                    held_cursor!(self, hold, comment, [] collection.find(filter).with_options(options));
                 let mut batches = batches::of_held(cursor.map_err(failed)?);
                 while !more && let Some(batch) = batches.try_next().await.map_err(failed)? {
                     let mut take = |document: &RawDocument| {
@@ -364,7 +365,8 @@ impl Cx<'_> {
     ) -> Result<HashSet<Key>> {
         let collection = self.collection::<RawDocumentBuf>(meta);
         self.trip();
-        let Err(error) = collection.insert_many(documents).ordered(false).await else {
+        let action = collection.insert_many(documents).ordered(false);
+        let Err(error) = with_options!(self, comment, action).await else {
             return Ok(HashSet::new());
         };
         let errors = match Context::of(meta).insert_many(error, documents.len(), false) {
@@ -512,9 +514,8 @@ impl<'s> Ids<'s> {
                 self.left = self.first.take();
                 let limit = self.left.and_then(|first| i64::try_from(first).ok());
                 self.cx.trip();
-                let mut cursor = self
-                    .cx
-                    .collection::<RawDocumentBuf>(self.meta)
+                let collection = self.cx.collection::<RawDocumentBuf>(self.meta);
+                let action = collection
                     .find(filter)
                     // 0 is for all.
                     .limit(limit.unwrap_or(0))
@@ -522,10 +523,9 @@ impl<'s> Ids<'s> {
                     // Where the reference has no index, they are sorted by the server.
                     .allow_disk_use(true)
                     .projection(doc! { "_id": 1 })
-                    .batch_size(self.batch)
-                    .batch()
-                    .await
-                    .map_err(failed)?;
+                    .batch_size(self.batch);
+                let action = with_options!(self.cx, comment, action);
+                let mut cursor = action.batch().await.map_err(failed)?;
                 let first = cursor.next().await.transpose().map_err(failed)?;
                 self.cursor = Some(cursor);
                 let Some(first) = first else {

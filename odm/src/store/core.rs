@@ -9,7 +9,9 @@ use crate::store::session::Session;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
-use mongodb::options::{CollectionOptions, FindOneOptions, ReadPreference, SelectionCriteria, WriteConcern};
+use mongodb::options::{
+    CollectionOptions, FindOneOptions, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern,
+};
 
 /// Reads that have to find what was written a moment ago go to the primary: a secondary may lag behind.
 pub(crate) const PRIMARY: SelectionCriteria = SelectionCriteria::ReadPreference(ReadPreference::Primary);
@@ -131,11 +133,25 @@ impl Core {
         crate::store::map::Context::of(self.meta).driver(error)
     }
 
-    /// The options of a read of one document that is about to be written: out of a transaction, it is read from the primary.
+    /// The options of a read of one document that is about to be written: out of a transaction, it is read from the primary as it is
+    /// there now, whatever the client prefers.
     pub(crate) fn on_primary(&self) -> FindOneOptions {
         let mut options = FindOneOptions::default();
-        options.selection_criteria = self.session.is_none().then_some(PRIMARY);
+        if self.session.is_none() {
+            options.selection_criteria = Some(PRIMARY);
+            options.read_concern = Some(ReadConcern::local());
+        }
         options
+    }
+
+    /// The same collection for queries that a write begins with: they read as [`on_primary`](Core::on_primary) says.
+    pub(crate) fn before_write(&self) -> Core {
+        let mut core = self.clone();
+        if self.session.is_none() {
+            let primary = Options::new().read_preference(ReadPreference::Primary);
+            core.odm.add_options(primary.read_concern(ReadConcern::local()));
+        }
+        core
     }
 
     /// Hands the document with this id to `take`, if there is one.

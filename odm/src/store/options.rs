@@ -288,6 +288,9 @@ macro_rules! with_options {
         let _ = &$on;
         $action
     }};
+    ($on:expr, comment, $action:expr) => {
+        $crate::store::options::set!($on.options(), $action, comment)
+    };
     ($on:expr, own, $action:expr) => {
         $crate::store::options::set!($on.options(), $action, comment, max_time)
     };

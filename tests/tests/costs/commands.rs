@@ -1,7 +1,10 @@
 //! How many commands each operation sends.
 
 use super::models::*;
+use odm::__private::SwitchBulk as _;
+use odm::Error;
 use odm::prelude::*;
+use odm_tests::round_trips::RoundTrips;
 use odm_tests::with_db;
 
 #[odm_tests::test]
@@ -85,5 +88,51 @@ fn every_operation_is_as_many_round_trips_as_it_says() {
         );
         shops.delete_where(|s| s.stars.gte(0)).await.unwrap();
         assert_eq!(sent(), ["delete"]);
+    });
+}
+
+#[odm_tests::test]
+fn spans_report_as_many_round_trips_as_refused_writes_and_those_that_change_nothing_send() {
+    with_db(async |t| {
+        let odm = odm(&t).await;
+        let (shops, notes) = (odm.collection::<Shop>(), odm.collection::<Note>());
+        let ada = shops.insert(shop("Ada", 4)).await.unwrap();
+        let first = notes.insert(note(1)).await.unwrap();
+        t.commands.clear();
+        let (round_trips, _counting) = RoundTrips::counted();
+        macro_rules! sends {
+            ($number:literal, $work:expr) => {{
+                let made = $work.await;
+                let (counted, sent) = (round_trips.take(), t.commands.take());
+                assert_eq!(sent.len(), $number, "{sent:?}");
+                assert_eq!(counted, $number, "{sent:?}");
+                made
+            }};
+        }
+        let bulk = || odm.bulk().without_bulk_write_command();
+        let refused = bulk().insert(note(2)).insert(shop("Bea", 1)).insert(note(2));
+        let refused = sends!(3, refused).unwrap_err();
+        assert!(matches!(refused, Error::Bulk { errors, .. } if errors[0].0 == 2));
+        let unordered = bulk()
+            .unordered()
+            .insert(note(1))
+            .insert(shop("Ada", 1))
+            .insert(note(3));
+        let refused = sends!(3, unordered).unwrap_err();
+        assert!(matches!(refused, Error::Bulk { errors, .. } if errors.len() == 2));
+        sends!(1, notes.insert(note(1))).unwrap_err();
+        sends!(1, notes.insert_many([note(1), note(2)]).unordered()).unwrap_err();
+        notes.update(1).set(|n| n.text, "x").await.unwrap();
+        (round_trips.take(), t.commands.take());
+        sends!(2, notes.update(&first).set(|n| n.text, "y")).unwrap_err();
+        sends!(2, notes.delete(&first)).unwrap_err();
+        sends!(2, shops.update(&ada).inc(|s| s.stars, 2)).unwrap_err();
+        let tags = ["a", "b", "c", "d", "e"];
+        sends!(2, shops.update(&ada).push_all(|s| s.tags, tags)).unwrap_err();
+        sends!(1, shops.update(&ada)).unwrap();
+        let found = sends!(1, shops.update(&ada).returning()).unwrap().unwrap();
+        assert_eq!(found.stars, 4);
+        let idle = notes.update(1).pull(|n| n.lines, "none").returning();
+        assert_eq!(sends!(3, idle).unwrap().unwrap().text, "x");
     });
 }

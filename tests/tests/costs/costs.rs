@@ -4,6 +4,7 @@
 use odm::__private::SwitchBulk as _;
 use odm::mongodb::event::{EventHandler, command::CommandEvent};
 use odm::prelude::*;
+use odm_tests::round_trips::RoundTrips;
 use odm_tests::{TestDb, assert_clean, with_db};
 use std::sync::{Arc, Mutex};
 
@@ -533,14 +534,22 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
     let odm = Odm::new(client.database(t.db.name()), models()).unwrap();
     odm.sync().await.unwrap();
     odm.server().await.unwrap();
-    let mut rows = Vec::new();
+    let (mut rows, mut miscounted) = (Vec::new(), Vec::new());
+    let (round_trips, _counting) = RoundTrips::counted();
     macro_rules! row {
         ($kind:literal, $write:expr, $work:expr) => {{
             sent.take();
+            round_trips.take();
             $work
                 .await
                 .unwrap_or_else(|error| panic!("{}, {}: {error}", $kind, $write));
             let (commands, documents) = sent.take();
+            let counted = round_trips.take();
+            // The commit of the application's transaction is of none of its operations.
+            let by_operations = |command: &&String| $kind != "transaction" || *command != "commit";
+            if counted != commands.iter().filter(by_operations).count() as u64 {
+                miscounted.push(format!("{}, {}: {counted} of {commands:?}", $kind, $write));
+            }
             rows.push(($kind, $write, commands, documents));
         }};
     }
@@ -1161,6 +1170,12 @@ async fn measure(t: &TestDb, alone: bool) -> Vec<Row> {
 
     odm.recover().await.unwrap();
     assert_clean(&odm).await;
+    assert!(
+        miscounted.is_empty(),
+        "spans report other numbers of round trips than were sent{}:\n{}",
+        if alone { " on a standalone server" } else { "" },
+        miscounted.join("\n")
+    );
     rows
 }
 

@@ -5,6 +5,7 @@ mod commands;
 mod costs;
 mod designs;
 mod north_star;
+mod shapes;
 
 use odm_tests::fixtures::models;
 

@@ -11,7 +11,7 @@ use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
 use crate::plan::outcome::{Attempt, Done, Outcome, Refusals};
 use crate::rules::needed;
-use crate::store::core::{Core, act};
+use crate::store::core::{Core, PRIMARY, act};
 use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::store::map::Context;
@@ -21,8 +21,8 @@ use crate::{Error, Result, bounds};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 use mongodb::options::{
-    CountOptions, DeleteOptions, FindOneAndDeleteOptions, FindOneAndUpdateOptions, Hint, ReturnDocument,
-    UpdateModifications, UpdateOptions,
+    CountOptions, DeleteOptions, FindOneAndDeleteOptions, FindOneAndUpdateOptions, Hint, ReadConcern,
+    ReturnDocument, UpdateModifications, UpdateOptions,
 };
 use mongodb::results::UpdateResult;
 use serde::Serialize;
@@ -580,6 +580,10 @@ pub(in crate::engine) async fn count(
     let condition = condition.clone();
     let mut options = CountOptions::default();
     options.collation.clone_from(&update.collation);
+    if core.session().is_none() {
+        options.selection_criteria = Some(PRIMARY);
+        options.read_concern = Some(ReadConcern::local());
+    }
     cx.trip();
     let count = act!(core, own, [core] core.raw().count_documents(condition).with_options(options));
     count.map_err(|error| core.error(error))

@@ -10,12 +10,11 @@ use crate::plan::operation::{One, Reply, Update, UpdateMany, What, Write, Writes
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, Known, growth};
 use crate::plan::outcome::{Attempt, Outcome, Refusals};
-use crate::query::find::Query;
 use crate::store::batch::id;
 use crate::store::core::{Core, PRIMARY, act};
 use crate::store::cx::Cx;
 use crate::store::filter::all;
-use crate::{Error, Filter, Result, Rule, Violation, bounds};
+use crate::{Error, Result, Rule, Violation, bounds};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
@@ -637,18 +636,11 @@ fn missed(meta: &DocumentMeta, one: &One, stored: Option<&Document>) -> Option<E
 
 /// The document with this id, as it is on the primary.
 async fn read(cx: Cx<'_>, core: &Core, one: &One) -> Result<Option<RawDocumentBuf>> {
-    let mut query = Query::new(core.clone(), Filter::raw(one.place()));
-    if core.session().is_none() {
-        query.options.selection_criteria = Some(PRIMARY);
-    }
-    let mut found = None;
-    let mut take = |document: &RawDocument| {
-        found = Some(document.to_owned());
-        Ok(())
-    };
+    let filter = core.odm().in_scope(core.meta(), one.place(), false)?;
+    let options = core.on_primary();
     cx.trip();
-    query.first(&mut take).await?;
-    Ok(found)
+    let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
+    found.map_err(|error| core.error(error))
 }
 
 /// Reads some fields of one document, to explain why a write of it changed nothing.

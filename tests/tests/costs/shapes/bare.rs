@@ -1,0 +1,3 @@
+//! Documents without hooks.
+
+super::models::declare!();
