@@ -261,6 +261,13 @@ impl<'a> Obligations<'a> {
             None if self.is_linked() || self.moves_children() => self.without_transaction(&scope).await,
             _ => self.checked(&scope).await,
         };
+        if let (Err(error), Some(session)) = (&done, session)
+            && self.is_written.load(Ordering::Relaxed)
+        {
+            // What the writes require of other documents, or their second check, is missing: whatever the caller does with the error,
+            // that is not committed.
+            session.spoil(error);
+        }
         let done = self.drained(&scope, done).await;
         turn.into_iter().for_each(Turn::end);
         trace.more(trips.load(Ordering::Relaxed));
@@ -549,12 +556,8 @@ impl<'a> Obligations<'a> {
         if done.is_nothing() {
             return Ok(BeforeCommit::nothing(done));
         }
-        let beside = self.beside(scope, &before, images, &mut done).await;
-        if let (Err(error), Some(session)) = (&beside, scope.session) {
-            // One side is written and the other is not: whatever the caller does with the error, that is not committed.
-            session.spoil(error);
-        }
-        let left = beside.map_err(|error| self.made(scope, error))?;
+        let left = self.beside(scope, &before, images, &mut done).await;
+        let left = left.map_err(|error| self.made(scope, error))?;
         let recheck = self.recheck(scope, before, &done).await;
         Ok(BeforeCommit {
             done,
