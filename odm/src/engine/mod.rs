@@ -263,10 +263,8 @@ async fn in_order(execution: Execution<'_>, mut writes: Vec<Write>) -> Result<Ou
                 made.errors = errors;
                 (made, true)
             }
-            // Out of a transaction what the parts before it did stays done.
-            Err(error) if execution.session.is_none() && all.has_begun() => {
-                (execution.refused(vec![(at, error)]), true)
-            }
+            // What the parts before it did stays done, in the caller's transaction too.
+            Err(error) if all.has_begun() => (execution.refused(vec![(at, error)]), true),
             Err(error) => return Err(error),
         };
         all.add(made);

@@ -671,3 +671,101 @@ fn a_lost_command_or_reply_keeps_the_transaction_from_being_committed() {
         proxy.bury().await;
     });
 }
+
+/// What an error of several writes says to be done is committed where that error is ignored, with all of its effects.
+#[odm_tests::test]
+fn what_is_done_before_the_refusal_of_another_write_is_committed_as_the_error_says() {
+    with_transactions(async |t| {
+        let odm = start(&t).await;
+        let before = stored(&t).await.0;
+        let rows = rows! {
+            (Error::Invalid { .. }) => {
+                "insert_many unordered" |tx| tx.collection::<Thing>()
+                    .insert_many([NewThing { name: "too long".into(), n: 1, ..thing(50) }, NewThing { n: 1, ..thing(51) }]).unordered();
+            }
+            (Error::StillReferenced { .. }) => {
+                "bulk" |tx| tx.bulk().insert(NewThing { n: 1, ..thing(50) }).delete::<Thing>(1);
+                "bulk unordered" |tx| tx.bulk().unordered().delete::<Thing>(1).insert(NewThing { n: 1, ..thing(50) });
+                "bulk of deletions" |tx| tx.bulk().delete::<Thing>(5).delete::<Paper>(1);
+                "bulk of deletions that keep" |tx| tx.bulk().delete::<Cover>(2).delete::<Paper>(8).delete::<Paper>(1);
+            }
+            (Error::MissingReference { .. }) => {
+                "bulk with a deletion before" |tx| tx.bulk().delete::<Thing>(5).insert(unlabelled(50));
+                "bulk with a deletion before, of documents with hooks" |tx| tx.bulk().delete::<Thing>(5)
+                    .insert(NewEntry { label: Some(Ref::new(99)), ..entry(50, 1) });
+                "bulk with a deletion that keeps before" |tx| tx.bulk().delete::<Paper>(8).insert(unlabelled(50));
+            }
+        };
+        let count = async || {
+            let of = odm.collection::<Thing>().find_all().count().await.unwrap();
+            of + odm.collection::<Paper>().find_all().count().await.unwrap()
+        };
+        for row in &rows {
+            restore(&t, &before).await;
+            let documents = count().await;
+            let (refusal, ended) = passed_over(&odm, row, [2, 3]).await;
+            let told = format!("{}: {refusal:?}; the transaction: {ended:?}", row.what);
+            let refusal = refusal.unwrap_or_else(|| panic!("{told}"));
+            assert!((row.is_refusal)(&refusal), "{told}");
+            let (inserted, deleted) = match &refusal {
+                Error::Bulk { done, .. } => (done.inserted, done.deleted),
+                Error::InsertMany { inserted, .. } => (*inserted as u64, 0),
+                _ => panic!("{told}"),
+            };
+            assert!(inserted + deleted > 0 && ended.is_ok(), "{told}");
+            assert_eq!(count().await, documents + inserted - deleted, "{told}");
+            assert_eq!(stored(&t).await.1, [1, 2, 3], "{told}");
+            assert_clean(&odm).await;
+        }
+    });
+}
+
+/// Items of a chest, in buckets of an hour. A bucket stays without its chest.
+#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[bucket(of = Chest, per = hour, time = at, size = 2, sum(n), on_delete = keep)]
+pub struct Reading {
+    pub n: i32,
+    pub at: DateTime,
+}
+
+/// In the n-th hour.
+fn reading(n: i32) -> Reading {
+    Reading {
+        n,
+        at: DateTime::from_millis(i64::from(n) * 3_600_000),
+    }
+}
+
+/// A push and an edit are several writes, of which the later are refused.
+#[odm_tests::test]
+fn an_error_behind_a_part_of_the_buckets_keeps_the_transaction_from_being_committed() {
+    with_transactions(async |t| {
+        let models = models![Chest, Thing, Label, Paper, Cover, ReadingBucket];
+        let odm = Odm::new(t.db.clone(), models).unwrap();
+        odm.sync().await.unwrap();
+        let chests = [1, 2].map(|id| NewChest { id });
+        odm.collection::<Chest>().insert_many(chests).await.unwrap();
+        let buckets = odm.buckets::<Reading>();
+        for chest in [1, 2] {
+            buckets.push_many(chest, [1, 2].map(reading)).await.unwrap();
+        }
+        odm.collection::<Chest>().delete(2).await.unwrap();
+        let rows = rows! {
+            (Error::MissingReference { .. }) => {
+                "push_many onto a row" |tx| tx.buckets::<Reading>().push_many(2, [1, 1, 1].map(reading));
+                "push_many onto several rows" |tx| tx.buckets::<Reading>().push_many(2, [1, 3].map(reading));
+            }
+            (Error::Query { .. }) => {
+                "edit" |tx| tx.buckets::<Reading>().edit(1, |r| r.n.gt(0), |r| r.set(|r| r.at, reading(1).at));
+            }
+        };
+        let before = stored(&t).await.0;
+        for row in &rows {
+            let (refusal, ended) = passed_over(&odm, row, [2, 3]).await;
+            let told = format!("{}: {refusal:?}; the transaction: {ended:?}", row.what);
+            assert!(refusal.as_ref().is_some_and(row.is_refusal), "{told}");
+            assert!(matches!(ended, Err(Error::Application(_))), "{told}");
+            assert_eq!(stored(&t).await, (before.clone(), vec![]), "{told}");
+        }
+    });
+}
