@@ -398,6 +398,13 @@ fn behind_the_write() -> Vec<Row> {
             "update that links twice" |tx| tx.collection::<Team>().update("free".to_owned())
                 .set(|t| t.members, vec![Ref::new(4), Ref::new(4)]);
         }
+        // The document that the hook would be called with.
+        (Error::Decode { collection, .. } if collection == "entries") => {
+            "update with hooks" |tx| tx.collection::<Entry>().update(9).set(|e| e.n, 2);
+            "update_where with hooks" |tx| tx.collection::<Entry>().update_where(|e| e.id.gt(2)).set(|e| e.n, 2);
+            "delete with hooks" |tx| tx.collection::<Entry>().delete(9);
+            "bulk with hooks" |tx| tx.bulk().insert(entry(50, 1)).update::<Entry>(9, |e| e.set(|e| e.n, 2));
+        }
         (Error::Hook { .. }) => {
             "insert" |tx| tx.collection::<Entry>().insert(entry(50, REFUSED));
             "insert_many" |tx| tx.collection::<Entry>().insert_many([entry(50, 1), entry(51, REFUSED)]);
@@ -462,10 +469,16 @@ fn refused_by_the_server() -> Vec<Row> {
     }
 }
 
+/// The documents of [`fill`], and entry 9, which can't be decoded.
 async fn start(t: &TestDb) -> Odm {
     let odm = Odm::new(t.db.clone(), models()).unwrap();
     odm.sync().await.unwrap();
     fill(&odm).await.unwrap();
+    let without = doc! { "collMod": "entries", "validator": {} };
+    t.db.run_command(without).await.unwrap();
+    let unreadable = doc! { "_id": 9, "n": 1, "marks": 5, "version": 1_i64 };
+    let entries = t.db.collection::<Doc>("entries");
+    entries.insert_one(unreadable).await.unwrap();
     assert_clean(&odm).await;
     odm
 }
