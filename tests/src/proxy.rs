@@ -131,6 +131,8 @@ struct Shared {
     commands: Mutex<Vec<Sent>>,
     /// What becomes of the next commands of a name, and of how many.
     fates: Mutex<Vec<(String, usize, Fate)>>,
+    /// What becomes of the command with a number.
+    fate_at: Mutex<Option<(usize, Fate)>>,
     /// The first filter that a router would refuse for its form.
     refused_filter: Mutex<Option<String>>,
     /// The transactions that are open, by session and number.
@@ -236,6 +238,7 @@ impl Proxy {
             conflicts: AtomicUsize::new(0),
             commands: Mutex::default(),
             fates: Mutex::default(),
+            fate_at: Mutex::default(),
             refused_filter: Mutex::default(),
             open: Mutex::default(),
             connections: Mutex::default(),
@@ -271,12 +274,21 @@ impl Proxy {
             .push((name.to_owned(), times, fate));
     }
 
+    /// The fate of the command with this number, counted from now on.
+    ///
+    /// # Panics
+    /// Where a connection or a task has failed.
+    pub fn at(&self, commands: usize, fate: Fate) {
+        let at = self.shared.sent.load(Ordering::SeqCst) + commands;
+        *self.shared.fate_at.lock().unwrap() = Some((at, fate));
+    }
+
     /// Whether all that was to become of commands has.
     ///
     /// # Panics
     /// Where a connection or a task has failed.
     pub fn is_done(&self) -> bool {
-        self.shared.fates.lock().unwrap().is_empty()
+        self.shared.fates.lock().unwrap().is_empty() && self.shared.fate_at.lock().unwrap().is_none()
     }
 
     /// Holds the command with this number, counted from now on.
@@ -417,7 +429,10 @@ impl Shared {
         is_held
     }
 
-    fn fate(&self, name: &str) -> Option<Fate> {
+    fn fate(&self, name: &str, number: usize) -> Option<Fate> {
+        if let Some((_, fate)) = self.fate_at.lock().unwrap().take_if(|(at, _)| *at == number) {
+            return Some(fate);
+        }
         let mut fates = self.fates.lock().unwrap();
         let at = fates.iter().position(|(of, ..)| of == name)?;
         let (_, left, fate) = &mut fates[at];
@@ -482,7 +497,7 @@ async fn serve(mut client: TcpStream, shared: Arc<Shared>) {
         }
         let fate = match &command {
             Some(command) if shared.standalone && command.needs_a_set => Some(Fate::Answered(refusal())),
-            Some(command) => shared.fate(&command.name),
+            Some(command) => shared.fate(&command.name, number),
             None => None,
         };
         match fate {

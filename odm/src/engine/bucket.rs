@@ -83,19 +83,26 @@ impl BucketWriter {
                     let mut page = 0;
                     for (at, (row, items, encoded)) in rows.iter().enumerate() {
                         let pushed = self.push_row(row, &**items, encoded, &trace).await;
-                        page = pushed.map_err(|error| {
-                            if at > 0 && self.core.session().is_none() {
-                                error.after_a_part(self.meta.collection)
-                            } else {
-                                error
-                            }
-                        })?;
+                        page = pushed.map_err(|error| self.after_parts(at as u64, error))?;
                     }
                     Ok(page)
                 })
                 .await
         }
         .boxed()
+    }
+
+    /// An error behind this number of written parts. Out of a transaction these stay; the caller's transaction can't be committed with
+    /// them.
+    fn after_parts(&self, parts: u64, error: Error) -> Error {
+        match self.core.session() {
+            _ if parts == 0 => error,
+            None => error.after_a_part(self.meta.collection),
+            Some(session) => {
+                session.spoil(&error);
+                error
+            }
+        }
     }
 
     /// Adds items to one row of buckets, and gives the page of the last.
@@ -110,14 +117,6 @@ impl BucketWriter {
         let all = items.count();
         // How many of them are added already.
         let mut added = 0;
-        // Out of a transaction, what has been added before an error stays.
-        let partly = |added: usize, error: Error| {
-            if added > 0 && self.core.session().is_none() {
-                error.after_a_part(self.meta.collection)
-            } else {
-                error
-            }
-        };
         let mut newest: Option<Newest> = None;
         for attempt in 0..ATTEMPTS {
             let room = newest.map_or(meta.most(), |newest| usize::try_from(newest.room).unwrap_or(0));
@@ -130,7 +129,7 @@ impl BucketWriter {
                 let part = added..added + room.min(all - added);
                 let behind = part.end;
                 let onto = self.add_to_open(row, items, part, encoded, trace).await;
-                if let Some(page) = onto.map_err(|error| partly(added, error))? {
+                if let Some(page) = onto.map_err(|error| self.after_parts(added as u64, error))? {
                     added = behind;
                     if added == all {
                         trace.documents(1);
@@ -139,7 +138,7 @@ impl BucketWriter {
                 }
             }
             let found = self.newest(row, trace).await;
-            let found = found.map_err(|error| partly(added, error.of_read()))?;
+            let found = found.map_err(|error| self.after_parts(added as u64, error.of_read()))?;
             newest = Some(found);
             // Another client has created one with room since the update was executed.
             if found.room > 0 {
@@ -157,10 +156,7 @@ impl BucketWriter {
                 Err(Refused { inserted, error }) => {
                     let others = is_ours(meta, &error) && self.core.session().is_none();
                     if !others {
-                        return Err(match inserted {
-                            0 => partly(added, error),
-                            _ => error.after_a_part(self.meta.collection),
-                        });
+                        return Err(self.after_parts(added.saturating_add(inserted) as u64, error));
                     }
                     added = inserted
                         .saturating_mul(meta.most())
@@ -180,7 +176,7 @@ impl BucketWriter {
                 meta.size
             ),
         };
-        Err(partly(added, error))
+        Err(self.after_parts(added as u64, error))
     }
 
     /// Adds the items to the bucket that has room for them, and gives its page; `None` if none has.
@@ -436,8 +432,8 @@ impl BucketWriter {
                 fate,
             } = &change;
             let trace = self.core.trace(operation);
+            let mut items = 0_u64;
             let work = async {
-                let mut items = 0_u64;
                 let hits = self.hits(of_parent(meta, parent), condition).await?;
                 for hit in hits {
                     let mut hit = Some(hit);
@@ -458,9 +454,12 @@ impl BucketWriter {
                             .pop();
                     }
                 }
-                Ok(items)
+                Ok(())
             };
-            trace.run(work).await
+            match trace.run(work).await {
+                Ok(()) => Ok(items),
+                Err(error) => Err(self.after_parts(items, error)),
+            }
         }
         .boxed()
     }

@@ -194,10 +194,8 @@ async fn each(cx: Cx<'_>, batching: Batching, steps: Vec<Step>) -> Result<Done> 
                 made.add_refused(*done, errors);
                 (made.into(), true)
             }
-            // Out of a transaction what the steps before it did stays done.
-            Err(error) if cx.session.is_none() && all.outcome.has_begun() => {
-                (batching.refused(vec![(at, error)]).into(), true)
-            }
+            // What the steps before it did stays done, in the caller's transaction too.
+            Err(error) if all.outcome.has_begun() => (batching.refused(vec![(at, error)]).into(), true),
             Err(error) => return Err(error),
         };
         all.add(made);

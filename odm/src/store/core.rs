@@ -248,8 +248,10 @@ macro_rules! held_cursor {
                 $(let $copied = $crate::store::core::copied!($copied $(, $copy)?);)*
                 let command = hold.command(async move {
                     let action = $crate::store::options::with_options!(on, $kind, $action);
-                    let cursor = action.session(&mut *held).batch().await?;
-                    Ok($crate::store::held::HeldCursor::new(cursor, held))
+                    match action.session(&mut *held).batch().await {
+                        Ok(cursor) => Ok($crate::store::held::HeldCursor::new(cursor, held)),
+                        Err(error) => held.end(Err(error)),
+                    }
                 });
                 command.await
             }

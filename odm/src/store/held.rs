@@ -107,9 +107,13 @@ impl HeldCursor {
         let HeldCursor { mut cursor, mut held } = self;
         let next = async move {
             let batch = cursor.stream(&mut held).next().await;
-            if let Held::Causal(clock, session) = &held {
-                clock.end(session);
-            }
+            let batch = match &held {
+                Held::Transaction(shared, _) => batch.map(|batch| shared.noted(batch)),
+                Held::Causal(clock, session) => {
+                    clock.end(session);
+                    batch
+                }
+            };
             batch.map(|batch| (batch, HeldCursor { cursor, held }))
         };
         Command::new(shared.as_ref().map(Session::background), next).await

@@ -211,27 +211,52 @@ impl Session {
         self.end().met.extend(documents);
     }
 
-    /// Remembers that the server refused an operation, which ends the transaction there, also where the program passes the
-    /// error over.
+    /// Remembers that the server refused a command, which ends the transaction there, or that it is not known whether the server has
+    /// executed it: the transaction can't be committed, also where the program passes the error over.
     pub(crate) fn noted<R>(&self, outcome: mongodb::error::Result<R>) -> mongodb::error::Result<R> {
-        use mongodb::error::ErrorKind::{BulkWrite, Command, InsertMany, Write};
-        if let Err(error) = &outcome
-            && matches!(&*error.kind, Command(_) | Write(_) | InsertMany(_) | BulkWrite(_))
-        {
+        use mongodb::error::ErrorKind::{
+            BsonDeserialization, BulkWrite, Command, InsertMany, InvalidResponse, Write,
+        };
+        if let Err(error) = &outcome {
+            // An error of the network has this label.
             let again = error.contains_label(TRANSIENT_TRANSACTION_ERROR);
-            self.end()
-                .spoiled
-                .get_or_insert_with(|| (DriverText(error).to_string(), again));
+            let ends = matches!(
+                &*error.kind,
+                Command(_)
+                    | Write(_)
+                    | InsertMany(_)
+                    | BulkWrite(_)
+                    | InvalidResponse { .. }
+                    | BsonDeserialization(_)
+            );
+            if again || ends {
+                self.end()
+                    .spoiled
+                    .get_or_insert_with(|| (DriverText(error).to_string(), again));
+            }
         }
         outcome
     }
 
-    /// Adds to what is left for the time after the commit. All of it is of one type.
+    /// Adds to what is left for the time after the commit. All of it is of one type: with work of another one the transaction can't be
+    /// committed, since that work would be lost.
     pub(crate) fn after_commit<T: AfterCommit + Default>(&self, add: impl FnOnce(&mut T)) {
-        let mut end = self.end();
+        let end = &mut *self.end();
         let after: &mut dyn Any = &mut **end.after.get_or_insert_with(|| Box::new(T::default()));
-        if let Some(after) = after.downcast_mut() {
-            add(after);
+        match after.downcast_mut() {
+            Some(after) => add(after),
+            None => {
+                let lost = || {
+                    let work = std::any::type_name::<T>();
+                    (
+                        format!(
+                            "work for the time after the commit, {work}, is not of the type of the work that is there"
+                        ),
+                        false,
+                    )
+                };
+                end.spoiled.get_or_insert_with(lost);
+            }
         }
     }
 }

@@ -427,16 +427,52 @@ async fn commit(session: &mut ClientSession, started: Instant, trace: Option<Tra
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::session::AfterCommit;
     use crate::store::tasks::Background;
     use mongodb::Client;
     use mongodb::options::ClientOptions;
 
-    #[tokio::test]
-    async fn a_conflict_is_counted_also_while_dropped_transactions_are_rolled_back() {
-        // Nothing is sent.
+    /// A handle and a session, by which nothing is sent.
+    async fn unused() -> (Odm, ClientSession) {
         let client = Client::with_options(ClientOptions::default()).expect("a client");
         let odm = Odm::new(client.database("unused"), []).expect("no models");
-        let session = client.start_session().await.expect("a session");
+        (odm, client.start_session().await.expect("a session"))
+    }
+
+    #[derive(Default)]
+    struct First(u32);
+
+    #[derive(Default)]
+    struct Second;
+
+    impl AfterCommit for First {
+        fn run(self: Box<Self>, _: &Odm) -> BoxFuture<'_, Result<()>> {
+            async { Ok(()) }.boxed()
+        }
+    }
+
+    impl AfterCommit for Second {
+        fn run(self: Box<Self>, _: &Odm) -> BoxFuture<'_, Result<()>> {
+            async { Ok(()) }.boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn work_of_two_types_after_the_commit_keeps_a_transaction_from_being_committed() {
+        let (odm, session) = unused().await;
+        let mut run = Run::with(&odm, None, session);
+        run.session.after_commit(|first: &mut First| first.0 += 1);
+        run.session.after_commit(|first: &mut First| first.0 += 1);
+        assert!(run.session.end().spoiled.is_none());
+        run.session.after_commit(|_: &mut Second| {});
+        let error = run.is_committed(None).await.expect_err("it is rolled back");
+        assert!(matches!(error, Error::Application(_)), "{error:?}");
+        assert!(error.to_string().contains("Second"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_conflict_is_counted_also_while_dropped_transactions_are_rolled_back() {
+        let (odm, session) = unused().await;
         let mut turns = InTurn {
             odm: &odm,
             documents: Vec::new(),

@@ -5,8 +5,10 @@ use futures::future::{join_all, try_join_all};
 use odm::bson::{Document as Raw, doc};
 use odm::mongodb::ClientSession;
 use odm::prelude::*;
+use odm_tests::fixtures::interleaved::{Step, meddled};
 use odm_tests::{TestDb, assert_clean, with_transactions};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Meters with their readings, and channels with their messages, in a consistency mode.
 macro_rules! metering {
@@ -377,6 +379,129 @@ fn an_atomic_write_stays_a_transaction_however_often_it_meets_others() {
         assert_eq!(times(&commands, "commitTransaction"), 1, "{commands:?}");
         let commands = beside_held(&t, atomic::read(&odm, 5)).await;
         assert_eq!(times(&commands, "commitTransaction"), 1, "{commands:?}");
+        assert_done(&odm).await;
+    });
+}
+
+#[odm_tests::test]
+fn a_write_that_meets_a_lock_for_longer_than_its_attempts_ends_as_pending_work() {
+    with_transactions(async |t| {
+        let odm = auto::stocked(&t).await;
+        let mut other = held(&t, "readings", 10_000).await;
+        t.commands.clear();
+        let write = tokio::spawn({
+            let odm = odm.clone();
+            async move { auto::rename(&odm, 1, "changed".to_owned()).await }
+        });
+        let meters = t.db.collection::<Raw>("meters");
+        let is_pending = doc! { "_id": 1, "name": "changed", "_odm.pending": { "$exists": true } };
+        let is_pending = async || meters.count_documents(is_pending.clone()).await.unwrap() == 1;
+        let begun = Instant::now();
+        while !is_pending().await {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "{:?}",
+                t.commands.take()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // It stays so while the copy is locked.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(is_pending().await);
+        let commands = t.commands.take();
+        assert_eq!(times(&commands, "abortTransaction"), 3, "{commands:?}");
+        assert_eq!(times(&commands, "commitTransaction"), 0, "{commands:?}");
+        other.abort_transaction().await.unwrap();
+        write.await.unwrap().unwrap();
+        let reading = odm.collection::<auto::Reading>().get(10_000).required();
+        assert_eq!(reading.await.unwrap().name, "changed");
+        assert_done(&odm).await;
+    });
+}
+
+mod guarded {
+    use odm::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "lamps")]
+    pub struct Lamp {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        pub name: String,
+        #[embed(max = 1)]
+        pub marks: Vec<String>,
+    }
+
+    #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+    #[document(collection = "rooms")]
+    pub struct Room {
+        #[serde(rename = "_id")]
+        pub id: i32,
+        #[reference]
+        pub lamp: Ref<Lamp>,
+        #[denormalize(from = lamp.name)]
+        pub lamp_name: String,
+    }
+}
+
+/// Another client fills the array before each of four attempts, and empties it before the document is read to learn why the
+/// attempt has changed nothing. The fifth is the last one.
+#[odm_tests::test]
+fn a_transaction_that_meets_others_is_none_of_the_attempts_of_a_write() {
+    use guarded::*;
+    with_transactions(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Lamp, Room]).unwrap();
+        odm.sync().await.unwrap();
+        let lamp = Lamp {
+            id: 1,
+            name: "new".to_owned(),
+            marks: vec![],
+        };
+        odm.collection::<Lamp>().insert(lamp).await.unwrap();
+        let room = NewRoom {
+            id: 1,
+            lamp: Ref::new(1),
+        };
+        odm.collection::<Room>().insert(room).await.unwrap();
+        let name = t.db.name().to_owned();
+        let set = |marks: &'static [&'static str]| {
+            let name = name.clone();
+            Box::new(move |runtime: &tokio::runtime::Runtime| {
+                runtime.block_on(async {
+                    let (client, _) = odm_tests::client().await;
+                    let lamps = client.database(&name).collection::<Raw>("lamps");
+                    let update = doc! { "$set": { "marks": marks.to_vec() } };
+                    lamps.update_one(doc! { "_id": 1 }, update).await.unwrap();
+                });
+            })
+        };
+        let mut steps: Vec<Step> = Vec::new();
+        for _ in 0..4 {
+            // Out of a transaction.
+            steps.push((
+                |name, command| name == "update" && !command.contains_key("autocommit"),
+                set(&["full"]),
+            ));
+            steps.push((|name, _| name == "find", set(&[])));
+        }
+        let (others, taken) = meddled(&odm, models![Lamp, Room], steps).await;
+        others.check_models().await.unwrap();
+        let mut other = held(&t, "rooms", 1).await;
+        let write = tokio::spawn(async move {
+            let update = others.collection::<Lamp>().update(1).set(|l| l.name, "changed");
+            update.push(|l| l.marks, "one").await
+        });
+        let begun = Instant::now();
+        while taken.load(Ordering::SeqCst) < 8 && !write.is_finished() {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        other.abort_transaction().await.unwrap();
+        write.await.unwrap().unwrap();
+        assert_eq!(taken.load(Ordering::SeqCst), 8);
+        let lamp = odm.collection::<Lamp>().get(1).required().await.unwrap();
+        assert_eq!((lamp.name.as_str(), lamp.marks.len()), ("changed", 1));
         assert_done(&odm).await;
     });
 }

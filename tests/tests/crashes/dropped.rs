@@ -45,17 +45,17 @@ impl Where {
 
 /// A write, given a handle.
 #[derive(Clone)]
-struct Row {
+pub(crate) struct Row {
     name: String,
     place: Where,
     run: Arc<dyn Fn(Odm) -> BoxFuture<'static, odm::Result<()>> + Send + Sync>,
 }
 
 /// Documents, and the writes that change them.
-struct Group {
-    models: fn() -> Vec<Model>,
-    fill: fn(Odm) -> BoxFuture<'static, odm::Result<()>>,
-    rows: Vec<Row>,
+pub(crate) struct Group {
+    pub(crate) models: fn() -> Vec<Model>,
+    pub(crate) fill: fn(Odm) -> BoxFuture<'static, odm::Result<()>>,
+    pub(crate) rows: Vec<Row>,
 }
 
 /// The results of all cuts.
@@ -87,20 +87,20 @@ impl Cuts {
 }
 
 /// The documents of all collections, in a form that does not depend on when they were written.
-type State = BTreeMap<String, Vec<String>>;
+pub(crate) type State = BTreeMap<String, Vec<String>>;
 
-struct Place {
-    db: Database,
-    proxy: Proxy,
+pub(crate) struct Place {
+    pub(crate) db: Database,
+    pub(crate) proxy: Proxy,
     /// By way of the proxy.
-    odm: Odm,
+    pub(crate) odm: Odm,
     is_standalone: bool,
     /// The documents before each write, as they are stored.
     stored: BTreeMap<String, Vec<Document>>,
 }
 
 impl Place {
-    async fn new(client: &Client, group: &Group, is_standalone: bool) -> Place {
+    pub(crate) async fn new(client: &Client, group: &Group, is_standalone: bool) -> Place {
         let db = client.database(&unique_name());
         let direct = Odm::new(db.clone(), (group.models)()).unwrap();
         direct.sync().await.unwrap();
@@ -126,7 +126,7 @@ impl Place {
     }
 
     /// All documents, as they are stored. The library's own collections are left out.
-    async fn documents(&self) -> BTreeMap<String, Vec<Document>> {
+    pub(crate) async fn documents(&self) -> BTreeMap<String, Vec<Document>> {
         let names = self.db.list_collection_names().await.unwrap();
         let names = names.into_iter().filter(|name| !name.starts_with('_'));
         let each = names.map(async |name| {
@@ -139,7 +139,7 @@ impl Place {
     }
 
     /// Makes the documents what they were before.
-    async fn reset(&self) -> Result<(), String> {
+    pub(crate) async fn reset(&self) -> Result<(), String> {
         for (name, found) in self.documents().await {
             let stored = self.stored.get(&name).cloned().unwrap_or_default();
             if found == stored {
@@ -160,7 +160,7 @@ impl Place {
     }
 
     /// The documents after all pending work is done.
-    async fn recovered(&self, after_cut: bool) -> Result<State, String> {
+    pub(crate) async fn recovered(&self, after_cut: bool) -> Result<State, String> {
         let failed = |what: &'static str| move |error: Error| format!("{what}: {error}");
         self.odm.recover().await.map_err(failed("recover"))?;
         let mut audit = self.odm.audit().await.map_err(failed("audit"))?;
@@ -375,7 +375,7 @@ fn units(sent: &[Sent]) -> usize {
     transactions.len() + writes.iter().filter(|sent| sent.transaction.is_none()).count()
 }
 
-fn state(documents: BTreeMap<String, Vec<Document>>) -> State {
+pub(crate) fn state(documents: BTreeMap<String, Vec<Document>>) -> State {
     let shown = |mut document: Document| {
         clean(&mut document);
         let mut value = Bson::Document(document);
@@ -405,7 +405,7 @@ fn neutralize(value: &mut Bson) {
 }
 
 /// The documents of a state that another one lacks.
-fn differences<'s>(state: &'s State, other: &State) -> Vec<&'s String> {
+pub(crate) fn differences<'s>(state: &'s State, other: &State) -> Vec<&'s String> {
     let others: BTreeSet<&String> = other.values().flatten().collect();
     state
         .values()

@@ -4,6 +4,7 @@
 mod dropped;
 mod ends;
 mod matrix;
+mod passed_over;
 
 use odm_tests::fixtures::links;
 

@@ -1,7 +1,10 @@
 //! Operations on more documents than one transaction should change.
 
+use odm::mongodb::Database;
 use odm::prelude::*;
+use odm::update::Updated;
 use odm::{Error, Result};
+use odm_tests::fixtures::stopped::{Process, Stopped};
 use odm_tests::{TestDb, assert_clean, with_db, with_transactions};
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +70,19 @@ pub struct Stem {
     pub id: i32,
     #[computed(count = Branch)]
     pub branches: i64,
+    #[computed(sum = Leaf.n)]
+    pub leaves: i64,
+}
+
+/// Documents whose ids the server makes.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "leaves")]
+pub struct Leaf {
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    #[parent_ref]
+    pub stem: Ref<Stem>,
+    pub n: i32,
 }
 
 #[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -104,13 +120,14 @@ fn thing(id: i32) -> NewThing {
 }
 
 async fn models(t: &TestDb) -> Odm {
-    let odm = Odm::new(
-        t.db.clone(),
-        models![Maker, Thing, Twig, Branch, Stem, Club, Player],
-    )
-    .unwrap();
+    let odm = handle(t.db.clone());
     odm.sync().await.unwrap();
     odm
+}
+
+fn handle(db: Database) -> Odm {
+    let models = models![Maker, Thing, Twig, Branch, Stem, Leaf, Club, Player];
+    Odm::new(db, models).unwrap()
 }
 
 fn commits(t: &TestDb) -> usize {
@@ -480,6 +497,87 @@ fn new_documents_that_claim_the_same_one_are_refused_whatever_their_number() {
         let error = odm.collection::<Club>().insert_many(clubs).await.unwrap_err();
         assert!(matches!(error, Error::Query { .. }), "{error}");
         assert_eq!(odm.collection::<Club>().find_all().count().await.unwrap(), 0);
+        assert_clean(&odm).await;
+    });
+}
+
+/// More leaves than one transaction changes.
+const LEAVES: usize = 1_100;
+
+async fn grow(odm: &Odm) -> Result<()> {
+    let leaf = |_| NewLeaf {
+        stem: Ref::new(1),
+        n: 1,
+    };
+    let leaves = odm.collection::<Leaf>();
+    leaves.delete_where(|leaf| leaf.n.gte(0)).await?;
+    leaves.insert_many((0..LEAVES).map(leaf)).await.map(drop)
+}
+
+async fn change(odm: Odm) -> Result<Updated> {
+    let leaves = odm.collection::<Leaf>();
+    let update = leaves.update_where(|leaf| leaf.stem.eq(Ref::new(1)) & leaf.n.eq(1));
+    update.set(|leaf| leaf.n, 2).upsert().await
+}
+
+/// The leaves that are changed, and those that are not.
+async fn changed(odm: &Odm) -> [u64; 2] {
+    let leaves = odm.collection::<Leaf>();
+    let changed = leaves.find(|leaf| leaf.n.eq(2)).count().await.unwrap();
+    [changed, leaves.find(|leaf| leaf.n.eq(1)).count().await.unwrap()]
+}
+
+/// A process that has learned that there are too many leaves, and has sent nothing of the first part.
+async fn before_the_first_part(t: &TestDb, odm: &Odm) -> Stopped<Result<Updated>> {
+    grow(odm).await.unwrap();
+    t.commands.take();
+    change(odm.clone()).await.unwrap();
+    let sent = t.commands.take();
+    let end = sent.iter().position(|name| name == "commitTransaction").unwrap();
+    assert!(sent[..end].iter().all(|name| name == "find"), "{sent:?}");
+    grow(odm).await.unwrap();
+    let process = Process::new(t).await;
+    let other = handle(process.db.clone());
+    other.check_models().await.unwrap();
+    let stopped = process.until(end + 1, change(other)).await;
+    let stopped = stopped.ok().expect("it is stopped");
+    assert_eq!(changed(odm).await, [0, LEAVES as u64]);
+    stopped
+}
+
+#[odm_tests::test]
+fn an_update_of_too_many_documents_writes_nothing_before_its_first_part() {
+    with_transactions(async |t| {
+        let odm = models(&t).await;
+        odm.collection::<Stem>().insert(NewStem { id: 1 }).await.unwrap();
+        let leaves = odm.collection::<Leaf>();
+        let stem = async || odm.collection::<Stem>().get(1).required().await.unwrap();
+
+        before_the_first_part(&t, &odm).await.dies().await;
+        assert_eq!(changed(&odm).await, [0, LEAVES as u64]);
+        assert_eq!(odm.recover().await.unwrap().documents, 0);
+        assert_clean(&odm).await;
+
+        // By then another client has deleted some.
+        let stopped = before_the_first_part(&t, &odm).await;
+        let some = leaves.find_all().limit(200).all().await.unwrap();
+        let some: Vec<ObjectId> = some.iter().map(|leaf| leaf.id).collect();
+        leaves.delete_where(|leaf| leaf.id.in_(some)).await.unwrap();
+        let done = stopped.go_on().await.unwrap().unwrap();
+        let left = LEAVES as u64 - 200;
+        assert_eq!((done.matched, done.modified, done.upserted), (left, left, None));
+        assert_eq!(changed(&odm).await, [left, 0]);
+        assert_eq!(stem().await.leaves, 2 * left as i64);
+        assert_clean(&odm).await;
+
+        // And then all: there is something to insert.
+        let stopped = before_the_first_part(&t, &odm).await;
+        leaves.delete_where(|leaf| leaf.n.gte(0)).await.unwrap();
+        let done = stopped.go_on().await.unwrap().unwrap();
+        assert_eq!((done.matched, done.modified), (0, 0));
+        assert!(done.upserted.is_some());
+        assert_eq!(changed(&odm).await, [1, 0]);
+        assert_eq!(stem().await.leaves, 2);
         assert_clean(&odm).await;
     });
 }

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod hooks;
+mod passed_over;
 mod sessions;
 mod together;
 mod transactions;

@@ -36,6 +36,49 @@ pub struct Trace {
     pub text: String,
 }
 
+/// A deletion keeps it, with its sheets.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "cabinets", soft_delete, after_write(in_transaction) = trace_cabinet)]
+pub struct Cabinet {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    #[computed(count = Sheet)]
+    pub sheets: i64,
+    pub deleted_at: Option<DateTime>,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "sheets", soft_delete, after_write(in_transaction) = trace_sheet)]
+pub struct Sheet {
+    #[serde(rename = "_id")]
+    pub id: i32,
+    pub text: String,
+    #[parent_ref(on_delete = cascade)]
+    pub cabinet: Ref<Cabinet>,
+    pub deleted_at: Option<DateTime>,
+}
+
+async fn trace_cabinet(write: InTransaction<Cabinet>) -> odm::Result<()> {
+    let ids = [&write.before, &write.after].map(|cabinet| cabinet.as_ref().map(|cabinet| cabinet.id));
+    trace_kept(&write.tx, 0, ids).await
+}
+
+async fn trace_sheet(write: InTransaction<Sheet>) -> odm::Result<()> {
+    let ids = [&write.before, &write.after].map(|sheet| sheet.as_ref().map(|sheet| sheet.id));
+    trace_kept(&write.tx, 100, ids).await
+}
+
+/// The trace of the document that has this id before the write and after it, among those of a kind.
+async fn trace_kept(tx: &odm::Tx, kind: i32, ids: [Option<i32>; 2]) -> odm::Result<()> {
+    let (id, text) = match ids {
+        [_, Some(id)] => (kind + id, "there"),
+        [Some(id), None] => (-kind - id, "deleted"),
+        [None, None] => return Ok(()),
+    };
+    let traces = tx.collection::<Trace>();
+    traces.update(id).set(|t| t.text, text).upsert().await.map(drop)
+}
+
 async fn allow(_: InTransaction<Entry>) -> odm::Result<()> {
     Ok(())
 }
@@ -63,8 +106,20 @@ fn entry(id: i32, ledger: i32) -> NewEntry {
     }
 }
 
+fn sheet(id: i32, cabinet: i32) -> NewSheet {
+    NewSheet {
+        id,
+        text: String::new(),
+        cabinet: Ref::new(cabinet),
+    }
+}
+
 pub fn edges() -> Vec<Edge> {
-    vec![Edge {
+    vec![removed(), kept()]
+}
+
+fn removed() -> Edge {
+    Edge {
         name: "hooks",
         models: || models![Ledger, Entry, Trace].into(),
         copies: &[("ledgers", "cents")],
@@ -141,5 +196,67 @@ pub fn edges() -> Vec<Edge> {
                 .await?;
             }),
         ],
-    }]
+    }
+}
+
+fn kept() -> Edge {
+    Edge {
+        name: "hooks of kept documents",
+        models: || models![Cabinet, Sheet, Trace].into(),
+        copies: &[("cabinets", "sheets")],
+        setup: |odm| {
+            async move {
+                let cabinets = odm.collection::<Cabinet>();
+                cabinets.insert_many((1..=3).map(|id| NewCabinet { id })).await?;
+                let sheets = [sheet(1, 1), sheet(2, 1), sheet(3, 2), sheet(4, 3), sheet(5, 3)];
+                odm.collection::<Sheet>().insert_many(sheets).await?;
+                cabinets.delete(3).await?;
+                odm.collection::<Trace>().delete_where(|_| Filter::all()).await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        again: |odm| {
+            async move {
+                let sheets = odm.collection::<Sheet>().with_deleted();
+                let update = sheets.update_where(|s| s.id.gt(0));
+                update.set(|s| s.text, "again").await?;
+                Ok(())
+            }
+            .boxed()
+        },
+        rows: vec![
+            row!("update_where", Transaction, |odm| {
+                let sheets = odm.collection::<Sheet>();
+                sheets.update_where(|s| s.id.lt(3)).set(|s| s.text, "new").await?;
+            }),
+            row!("delete", Transaction, |odm| {
+                odm.collection::<Sheet>().delete(3).await?;
+            }),
+            row!("delete, cascade", Kept, |odm| {
+                odm.collection::<Cabinet>().delete(1).await?;
+            }),
+            row!("delete_where", Kept, |odm| {
+                odm.collection::<Cabinet>().delete_where(|c| c.id.gt(0)).await?;
+            }),
+            row!("restore", Restored, |odm| {
+                odm.collection::<Cabinet>().restore(3).await?;
+            }),
+            row!("purge", Parts, |odm| {
+                odm.collection::<Cabinet>().purge(3).await?;
+            }),
+            row!("bulk", Transaction, |odm| {
+                let bulk = odm.bulk().insert::<Sheet>(sheet(6, 1)).delete::<Sheet>(2);
+                bulk.update::<Sheet>(1, |s| s.set(|s| s.text, "new")).await?;
+            }),
+            row!("transaction", Transaction, |odm| {
+                odm.transaction(async |tx| {
+                    tx.collection::<Cabinet>().restore(3).await?;
+                    tx.collection::<Cabinet>().delete(1).await?;
+                    Ok(())
+                })
+                .await?;
+            }),
+        ],
+    }
 }

@@ -43,9 +43,59 @@ impl Task {
         let kind = if self.all("entries").count() > MOST {
             5
         } else {
-            self.random.below(6)
+            self.random.below(9)
         };
         let (name, after, run) = match (kind, self.pick("entries")) {
+            (6, _) => {
+                let others = [self.id(), self.id()];
+                let [first, second] = [(others[0], number), (others[1], self.id())];
+                let new = [first, second].map(|(id, number)| NewEntry { id, number, amount });
+                let after = [first, second]
+                    .map(|(id, number)| written(doc! { "_id": id, "number": number, "amount": amount }));
+                let run = async move { entries.insert_many(new).await.map(drop) };
+                ("insert_many with a hook", after.concat(), run.boxed())
+            }
+            (7, Some((id, mut after))) => {
+                let (new, other) = (self.id(), self.id());
+                after.insert("number", number);
+                let inserted = written(doc! { "_id": new, "number": other, "amount": amount });
+                let after = [inserted, written(after)].concat();
+                let run = async move {
+                    let bulk = odm.bulk().update::<Entry>(id, |e| e.set(|e| e.number, number));
+                    let inserted = NewEntry {
+                        id: new,
+                        number: other,
+                        amount,
+                    };
+                    bulk.insert(inserted).await.map(drop)
+                };
+                ("bulk with hooks", after, run.boxed())
+            }
+            (8, Some((id, mut after))) => {
+                let (new, other) = (self.id(), self.id());
+                after.insert("number", number);
+                let inserted = written(doc! { "_id": new, "number": other, "amount": amount });
+                let after = [inserted, written(after)].concat();
+                let run = async move {
+                    let work = odm.transaction(async |tx| {
+                        let entries = tx.collection::<Entry>();
+                        entries.update(id).set(|e| e.number, number).await?;
+                        // Nothing has its id, and this error is ignored.
+                        match entries.update(-1).set(|e| e.number, number).await {
+                            Err(odm::Error::NotFound { .. }) => {}
+                            ended => return ended.map(drop),
+                        }
+                        let inserted = NewEntry {
+                            id: new,
+                            number: other,
+                            amount,
+                        };
+                        entries.insert(inserted).await.map(drop)
+                    });
+                    work.await
+                };
+                ("transaction with hooks", after, run.boxed())
+            }
             (0 | 1, _) | (_, None) => {
                 let id = self.id();
                 let after = written(doc! { "_id": id, "number": number, "amount": amount });
