@@ -363,7 +363,7 @@ impl Bulk {
         let what = id(document.id()).and_then(|id| {
             never_changed(T::META)?;
             let raw = encode(&document)?;
-            let replace = engine::Replace::new(T::META, One::new(id, seen), raw, exact);
+            let replace = engine::Replace::new(One::new(id, seen), raw, exact);
             Ok(What::Replace(Box::new(replace)))
         });
         self.add(T::META, what)

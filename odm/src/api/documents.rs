@@ -197,7 +197,7 @@ impl<T: Document> IntoFuture for Replace<T> {
                 document = decode::decode(T::META, &raw)?;
             }
             let id = id(document.id())?;
-            let of = engine::Replace::new(T::META, One::new(id, seen), raw, exact);
+            let of = engine::Replace::new(One::new(id, seen), raw, exact);
             match replace(core, of).await? {
                 Some(stored) => stored.read(None),
                 None => Ok(document),

@@ -348,7 +348,7 @@ impl<T: Replaceable + Insertable<T>> IntoFuture for Save<T> {
 
 /// Replaces the document where it is there: as it is stored then, if that is not the given one. `None`: it is not there.
 async fn replace_stored(core: Core, one: One, document: RawDocumentBuf) -> Result<Option<Option<Stored>>> {
-    let of = engine::Replace::new(core.meta(), one, document, false);
+    let of = engine::Replace::new(one, document, false);
     match replace(core, of).await {
         Ok(stored) => Ok(Some(stored)),
         Err(Error::NotFound { deleted: false, .. }) => Ok(None),

@@ -116,7 +116,7 @@ fn value(write: &Write, path: &str, paths: &[String]) -> Option<Bson> {
     match &write.what {
         What::Insert(document) => read(document, path),
         What::Replace(replace) => read(replace.stored(), path),
-        What::Update(update) => set(&update.built.update, &update.filter),
+        What::Update(update) => set(&update.built.update, &update.condition(write.meta)),
         What::UpdateMany(update) => set(&update.built.update, &update.filter),
         What::Delete(_) => None,
     }

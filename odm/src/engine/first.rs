@@ -232,7 +232,6 @@ async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: 
         let mut update = Update::new(core.odm(), core.meta(), one, built.clone(), false)?;
         update.also = first.also();
         update.reply = reply.clone();
-        update.find(core.meta());
         match execute(core.cx(trace), operation(core, What::Update(Box::new(update)))).await {
             Ok(made) if is_missed(&made) => skip = others(first, attempt),
             // The document that is refused need not be the first any more.

@@ -184,7 +184,7 @@ pub(crate) fn unlocked(
 /// The documents that writes name by their ids: transactions of this process that write one of them take turns.
 pub(crate) fn named_by_ids(writes: &[Write]) -> Vec<QueueKey> {
     let named = writes.iter().filter_map(|write| {
-        let one = write.changed().and_then(|(_, id)| id);
+        let one = write.changed_id();
         Some(QueueKey {
             collection: write.meta.collection,
             by: "_id",

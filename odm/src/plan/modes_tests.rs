@@ -133,13 +133,13 @@ fn insert(graph: &Graph, meta: &'static DocumentMeta, document: Document) -> Wri
 
 fn update(graph: &Graph, meta: &'static DocumentMeta, change: Document) -> Write {
     let mut update = Update::matching(doc! { "_id": 1 }, built(change), Reply::Counts);
-    update.one = Some(One::new(1.into(), None));
+    (update.one, update.also) = (Some(One::new(1.into(), None)), None);
     write(graph, meta, What::Update(Box::new(update)))
 }
 
 fn upsert(graph: &Graph, meta: &'static DocumentMeta, change: Document) -> Write {
     let mut update = Update::matching(doc! { "_id": 1 }, built(change), Reply::Counts);
-    (update.one, update.upsert) = (Some(One::new(1.into(), None)), true);
+    (update.one, update.also, update.upsert) = (Some(One::new(1.into(), None)), None, true);
     write(graph, meta, What::Update(Box::new(update)))
 }
 
@@ -149,7 +149,7 @@ fn update_where(graph: &Graph, meta: &'static DocumentMeta, change: Document) ->
 }
 
 fn replace(graph: &Graph, meta: &'static DocumentMeta, document: Document) -> Write {
-    let replace = Replace::new(meta, One::new(1.into(), None), raw(document), false);
+    let replace = Replace::new(One::new(1.into(), None), raw(document), false);
     write(graph, meta, What::Replace(Box::new(replace)))
 }
 

@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::graph::edge::{Edge, Target};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::plan::keep::Replacement;
+use crate::plan::keep::{FilledReplacement, Replacement};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::{demanded, from_condition};
 use crate::plan::operators::inserted::can_be_read;
@@ -19,6 +19,7 @@ use crate::store::packed::Packed;
 use crate::{Error, Odm, Result};
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
+use std::borrow::Cow;
 
 /// Writes that are executed together.
 pub(crate) struct Operation {
@@ -214,13 +215,11 @@ pub(crate) enum Reply {
 /// An update of one document.
 #[derive(Clone)]
 pub(crate) struct Update {
-    /// The document; `None`: the one that matches the filter, and none that matches is no error. Only for a filter that matches one
-    /// document at most: the rules read all that match.
+    /// The document; `None`: the one that matches the condition alone, and none that matches is no error. Only for a condition that
+    /// matches one document at most: the rules read all that match.
     pub(crate) one: Option<One>,
-    /// A further condition on the document: it was found by that, and may have changed since.
+    /// A condition on the document. One that has an id was found by that, and may have changed since.
     pub(crate) also: Option<Document>,
-    /// The condition: the document, what else it has to match, and the guards of the changes.
-    pub(crate) filter: Document,
     /// The order in which the first document is the one, of those that match the filter alone. With a reply that is a document.
     pub(crate) first: Option<Box<Selection>>,
     pub(crate) built: Built,
@@ -252,11 +251,9 @@ impl Update {
         if upsert {
             built.fills_at_once(meta.collection, "an upsert")?;
         }
-        let filter = guarded([one.filter(meta)], &built.guards);
         Ok(Update {
             one: Some(one),
             also: None,
-            filter,
             first: None,
             built,
             touches: Touches::default(),
@@ -270,8 +267,7 @@ impl Update {
     pub(crate) fn matching(condition: Document, built: Built, reply: Reply) -> Update {
         Update {
             one: None,
-            also: None,
-            filter: guarded([condition], &built.guards),
+            also: Some(condition),
             first: None,
             built,
             touches: Touches::default(),
@@ -301,19 +297,16 @@ impl Update {
     }
 
     /// With the id as it is stored.
-    pub(crate) fn rename(&mut self, meta: &DocumentMeta, id: Bson) {
+    pub(crate) fn rename(&mut self, id: Bson) {
         if let Some(one) = &mut self.one {
             one.id = id;
-            self.find(meta);
         }
     }
 
-    /// Makes the condition, of the document and the guards.
-    pub(crate) fn find(&mut self, meta: &DocumentMeta) {
-        if let Some(one) = &self.one {
-            let conditions = [one.filter(meta)].into_iter().chain(self.also.clone());
-            self.filter = guarded(conditions, &self.built.guards);
-        }
+    /// The condition: of the document, of what else it has to match, and of the guards.
+    pub(crate) fn condition(&self, meta: &DocumentMeta) -> Document {
+        let one = self.one.as_ref().map(|one| one.filter(meta));
+        guarded(one.into_iter().chain(self.also.clone()), &self.built.guards)
     }
 
     /// Whether it matches its document wherever that is there: one that matches nothing is made by no further attempt.
@@ -322,29 +315,23 @@ impl Update {
         is_by_id && self.also.is_none() && !self.upsert && self.built.is_plain()
     }
 
-    /// The condition and the update of a statement, taken out of it. Another attempt [makes the condition again](Update::find) from the
-    /// id, the version and the guards; what is not made of these, and an update that another attempt or an error needs, is copied.
-    pub(crate) fn take_statement(&mut self) -> (Document, UpdateModifications) {
+    /// The condition and the update of its statement. An update that no other attempt and no error needs is moved, another one copied.
+    pub(crate) fn take_statement(&mut self, meta: &DocumentMeta) -> (Document, UpdateModifications) {
+        let condition = self.condition(meta);
         let update = if self.is_unconditional() && self.built.is_small() && !self.touches.is_of_source {
             std::mem::take(&mut self.built.update).into()
         } else {
             self.built.modifications()
         };
-        let filter = match self.one {
-            Some(_) => std::mem::take(&mut self.filter),
-            None => self.filter.clone(),
-        };
-        (filter, update)
+        (condition, update)
     }
 
-    /// The same document, with what is left to do.
-    pub(crate) fn with(&self, meta: &DocumentMeta, built: Built) -> Update {
-        let mut update = Update {
+    /// The same document, with what remains to be done.
+    pub(crate) fn with(&self, built: Built) -> Update {
+        Update {
             built,
             ..self.clone()
-        };
-        update.find(meta);
-        update
+        }
     }
 
     /// Why an upsert inserts nothing where there is no document, if it does not.
@@ -589,61 +576,84 @@ impl UpdateMany {
 #[derive(Clone)]
 pub(crate) struct Replace {
     pub(crate) one: One,
-    pub(crate) filter: Document,
-    /// The application's fields, until the statement is made of them.
-    pub(crate) document: RawDocumentBuf,
+    pub(crate) body: Body,
     pub(crate) exact: bool,
-    /// The statement: made when the library has put its own values into the document.
-    pub(crate) made: Option<Replacement>,
     /// Whether the library has put something into the document.
     pub(crate) changed: bool,
     /// The time at which the stored document was made, where an attempt has found that it is not the given one.
     pub(crate) created: Option<(String, Option<Bson>)>,
 }
 
+/// The document of a replacement.
+#[derive(Clone)]
+pub(crate) enum Body {
+    /// The application's fields.
+    Given(RawDocumentBuf),
+    /// The statement, with the values of the library.
+    Made(Box<Replacement>),
+}
+
 impl Replace {
     /// Whether it matches its document wherever that is there.
     pub(crate) fn is_unconditional(&self) -> bool {
-        let has_time = self.made.as_ref().is_some_and(|made| made.created.is_some());
+        let has_time = matches!(&self.body, Body::Made(made) if made.created.is_some());
         self.one.seen.is_none() && (self.created.is_some() || !has_time)
     }
 
-    pub(crate) fn new(meta: &DocumentMeta, one: One, document: RawDocumentBuf, exact: bool) -> Replace {
+    pub(crate) fn new(one: One, document: RawDocumentBuf, exact: bool) -> Replace {
         Replace {
-            filter: one.filter(meta),
             one,
-            document,
+            body: Body::Given(document),
             exact,
-            made: None,
             changed: false,
             created: None,
         }
     }
 
-    /// The condition and the update of its statement, moved where no further attempt needs them, else copied.
-    pub(crate) fn take_statement(&mut self) -> Option<(Document, UpdateModifications)> {
-        let is_unconditional = self.is_unconditional();
-        let made = self.made.as_mut()?;
-        Some(if is_unconditional {
-            let nothing = UpdateModifications::Pipeline(Vec::new());
-            (
-                std::mem::take(&mut self.filter),
-                std::mem::replace(&mut made.update, nothing),
-            )
-        } else {
-            (self.filter.clone(), made.update.clone())
-        })
+    /// Makes the statement of the application's fields, or of those that the library has filled in.
+    ///
+    /// # Errors
+    /// [`Error::Encode`](crate::Error::Encode).
+    pub(crate) fn make(&mut self, meta: &DocumentMeta, filled: Option<FilledReplacement>) -> Result<()> {
+        if let Body::Given(document) = &mut self.body {
+            let document = std::mem::take(document);
+            let made = Replacement::new(meta, document, filled, self.exact)?;
+            self.body = Body::Made(Box::new(made));
+        }
+        Ok(())
     }
 
-    /// The condition and the update of its statement.
-    pub(crate) fn statement(&self) -> Option<(Document, UpdateModifications)> {
-        let made = self.made.as_ref()?;
-        Some((self.filter.clone(), made.update.clone()))
+    /// The statement.
+    ///
+    /// # Errors
+    /// [`Error::Encode`](crate::Error::Encode).
+    pub(crate) fn made(&self, meta: &DocumentMeta) -> Result<Cow<'_, Replacement>> {
+        match &self.body {
+            Body::Made(made) => Ok(Cow::Borrowed(made)),
+            Body::Given(document) => {
+                Replacement::new(meta, document.clone(), None, self.exact).map(Cow::Owned)
+            }
+        }
+    }
+
+    /// The update of the statement, where no further attempt needs it: it is moved.
+    pub(crate) fn take_update(&mut self) -> Option<UpdateModifications> {
+        let is_unconditional = self.is_unconditional();
+        match &mut self.body {
+            Body::Made(made) if is_unconditional => {
+                let nothing = UpdateModifications::Pipeline(Vec::new());
+                Some(std::mem::replace(&mut made.update, nothing))
+            }
+            Body::Made(_) | Body::Given(_) => None,
+        }
     }
 
     /// The application's fields as they are stored.
     pub(crate) fn stored(&self) -> &RawDocumentBuf {
-        self.made.as_ref().map_or(&self.document, |made| &made.document)
+        match &self.body {
+            Body::Made(made) => &made.document,
+            Body::Given(document) => document,
+        }
     }
 }
 
@@ -696,10 +706,11 @@ impl Write {
         match &mut self.what {
             What::Insert(document) => odm.put_scope(meta, document)?,
             What::Replace(replace) => {
-                odm.put_scope(meta, &mut replace.document)?;
-                if let Some(scope) = odm.replaceable_by(meta, &replace.document) {
+                if let Body::Given(document) = &mut replace.body {
+                    odm.put_scope(meta, document)?;
+                }
+                if let Some(scope) = odm.replaceable_by(meta, replace.stored()) {
                     replace.one.within = Some(Box::new(scope));
-                    replace.filter = replace.one.filter(meta);
                 }
             }
             What::Update(update) => {
@@ -715,11 +726,14 @@ impl Write {
                     **idle = within(std::mem::take(&mut **idle), &scope);
                 }
                 match &mut update.one {
-                    None => update.filter = within(std::mem::take(&mut update.filter), &scope),
+                    None => {
+                        let condition = update.also.take().unwrap_or_default();
+                        update.also = Some(within(condition, &scope));
+                    }
                     Some(one) => {
                         one.within = Some(Box::new(scope));
-                        update.find(meta);
-                        update.built.begin_with(&update.filter, &[]);
+                        let condition = update.condition(meta);
+                        update.built.begin_with(&condition, &[]);
                     }
                 }
             }
@@ -753,7 +767,9 @@ impl Write {
     /// Those of [`can_be_read`].
     pub(crate) fn inserts_readable(&self) -> Result<()> {
         match &self.what {
-            What::Update(update) if update.upsert => can_be_read(self.meta, &update.built, &update.filter),
+            What::Update(update) if update.upsert => {
+                can_be_read(self.meta, &update.built, &update.condition(self.meta))
+            }
             What::UpdateMany(update) if update.upsert => {
                 can_be_read(self.meta, &update.built, &update.filter)
             }
@@ -767,14 +783,13 @@ impl Write {
     /// As [`Touches::of`].
     pub(crate) fn read_operators(&mut self, graph: &Graph) -> Result<()> {
         let meta = self.meta;
-        let inserts = |upsert: bool, filter| Some(filter).filter(|_| upsert);
         match &mut self.what {
             What::Update(update) => {
-                let inserts = inserts(update.upsert, &update.filter);
-                update.touches = Touches::of(graph, meta, &update.built, inserts)?;
+                let inserts = update.upsert.then(|| update.condition(meta));
+                update.touches = Touches::of(graph, meta, &update.built, inserts.as_ref())?;
             }
             What::UpdateMany(update) => {
-                let inserts = inserts(update.upsert, &update.filter);
+                let inserts = Some(&update.filter).filter(|_| update.upsert);
                 update.touches = Touches::of(graph, meta, &update.built, inserts)?;
             }
             What::Insert(_) | What::Replace(_) | What::Delete(_) => {}
@@ -834,16 +849,28 @@ impl Write {
         matches!(self.what, What::UpdateMany(_))
     }
 
-    /// The condition of the documents that it changes, and the id where it names one document.
-    pub(crate) fn changed(&self) -> Option<(&Document, Option<&Bson>)> {
-        let filter = match &self.what {
-            What::Insert(_) => return None,
-            What::Update(update) => &update.filter,
-            What::UpdateMany(update) => &update.filter,
-            What::Replace(replace) => &replace.filter,
-            What::Delete(delete) => &delete.filter,
-        };
-        Some((filter, named_id(filter).filter(|_| !self.is_of_many())))
+    /// The condition of the documents that it changes; of an insert none.
+    pub(crate) fn condition(&self) -> Option<Document> {
+        match &self.what {
+            What::Insert(_) => None,
+            What::Update(update) => Some(update.condition(self.meta)),
+            What::UpdateMany(update) => Some(update.filter.clone()),
+            What::Replace(replace) => Some(replace.one.filter(self.meta)),
+            What::Delete(delete) => Some(delete.filter.clone()),
+        }
+    }
+
+    /// The id of the one document that it changes, where it names one.
+    pub(crate) fn changed_id(&self) -> Option<&Bson> {
+        match &self.what {
+            What::Insert(_) | What::UpdateMany(_) => None,
+            What::Update(update) => match &update.one {
+                Some(one) => Some(&one.id),
+                None => update.also.as_ref().and_then(named_id),
+            },
+            What::Replace(replace) => Some(&replace.one.id),
+            What::Delete(delete) => named_id(&delete.filter).filter(|_| delete.one.is_some()),
+        }
     }
 
     /// The id of the document that an upsert inserts where it finds none, if that is said before.
@@ -851,8 +878,10 @@ impl Write {
         if !self.is_upsert() {
             return None;
         }
-        let (filter, one) = self.changed()?;
-        one.or_else(|| demanded(filter, "_id"))
+        match &self.what {
+            What::UpdateMany(update) => demanded(&update.filter, "_id"),
+            _ => self.changed_id(),
+        }
     }
 
     /// The fields that it may change.

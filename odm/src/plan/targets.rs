@@ -208,16 +208,15 @@ pub(crate) fn had_before(
                 let adds = write.touches().is_some() && write.how(edge) == How::Adds;
                 let inserts = write.is_upsert();
                 let mut documents = images.of(edge.holder);
-                match write.changed() {
-                    _ if adds => true,
-                    None => true,
-                    Some((_, None)) if inserts => true,
-                    Some((_, Some(id))) => {
+                match write.changed_id() {
+                    _ if adds || write.is_insert() => true,
+                    None if inserts => true,
+                    Some(id) => {
                         let id = Key::of_bson(id);
                         !documents.any(|document| self::id(document) == id && has(document, key))
                     }
                     // It is not known which of them match this condition, nor whether more match than were read.
-                    Some((_, None)) => {
+                    None => {
                         let all = images.of(edge.holder).count();
                         all == 0 || all >= MANY || !documents.all(|document| has(document, key))
                     }

@@ -193,8 +193,11 @@ impl Trace {
     }
 
     /// A filter or an update, at level `TRACE` only, since it holds values.
-    pub(crate) fn values(&self, what: &'static str, document: &mongodb::bson::Document) {
-        tracing::trace!(target: "odm::values", parent: &self.span, what, %document);
+    pub(crate) fn values(&self, what: &'static str, document: impl FnOnce() -> mongodb::bson::Document) {
+        if tracing::enabled!(target: "odm::values", tracing::Level::TRACE) {
+            let document = document();
+            tracing::trace!(target: "odm::values", parent: &self.span, what, %document);
+        }
     }
 }
 

@@ -431,10 +431,7 @@ impl Documents {
                     self.asked.insert(id(document));
                 }
                 What::Update(_) | What::Replace(_) => {
-                    let one = write
-                        .changed()
-                        .and_then(|(_, id)| id)
-                        .or_else(|| write.upserted_id());
+                    let one = write.changed_id().or_else(|| write.upserted_id());
                     named.extend(one.map(Key::of_bson));
                 }
                 What::UpdateMany(update) => {

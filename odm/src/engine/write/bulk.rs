@@ -19,6 +19,7 @@ use mongodb::options::{
     Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateModifications,
     UpdateOneModel, WriteConcern, WriteModel,
 };
+use std::borrow::Cow;
 
 /// Maximum number of statements in a command of an update and the documents that it counts: every server accepts more.
 const UPDATE_AND_COUNT: usize = 2;
@@ -43,7 +44,7 @@ struct BulkStatement<'w> {
 enum Stated<'w> {
     Insert(&'w RawDocumentBuf),
     Update {
-        filter: &'w Document,
+        filter: Cow<'w, Document>,
         update: UpdateModifications,
         array_filters: &'w [Document],
         many: bool,
@@ -96,7 +97,7 @@ impl BulkStatement<'_> {
                 many,
                 upsert,
             } => {
-                let mut statement = doc! { "q": *filter, "multi": many };
+                let mut statement = doc! { "q": filter.as_ref(), "multi": many };
                 if *upsert {
                     statement.insert("upsert", true);
                 }
@@ -149,7 +150,7 @@ impl BulkStatement<'_> {
                 if many {
                     UpdateManyModel::builder()
                         .namespace(namespace)
-                        .filter(filter.clone())
+                        .filter(filter.into_owned())
                         .update(update)
                         .array_filters(array_filters)
                         .collation(self.collation)
@@ -158,7 +159,7 @@ impl BulkStatement<'_> {
                 } else {
                     UpdateOneModel::builder()
                         .namespace(namespace)
-                        .filter(filter.clone())
+                        .filter(filter.into_owned())
                         .update(update)
                         .array_filters(array_filters)
                         .upsert(upsert.then_some(true))
@@ -206,26 +207,21 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
                 if let Some(idle) = &update.built.idle {
                     add(counting(idle, false), true)?;
                 }
-                add(
-                    updating(&update.filter, &update.built, false, update.upsert),
-                    false,
-                )?;
+                let condition = Cow::Owned(update.condition(meta));
+                add(updating(condition, &update.built, false, update.upsert), false)?;
             }
             What::UpdateMany(update) => {
                 if let Some(idle) = &update.built.idle {
                     add(counting(idle, true), true)?;
                 }
                 let many = update.keys.is_empty();
-                add(
-                    updating(&update.filter, &update.built, many, update.upsert),
-                    false,
-                )?;
+                let condition = Cow::Borrowed(&update.filter);
+                add(updating(condition, &update.built, many, update.upsert), false)?;
             }
             What::Replace(replace) => {
-                let made = replace.made.as_ref().map(|made| made.update.clone());
                 let replacing = Stated::Update {
-                    filter: &replace.filter,
-                    update: made.unwrap_or_else(|| UpdateModifications::Pipeline(Vec::new())),
+                    filter: Cow::Owned(replace.one.filter(meta)),
+                    update: replace.made(meta)?.update.clone(),
                     array_filters: &[],
                     many: false,
                     upsert: false,
@@ -244,7 +240,7 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
     Ok(all)
 }
 
-fn updating<'w>(filter: &'w Document, built: &'w Built, many: bool, upsert: bool) -> Stated<'w> {
+fn updating<'w>(filter: Cow<'w, Document>, built: &'w Built, many: bool, upsert: bool) -> Stated<'w> {
     Stated::Update {
         filter,
         update: built.modifications(),
@@ -257,7 +253,7 @@ fn updating<'w>(filter: &'w Document, built: &'w Built, many: bool, upsert: bool
 /// An update that changes nothing.
 fn counting(filter: &Document, many: bool) -> Stated<'_> {
     Stated::Update {
-        filter,
+        filter: Cow::Borrowed(filter),
         update: Built::nothing().modifications(),
         array_filters: &[],
         many,
@@ -357,7 +353,10 @@ pub(in crate::engine) async fn update_and_count(
     };
     let both = vec![
         statement(counting(idle, true), true),
-        statement(updating(&update.filter, &update.built, true, false), false),
+        statement(
+            updating(Cow::Borrowed(&update.filter), &update.built, true, false),
+            false,
+        ),
     ];
     match runs(&cx, both, true, UPDATE_AND_COUNT).await {
         Ok(done) => Ok((done.matched, done.modified)),

@@ -111,7 +111,7 @@ pub(in crate::engine) async fn find_by_collation(cx: Cx<'_>, write: &mut Write) 
         What::Update(update) => {
             if let Some(one) = &update.one {
                 let id = id_by_collation(&core, one.id.clone(), given).await?;
-                update.rename(meta, id);
+                update.rename(id);
             }
         }
         What::UpdateMany(update)

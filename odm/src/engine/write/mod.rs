@@ -35,8 +35,8 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
             let unchanged = unchanged(cx, &write, one, &update.reply).boxed().await?;
             return Ok(Attempt::done(unchanged));
         }
-        cx.trace.values("filter", &update.filter);
-        cx.trace.values("update", &update.built.update);
+        cx.trace.values("filter", || update.condition(write.meta));
+        cx.trace.values("update", || update.built.update.clone());
     }
     let (refused, token) = prepare(cx, std::slice::from_mut(&mut write)).await?;
     if let Some((_, error)) = refused.into_iter().next() {
@@ -86,11 +86,8 @@ async fn repeated(
             }
         }
         number += 1;
-        let one = match &mut write.what {
-            What::Update(update) => {
-                update.find(write.meta);
-                update.one.as_ref()
-            }
+        let one = match &write.what {
+            What::Update(update) => update.one.as_ref(),
             What::Replace(replace) => Some(&replace.one),
             _ => None,
         };

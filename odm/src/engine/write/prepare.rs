@@ -4,7 +4,7 @@
 use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::{OPERATION, OWN, PENDING, Token, name_of};
-use crate::plan::keep::{FilledReplacement, Replacement};
+use crate::plan::keep::FilledReplacement;
 use crate::plan::operation::{What, Write};
 use crate::plan::touches::Affected;
 use crate::rules::derived::unsupported;
@@ -39,11 +39,8 @@ pub(in crate::engine) async fn prepare(
     };
     // Replacements in which the library has nothing of its own.
     for write in writes {
-        if let What::Replace(replace) = &mut write.what
-            && replace.made.is_none()
-        {
-            let document = std::mem::take(&mut replace.document);
-            replace.made = Some(Replacement::new(write.meta, document, None, replace.exact)?);
+        if let What::Replace(replace) = &mut write.what {
+            replace.make(write.meta, None)?;
         }
     }
     Ok((refused, pending))
@@ -145,10 +142,9 @@ async fn fill_in(
                     behind.update(updating, pending).await?;
                 }
                 What::Replace(replace) => {
-                    let filled = behind.replace(&replace.document, pending).await?;
-                    let document = std::mem::take(&mut replace.document);
+                    let filled = behind.replace(replace.stored(), pending).await?;
                     replace.changed = true;
-                    replace.made = Some(Replacement::new(meta, document, Some(filled), replace.exact)?);
+                    replace.make(meta, Some(filled))?;
                 }
                 What::Insert(_) | What::Delete(_) => {}
             }

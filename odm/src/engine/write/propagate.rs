@@ -71,7 +71,7 @@ impl<'w> Wanted<'w> {
     ) -> Option<Wanted<'w>> {
         let linked = linked.iter().copied().filter(|edge| is(edge.holder, meta));
         let added = graph.outgoing(meta).filter(|edge| {
-            let adds = |write: &&Write| write.changed().is_some() && write.adds(edge);
+            let adds = |write: &&Write| !write.is_insert() && write.adds(edge);
             !edge.is_two_way() && edge.reference.check && writes.iter().any(adds)
         });
         let edges = linked.clone().chain(added);
@@ -158,10 +158,11 @@ pub(in crate::engine) async fn read_before(
         };
         let mut ids: Vec<Key> = Vec::new();
         let mut queries = Vec::new();
-        for (filter, id) in wanted.writes.iter().filter_map(|write| write.changed()) {
-            match id {
-                Some(id) => ids.push(Key::of_bson(id)),
-                None => queries.push(wanted.by_condition(cx, filter.clone(), most)),
+        for write in &wanted.writes {
+            match (write.changed_id(), write.condition()) {
+                (Some(id), _) => ids.push(Key::of_bson(id)),
+                (None, Some(condition)) => queries.push(wanted.by_condition(cx, condition, most)),
+                (None, None) => {}
             }
         }
         let names = wanted.names(graph, wanted.compares);

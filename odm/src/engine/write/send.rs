@@ -57,16 +57,23 @@ pub(in crate::engine) fn taking<'a>(
     let statement = match &mut *writes {
         [
             Write {
+                meta,
                 what: What::Update(of),
                 ..
             },
-        ] if batching == Batching::Single && matches!(of.reply, Reply::Counts) => Some(of.take_statement()),
+        ] if batching == Batching::Single && matches!(of.reply, Reply::Counts) => {
+            Some(of.take_statement(meta))
+        }
         [
             Write {
+                meta,
                 what: What::Replace(of),
                 ..
             },
-        ] if batching == Batching::Single => of.take_statement(),
+        ] if batching == Batching::Single => {
+            let condition = of.one.filter(meta);
+            of.take_update().map(|update| (condition, update))
+        }
         _ => None,
     };
     send_with(cx, batching, writes, statement)
@@ -101,17 +108,15 @@ fn send_with<'a>(
         What::Insert(document) => insert(cx, core, document).boxed(),
         What::Update(of) => match &of.reply {
             Reply::Counts => {
-                let statement = statement.unwrap_or_else(|| (of.filter.clone(), of.built.modifications()));
+                let statement =
+                    statement.unwrap_or_else(|| (of.condition(first.meta), of.built.modifications()));
                 update(cx, core, of, statement).boxed()
             }
             Reply::Field(field) => update_field(cx, core, of, field).boxed(),
             Reply::Document(which) => update_document(cx, core, of, which).boxed(),
         },
         What::UpdateMany(of) => update_many(cx, core, of).boxed(),
-        What::Replace(of) => {
-            let statement = statement.or_else(|| of.statement());
-            replace(cx, core, of, statement).boxed()
-        }
+        What::Replace(of) => replace(cx, core, of, statement).boxed(),
         What::Delete(of) => match of.one {
             Some(_) => delete_one(cx, core, &of.filter).boxed(),
             None => match &of.first {
@@ -349,7 +354,7 @@ async fn fill_one(cx: Cx<'_>, core: &Core, update: &Update) -> Result<()> {
 }
 
 async fn update_field(cx: Cx<'_>, core: Core, update: &Update, field: &str) -> Result<Attempt> {
-    let (filter, modifications) = (update.filter.clone(), update.built.modifications());
+    let (filter, modifications) = (update.condition(core.meta()), update.built.modifications());
     let mut options = FindOneAndUpdateOptions::default();
     options.projection = Some(doc! { field: 1 });
     if let Some(by) = &update.first {
@@ -380,12 +385,12 @@ async fn update_document(cx: Cx<'_>, core: Core, update: &Update, which: &Return
     // follows from that, the insert is a command of its own.
     let is_before = matches!(which, ReturnDocument::Before);
     let apart = upsert && !is_before && core.odm().graph().is_related(core.meta());
-    let filter = update.filter.clone();
+    let filter = update.condition(core.meta());
     let mut found = find_and_update(cx, core, update, which, filter, upsert && !apart).await?;
     let mut inserted = upsert && is_before;
     if apart && found.is_none() {
         // An existing document is not changed: the server refuses a second one with its id.
-        let mut filter = update.filter.clone();
+        let mut filter = update.condition(core.meta());
         filter.insert(OWN, doc! { "$type": "minKey" });
         found = find_and_update(cx, core, update, which, filter, true).await?;
         inserted = true;
@@ -528,9 +533,9 @@ async fn replace(
     replace: &Replace,
     statement: Option<UpdateStatement>,
 ) -> Result<Attempt> {
-    let (Some(made), Some((mut filter, update))) = (&replace.made, statement) else {
-        return Ok(Attempt::Unmatched);
-    };
+    let made = replace.made(core.meta())?;
+    let (mut filter, update) =
+        statement.unwrap_or_else(|| (replace.one.filter(core.meta()), made.update.clone()));
     let by_time = replace.created.is_none() && made.is_whole;
     filter.extend(made.created.clone().filter(|_| by_time));
     cx.trip();

@@ -54,7 +54,8 @@ pub(in crate::engine) async fn diagnose(
             if replace.is_unconditional() {
                 return Err(not_found(write.meta, &replace.one));
             }
-            let created = replace.made.as_ref().and_then(|made| made.created.as_ref());
+            let made = replace.made(write.meta)?;
+            let created = made.created.as_ref();
             let created = created.filter(|_| replace.created.is_none());
             let created = created.map(|(name, _)| name.clone());
             let names = write.meta.version().into_iter().chain(created.as_deref());
@@ -165,7 +166,7 @@ async fn after_update(
             },
             Reply::Counts | Reply::Field(_) => Outcome::unchanged(),
         }),
-        Verdict::Less(built) => Next::Other(What::Update(Box::new(update.with(core.meta(), *built)))),
+        Verdict::Less(built) => Next::Other(What::Update(Box::new(update.with(*built)))),
         Verdict::Again => Next::Again,
     })
 }

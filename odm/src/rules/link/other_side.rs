@@ -95,7 +95,7 @@ impl<'a> Linking<'a> {
                 }
                 continue;
             }
-            let one = write.changed().and_then(|(_, id)| id);
+            let one = write.changed_id();
             if let Some(id) = upserted.or(one) {
                 concern(write.meta, Key::of_bson(id));
             }
