@@ -147,12 +147,12 @@ async fn in_steps(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Res
         _ => None,
     };
     let mut steps = steps(odm.graph(), writes, batching);
-    let only = steps
-        .pop_if(|step| step.kind == StepKind::Together)
-        .filter(|_| steps.is_empty());
-    let done = match only {
-        Some(step) => together(cx, batching, step.writes).boxed().await?,
-        None => each(cx, batching, steps).boxed().await?,
+    let done = match steps.as_mut_slice() {
+        [step] if step.kind == StepKind::Together => {
+            let writes = std::mem::take(&mut step.writes);
+            together(cx, batching, writes).boxed().await?
+        }
+        _ => each(cx, batching, steps).boxed().await?,
     };
     if let Some((meta, one)) = deleted.filter(|_| done.outcome.counts.deleted == 0) {
         unmatched::after_nothing_deleted(cx, meta, &one).await?;
