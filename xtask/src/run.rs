@@ -21,6 +21,9 @@ const MATRIX: &str = "ODM_CRASH_MATRIX";
 /// Which writes the matrix of dropped futures has: without it, some.
 const DROPPED: &str = "ODM_DROPPED";
 
+/// Which writes the matrix of ignored errors has: without it, some.
+const PASSED_OVER: &str = "ODM_PASSED_OVER";
+
 /// How many random operations the test of them does.
 const OPERATIONS: &str = "ODM_RANDOM_OPERATIONS";
 
@@ -112,6 +115,7 @@ impl Job {
         let variables = [
             (MATRIX, matrix),
             (DROPPED, "all".into()),
+            (PASSED_OVER, "all".into()),
             (OPERATIONS, "100000".into()),
             (VALUES, "100000".into()),
             (MEETINGS, "all".into()),
@@ -288,6 +292,7 @@ mod tests {
         let expected = [
             (MATRIX, matrix.into()),
             (DROPPED, "all".into()),
+            (PASSED_OVER, "all".into()),
             (OPERATIONS, OsString::from("100000")),
             (VALUES, OsString::from("100000")),
             (MEETINGS, "all".into()),

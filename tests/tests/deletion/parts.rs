@@ -540,7 +540,7 @@ async fn before_the_first_part(t: &TestDb, odm: &Odm) -> Stopped<Result<Updated>
     let other = handle(process.db.clone());
     other.check_models().await.unwrap();
     let stopped = process.until(end + 1, change(other)).await;
-    let stopped = stopped.ok().expect("it is stopped");
+    let stopped = stopped.expect("it is stopped");
     assert_eq!(changed(odm).await, [0, LEAVES as u64]);
     stopped
 }

@@ -685,7 +685,7 @@ fn a_lost_command_or_reply_keeps_the_transaction_from_being_committed() {
     });
 }
 
-/// What an error of several writes says to be done is committed where that error is ignored, with all of its effects.
+/// The writes that the ignored error says to be done are committed, with all of their effects.
 #[odm_tests::test]
 fn what_is_done_before_the_refusal_of_another_write_is_committed_as_the_error_says() {
     with_transactions(async |t| {
