@@ -4,7 +4,7 @@ use super::{Target, generics, index, reference, search};
 use crate::ast::{Container, Field, Roles};
 use crate::attr::document::{Document, Hooks, Validation};
 use crate::ty;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::Ident;
 use syn::ext::IdentExt;
@@ -253,13 +253,13 @@ fn kind(target: &Target, document: &Document) -> TokenStream {
         }
     } else if let Some(at) = &document.view {
         let (of, pipeline) = (&at.value.of, &at.value.pipeline);
-        let stages =
-            quote_spanned!(located(pipeline.span())=> #odm::view_stages::<#of, _, _>(handle, #pipeline));
+        let handle = quote!(handle);
+        let stages = quote_spanned!(pipeline.span()=> #odm::view_stages::<#of, _, _>(#handle, #pipeline));
         quote! {
             #odm::CollectionKind::View(#odm::ViewMeta {
                 of: || <#of as #krate::Document>::META.name,
                 collection: || <#of as #krate::Document>::META.collection,
-                stages: |handle| #stages,
+                stages: |#handle| #stages,
             })
         }
     } else {
@@ -267,13 +267,10 @@ fn kind(target: &Target, document: &Document) -> TokenStream {
     }
 }
 
-/// The place of what the application has written, with the names of generated code: these are others where a macro of the application
-/// declares the document with an attribute that it was given.
-fn located(span: Span) -> Span {
-    Span::call_site().located_at(span)
-}
-
 /// The functions that its writes call. The caret of an error about their arguments is on their paths.
+///
+/// The argument is not named at that place: where a macro declares the document with a path that it was given, no generated name is known
+/// there.
 fn hooks<'a>(target: &'a Target, hooks: &'a Hooks) -> impl Iterator<Item = TokenStream> + use<'a> {
     let (odm, this) = (&target.odm, &target.this);
     let declared = [
@@ -288,12 +285,13 @@ fn hooks<'a>(target: &'a Target, hooks: &'a Hooks) -> impl Iterator<Item = Token
     declared.into_iter().filter_map(move |(path, at, call)| {
         let path = path.as_ref()?;
         let name = ty::text(path);
-        let call = quote_spanned!(located(path.span())=> #odm::hooks::#call::<#this, _, _, _>(call, #path));
+        let argument = quote!(call);
+        let call = quote_spanned!(path.span()=> #odm::hooks::#call::<#this, _, _, _>(#argument, #path));
         Some(quote! {
             #odm::hooks::HookMeta {
                 name: #name,
                 at: #odm::hooks::HookTime::#at,
-                call: |call| #call,
+                call: |#argument| #call,
             }
         })
     })
