@@ -99,7 +99,7 @@ impl Deployment {
         let sent = Sent::default();
         let mut options = odm_tests::options(self == Deployment::Standalone).await;
         options.command_event_handler = Some(sent.handler());
-        // What is sent at once is recorded in the order in which it begins.
+        // By one connection: commands that are sent at the same time have one order.
         options.max_pool_size = Some(1);
         options.write_concern = Some(WriteConcern::nodes(1));
         options.read_concern = Some(ReadConcern::available());
@@ -141,13 +141,13 @@ impl Deployment {
             rows.extend(upkeep());
         }
         // A write that waits for a majority: a transaction sees all that was written before it.
-        let settled = t.db.collection("settled");
+        let probe = t.db.collection("probe");
         for row in rows {
-            settled.insert_one(doc! {}).await.unwrap();
+            probe.insert_one(doc! {}).await.unwrap();
             if self == Deployment::Contended {
                 match row.contended {
                     Some((collection, id)) => odm.contend(collection, Bson::Int64(id)),
-                    // What it leaves is needed by other operations.
+                    // Later operations need the documents that it writes.
                     None => {
                         let _ = (row.work)(On::Database(odm.clone())).await;
                         continue;
