@@ -835,15 +835,6 @@ impl Write {
         }
     }
 
-    /// Whether it is for all documents that match a condition.
-    fn is_of_many(&self) -> bool {
-        match &self.what {
-            What::UpdateMany(_) => true,
-            What::Delete(delete) => delete.one.is_none(),
-            What::Insert(_) | What::Update(_) | What::Replace(_) => false,
-        }
-    }
-
     /// Whether it is an update of all documents that match a condition.
     pub(crate) fn is_update_of_many(&self) -> bool {
         matches!(self.what, What::UpdateMany(_))

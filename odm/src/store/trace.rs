@@ -193,10 +193,14 @@ impl Trace {
     }
 
     /// A filter or an update, at level `TRACE` only, since it holds values.
-    pub(crate) fn values(&self, what: &'static str, document: impl FnOnce() -> mongodb::bson::Document) {
+    pub(crate) fn values(&self, what: &'static str, document: &mongodb::bson::Document) {
+        tracing::trace!(target: "odm::values", parent: &self.span, what, %document);
+    }
+
+    /// The same of a document that has to be made.
+    pub(crate) fn made_values(&self, what: &'static str, document: impl FnOnce() -> mongodb::bson::Document) {
         if tracing::enabled!(target: "odm::values", tracing::Level::TRACE) {
-            let document = document();
-            tracing::trace!(target: "odm::values", parent: &self.span, what, %document);
+            self.values(what, &document());
         }
     }
 }

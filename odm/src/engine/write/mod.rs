@@ -35,8 +35,8 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
             let unchanged = unchanged(cx, &write, one, &update.reply).boxed().await?;
             return Ok(Attempt::done(unchanged));
         }
-        cx.trace.values("filter", || update.condition(write.meta));
-        cx.trace.values("update", || update.built.update.clone());
+        cx.trace.made_values("filter", || update.condition(write.meta));
+        cx.trace.values("update", &update.built.update);
     }
     let (refused, token) = prepare(cx, std::slice::from_mut(&mut write)).await?;
     if let Some((_, error)) = refused.into_iter().next() {
