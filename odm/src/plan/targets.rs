@@ -6,7 +6,7 @@ use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::reference::OnDelete;
-use crate::plan::images::Images;
+use crate::plan::images::BeforeImages;
 use crate::plan::operation::{Write, each_of_document};
 use crate::plan::touches::How;
 use crate::store::batch::id;
@@ -187,7 +187,7 @@ pub(crate) fn had_before(
     graph: &Graph,
     missing: Vec<Missing>,
     writes: &[Write],
-    images: &Images,
+    images: &BeforeImages,
 ) -> Result<Vec<Missing>> {
     for one in &missing {
         let edge = &graph[one.target.edge];
@@ -207,17 +207,17 @@ pub(crate) fn had_before(
                 // writes.
                 let adds = write.touches().is_some() && write.how(edge) == How::Adds;
                 let inserts = write.is_upsert();
-                let mut documents = images.of(edge.holder);
+                let mut documents = images.of_collection(edge.holder);
                 match write.changed_id() {
                     _ if adds || write.is_insert() => true,
                     None if inserts => true,
                     Some(id) => {
                         let id = Key::of_bson(id);
-                        !documents.any(|document| self::id(document) == id && has(document, key))
+                        !documents.any(|document| self::id(&**document) == id && has(document, key))
                     }
                     // It is not known which of them match this condition, nor whether more match than were read.
                     None => {
-                        let all = images.of(edge.holder).count();
+                        let all = images.of_collection(edge.holder).count();
                         all == 0 || all >= MANY || !documents.all(|document| has(document, key))
                     }
                 }

@@ -1,13 +1,13 @@
 //! Executes writes once, with what they ask of other documents. Their plan says how: [`Plan::modes`].
 
-use crate::engine::write::propagate::{self, OwnWrites};
+use crate::engine::write::propagate::{self, WriteSet};
 use crate::engine::write::recheck::{AfterWrites, Recheck};
 use crate::engine::write::{drain, send};
 use crate::graph::Graph;
 use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::Token;
-use crate::plan::images::Images;
+use crate::plan::images::BeforeImages;
 use crate::plan::modes::{Mode, Modes, Plan};
 use crate::plan::operation::{Batching, Write};
 use crate::plan::outcome::{Attempt, Done};
@@ -143,13 +143,13 @@ impl<'a> Planned<'a> {
 
     /// Checks the targets, sends the writes, and checks the targets again.
     async fn checked(&self, cx: Cx<'_>) -> Result<Attempt> {
-        let Some((before, _)) = self.look(&cx, false, None).await? else {
+        let Some(before) = self.read_images(&cx, false, None).await? else {
             return Ok(Attempt::TooMany);
         };
         let made = self.send(cx).await?;
         let after = match &made {
             Attempt::Done(done) => {
-                self.after_writes(&cx, before, done, DeferredWork::default())
+                self.after_writes(&cx, &before, done, DeferredWork::default())
                     .await?
             }
             Attempt::Unmatched | Attempt::TooMany | Attempt::Contended => AfterWrites::default(),
@@ -203,7 +203,7 @@ impl<'a> Planned<'a> {
     /// Sends the writes, and applies everything that they ask of other documents. Gives what follows the commit.
     async fn with_effects(&self, cx: Cx<'_>, limit: Option<usize>) -> Result<(Attempt, AfterWrites)> {
         let derived = self.plan.affected.atomic && cx.session.is_some() || self.plan.moves_children;
-        let Some((before, images)) = self.look(&cx, derived, limit).await? else {
+        let Some(before) = self.read_images(&cx, derived, limit).await? else {
             return Ok((Attempt::TooMany, AfterWrites::default()));
         };
         if cx.session.is_none() {
@@ -213,10 +213,9 @@ impl<'a> Planned<'a> {
             Attempt::Done(done) => done,
             nothing => return Ok((nothing, AfterWrites::default())),
         };
-        let images = derived.then_some(images);
-        let applied = self.apply_effects(cx, &before, images, &mut done).await;
+        let applied = self.apply_effects(cx, &before, derived, &mut done).await;
         let deferred = applied.map_err(|error| self.after_write(&cx, error))?;
-        let after = self.after_writes(&cx, before, &done, deferred).await?;
+        let after = self.after_writes(&cx, &before, &done, deferred).await?;
         Ok((Attempt::Done(done), after))
     }
 
@@ -224,7 +223,7 @@ impl<'a> Planned<'a> {
     async fn after_writes(
         &self,
         cx: &Cx<'_>,
-        before: Images,
+        before: &BeforeImages,
         done: &Done,
         deferred: DeferredWork,
     ) -> Result<AfterWrites> {
@@ -237,8 +236,8 @@ impl<'a> Planned<'a> {
     async fn apply_effects(
         &self,
         cx: Cx<'_>,
-        before: &Images,
-        images: Option<propagate::Before>,
+        before: &BeforeImages,
+        derived: bool,
         done: &mut Done,
     ) -> Result<DeferredWork> {
         let mut effects = Effects::new(&cx);
@@ -248,7 +247,7 @@ impl<'a> Planned<'a> {
             done.after = None;
             links = self.linking(&cx).effects(&cx, before, &done.outcome).await?;
         }
-        let own = images.map(|before| OwnWrites {
+        let own = derived.then_some(WriteSet {
             before,
             writes: self.writes,
             done,
@@ -261,12 +260,12 @@ impl<'a> Planned<'a> {
 
     /// Whether the targets are there, and what the documents are that will change, with what derived values depend on if it is asked
     /// for; together where that can be. `None` where the documents are more than the limit.
-    async fn look(
+    async fn read_images(
         &self,
         cx: &Cx<'_>,
         derived: bool,
         limit: Option<usize>,
-    ) -> Result<Option<(Images, propagate::Before)>> {
+    ) -> Result<Option<BeforeImages>> {
         let graph = cx.odm.graph();
         let linked: Vec<&Edge> = self.plan.links.iter().map(|link| &graph[link.edge]).collect();
         let read = || propagate::read_before(cx, self.writes, &linked, derived, limit);
@@ -281,12 +280,12 @@ impl<'a> Planned<'a> {
             // A delete of the targets meanwhile has removed the references before.
             before = read().await?;
         }
-        let Some((mut images, before)) = before else {
+        let Some(mut before) = before else {
             return Ok(None);
         };
-        images.lacking = targets::had_before(graph, missing, self.writes, &images)?;
-        let too_many = limit.is_some_and(|limit| images.is_more_than(limit));
-        Ok((!too_many).then_some((images, before)))
+        before.lacking = targets::had_before(graph, missing, self.writes, &before)?;
+        let too_many = limit.is_some_and(|limit| before.are_more_than(limit));
+        Ok((!too_many).then_some(before))
     }
 
     async fn missing_targets(&self, cx: &Cx<'_>) -> Result<Vec<Missing>> {

@@ -7,12 +7,12 @@ use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::read_too;
-use crate::plan::images::Images;
+use crate::plan::images::{BeforeImage, BeforeImages, BeforeOf, Image, Was};
 use crate::plan::links::Effect;
 use crate::plan::operation::Write;
 use crate::plan::outcome::Done;
 use crate::plan::targets::{self, roots};
-use crate::plan::touches::{Changed, ChangedFields, Image};
+use crate::plan::touches::{Changed, ChangedFields};
 use crate::rules::rule::{DeferredWork, Effects, PassedOn};
 use crate::rules::{self, link, needed};
 use crate::store::batch::{by_ids, id as id_of};
@@ -20,23 +20,10 @@ use crate::store::cx::Cx;
 use futures::future::{try_join, try_join_all};
 use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Maximum number of documents of one operation whose previous references are kept in memory, so that they can be restored.
 const PUT_BACK: i64 = targets::MANY as i64;
-
-/// The documents of one collection that the writes change.
-#[derive(Debug)]
-struct OfCollection {
-    meta: &'static DocumentMeta,
-    /// As they were; `None` where that was not read, since nothing depends on it.
-    before: HashMap<Key, Option<RawDocumentBuf>>,
-}
-
-/// The documents that the writes of an operation change, as they were before.
-#[derive(Debug, Default)]
-pub(in crate::engine) struct Before {
-    own: Vec<OfCollection>,
-}
 
 /// The fields that these writes may change in documents of a collection.
 fn written(meta: &DocumentMeta, writes: &[Write]) -> ChangedFields {
@@ -47,7 +34,7 @@ fn written(meta: &DocumentMeta, writes: &[Write]) -> ChangedFields {
 }
 
 /// The documents of one collection that the writes will change, and what is to be read of them.
-struct Wanted<'w> {
+struct ReadSet<'w> {
     meta: &'static DocumentMeta,
     writes: Vec<&'w Write>,
     /// The fields that hold references which the writes add or link, and the copies beside them.
@@ -60,15 +47,15 @@ struct Wanted<'w> {
     compares: bool,
 }
 
-impl<'w> Wanted<'w> {
+impl<'w> ReadSet<'w> {
     /// `None` where nothing is to be read.
-    fn of(
+    fn for_writes(
         graph: &Graph,
         meta: &'static DocumentMeta,
         writes: Vec<&'w Write>,
         linked: &[&Edge],
         derived: bool,
-    ) -> Option<Wanted<'w>> {
+    ) -> Option<ReadSet<'w>> {
         let linked = linked.iter().copied().filter(|edge| is(edge.holder, meta));
         let added = graph.outgoing(meta).filter(|edge| {
             let adds = |write: &&Write| !write.is_insert() && write.adds(edge);
@@ -86,7 +73,7 @@ impl<'w> Wanted<'w> {
             && rules::all()
                 .iter()
                 .any(|rule| rule.compares(graph, meta, &writes));
-        (derived || !references.is_empty()).then(|| Wanted {
+        (derived || !references.is_empty()).then(|| ReadSet {
             meta,
             links: linked.clone().next().is_some(),
             writes,
@@ -134,16 +121,16 @@ impl<'w> Wanted<'w> {
 }
 
 /// Reads the documents that the writes will change, once: the references that the writes add or link, and, for `derived`, what
-/// derived values depend on. `None` where they are more than `most`.
+/// derived values depend on. `None` where they are more than the limit.
 pub(in crate::engine) async fn read_before(
     cx: &Cx<'_>,
     writes: &[Write],
     linked: &[&Edge],
     derived: bool,
-    most: Option<usize>,
-) -> Result<Option<(Images, Before)>> {
+    limit: Option<usize>,
+) -> Result<Option<BeforeImages>> {
     let graph = cx.odm.graph();
-    let (mut images, mut before) = (Images::default(), Before::default());
+    let mut images = BeforeImages::default();
     let mut collections: Vec<(&'static DocumentMeta, Vec<&Write>)> = Vec::new();
     for write in writes {
         match collections.iter_mut().find(|(meta, _)| is(meta, write.meta)) {
@@ -153,53 +140,72 @@ pub(in crate::engine) async fn read_before(
     }
     let mut more = false;
     for (meta, writes) in collections {
-        let Some(wanted) = Wanted::of(graph, meta, writes, linked, derived) else {
+        let Some(read_set) = ReadSet::for_writes(graph, meta, writes, linked, derived) else {
             continue;
         };
         let mut ids: Vec<Key> = Vec::new();
         let mut queries = Vec::new();
-        for write in &wanted.writes {
+        for write in &read_set.writes {
             match (write.changed_id(), write.condition()) {
                 (Some(id), _) => ids.push(Key::of_bson(id)),
-                (None, Some(condition)) => queries.push(wanted.by_condition(cx, condition, most)),
+                (None, Some(condition)) => queries.push(read_set.by_condition(cx, condition, limit)),
                 (None, None) => {}
             }
         }
-        let names = wanted.names(graph, wanted.compares);
+        let names = read_set.names(graph, read_set.compares);
         let asked: &[Key] = if names.is_empty() { &[] } else { &ids };
         let one = by_ids(cx, meta, asked.iter(), names.iter().map(String::as_str));
         let (one, many) = try_join(one, try_join_all(queries)).await?;
         more |= many.iter().any(|(_, more)| *more);
-        let many: Vec<RawDocumentBuf> = many.into_iter().flat_map(|(documents, _)| documents).collect();
-        if wanted.derived {
-            let mut own: HashMap<Key, Option<RawDocumentBuf>> = HashMap::new();
-            let read = if wanted.compares {
-                one.iter().chain(&many)
-            } else {
-                own.extend(ids.iter().map(|key| (key.clone(), None)));
-                [].iter().chain(&many)
-            };
-            own.extend(read.map(|document| (id_of(document), Some(document.clone()))));
-            before.own.push(OfCollection { meta, before: own });
+        let by_id = one.into_iter().map(|document| (document, read_set.compares));
+        let by_condition = many.into_iter().flat_map(|(documents, _)| documents);
+        let by_condition = by_condition.map(|document| (document, read_set.derived));
+        let mut of = BeforeOf {
+            meta,
+            documents: Vec::new(),
+            has_references: !read_set.references.is_empty(),
+            derives: read_set.derived,
+        };
+        let mut places: HashMap<Key, usize> = HashMap::new();
+        for (document, is_compared) in by_id.chain(by_condition) {
+            let key = id_of(&document);
+            match places.get(&key).and_then(|place| of.documents.get_mut(*place)) {
+                Some(known) if known.is_compared || !is_compared => {}
+                Some(known) => {
+                    (known.document, known.is_compared) = (Some(Arc::new(document)), true);
+                }
+                None => {
+                    places.insert(key.clone(), of.documents.len());
+                    of.documents.push(BeforeImage {
+                        key,
+                        document: Some(Arc::new(document)),
+                        is_compared,
+                    });
+                }
+            }
         }
-        if !wanted.references.is_empty() {
-            let mut seen = HashSet::new();
-            let documents = one.into_iter().chain(many);
-            let documents = documents.filter(|document| seen.insert(id_of(document)));
-            images.changed.push((meta, documents.collect()));
+        if read_set.derived && !read_set.compares {
+            let unread = ids.into_iter().filter(|key| !places.contains_key(key));
+            let unread: HashSet<Key> = unread.collect();
+            of.documents.extend(unread.into_iter().map(|key| BeforeImage {
+                key,
+                document: None,
+                is_compared: false,
+            }));
         }
+        images.collections.push(of);
     }
-    Ok((!more).then_some((images, before)))
+    Ok((!more).then_some(images))
 }
 
 /// The writes of an operation, and the documents that they change, which are compared before and after.
-pub(in crate::engine) struct OwnWrites<'a> {
-    pub(in crate::engine) before: Before,
+pub(in crate::engine) struct WriteSet<'a> {
+    pub(in crate::engine) before: &'a BeforeImages,
     pub(in crate::engine) writes: &'a [Write],
     pub(in crate::engine) done: &'a Done,
 }
 
-impl OwnWrites<'_> {
+impl WriteSet<'_> {
     /// The documents that the writes insert.
     fn inserted(&self) -> HashSet<(&'static str, Key)> {
         let inserts = self.writes.iter().filter_map(|write| {
@@ -212,18 +218,21 @@ impl OwnWrites<'_> {
             .collect()
     }
 
-    /// Whether a document will be read after the writes: one of those of a collection, or that were inserted into it.
-    fn has(&self, meta: &DocumentMeta, key: &Key, inserted: &HashSet<(&'static str, Key)>) -> bool {
-        let of = &self.before.own;
-        let own = of.iter().find(|own| own.meta.collection == meta.collection);
-        own.is_some_and(|own| {
-            own.before.contains_key(key) || inserted.contains(&(meta.collection, key.clone()))
-        })
+    /// The documents that will be read after the writes: of the collections on which derived values depend, those that the writes change
+    /// or insert.
+    fn read_after(&self) -> HashSet<(&'static str, Key)> {
+        let mut all: HashSet<(&'static str, Key)> = self.inserted();
+        all.retain(|(collection, _)| self.before.deriving().any(|of| of.meta.collection == *collection));
+        for of in self.before.deriving() {
+            let keys = of.documents.iter().map(|image| image.key.clone());
+            all.extend(keys.map(|key| (of.meta.collection, key)));
+        }
+        all
     }
 
     /// The same documents before and after the writes, with those that were inserted.
-    async fn after(self, cx: &Cx<'_>) -> Result<Vec<(&'static DocumentMeta, Vec<Image>)>> {
-        let OwnWrites { before, writes, done } = self;
+    async fn images(self, cx: &Cx<'_>) -> Result<Vec<(&'static DocumentMeta, Vec<Image>)>> {
+        let WriteSet { before, writes, done } = self;
         let graph = cx.odm.graph();
         let mut all: Vec<(&'static DocumentMeta, Vec<Image>)> = Vec::new();
         let mut inserted: Vec<(&'static DocumentMeta, &RawDocument)> = Vec::new();
@@ -235,52 +244,53 @@ impl OwnWrites<'_> {
                 inserted.push((write.meta, document));
             }
         }
-        for own in before.own {
+        for own in before.deriving() {
             let meta = own.meta;
-            let mut before = own.before;
+            let mut was: HashMap<Key, Was> = own
+                .documents
+                .iter()
+                .map(|image| (image.key.clone(), image.was()))
+                .collect();
             // Another of the writes may have changed what was inserted.
-            let mut new: HashSet<Key> = HashSet::new();
             inserted.retain(|(of, document)| {
                 let is_own = of.collection == meta.collection;
                 if is_own {
-                    new.insert(id_of(*document));
+                    was.entry(id_of(*document))
+                        .and_modify(inserted_unless_there)
+                        .or_insert(Was::Absent);
                 }
                 !is_own
             });
-            for id in &new {
-                before.entry(id.clone()).or_insert(None);
-            }
-            let upserted = done.outcome.upserted.as_ref().map(Key::of_bson);
-            if let Some(id) = &upserted {
-                before.entry(id.clone()).or_insert(None);
+            if let Some(id) = done.outcome.upserted.as_ref().map(Key::of_bson) {
+                was.entry(id)
+                    .and_modify(inserted_unless_there)
+                    .or_insert(Was::Absent);
             }
             let fields = needed(graph, meta);
             let names: Vec<&str> = fields.keys().map(String::as_str).collect();
             let read = |document: RawDocumentBuf| (id_of(&document), document);
             let known = done.after.iter().cloned().map(read);
             let mut after: HashMap<Key, RawDocumentBuf> = known.collect();
-            if !before.keys().all(|key| after.contains_key(key)) {
-                let found = by_ids(cx, meta, before.keys(), names).await?;
+            if !was.keys().all(|key| after.contains_key(key)) {
+                let found = by_ids(cx, meta, was.keys(), names).await?;
                 after = found.into_iter().map(read).collect();
             }
             let written = written(meta, writes);
-            let images = before
+            let images = was
                 .into_iter()
-                .map(|(key, before)| Image {
+                .map(|(key, was)| Image {
+                    was,
+                    is: after.remove(&key),
                     written: written.clone(),
-                    inserted: before.is_none() && (upserted.as_ref() == Some(&key) || new.contains(&key)),
-                    before,
-                    after: after.remove(&key),
                 })
-                .filter(|image| image.before.is_some() || image.after.is_some() || !image.inserted)
+                .filter(|image| image.is.is_some() || !image.is_inserted())
                 .collect();
             all.push((meta, images));
         }
         for (meta, document) in inserted {
             let image = Image {
-                before: None,
-                after: Some(RawDocument::to_owned(document)),
-                inserted: true,
+                was: Was::Absent,
+                is: Some(RawDocument::to_owned(document)),
                 written: ChangedFields::All,
             };
             match all
@@ -292,6 +302,13 @@ impl OwnWrites<'_> {
             }
         }
         Ok(all)
+    }
+}
+
+/// What is inserted was not there, unless it was read before.
+fn inserted_unless_there(was: &mut Was) {
+    if matches!(was, Was::Unread) {
+        *was = Was::Absent;
     }
 }
 
@@ -316,7 +333,7 @@ impl Effects {
     pub(in crate::engine) async fn written(
         &mut self,
         cx: &Cx<'_>,
-        own: Option<OwnWrites<'_>>,
+        own: Option<WriteSet<'_>>,
         links: &[Effect],
     ) -> Result<()> {
         let mut beside = Vec::new();
@@ -325,15 +342,14 @@ impl Effects {
             link::apply(cx, cx.odm.graph(), links, self).await?;
         }
         let mut all = match own {
-            Some(own) => own.after(cx).await?,
+            Some(own) => own.images(cx).await?,
             None => Vec::new(),
         };
         for (meta, before) in beside {
             let mut after = read_needed(cx, meta, before.keys()).await?;
             let images = before.into_iter().map(|(key, before)| Image {
-                after: after.remove(&key),
-                before: Some(before),
-                inserted: false,
+                is: after.remove(&key),
+                was: Was::There(Arc::new(before)),
                 written: ChangedFields::All,
             });
             match all.iter_mut().find(|(other, _)| is(other, meta)) {
@@ -356,12 +372,7 @@ impl Effects {
     ) -> Result<()> {
         let images: Vec<Image> = documents
             .iter()
-            .map(|document| Image {
-                before: Some((*document).clone()),
-                after: None,
-                inserted: false,
-                written: ChangedFields::All,
-            })
+            .map(|document| Image::of_deletion((*document).clone()))
             .collect();
         self.propagate(cx, meta, &images).await
     }
@@ -440,27 +451,26 @@ impl Effects {
 /// The before-images of the documents that links will change, except those of the writes themselves.
 async fn before_links(
     cx: &Cx<'_>,
-    own: Option<&OwnWrites<'_>>,
+    own: Option<&WriteSet<'_>>,
     links: &[Effect],
 ) -> Result<Vec<(&'static DocumentMeta, HashMap<Key, RawDocumentBuf>)>> {
     let graph = cx.odm.graph();
-    let inserted = own.map(OwnWrites::inserted).unwrap_or_default();
-    let mut beside: Vec<(&'static DocumentMeta, Vec<Key>)> = Vec::new();
+    let own = own.map(WriteSet::read_after).unwrap_or_default();
+    let mut others: Vec<(&'static DocumentMeta, Vec<Key>)> = Vec::new();
     for effect in links {
         let edge = &graph[effect.two_way.edge];
         let meta = edge.holder;
-        let key = &effect.holder.key;
-        let is_own = |own: &OwnWrites<'_>| own.has(meta, key, &inserted);
-        if !graph.is_read(meta, &edge.path) || own.is_some_and(is_own) {
+        let key = (meta.collection, effect.holder.key.clone());
+        if !graph.is_read(meta, &edge.path) || own.contains(&key) {
             continue;
         }
-        match beside.iter_mut().find(|(other, _)| is(other, meta)) {
-            Some((_, keys)) => keys.push(effect.holder.key.clone()),
-            None => beside.push((meta, vec![effect.holder.key.clone()])),
+        match others.iter_mut().find(|(other, _)| is(other, meta)) {
+            Some((_, keys)) => keys.push(key.1),
+            None => others.push((meta, vec![key.1])),
         }
     }
     let mut found = Vec::new();
-    for (meta, keys) in beside {
+    for (meta, keys) in others {
         let keys: HashSet<Key> = keys.into_iter().collect();
         found.push((meta, read_needed(cx, meta, keys.iter()).await?));
     }

@@ -8,7 +8,7 @@ use crate::model::key::{self, Key};
 use crate::model::meta::bucket::VERSION;
 use crate::model::meta::{DocumentMeta, OnDelete};
 use crate::model::own_fields::Token;
-use crate::plan::images::Images;
+use crate::plan::images::BeforeImages;
 use crate::plan::links::Diff;
 use crate::plan::modes::{Plan, unlocked};
 use crate::plan::operation::Write;
@@ -30,6 +30,7 @@ use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// The written references, so that they can be undone.
 #[derive(Debug, Default)]
@@ -37,7 +38,7 @@ pub(crate) struct WrittenReferences {
     /// The ids of the documents that were inserted.
     pub(crate) inserted: Vec<(&'static DocumentMeta, Vec<Bson>)>,
     /// The documents that were changed, as they were: those fields that hold references, and the copies beside them.
-    pub(crate) changed: Vec<(&'static DocumentMeta, Vec<RawDocumentBuf>)>,
+    pub(crate) changed: Vec<(&'static DocumentMeta, Vec<Arc<RawDocumentBuf>>)>,
 }
 
 /// The keys of documents that references name.
@@ -154,7 +155,7 @@ impl Recheck {
         cx: &Cx<'_>,
         plan: &Plan,
         writes: &[Write],
-        before: Images,
+        before: &BeforeImages,
         outcome: &Outcome,
     ) -> Result<Option<Recheck>> {
         let graph = cx.odm.graph();
@@ -194,9 +195,12 @@ impl Recheck {
             let on_delete = one.edge(graph).reference.on_delete;
             one.asked().next().is_some() && on_delete != OnDelete::Keep
         });
+        let changed = before
+            .with_references()
+            .map(|of| (of.meta, of.read().cloned().collect()));
         let written = WrittenReferences {
             inserted,
-            changed: before.changed,
+            changed: changed.collect(),
         };
         Ok((!added.is_empty()).then_some(Recheck { added, written }))
     }
@@ -224,7 +228,7 @@ impl Recheck {
     ) -> Result<()> {
         // One that can't be taken back does not keep the others.
         let mut failed = Ok(());
-        let mut changed: Vec<(&'static DocumentMeta, Cow<'_, [RawDocumentBuf]>)> = Vec::new();
+        let mut changed: Vec<(&'static DocumentMeta, Cow<'_, [Arc<RawDocumentBuf>]>)> = Vec::new();
         let mut effects = Effects::deferred(Token::new());
         for (meta, ids) in &self.written.inserted {
             let named = match names_of(cx, graph, meta, ids).await {
@@ -237,7 +241,10 @@ impl Recheck {
             let removed = match meta.bucket {
                 Some(bucket) if !self.lacks(graph, bucket.parent, is_there) => {
                     let left = self.remove_untouched(cx, graph, (meta, bucket.items), ids).await;
-                    left.map(|left| changed.push((meta, left.into())))
+                    left.map(|left| {
+                        let left: Vec<_> = left.into_iter().map(Arc::new).collect();
+                        changed.push((meta, left.into()));
+                    })
                 }
                 _ => remove(cx, meta, ids).await,
             };
@@ -251,7 +258,11 @@ impl Recheck {
             let mut lost = Named::new();
             let restored = self.restore(cx, graph, is_there, documents, (&mut effects, &mut lost));
             failed = failed.and(restored.await);
-            let ids = documents.1.iter().map(crate::store::batch::document_id).collect();
+            let ids = documents
+                .1
+                .iter()
+                .map(|document| crate::store::batch::document_id(document))
+                .collect();
             failed = failed.and(empty_gone(cx, graph, lost, Some(ids), &mut effects).await);
         }
         // After the last one: a failure of pending work must neither keep a reference from being undone, nor hide the missing
@@ -302,7 +313,7 @@ impl Recheck {
         cx: &Cx<'_>,
         graph: &Graph,
         is_there: &(impl Fn(Column, &Key) -> bool + Sync),
-        (meta, documents): (&'static DocumentMeta, &[RawDocumentBuf]),
+        (meta, documents): (&'static DocumentMeta, &[Arc<RawDocumentBuf>]),
         (effects, lost): (&mut Effects, &mut Named),
     ) -> Result<()> {
         let edges: Vec<&Edge> = self
@@ -312,7 +323,7 @@ impl Recheck {
             .filter(|edge| is(edge.holder, meta))
             .collect();
         let names = roots(edges.iter().copied());
-        let keys: Vec<Key> = documents.iter().map(id).collect();
+        let keys: Vec<Key> = documents.iter().map(|document| id(&**document)).collect();
         // Where others change a document meanwhile it is looked at again: what it was given may be there still.
         for _ in 0..ATTEMPTS {
             let now: HashMap<Key, RawDocumentBuf> = by_ids(cx, meta, keys.iter(), names.iter().copied())
@@ -324,7 +335,7 @@ impl Recheck {
             let statements: Vec<Statement> = documents
                 .iter()
                 .filter_map(|before| {
-                    let now = now.get(&id(before))?;
+                    let now = now.get(&id(&**before))?;
                     let dangles = |edge: &&Edge| {
                         edge.targets.iter().any(|target| {
                             let before: HashSet<Key> = edge.keys(*target, before).into_iter().collect();

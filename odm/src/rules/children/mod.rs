@@ -21,7 +21,7 @@ use crate::model::meta::names::meet;
 use crate::model::own_fields::{DELETE, REVISION};
 use crate::model::reference::OnDelete;
 use crate::model::shape::Shape;
-use crate::plan::touches::Image;
+use crate::plan::images::Image;
 use crate::rules::children::newest::newest;
 use crate::rules::children::parents::{Parents, integer, is_whole};
 use crate::rules::pending::PendingWork;

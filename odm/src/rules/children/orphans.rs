@@ -9,7 +9,7 @@ use crate::Result;
 use crate::graph::{EdgeId, Graph};
 use crate::model::key::Key;
 use crate::model::own_fields::{EDGES, Token};
-use crate::plan::touches::Image;
+use crate::plan::images::Image;
 use crate::store::cx::Cx;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ pub(crate) fn left_behind(
             // A key may be that of several parents.
             return Some((*id, keys.iter().cloned().collect()));
         };
-        let after = images.iter().filter_map(|image| image.after.as_ref());
+        let after = images.iter().filter_map(|image| image.after());
         let named: HashSet<Key> = after.flat_map(|child| graph[*id].keys(*target, child)).collect();
         let unnamed: Vec<Key> = keys.difference(&named).cloned().collect();
         (!unnamed.is_empty()).then_some((*id, unnamed))

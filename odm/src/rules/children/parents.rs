@@ -9,7 +9,7 @@ use crate::model::document::{DocumentMeta, IndexKind};
 use crate::model::key::Key;
 use crate::model::own_fields::OPERATION;
 use crate::model::shape::Shape;
-use crate::plan::touches::Image;
+use crate::plan::images::Image;
 use crate::query::page::is_compared_alike;
 use crate::store::fields::{at, put};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
@@ -54,16 +54,13 @@ pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Imag
         let edge = graph.parent_edge(derived);
         let reads = derived.reads(graph);
         for image in images {
-            let [named_before, named_after] = [&image.before, &image.after].map(|child| {
-                let child = child.as_ref()?;
-                parent_of(edge, derived, child)
-            });
+            let [named_before, named_after] =
+                [image.before(), image.after()].map(|child| parent_of(edge, derived, child?));
             let is_moved = named_before != named_after;
-            let counts = |child: &Option<RawDocumentBuf>| {
-                child.as_ref().is_some_and(|child| !is_deleted(derived, child))
-            };
-            let before = named_before.filter(|_| counts(&image.before));
-            let after = named_after.filter(|_| counts(&image.after));
+            let counts =
+                |child: Option<&RawDocumentBuf>| child.is_some_and(|child| !is_deleted(derived, child));
+            let before = named_before.filter(|_| counts(image.before()));
+            let after = named_after.filter(|_| counts(image.after()));
             let moved = before != after;
             if !moved && (before.is_none() || is_same(&reads, image)) {
                 continue;
@@ -71,7 +68,7 @@ pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Imag
             // An eventual field may not include the child yet, so that nothing can be added to it or taken away; while the
             // child stays where it is, its own pending work covers it.
             if !is_atomic(derived.sync, true) {
-                if image.before.is_some() && is_moved {
+                if image.before().is_some() && is_moved {
                     for key in [before, after].into_iter().flatten() {
                         let parent = change(&mut parents, derived, key);
                         parent.anew.insert(derived.id);
@@ -103,15 +100,12 @@ fn was_negative(derived: &Derived, image: &Image) -> bool {
     let Derivation::Computed { of, .. } = derived.what else {
         return false;
     };
-    let before = image
-        .before
-        .as_ref()
-        .and_then(|child| Number::at(derived, child, of));
+    let before = image.before().and_then(|child| Number::at(derived, child, of));
     before.is_some_and(|number| number.value() < 0.0)
 }
 
 fn is_same(names: &[String], image: &Image) -> bool {
-    let (Some(before), Some(after)) = (&image.before, &image.after) else {
+    let (Some(before), Some(after)) = (image.before(), image.after()) else {
         return false;
     };
     names
@@ -148,13 +142,13 @@ fn one(parents: &mut Parents, derived: &Derived, image: &Image, before: Option<K
     };
     // The parent may not have been told of a child's present value, so that it can't be taken away.
     let is_owing = |child: &RawDocumentBuf| at(child, OPERATION).is_some();
-    if derived.filter.is_some() || image.before.as_ref().is_some_and(is_owing) {
+    if derived.filter.is_some() || image.before().is_some_and(is_owing) {
         return both(parents);
     }
     let name = derived.field.name;
     match derived.what {
         Derivation::Subset(subset) => {
-            let element = image.after.as_ref().map(|child| element(subset, child));
+            let element = image.after().map(|child| element(subset, child));
             match (&before, &after, element, push_order(derived, subset)) {
                 (None, Some(key), Some(element), Some(sort)) => {
                     let change = change(parents, derived, key.clone());
@@ -164,12 +158,10 @@ fn one(parents: &mut Parents, derived: &Derived, image: &Image, before: Option<K
             }
         }
         Derivation::Computed { operation, of } => {
-            let value = |child: &Option<RawDocumentBuf>| {
-                child.as_ref().and_then(|child| Number::at(derived, child, of))
-            };
+            let value = |child: Option<&RawDocumentBuf>| Number::at(derived, child?, of);
             let (old, new) = (
-                value(&image.before).filter(|_| before.is_some()),
-                value(&image.after).filter(|_| after.is_some()),
+                value(image.before()).filter(|_| before.is_some()),
+                value(image.after()).filter(|_| after.is_some()),
             );
             let odd = |n: &Option<Number>| n.is_some_and(|n| !n.is_like(operation, derived));
             match operation {
@@ -213,7 +205,7 @@ fn one(parents: &mut Parents, derived: &Derived, image: &Image, before: Option<K
                         && !derived.field.required
                         && is_compared_alike((derived.child.shape)(), of) =>
                 {
-                    let child = image.after.as_ref();
+                    let child = image.after();
                     let value = child
                         .and_then(|child| default::read((derived.child.shape)(), child, of))
                         .filter(|value| *value != Bson::Null);
@@ -397,9 +389,9 @@ pub(crate) fn previous_parents(
     for derived in graph.derived_from(meta) {
         let edge = graph.parent_edge(derived);
         for image in images {
-            let parent = |child: &Option<RawDocumentBuf>| parent_of(edge, derived, child.as_ref()?);
-            let before = parent(&image.before);
-            if before != parent(&image.after) {
+            let parent = |child: Option<&RawDocumentBuf>| parent_of(edge, derived, child?);
+            let before = parent(image.before());
+            if before != parent(image.after()) {
                 all.entry(edge.id).or_default().extend(before);
             }
         }

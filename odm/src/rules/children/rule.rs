@@ -8,8 +8,9 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::root;
 use crate::model::own_fields::{CHILDREN, REVISION, Token, name_of};
+use crate::plan::images::{Image, before_and_after};
 use crate::plan::operation::Write;
-use crate::plan::touches::{Changed, ChangedFields, Image, before_and_after};
+use crate::plan::touches::{Changed, ChangedFields};
 use crate::rules::children::parents::{parents_of, previous_parents};
 use crate::rules::children::value::OfChildren;
 use crate::rules::children::{
@@ -279,7 +280,7 @@ async fn leave_for_missing_parents(
         named.any(|key| keys.contains(&key))
     };
     let names_one = |child: &&RawDocumentBuf| absent.iter().any(|absent| is_of(absent, child));
-    let written = images.iter().filter_map(|image| image.after.as_ref());
+    let written = images.iter().filter_map(|image| image.after());
     let keys: Vec<Key> = written.filter(names_one).map(id).collect();
     for ids in key::chunks(&keys) {
         record_all(cx, meta, doc! { "_id": { "$in": ids } }, effects.later()).await?;

@@ -9,8 +9,9 @@ use crate::model::key::{self, Key};
 use crate::model::meta::names::root;
 use crate::model::own_fields::{COPIED, OPERATION, OWN, REVISION, VERSION};
 use crate::model::reference::OnDelete;
+use crate::plan::images::Image;
 use crate::plan::operation::Write;
-use crate::plan::touches::{Changed, ChangedFields, Image};
+use crate::plan::touches::{Changed, ChangedFields};
 use crate::rules::copy::deliver::{
     To, deliver, held, is_read_on, passed_on, pull, raise_counted, sources_within,
 };
@@ -85,24 +86,22 @@ impl Rule for Copying {
             let graph = cx.odm.graph();
             for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
                 if hold(cx, edge, images, effects.pending()).await? {
-                    let written = images.iter().filter_map(|image| image.after.as_ref());
+                    let written = images.iter().filter_map(|image| image.after());
                     let changed = passed_on(cx, edge, &ChangedFields::All);
                     effects.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
                 }
             }
             let mut earlier: HashMap<Key, ChangedFields> = HashMap::new();
-            let known = images
-                .iter()
-                .filter_map(|image| image.before.as_ref().or(image.after.as_ref()));
+            let known = images.iter().filter_map(|image| image.before().or(image.after()));
             for document in known {
                 // Not recorded as known: a later change that is passed on to it reaches further than its current copies.
                 earlier.insert(id(document), ChangedFields::Of(Vec::new()).with_pending(document));
             }
             for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
                 let after = |inserted: bool| {
-                    let written = images.iter().filter(move |image| image.inserted == inserted);
+                    let written = images.iter().filter(move |image| image.is_inserted() == inserted);
                     written.filter_map(|image| {
-                        let after = image.after.clone()?;
+                        let after = image.is.clone()?;
                         let fields = changed_fields(edge, image)?.and(earlier.get(&id(&after)));
                         Some((after, fields))
                     })
@@ -297,13 +296,13 @@ pub(crate) fn is_kept(edge: &Edge) -> bool {
 
 /// The fields that others copy by this reference and that a write changed, if any.
 fn changed_fields(edge: &Edge, image: &Image) -> Option<ChangedFields> {
-    let after = image.after.as_ref()?;
-    if image.inserted {
+    let after = image.after()?;
+    if image.is_inserted() {
         // Only where holders may have been there before it.
         let may_be = edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
         return may_be.then_some(ChangedFields::All);
     }
-    let is_changed = |copy: &&CopyField| match &image.before {
+    let is_changed = |copy: &&CopyField| match image.before() {
         Some(before) => at(before, copy.source) != at(after, copy.source),
         None => image.written.is_of(copy.source),
     };
@@ -325,8 +324,8 @@ async fn hold(cx: &Cx<'_>, edge: &Edge, images: &[Image], pending: PendingWork) 
     let mut taken: HashMap<Key, HashSet<i64>> = HashMap::new();
     let mut holders: Vec<RawDocumentBuf> = Vec::new();
     for image in images {
-        let Some(after) = &image.after else { continue };
-        let known: HashSet<(Key, i64)> = match &image.before {
+        let Some(after) = image.after() else { continue };
+        let known: HashSet<(Key, i64)> = match image.before() {
             Some(before) => held(edge, before).into_iter().collect(),
             None => HashSet::new(),
         };

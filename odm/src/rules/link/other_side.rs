@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::graph::edge::{Edge, TwoWay};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::plan::images::Images;
+use crate::plan::images::BeforeImages;
 use crate::plan::links::{self, Diff, Effect, Node};
 use crate::plan::operation::Write;
 use crate::plan::outcome::Outcome;
@@ -39,7 +39,12 @@ impl<'a> Linking<'a> {
     ///
     /// # Errors
     /// As [`links::effects`].
-    pub(crate) async fn effects(&self, cx: &Cx<'_>, before: &Images, done: &Outcome) -> Result<Vec<Effect>> {
+    pub(crate) async fn effects(
+        &self,
+        cx: &Cx<'_>,
+        before: &BeforeImages,
+        done: &Outcome,
+    ) -> Result<Vec<Effect>> {
         let foreseen = self
             .after(before, |at| done.is_made(at))?
             .filter(|_| done.counts.missed == 0);
@@ -56,7 +61,7 @@ impl<'a> Linking<'a> {
 
     /// Nothing takes a write back that no transaction holds, so what the other side of its links can be told to refuse is refused
     /// before it.
-    pub(crate) async fn foresee(&self, cx: &Cx<'_>, before: &Images) -> Result<()> {
+    pub(crate) async fn foresee(&self, cx: &Cx<'_>, before: &BeforeImages) -> Result<()> {
         let Some(after) = self.after(before, |_| true)? else {
             return Ok(());
         };
@@ -75,7 +80,7 @@ impl<'a> Linking<'a> {
     }
 
     /// The documents that the writes concern, as they are read after them.
-    async fn read_after(&self, cx: &Cx<'_>, before: &Images, upserted: Option<&Bson>) -> Result<After> {
+    async fn read_after(&self, cx: &Cx<'_>, before: &BeforeImages, upserted: Option<&Bson>) -> Result<After> {
         let mut after = After::default();
         let mut collections: Vec<(&'static DocumentMeta, HashSet<Key>)> = Vec::new();
         let mut concern = |meta: &'static DocumentMeta, key: Key| match collections
@@ -85,8 +90,8 @@ impl<'a> Linking<'a> {
             Some((_, keys)) => drop(keys.insert(key)),
             None => collections.push((meta, HashSet::from([key]))),
         };
-        for (meta, documents) in &before.changed {
-            documents.iter().for_each(|document| concern(meta, id(document)));
+        for of in before.with_references() {
+            of.read().for_each(|document| concern(of.meta, id(&**document)));
         }
         for write in self.writes {
             if let Some(document) = write.inserted() {
@@ -118,7 +123,7 @@ impl<'a> Linking<'a> {
 
     /// The documents after the writes, where that can be told without reading them: of inserts alone, of those that are
     /// made, or of one write.
-    fn after(&self, before: &Images, made: impl Fn(usize) -> bool) -> Result<Option<After>> {
+    fn after(&self, before: &BeforeImages, made: impl Fn(usize) -> bool) -> Result<Option<After>> {
         let only_inserts = self.writes.iter().all(Write::is_insert);
         if self.writes.len() > 1 && !only_inserts {
             return Ok(None);
@@ -129,7 +134,7 @@ impl<'a> Linking<'a> {
             let edges = || self.edges_of(meta);
             if !made(write.at) {
                 // All is as it was.
-                for document in before.of(meta) {
+                for document in before.of_collection(meta) {
                     let holder = node(meta, document)?;
                     for (two_way, edge) in edges() {
                         after.add(two_way, &holder, values(edge, document)?);
@@ -144,7 +149,7 @@ impl<'a> Linking<'a> {
                 }
             }
             let Some(touches) = write.touches() else { continue };
-            for document in before.of(meta) {
+            for document in before.of_collection(meta) {
                 let holder = node(meta, document)?;
                 for (two_way, edge) in edges() {
                     let Some(now) = touches.after(edge, &values(edge, document)?, false) else {
@@ -153,7 +158,7 @@ impl<'a> Linking<'a> {
                     after.add(two_way, &holder, now);
                 }
             }
-            if write.is_upsert() && before.of(meta).next().is_none() {
+            if write.is_upsert() && before.of_collection(meta).next().is_none() {
                 let Some(id) = write.upserted_id() else {
                     return Ok(None);
                 };
@@ -168,11 +173,11 @@ impl<'a> Linking<'a> {
         Ok(Some(after))
     }
 
-    fn diff(&self, before: &Images, after: &After) -> Result<Diff> {
+    fn diff(&self, before: &BeforeImages, after: &After) -> Result<Diff> {
         let mut diff = Diff::default();
         let mut seen: HashSet<(TwoWay, Key)> = HashSet::new();
         for (two_way, edge) in self.edges() {
-            for document in before.of(edge.holder) {
+            for document in before.of_collection(edge.holder) {
                 let holder = node(edge.holder, document)?;
                 let now = after.of(two_way, &holder).unwrap_or_default();
                 diff.add((two_way, edge), &holder, &values(edge, document)?, now)?;
