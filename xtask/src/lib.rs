@@ -13,6 +13,8 @@ pub mod book;
 pub mod failover;
 mod figures;
 mod package;
+#[cfg(test)]
+mod pages;
 mod rooms;
 mod run;
 mod server;

@@ -492,40 +492,6 @@ mod tests {
     }
 
     #[test]
-    fn the_architecture_page_names_existing_files() -> Result<()> {
-        let page = std::fs::read_to_string(root().join("ARCHITECTURE.md"))?;
-        let below = ["", "odm/src", "odm-derive/src"].map(|folder| root().join(folder));
-        // Every second part stands between two backticks.
-        for name in page.split('`').skip(1).step_by(2) {
-            let is_path = name.ends_with(".rs")
-                || name.ends_with(".md")
-                || name.ends_with(".txt")
-                || name.ends_with('/');
-            for path in alternatives(name).iter().filter(|_| is_path) {
-                ensure!(
-                    below.iter().any(|folder| folder.join(path).exists()),
-                    "ARCHITECTURE.md names `{path}`, which is not there"
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
-    fn alternatives(name: &str) -> Vec<String> {
-        let parts = name
-            .split_once('{')
-            .and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
-        match parts {
-            Some((before, (names, after))) => names
-                .split(',')
-                .map(|name| format!("{before}{name}{after}"))
-                .collect(),
-            None => vec![name.to_owned()],
-        }
-    }
-
-    #[test]
     fn a_circle_is_files_that_reach_each_other() {
         let arrow =
             |from: &str, to: &str| ((from.to_owned(), to.to_owned()), BTreeSet::from(["T".to_owned()]));

@@ -134,7 +134,7 @@ pub fn attributes(item: &Item) -> &[Attribute] {
 }
 
 /// Whether it is compiled for tests alone.
-fn is_for_tests(attributes: &[Attribute]) -> bool {
+pub fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && matches!(&attribute.meta, Meta::List(list) if list.tokens.to_string() == "test")

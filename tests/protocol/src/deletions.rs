@@ -10,9 +10,9 @@
 //! in the target, which that transaction records (`Pending`). A standalone server has no such transaction: a note about the
 //! target is stored before (`Alone`).
 //!
-//! The steps in the code: `Walk::step` with `Restricting::check`, `Detachment::apply`, `erase`, `restore_referenced`, `apply_late` and
-//! `renew`; `Obligations::checked` and `recheck::after` (the write of the reference), `children::update_parents` (the child that
-//! comes), `children::refresh` and `pending::clear` (a recovery).
+//! The steps in the code: `Walk::step()` with `Restricting::check()`, `Detachment::apply()`, `erase()`, `restore_referenced()`,
+//! `apply_late()` and `renew()`; `Planned::checked()` and `AfterWrites::run()` (the write of the reference),
+//! `children::update_parents()` (the child that comes), `children::refresh()` and `pending::clear()` (a recovery).
 //!
 //! Left out: several deletions of one target, and what comes to a target that is restored after it was looked for
 //! (see "What is not promised").

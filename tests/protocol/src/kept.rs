@@ -4,10 +4,10 @@
 //! them. The first child has a second parent, whose deletion deletes it, too: it can't be restored while that is deleted. Clients delete and
 //! restore both parents at the same time, and insert further children.
 //!
-//! The steps in the code: `Tree::grow`, `begin`, `delete_levels`, `delete` and `compare` in `engine/delete/{tree,kept}.rs`;
-//! `give_up`, `leave_out_lacking` and `delete_lacking` there; `missing_targets`, `restore`, `keep_targets`, `take_back` and
-//! `end_restoration` in `engine/delete/tree.rs` and `engine/restore.rs`;
-//! `exists::before` and `recheck::after` (a new child).
+//! The steps in the code: `Tree::grow()`, `Tree::begin()`, `Tree::delete_levels()`, `Tree::delete()` and `Tree::compare()` in
+//! `engine/delete/{tree,soft}.rs`; `Tree::give_up()`, `Tree::leave_out_lacking()` and `Tree::delete_lacking()` there;
+//! `Tree::missing_targets()`, `Tree::restore()`, `restore::keep_targets()`, `restore::take_back()` and `Tree::end_restoration()` in
+//! `engine/delete/tree.rs` and `engine/restore.rs`; `exists::before()` and `AfterWrites::run()` (a new child).
 //!
 //! Left out: a process that dies between its last step and the comparison, and two restorations and two deletions of one document at
 //! once, after which a child may have an id that is not that of its parent; two restorations in steps of one document while its second

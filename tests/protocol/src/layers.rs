@@ -14,9 +14,9 @@
 //! Left out: a child that leaves a parent which is not there (`parents.rs` has it), and the pull of a document whose own write
 //! left pending work (`commits.rs`).
 //!
-//! The steps in the code: `fill::read` (the copied values, before the transaction), `Effects::propagate` (the documents
-//! of the write) with `copy::rule::hold`, `copy::rule::to_holders` and `children::update_parents`, `Effects::end` with
-//! `Effects::next_layer` (a layer), the commit, `drain::drain` and `drain::apply_once` (the work that follows the commit, or
+//! The steps in the code: `fill::read()` (the copied values, before the transaction), `Effects::propagate()` (the documents
+//! of the write) with `copy::rule::hold()`, `copy::rule::to_holders()` and `children::update_parents()`, `Effects::settle()` with
+//! `Effects::next_layer()` (a layer), the commit, `drain::drain()` and `drain::apply_once()` (the work that follows the commit, or
 //! that a dead process has left).
 
 use crate::checking::{fails, holds};

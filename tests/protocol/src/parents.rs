@@ -11,9 +11,9 @@
 //! state. The properties of the end are checked in every state too, after a recovery that runs there alone: a transaction that
 //! was open is rolled back then.
 //!
-//! The steps in the code: `propagate::read_before` (the children before the write), the write itself, `children::update_parents` and
-//! `children::write_parents` (the parents), `Effects::propagate` (parents that are not there), the commit,
-//! `DeferredWork::drain`.
+//! The steps in the code: `propagate::read_before()` (the children before the write), the write itself, `children::update_parents()`
+//! and `children::write_parents()` (the parents), `Effects::propagate()` (parents that are not there), the commit,
+//! `DeferredWork::drain()`.
 
 use crate::checking::{fails, holds};
 use stateright::{Model, Property};

@@ -6,6 +6,9 @@
 //! it restores, or have come to refer to what it removes. So it looks once more. Each step is one read or one atomic write of one
 //! document; a query of many is a step, and an update of many is a step for each.
 //!
+//! The steps in the code: `Planned::checked()` with `exists::before()` (a write and its first look), `AfterWrites::run()` with
+//! `Recheck::take_back()` (its last look, and the undoing); `Restricting::check()`, `erase()` and `restore_referenced()` (a deletion).
+//!
 //! A process that dies between its write and its last look may leave a reference that dangles, which an audit finds: what is asked
 //! here is what is there when all have returned.
 
