@@ -37,7 +37,7 @@ use futures::future::{BoxFuture, FutureExt};
 /// Executes an operation, in the caller's transaction or out of one.
 ///
 /// # Errors
-/// Whatever ended the operation as a whole. Refused writes of inserts and bulks are [`Outcome::errors`], or an [`Error::Bulk`] where they
+/// Whatever ended the operation as a whole. Refused writes of inserts and bulks are [`Outcome::refusals`], or an [`Error::Bulk`] where they
 /// end a transaction or nothing was sent: callers take both.
 pub(crate) fn execute(cx: Cx<'_>, operation: Operation) -> BoxFuture<'_, Result<Outcome>> {
     async move {

@@ -2,7 +2,6 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::plan::targets::Missing;
 use crate::plan::touches::ChangedFields;
 use mongodb::bson::RawDocumentBuf;
 use std::sync::Arc;
@@ -87,8 +86,6 @@ pub(crate) struct BeforeImage {
 #[derive(Debug, Default)]
 pub(crate) struct BeforeImages {
     pub(crate) collections: Vec<BeforeOf>,
-    /// The references of theirs that the writes keep although nothing is there.
-    pub(crate) lacking: Vec<Missing>,
 }
 
 impl BeforeImages {

@@ -34,24 +34,19 @@ pub(crate) trait Rule: Send + Sync {
     fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>>;
 
     /// Fills in new documents before they are inserted.
-    fn fill_new<'s>(&'s self, _scope: &'s Cx<'_>, _meta: Meta, _new: &'s mut NewDocuments<'_>) -> Step<'s> {
+    fn fill_new<'s>(&'s self, _cx: &'s Cx<'_>, _meta: Meta, _new: &'s mut NewDocuments<'_>) -> Step<'s> {
         nothing()
     }
 
     /// Adds to an update what follows from it in the same document.
-    fn fill_update<'s>(
-        &'s self,
-        _scope: &'s Cx<'_>,
-        _meta: Meta,
-        _updating: &'s mut Updating<'_>,
-    ) -> Step<'s> {
+    fn fill_update<'s>(&'s self, _cx: &'s Cx<'_>, _meta: Meta, _updating: &'s mut Updating<'_>) -> Step<'s> {
         nothing()
     }
 
     /// Prepares a replacement, so that it keeps what the library has in the document.
     fn fill_replacement<'s>(
         &'s self,
-        _scope: &'s Cx<'_>,
+        _cx: &'s Cx<'_>,
         _meta: Meta,
         _replacing: &'s mut Replacing<'_>,
     ) -> Step<'s> {
@@ -70,7 +65,7 @@ pub(crate) trait Rule: Send + Sync {
     /// the work that no mark in a document records.
     fn after_write<'s>(
         &'s self,
-        _scope: &'s Cx<'_>,
+        _cx: &'s Cx<'_>,
         _meta: Meta,
         _images: &'s [Image],
         _effects: &'s mut Effects,
@@ -81,7 +76,7 @@ pub(crate) trait Rule: Send + Sync {
     /// Updates the values that are derived from documents which rules have changed, in the same transaction.
     fn after_effects<'s>(
         &'s self,
-        _scope: &'s Cx<'_>,
+        _cx: &'s Cx<'_>,
         _meta: Meta,
         _documents: &'s [Changed],
         _effects: &'s mut Effects,
@@ -94,7 +89,7 @@ pub(crate) trait Rule: Send + Sync {
     ///
     /// # Errors
     /// An error that would occur with every document; others are in [`Draining::applied`].
-    fn drain<'s>(&'s self, _scope: &'s Cx<'_>, _meta: Meta, _draining: &'s mut Draining) -> Step<'s> {
+    fn drain<'s>(&'s self, _cx: &'s Cx<'_>, _meta: Meta, _draining: &'s mut Draining) -> Step<'s> {
         nothing()
     }
 
@@ -105,7 +100,7 @@ pub(crate) trait Rule: Send + Sync {
     /// As [`drain`](Rule::drain).
     fn after_commit<'s>(
         &'s self,
-        _scope: &'s Cx<'_>,
+        _cx: &'s Cx<'_>,
         _deferred: &'s DeferredWork,
         _token: Token,
     ) -> Step<'s, Rewritten> {

@@ -79,6 +79,13 @@ impl<'a> Cx<'a> {
     }
 }
 
+impl Core {
+    /// The context of an operation on the collection.
+    pub(crate) fn cx<'a>(&'a self, trace: &'a Trace) -> Cx<'a> {
+        Cx::new(self.odm(), self.session(), trace)
+    }
+}
+
 impl Cx<'_> {
     /// The same within a transaction.
     pub(crate) fn within<'b>(&'b self, session: &'b Session) -> Cx<'b> {

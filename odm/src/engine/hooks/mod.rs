@@ -3,7 +3,7 @@
 //! The operation itself is executed as every other, within the caller's transaction or one of its own. Around it stands this:
 //!
 //! 1. The documents that it may change are read: those that it names by their ids, and those that match its conditions. Deletions read the
-//!    documents that they delete, and give them back (`Outcome::gone`).
+//!    documents that they delete, and give them back (`Done::gone`).
 //! 2. It is executed: `dispatch`, which is the way of all operations.
 //! 3. The documents are read again, and compared. The hooks are called with those that have changed (`engine/hooks/call.rs`).
 //! 4. The hooks that follow the commit are left for the time after it.

@@ -207,13 +207,13 @@ impl<'a> Planned<'a> {
             return Ok((Attempt::TooMany, AfterWrites::default()));
         };
         if cx.session.is_none() {
-            self.linking(&cx).foresee(&cx, &before).await?;
+            self.linking(&cx).foresee(&cx, &before.0).await?;
         }
         let mut done = match self.send(cx).await? {
             Attempt::Done(done) => done,
             nothing => return Ok((nothing, AfterWrites::default())),
         };
-        let applied = self.apply_effects(cx, &before, derived, &mut done).await;
+        let applied = self.apply_effects(cx, &before.0, derived, &mut done).await;
         let deferred = applied.map_err(|error| self.after_write(&cx, error))?;
         let after = self.after_writes(&cx, &before, &done, deferred).await?;
         Ok((Attempt::Done(done), after))
@@ -223,7 +223,7 @@ impl<'a> Planned<'a> {
     async fn after_writes(
         &self,
         cx: &Cx<'_>,
-        before: &BeforeImages,
+        before: &(BeforeImages, Vec<Missing>),
         done: &Done,
         deferred: DeferredWork,
     ) -> Result<AfterWrites> {
@@ -265,7 +265,7 @@ impl<'a> Planned<'a> {
         cx: &Cx<'_>,
         derived: bool,
         limit: Option<usize>,
-    ) -> Result<Option<BeforeImages>> {
+    ) -> Result<Option<(BeforeImages, Vec<Missing>)>> {
         let graph = cx.odm.graph();
         let linked: Vec<&Edge> = self.plan.links.iter().map(|link| &graph[link.edge]).collect();
         let read = || propagate::read_before(cx, self.writes, &linked, derived, limit);
@@ -280,12 +280,12 @@ impl<'a> Planned<'a> {
             // A delete of the targets meanwhile has removed the references before.
             before = read().await?;
         }
-        let Some(mut before) = before else {
+        let Some(before) = before else {
             return Ok(None);
         };
-        before.lacking = targets::had_before(graph, missing, self.writes, &before)?;
+        let lacking = targets::had_before(graph, missing, self.writes, &before)?;
         let too_many = limit.is_some_and(|limit| before.are_more_than(limit));
-        Ok((!too_many).then_some(before))
+        Ok((!too_many).then_some((before, lacking)))
     }
 
     async fn missing_targets(&self, cx: &Cx<'_>) -> Result<Vec<Missing>> {

@@ -14,7 +14,7 @@ use crate::plan::modes::{Plan, unlocked};
 use crate::plan::operation::Write;
 use crate::plan::outcome::Outcome;
 use crate::plan::put_back::{OwnReferences, put_back};
-use crate::plan::targets::{self, AddedReferences, Column, missing, roots};
+use crate::plan::targets::{self, AddedReferences, Column, Missing, missing, roots};
 use crate::plan::touches::How;
 use crate::rules::exists::AskedTargets;
 use crate::rules::library::Rewrite;
@@ -149,16 +149,18 @@ async fn check_again(cx: &Cx<'_>, rechecks: &[Recheck]) -> Result<()> {
 pub(crate) const ATTEMPTS: usize = 10;
 
 impl Recheck {
-    /// The second check of writes that were made, with what is needed to undo them. `None` where nothing has to be asked: a reference
+    /// The second check of writes that were made, with what is needed to undo them: the documents before them, and the missing targets that
+    /// these named already. `None` where nothing has to be asked: a reference
     /// that is kept when its target is deleted may as well be written just before.
     pub(in crate::engine) async fn after_writes(
         cx: &Cx<'_>,
         plan: &Plan,
         writes: &[Write],
-        before: &BeforeImages,
+        before: &(BeforeImages, Vec<Missing>),
         outcome: &Outcome,
     ) -> Result<Option<Recheck>> {
         let graph = cx.odm.graph();
+        let (before, lacking) = before;
         let is_made = |write: &&Write| !write.is_insert() || outcome.is_made(write.at);
         let mut added = if writes.iter().all(|write| is_made(&write)) {
             plan.targets.clone()
@@ -189,7 +191,7 @@ impl Recheck {
                 }
             }
         }
-        targets::exclude(&mut added, &before.lacking);
+        targets::exclude(&mut added, lacking);
         let mut added = unlocked(graph, added, cx.session.is_some());
         added.retain(|one| {
             let on_delete = one.edge(graph).reference.on_delete;

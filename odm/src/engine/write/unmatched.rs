@@ -22,6 +22,7 @@ use std::collections::{HashMap, HashSet};
 pub(in crate::engine) const ATTEMPTS: usize = 5;
 
 /// What follows an attempt that found no document, or that the server refused.
+#[allow(clippy::large_enum_variant)]
 pub(in crate::engine) enum Next {
     /// The end of the operation.
     End(Attempt),
