@@ -42,7 +42,7 @@ impl<'a> Walk<'a, '_> {
                 self.renew(rule, level.batch.iter().filter(twins)).await?;
             }
         }
-        let error = restricting.error(refusal, &level.batch).await?;
+        let error = refusal.error(&self.cx, level.meta, &level.batch).await?;
         let count = if level.root {
             &mut self.done.deleted
         } else {

@@ -29,6 +29,7 @@ use crate::model::own_fields::{DELETION, Token};
 use crate::model::reference::OnDelete;
 use crate::plan::operation::{Batching, UpdateMany, What, Write};
 use crate::plan::outcome::Done;
+use crate::rules::on_delete::restrict::Refusal;
 use crate::rules::on_delete::{OnDeleteRule, Rules};
 use crate::store::batch::document_id as id;
 use crate::store::cx::{Cx, Statement};
@@ -41,9 +42,6 @@ use std::collections::HashSet;
 
 /// Maximum number of looks for documents that have come to refer to the deleted ones.
 const LOOKS: usize = 10;
-
-/// Number of ids of holders that an error lists.
-const SAMPLE: usize = 5;
 
 /// Whether a deletion of such documents asks something of others.
 fn has_rules(graph: &Graph, meta: Meta) -> bool {
@@ -191,22 +189,10 @@ impl Tree {
         let mut found = cx.every(holder, condition, fields).await?;
         let is_deleted = |key: &DocumentKey| self.known.contains(key) || together.contains(key);
         found.retain(|one| !is_deleted(&document_key(holder, one)));
-        let Some(first) = found.first() else {
+        if found.is_empty() {
             return Ok(());
-        };
-        let Some(referred) = rule.referred(first, documents).next().or(documents.first()) else {
-            return Ok(());
-        };
-        let one = std::slice::from_ref(referred);
-        found.retain(|holder| rule.referred(holder, one).next().is_some());
-        Err(Error::StillReferenced {
-            collection: meta.collection,
-            id: Box::new(id(referred)),
-            by: holder.collection,
-            field: rule.edge.path.clone(),
-            count: (found.len() as u64).max(1),
-            sample: found.iter().take(SAMPLE).map(id).collect(),
-        })
+        }
+        Err(Refusal::new(rule, found).error(cx, meta, documents).await?)
     }
 
     /// Stores the id of the deletion in the document at the top. Gives that of another client's where there is one, and `None` where the

@@ -8,76 +8,49 @@ use crate::model::encode;
 use crate::plan::operation::{UpdateMany, What, Write};
 use crate::plan::operators::{Built, growth};
 use crate::plan::outcome::{Attempt, Outcome, Refusals};
+use crate::store::command::{CommandStatement, Verb, WriteCommand, in_one_command};
 use crate::store::core::{Core, act};
 use crate::store::cx::Cx;
-use crate::store::map::{Context, Refusal, unacknowledged, write_error};
+use crate::store::map::{Context, write_error};
 use crate::store::options::raised;
 use crate::store::session::Session;
 use crate::{Error, Odm, Result};
-use mongodb::bson::{self, Bson, Document, RawBson, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf};
 use mongodb::options::{
-    Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateModifications,
-    UpdateOneModel, WriteConcern, WriteModel,
+    Collation, DeleteManyModel, DeleteOneModel, InsertOneModel, UpdateManyModel, UpdateOneModel,
+    WriteConcern, WriteModel,
 };
 use std::borrow::Cow;
 
 /// Maximum number of statements in a command of an update and the documents that it counts: every server accepts more.
 const UPDATE_AND_COUNT: usize = 2;
 
-/// The greatest size of one command's statements. A command is a document too, so it has a document's limit and the 16 KB
-/// that the server leaves above it for the rest of the command; the larger limit of a message holds for the driver's own
-/// inserts, which it sends beside the command.
-const MAX_BYTES: usize = crate::model::size::MAX_DOCUMENT_SIZE as usize;
-
-/// One statement of a command.
+/// One statement of a bulk.
 struct BulkStatement<'w> {
     /// The position of its write among those that the application gave.
     at: usize,
     meta: &'static DocumentMeta,
-    what: Stated<'w>,
+    what: CommandStatement<'w>,
     /// How its condition compares strings, if not as the collection does.
     collation: Option<Document>,
     /// Whether it counts the documents in which the update behind it has nothing to change.
     is_count: bool,
 }
 
-enum Stated<'w> {
-    Insert(&'w RawDocumentBuf),
-    Update {
-        filter: Cow<'w, Document>,
-        update: UpdateModifications,
-        array_filters: &'w [Document],
-        many: bool,
-        upsert: bool,
-    },
-    Delete {
-        filter: &'w Document,
-        many: bool,
-    },
-}
-
 impl BulkStatement<'_> {
-    fn command(&self) -> &'static str {
-        match self.what {
-            Stated::Insert(_) => "insert",
-            Stated::Update { .. } => "update",
-            Stated::Delete { .. } => "delete",
-        }
-    }
-
     fn is_of_many(&self) -> bool {
-        matches!(self.what, Stated::Update { many: true, .. })
+        matches!(self.what, CommandStatement::Update { many: true, .. })
     }
 
     fn is_upsert(&self) -> bool {
-        matches!(self.what, Stated::Update { upsert: true, .. })
+        matches!(self.what, CommandStatement::Update { upsert: true, .. })
     }
 
     /// Whether it should find exactly one document.
     fn finds_one(&self) -> bool {
         let is_of_one = matches!(
             self.what,
-            Stated::Update {
+            CommandStatement::Update {
                 many: false,
                 upsert: false,
                 ..
@@ -86,41 +59,11 @@ impl BulkStatement<'_> {
         is_of_one && !self.is_count
     }
 
-    /// As the server's command takes it.
-    fn encode(&self) -> Result<RawDocumentBuf> {
-        let mut statement = match &self.what {
-            Stated::Insert(document) => return Ok((*document).clone()),
-            Stated::Update {
-                filter,
-                update,
-                array_filters,
-                many,
-                upsert,
-            } => {
-                let mut statement = doc! { "q": filter.as_ref(), "multi": many };
-                if *upsert {
-                    statement.insert("upsert", true);
-                }
-                match update {
-                    UpdateModifications::Document(update) => statement.insert("u", update),
-                    UpdateModifications::Pipeline(stages) => statement.insert("u", stages),
-                    // Neither a type of update nor a pipeline, which only later drivers know.
-                    _ => None,
-                };
-                if !array_filters.is_empty() {
-                    statement.insert("arrayFilters", *array_filters);
-                }
-                statement
-            }
-            Stated::Delete { filter, many } => doc! { "q": *filter, "limit": if *many { 0 } else { 1 } },
-        };
-        if let Some(collation) = &self.collation {
-            statement.insert("collation", collation);
-        }
-        RawDocumentBuf::try_from(&statement).map_err(|source| Error::Encode {
-            field: "write".to_owned(),
-            source: Box::new(source),
-        })
+    /// Whether both can be in one command. How many updates of one document have found theirs follows from the sum of all, to which
+    /// upserts add.
+    fn goes_with(&self, other: &BulkStatement<'_>) -> bool {
+        let is_alike = self.what.verb() == other.what.verb() && self.is_upsert() == other.is_upsert();
+        graph::is_itself(self.meta, other.meta) && is_alike
     }
 
     /// As the driver's bulk takes it.
@@ -130,7 +73,7 @@ impl BulkStatement<'_> {
             coll: self.meta.collection.to_owned(),
         };
         Ok(match self.what {
-            Stated::Insert(document) => InsertOneModel::builder()
+            CommandStatement::Insert(document) => InsertOneModel::builder()
                 .namespace(namespace)
                 .document(Document::try_from(document).map_err(|source| Error::Encode {
                     field: "document".to_owned(),
@@ -138,7 +81,7 @@ impl BulkStatement<'_> {
                 })?)
                 .build()
                 .into(),
-            Stated::Update {
+            CommandStatement::Update {
                 filter,
                 update,
                 array_filters,
@@ -167,13 +110,13 @@ impl BulkStatement<'_> {
                         .into()
                 }
             }
-            Stated::Delete { filter, many: true } => DeleteManyModel::builder()
+            CommandStatement::Delete { filter, many: true } => DeleteManyModel::builder()
                 .namespace(namespace)
                 .filter(filter.clone())
                 .collation(self.collation)
                 .build()
                 .into(),
-            Stated::Delete { filter, many: false } => DeleteOneModel::builder()
+            CommandStatement::Delete { filter, many: false } => DeleteOneModel::builder()
                 .namespace(namespace)
                 .filter(filter.clone())
                 .build()
@@ -202,7 +145,7 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
             Ok(())
         };
         match what {
-            What::Insert(document) => add(Stated::Insert(document), false)?,
+            What::Insert(document) => add(CommandStatement::Insert(document), false)?,
             What::Update(update) => {
                 if let Some(idle) = &update.built.idle {
                     add(counting(idle, false), true)?;
@@ -219,7 +162,7 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
                 add(updating(condition, &update.built, many, update.upsert), false)?;
             }
             What::Replace(replace) => {
-                let replacing = Stated::Update {
+                let replacing = CommandStatement::Update {
                     filter: Cow::Owned(replace.one.filter(meta)),
                     update: replace.made(meta)?.update.clone(),
                     array_filters: &[],
@@ -229,7 +172,7 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
                 add(replacing, false)?;
             }
             What::Delete(delete) => {
-                let deleting = Stated::Delete {
+                let deleting = CommandStatement::Delete {
                     filter: &delete.filter,
                     many: delete.one.is_none(),
                 };
@@ -240,8 +183,13 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
     Ok(all)
 }
 
-fn updating<'w>(filter: Cow<'w, Document>, built: &'w Built, many: bool, upsert: bool) -> Stated<'w> {
-    Stated::Update {
+fn updating<'w>(
+    filter: Cow<'w, Document>,
+    built: &'w Built,
+    many: bool,
+    upsert: bool,
+) -> CommandStatement<'w> {
+    CommandStatement::Update {
         filter,
         update: built.modifications(),
         array_filters: &built.array_filters,
@@ -251,8 +199,8 @@ fn updating<'w>(filter: Cow<'w, Document>, built: &'w Built, many: bool, upsert:
 }
 
 /// An update that changes nothing.
-fn counting(filter: &Document, many: bool) -> Stated<'_> {
-    Stated::Update {
+fn counting(filter: &Document, many: bool) -> CommandStatement<'_> {
+    CommandStatement::Update {
         filter: Cow::Borrowed(filter),
         update: Built::nothing().modifications(),
         array_filters: &[],
@@ -518,112 +466,64 @@ async fn runs(
     let Cx { odm, session, .. } = *cx;
     let mut done = BulkDone::default();
     let mut errors: Vec<(usize, Error)> = Vec::new();
-    let mut unsure = None;
-    let mut is_first = true;
-    // The driver adds the write concern to its own operations, not to a command.
+    let mut unacknowledged = None;
     let concern = concern(odm, session, statements.iter().map(|statement| statement.meta));
-    let concern = concern.and_then(|concern| bson::serialize_to_raw_document_buf(&concern).ok());
-    let encoded = statements.iter().map(|one| Ok((one, one.encode()?)));
-    let encoded: Vec<(&BulkStatement<'_>, RawDocumentBuf)> = encoded.collect::<Result<_>>()?;
-    let mut rest = encoded.as_slice();
-    while let Some((first, _)) = rest.first() {
-        let (meta, command) = (first.meta, first.command());
-        let mut bytes = 0;
-        let length = rest
-            .iter()
-            .take(most)
-            .take_while(|(next, raw)| {
-                // With its type, and its position as a name, in an array.
-                bytes += raw.as_bytes().len() + 8;
-                // How many updates of one document have found theirs follows from the sum of all, to which upserts add.
-                let is_alike = next.command() == command && next.is_upsert() == first.is_upsert();
-                graph::is_itself(next.meta, meta) && is_alike && bytes <= MAX_BYTES
-            })
-            .count()
-            .max(1);
-        let (sent, behind) = rest.split_at(length);
-        rest = behind;
-        let mut list = bson::RawArrayBuf::new();
-        for (_, raw) in sent {
-            list.push(raw.clone());
-        }
-        let mut run = RawDocumentBuf::new();
-        run.append(key(command)?, meta.collection);
-        run.append(bson::cstr!("ordered"), ordered);
-        if let Some(concern) = &concern {
-            run.append(bson::cstr!("writeConcern"), concern.clone());
-        }
-        let field = match command {
-            "insert" => bson::cstr!("documents"),
-            "update" => bson::cstr!("updates"),
-            _ => bson::cstr!("deletes"),
+    let encoded = statements
+        .iter()
+        .map(|statement| statement.what.encode(statement.collation.as_ref()));
+    let encoded: Vec<RawDocumentBuf> = encoded.collect::<Result<_>>()?;
+    let (mut rest, mut encoded) = (statements.as_slice(), encoded.as_slice());
+    while let Some(first) = rest.first() {
+        let run = rest.iter().take(most).take_while(|next| next.goes_with(first));
+        let of_command = in_one_command(encoded, run.count());
+        let command = WriteCommand {
+            verb: first.what.verb(),
+            meta: first.meta,
+            statements: of_command,
+            ordered,
+            concern: concern.as_ref(),
+            past_validator: false,
         };
-        run.append(field, list);
-        let comment = odm.options().and_then(|options| options.comment.clone());
-        if let Some(comment) = comment.and_then(|comment| RawBson::try_from(comment).ok()) {
-            run.append(bson::cstr!("comment"), comment);
-        }
-        let database = odm.database().clone();
-        cx.trip();
-        let reply = act!(cx, command, database.run_raw_command(run));
-        let reply = match reply.map_err(|error| Context::of(meta).driver(error)) {
+        let reply = match command.send(cx).await {
             Ok(reply) => reply,
             // Out of a transaction, the commands before it are done.
-            Err(error) if session.is_none() && !is_first => {
+            Err(error) if session.is_none() && rest.len() < statements.len() => {
                 errors.push((first.at, error));
                 break;
             }
             Err(error) => return Err(error),
         };
-        is_first = false;
-        let number = |name: &str| match reply.get(name) {
-            Some(Bson::Int32(n)) => u64::try_from(*n).unwrap_or(0),
-            Some(Bson::Int64(n)) => u64::try_from(*n).unwrap_or(0),
-            _ => 0,
-        };
+        let sent;
+        (sent, rest) = rest.split_at(of_command.len());
+        encoded = encoded.split_at(of_command.len()).1;
         // The statements that were tried; of those that failed it can't be said that they were looked for in vain.
-        let mut tried: Vec<bool> = sent.iter().map(|(statement, _)| statement.finds_one()).collect();
-        if let Ok(failed) = reply.get_array("writeErrors") {
-            for failure in failed.iter().filter_map(Bson::as_document) {
-                let index = match failure.get("index") {
-                    Some(Bson::Int32(n)) => usize::try_from(*n).unwrap_or(0),
-                    Some(Bson::Int64(n)) => usize::try_from(*n).unwrap_or(0),
-                    _ => 0,
-                };
-                if let Some(tried) = tried.get_mut(index) {
-                    *tried = false;
-                }
-                if ordered {
-                    tried.truncate(index);
-                }
-                let at = sent.get(index).map_or(first.at, |(statement, _)| statement.at);
-                errors.push((at, refused(failure, meta)));
+        let mut tried: Vec<bool> = sent.iter().map(BulkStatement::finds_one).collect();
+        for (index, error) in reply.refused {
+            if let Some(tried) = tried.get_mut(index) {
+                *tried = false;
             }
+            if ordered {
+                tried.truncate(index);
+            }
+            errors.push((sent.get(index).map_or(first.at, |statement| statement.at), error));
         }
-        let n = number("n");
-        match command {
-            "insert" => done.inserted += n,
-            "update" => {
-                let upserted = reply.get_array("upserted").map_or(0, Vec::len) as u64;
-                done.upserted += upserted;
-                done.matched += n.saturating_sub(upserted);
-                done.modified += number("nModified");
+        match command.verb {
+            Verb::Insert => done.inserted += reply.n,
+            Verb::Update => {
+                done.upserted += reply.upserted;
+                done.matched += reply.n.saturating_sub(reply.upserted);
+                done.modified += reply.modified;
                 // With an update of many among them the sum does not tell what the others found.
-                if !sent.iter().any(|(statement, _)| statement.is_of_many()) {
-                    let alone = tried.iter().filter(|alone| **alone).count() as u64;
-                    done.missed += alone.saturating_sub(n);
+                if !sent.iter().any(BulkStatement::is_of_many) {
+                    let of_one = tried.iter().filter(|of_one| **of_one).count() as u64;
+                    done.missed += of_one.saturating_sub(reply.n);
                 }
             }
-            _ => done.deleted += n,
+            Verb::Delete => done.deleted += reply.n,
         }
         // The writes were made, but not as safely as the write concern demands.
-        unsure = unsure.or_else(|| unacknowledged(&reply));
-        if let (Some(session), Some((_, error))) = (session, errors.first()) {
-            // The server has ended the transaction there, though its reply is no error.
-            session.spoil(error);
-            break;
-        }
-        if ordered && !errors.is_empty() {
+        unacknowledged = unacknowledged.or(reply.unacknowledged);
+        if !errors.is_empty() && (ordered || session.is_some()) {
             break;
         }
     }
@@ -633,32 +533,8 @@ async fn runs(
             done: Box::new(done),
         });
     }
-    match unsure {
-        Some(unsure) => Err(unsure),
+    match unacknowledged {
+        Some(error) => Err(error),
         None => Ok(done),
     }
-}
-
-/// A write error as the server's reply has it.
-fn refused(failure: &bson::Document, meta: &'static DocumentMeta) -> Error {
-    let raw = RawDocumentBuf::try_from(failure).ok();
-    let code = match failure.get("code") {
-        Some(Bson::Int32(n)) => *n,
-        Some(Bson::Int64(n)) => i32::try_from(*n).unwrap_or(0),
-        _ => 0,
-    };
-    let refusal = Refusal {
-        code,
-        message: failure.get_str("errmsg").unwrap_or_default(),
-        details: failure.get_document("errInfo").ok(),
-        raw: raw.as_deref(),
-    };
-    write_error(Context::of(meta), refusal)
-}
-
-fn key(command: &'static str) -> Result<&'static bson::raw::CStr> {
-    command.try_into().map_err(|source| Error::Encode {
-        field: command.to_owned(),
-        source: Box::new(source),
-    })
 }

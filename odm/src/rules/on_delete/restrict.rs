@@ -38,10 +38,10 @@ pub(crate) struct Restricting<'l, 'g> {
 /// The references that refuse a deletion.
 pub(crate) struct Refusal<'g> {
     rule: OnDeleteRule<'g>,
-    /// The condition that the documents which hold them were found by.
-    others: Document,
-    /// A few of these.
+    /// The documents that hold them, or a few of these.
     found: Vec<RawDocumentBuf>,
+    /// The condition of all of these, where there may be more than those that were read.
+    others: Option<Document>,
 }
 
 impl<'g> Restricting<'_, 'g> {
@@ -51,7 +51,7 @@ impl<'g> Restricting<'_, 'g> {
     /// [`Error::StillReferenced`].
     pub(crate) async fn check(&self, documents: &[RawDocumentBuf]) -> Result<()> {
         match self.first(documents).await? {
-            Some(refusal) => Err(self.error(refusal, documents).await?),
+            Some(refusal) => Err(refusal.error(&self.cx, self.meta, documents).await?),
             None => Ok(()),
         }
     }
@@ -75,7 +75,11 @@ impl<'g> Restricting<'_, 'g> {
                     let found = cx
                         .few(rule.edge.holder, others.clone(), fields_of([rule.edge]), SAMPLE)
                         .await?;
-                    Ok::<_, Error>(Some(Refusal { rule, others, found }))
+                    Ok::<_, Error>(Some(Refusal {
+                        rule,
+                        found,
+                        others: Some(others),
+                    }))
                 }
                 .boxed()
             })
@@ -118,8 +122,8 @@ impl<'g> Restricting<'_, 'g> {
         }
         let refusal = (!sample.is_empty()).then_some(Refusal {
             rule,
-            others,
             found: sample,
+            others: Some(others),
         });
         Ok(Some((referred, refusal)))
     }
@@ -137,39 +141,57 @@ impl<'g> Restricting<'_, 'g> {
             Some(refers)
         }
     }
+}
 
-    /// The error that names one of the documents, and the references to it.
-    pub(crate) async fn error(&self, refusal: Refusal<'_>, documents: &[RawDocumentBuf]) -> Result<Error> {
-        let Refusal { rule, others, found } = refusal;
+impl<'g> Refusal<'g> {
+    /// By all documents that hold references of this rule.
+    pub(crate) fn new(rule: OnDeleteRule<'g>, found: Vec<RawDocumentBuf>) -> Refusal<'g> {
+        Refusal {
+            rule,
+            found,
+            others: None,
+        }
+    }
+
+    /// The error that names one of the documents that were to be deleted, and the references to it.
+    pub(crate) async fn error(
+        self,
+        cx: &Cx<'_>,
+        meta: &'static DocumentMeta,
+        documents: &[RawDocumentBuf],
+    ) -> Result<Error> {
+        let Refusal { rule, found, others } = self;
         let referred = found
             .iter()
             .find_map(|holder| rule.referred(holder, documents).next());
         let Some(referred) = referred.or(documents.first()) else {
             return Err(Error::Query {
-                collection: self.meta.collection,
+                collection: meta.collection,
                 message: "nothing was to be deleted".to_owned(),
             });
         };
         let one = std::slice::from_ref(referred);
-        let sample: Vec<Bson> = found
+        let mut holders: Vec<Bson> = found
             .iter()
             .filter(|holder| rule.referred(holder, one).next().is_some())
             .map(id)
             .collect();
-        let count = match (documents.len(), found.len() < SAMPLE) {
-            (1, true) => sample.len() as u64,
-            _ => {
+        let are_all = documents.len() == 1 && found.len() < SAMPLE;
+        let count = match others.filter(|_| !are_all) {
+            Some(others) => {
                 let filter = all(rule.holders(one).into_iter().chain([others]));
-                self.cx.count(rule.edge.holder, filter).await?
+                cx.count(rule.edge.holder, filter).await?
             }
+            None => holders.len() as u64,
         };
+        holders.truncate(SAMPLE);
         Ok(Error::StillReferenced {
-            collection: self.meta.collection,
+            collection: meta.collection,
             id: Box::new(id(referred)),
             by: rule.edge.holder.collection,
             field: rule.edge.path.clone(),
             count: count.max(1),
-            sample,
+            sample: holders,
         })
     }
 }
