@@ -14,8 +14,9 @@ pub use parameter::{BadParameter, ParameterProblem};
 pub use violation::{Rule, Violation};
 
 use display::{
-    At, Bytes, Documents, First, Found, Last, List, Maybe, Missing, OfId, Position, Reason, Samples, Scoped,
-    SharedNull, Sizes, Sought, Taken, Unfit, Unknown, Violating,
+    Last, OfId, Reason, Samples, Scoped, SharedNull, ShowAt, ShowBytes, ShowDocuments, ShowFirst, ShowFound,
+    ShowList, ShowMaybe, ShowMissing, ShowPosition, ShowSought, ShowTaken, ShowUnknown, Sizes, Unfit,
+    Violating,
 };
 use driver::DriverText;
 use mongodb::bson::{Bson, Document};
@@ -63,7 +64,7 @@ pub enum Error {
     ///
     /// It is the answer to every write that names a document which is deleted and kept (`#[document(soft_delete)]`), also to an
     /// insert or an upsert with its id; to a deletion it is a count of 0.
-    #[error("{collection}: {}", Sought(.key, .deleted))]
+    #[error("{collection}: {}", ShowSought(.key, .deleted))]
     NotFound {
         /// The collection.
         collection: &'static str,
@@ -76,7 +77,7 @@ pub enum Error {
     /// A unique index already holds these values.
     #[error(
         "{collection}: another document already has {}, which the unique index `{index}` allows once{}{}",
-        Taken(.fields, .value), SharedNull(.value), Unfit(.existing)
+        ShowTaken(.fields, .value), SharedNull(.value), Unfit(.existing)
     )]
     DuplicateKey {
         /// The collection.
@@ -97,7 +98,7 @@ pub enum Error {
 
     /// A value breaks a rule that its field declares. It is found before anything is sent where possible, else by the server's
     /// validator, with the same error.
-    #[error("{collection}: {}", List(.violations))]
+    #[error("{collection}: {}", ShowList(.violations))]
     Invalid {
         /// The collection.
         collection: String,
@@ -125,7 +126,7 @@ pub enum Error {
     /// command have the same limit.
     #[error(
         "{collection}: {what} is {}larger than 16 MiB (16,777,216 bytes), MongoDB's limit{}{}",
-        Bytes(.size), Sizes("its largest fields: ", .largest), Sizes("the update adds ", .brought)
+        ShowBytes(.size), Sizes("its largest fields: ", .largest), Sizes("the update adds ", .brought)
     )]
     TooLarge {
         /// The collection.
@@ -182,7 +183,7 @@ pub enum Error {
     #[error(
         "{collection}: `{field}` of the document with _id {id} is {}, so nothing within `{expected}` can be changed: `set` the \
          whole field, or exclude such documents by the condition",
-        Found(.found)
+        ShowFound(.found)
     )]
     OtherVariant {
         /// The collection.
@@ -202,7 +203,7 @@ pub enum Error {
     /// So is a restoration of a document, or of one below it, whose target is deleted: then all such targets are listed.
     #[error(
         "{collection}: `{field}` refers to documents of `{target}` that do not exist: {}",
-        Missing(.ids, .others)
+        ShowMissing(.ids, .others)
     )]
     MissingReference {
         /// The collection of the document with the reference; for `field.load(…)`, which gets a reference alone, the collection
@@ -225,7 +226,7 @@ pub enum Error {
     /// document has been restored, while documents that were deleted before it stay deleted.
     #[error(
         "{collection}: the document with _id {id} can't be deleted, since `{field}` of {} in `{by}` refers to it{}",
-        Documents(.count), Samples(.sample)
+        ShowDocuments(.count), Samples(.sample)
     )]
     StillReferenced {
         /// The collection of the document that was to be deleted.
@@ -261,7 +262,7 @@ pub enum Error {
     #[error(
         "{collection}: version conflict: version {seen} of the document with _id {id} was read, {} is stored; reload the \
          document and retry the change",
-        Maybe(.found)
+        ShowMaybe(.found)
     )]
     Conflict {
         /// The collection.
@@ -275,7 +276,7 @@ pub enum Error {
     },
 
     /// A stored document can't be decoded as its struct.
-    #[error("{collection}: the document with _id {} can't be decoded as `{ty}`: {}{message}", Maybe(.id), At(.path))]
+    #[error("{collection}: the document with _id {} can't be decoded as `{ty}`: {}{message}", ShowMaybe(.id), ShowAt(.path))]
     Decode {
         /// The collection.
         collection: String,
@@ -318,7 +319,7 @@ pub enum Error {
 
     /// A request has parameters that can't be taken: those of [`RequestQuery::parse`](crate::request::RequestQuery::parse). Nothing was
     /// sent. Each of them can be serialized as it is, for an answer with the status 400.
-    #[error("the request has parameters that can't be taken: {}", List(.parameters))]
+    #[error("the request has parameters that can't be taken: {}", ShowList(.parameters))]
     Request {
         /// Each of them, in the order of the request.
         parameters: Vec<BadParameter>,
@@ -326,14 +327,14 @@ pub enum Error {
 
     /// A JSON text can't be taken as a value of its type: that of `odm::json::from_slice` and the like. Each mistake can be
     /// serialized as it is, for an answer with the status 422 (400 where the text is no JSON).
-    #[error("the JSON can't be taken: {}", List(.values))]
+    #[error("the JSON can't be taken: {}", ShowList(.values))]
     Json {
         /// Each of them, in the order of the text.
         values: Vec<BadValue>,
     },
 
     /// Some documents of `insert_many` were not inserted.
-    #[error("{collection}: {} refused, {inserted} inserted; first refused: {}", .errors.len(), First(.errors))]
+    #[error("{collection}: {} refused, {inserted} inserted; first refused: {}", .errors.len(), ShowFirst(.errors))]
     InsertMany {
         /// The collection.
         collection: &'static str,
@@ -345,7 +346,7 @@ pub enum Error {
     },
 
     /// Some writes of a bulk were refused.
-    #[error("{} writes of the bulk were refused; the first refused: {}", .errors.len(), First(.errors))]
+    #[error("{} writes of the bulk were refused; the first refused: {}", .errors.len(), ShowFirst(.errors))]
     Bulk {
         /// The position of each refused write, and why. All writes that break a bound are listed, and then nothing was sent. An
         /// ordered bulk stops at the first write that the server refuses.
@@ -465,7 +466,7 @@ pub enum Error {
     ///
     /// Repeat the operation where [`Error::is_transient`] is `true`. Where [`Error::outcome_unknown`] is `true`, a write may
     /// have been made: read what is stored before you repeat it.
-    #[error("{}{}", DriverText(.source), Unknown(.outcome_unknown))]
+    #[error("{}{}", DriverText(.source), ShowUnknown(.outcome_unknown))]
     Unavailable {
         /// Whether a write may have been made although no reply came.
         outcome_unknown: bool,
@@ -501,7 +502,7 @@ pub enum Error {
     /// changes in between are missed, so read again what the application has made of the documents.
     #[error(
         "{collection}: the change stream can't go on {}, so changes are missed: begin anew with `start_fresh()`, and read the          documents again ({})",
-        Position(.name), DriverText(.source)
+        ShowPosition(.name), DriverText(.source)
     )]
     PositionLost {
         /// The collection; `(all)` of a stream of the database.

@@ -1,7 +1,9 @@
 //! Mixed writes over several collections.
 
 use crate::api::encoded::{encode, encoded};
-use crate::engine::{self, Batching, One, Operation, UpdateMany, What, Write, Writes};
+use crate::engine::{
+    self, Batching, DocumentById, UpdateManyWrite, Write, WriteKind, WriteOperation, Writes,
+};
 use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::plan::operators::{Changes, never_changed};
@@ -121,7 +123,7 @@ impl Bulk {
         }
     }
 
-    fn add(mut self, meta: &'static DocumentMeta, what: Result<What>) -> Bulk {
+    fn add(mut self, meta: &'static DocumentMeta, what: Result<WriteKind>) -> Bulk {
         let at = self.writes.len() + self.refused.len();
         match what {
             Ok(what) => self.writes.push(Write { at, meta, what }),
@@ -161,7 +163,7 @@ impl Bulk {
     /// ```
     pub fn insert<T: Document>(self, document: impl Insertable<T>) -> Bulk {
         let encoded = encoded(document.fresh(crate::now()));
-        self.add(T::META, encoded.map(|(_, raw)| What::Insert(raw)))
+        self.add(T::META, encoded.map(|(_, raw)| WriteKind::Insert(raw)))
     }
 
     /// Changes the document with this id, or this document.
@@ -184,8 +186,9 @@ impl Bulk {
         let what = target.target_id().and_then(|id| {
             let built = change(Changes::new()).build(false, crate::now())?;
             let seen = target.seen_version();
-            let update = engine::Update::in_bulk(&self.odm, T::META, One::new(id, seen), built)?;
-            Ok(What::Update(Box::new(update)))
+            let update =
+                engine::UpdateWrite::in_bulk(&self.odm, T::META, DocumentById::new(id, seen), built)?;
+            Ok(WriteKind::Update(Box::new(update)))
         });
         self.add(T::META, what)
     }
@@ -206,8 +209,8 @@ impl Bulk {
     ) -> Bulk {
         let what = filter(T::paths()).into_document().and_then(|filter| {
             let built = change(Changes::new()).build(false, crate::now())?;
-            let update = UpdateMany::in_bulk(&self.odm, T::META, filter, built)?;
-            Ok(What::UpdateMany(Box::new(update)))
+            let update = UpdateManyWrite::in_bulk(&self.odm, T::META, filter, built)?;
+            Ok(WriteKind::UpdateMany(Box::new(update)))
         });
         self.add(T::META, what)
     }
@@ -239,14 +242,15 @@ impl Bulk {
         let what = target.target_id().and_then(|id| {
             let built = change(Changes::new()).build(true, crate::now())?;
             let seen = target.seen_version();
-            let update = engine::Update::new(&self.odm, T::META, One::new(id, seen), built, true)?;
-            Ok(What::Update(Box::new(update)))
+            let update =
+                engine::UpdateWrite::new(&self.odm, T::META, DocumentById::new(id, seen), built, true)?;
+            Ok(WriteKind::Update(Box::new(update)))
         });
         self.add(T::META, what)
     }
 
     /// The same for the document with a unique key: the condition demands all fields of a declared unique index by equality, as
-    /// [`UpdateMany::upsert`](crate::UpdateMany::upsert) says.
+    /// [`UpdateManyWrite::upsert`](crate::UpdateMany::upsert) says.
     ///
     /// Any other condition is refused with [`Error::Query`].
     ///
@@ -267,8 +271,8 @@ impl Bulk {
     ) -> Bulk {
         let what = key(T::paths()).into_upsert().and_then(|condition| {
             let built = change(Changes::new()).build(true, crate::now())?;
-            let update = UpdateMany::upsert_in_bulk(&self.odm, T::META, condition, built)?;
-            Ok(What::UpdateMany(Box::new(update)))
+            let update = UpdateManyWrite::upsert_in_bulk(&self.odm, T::META, condition, built)?;
+            Ok(WriteKind::UpdateMany(Box::new(update)))
         });
         self.add(T::META, what)
     }
@@ -298,8 +302,8 @@ impl Bulk {
         let by_rules =
             graph.is_related(write.meta) || graph.is_depended_on(write.meta) || write.meta.has_hooks();
         let place = match &mut write.what {
-            What::UpdateMany(update) => Some(&mut update.collation),
-            What::Delete(delete) if delete.one.is_none() => Some(&mut delete.collation),
+            WriteKind::UpdateMany(update) => Some(&mut update.collation),
+            WriteKind::Delete(delete) if delete.one.is_none() => Some(&mut delete.collation),
             _ => None,
         };
         let has_condition = place.is_some();
@@ -363,8 +367,8 @@ impl Bulk {
         let what = id(document.id()).and_then(|id| {
             never_changed(T::META)?;
             let raw = encode(&document)?;
-            let replace = engine::Replace::new(One::new(id, seen), raw, exact);
-            Ok(What::Replace(Box::new(replace)))
+            let replace = engine::ReplaceWrite::new(DocumentById::new(id, seen), raw, exact);
+            Ok(WriteKind::Replace(Box::new(replace)))
         });
         self.add(T::META, what)
     }
@@ -382,8 +386,8 @@ impl Bulk {
     pub fn delete<T: Deletable>(self, target: impl Target<T>) -> Bulk {
         let seen = target.seen_version();
         let what = target.target_id().map(|id| {
-            let delete = engine::Delete::one(T::META, One::new(id, seen));
-            What::Delete(Box::new(delete))
+            let delete = engine::DeleteWrite::one(T::META, DocumentById::new(id, seen));
+            WriteKind::Delete(Box::new(delete))
         });
         self.add(T::META, what)
     }
@@ -399,7 +403,7 @@ impl Bulk {
     pub fn delete_where<T: Deletable>(self, filter: impl FnOnce(T::Paths) -> Filter<T>) -> Bulk {
         let what = filter(T::paths())
             .into_document()
-            .map(|filter| What::Delete(Box::new(engine::Delete::many(filter))));
+            .map(|filter| WriteKind::Delete(Box::new(engine::DeleteWrite::many(filter))));
         self.add(T::META, what)
     }
 }
@@ -427,14 +431,14 @@ impl IntoFuture for Bulk {
             }
             // An update without a change is left out: the server takes none.
             writes.retain(|write| match &write.what {
-                What::Update(update) => !update.built.update.is_empty(),
-                What::UpdateMany(update) => !update.built.update.is_empty(),
-                What::Insert(_) | What::Replace(_) | What::Delete(_) => true,
+                WriteKind::Update(update) => !update.built.update.is_empty(),
+                WriteKind::UpdateMany(update) => !update.built.update.is_empty(),
+                WriteKind::Insert(_) | WriteKind::Replace(_) | WriteKind::Delete(_) => true,
             });
             if writes.is_empty() {
                 return Ok(BulkDone::default());
             }
-            let operation = Operation {
+            let operation = WriteOperation {
                 writes: Writes::Each(writes),
                 batching: Batching::Bulk { ordered, by_runs },
             };

@@ -1,7 +1,7 @@
 //! Writes of one document: inserts, replacements, deletions; and deletions of many.
 
 use crate::api::encoded::{encode, encoded, is_cut};
-use crate::engine::{self, One, Operation, What};
+use crate::engine::{self, DocumentById, WriteKind, WriteOperation};
 use crate::model::document::{DocumentMeta, Versioned};
 use crate::plan::operators::never_changed;
 use crate::plan::operators::patch::etag::{Etag, IfMatch};
@@ -104,7 +104,7 @@ pub(crate) fn insert(core: Core, raw: RawDocumentBuf) -> BoxFuture<'static, Resu
     async move {
         let meta = core.meta();
         let trace = core.trace("insert");
-        let operation = Operation::one(meta, What::Insert(raw));
+        let operation = WriteOperation::one(meta, WriteKind::Insert(raw));
         let made = engine::execute(core.cx(&trace), operation);
         let mut outcome = trace.run(made).await?;
         Ok(Stored {
@@ -197,7 +197,7 @@ impl<T: Document> IntoFuture for Replace<T> {
                 document = decode::decode(T::META, &raw)?;
             }
             let id = id(document.id())?;
-            let of = engine::Replace::new(One::new(id, seen), raw, exact);
+            let of = engine::ReplaceWrite::new(DocumentById::new(id, seen), raw, exact);
             match replace(core, of).await? {
                 Some(stored) => stored.read(None),
                 None => Ok(document),
@@ -206,11 +206,14 @@ impl<T: Document> IntoFuture for Replace<T> {
     }
 }
 
-pub(crate) fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static, Result<Option<Stored>>> {
+pub(crate) fn replace(
+    core: Core,
+    replace: engine::ReplaceWrite,
+) -> BoxFuture<'static, Result<Option<Stored>>> {
     async move {
         let meta = core.meta();
         let trace = core.trace("replace");
-        let operation = Operation::one(meta, What::Replace(Box::new(replace)));
+        let operation = WriteOperation::one(meta, WriteKind::Replace(Box::new(replace)));
         let made = engine::execute(core.cx(&trace), operation);
         let outcome = trace.run(made).await?;
         Ok(outcome.document.map(|raw| Stored {
@@ -268,13 +271,13 @@ pub(crate) fn replace(core: Core, replace: engine::Replace) -> BoxFuture<'static
 #[derive(Debug)]
 pub struct Delete<T: Document> {
     core: Core,
-    which: Which<T>,
+    which: DeletionTarget<T>,
     collation: Option<Collation>,
     hint: Option<String>,
 }
 
 #[derive(Debug)]
-enum Which<T> {
+enum DeletionTarget<T> {
     One(Result<Bson>, Option<i64>),
     Many(Filter<T>),
     /// Deleted documents that are removed for good.
@@ -285,7 +288,7 @@ impl<T: Document> Delete<T> {
     pub(crate) fn one(core: Core, id: Result<Bson>, seen: Option<i64>) -> Self {
         Delete {
             core,
-            which: Which::One(id, seen),
+            which: DeletionTarget::One(id, seen),
             collation: None,
             hint: None,
         }
@@ -294,7 +297,7 @@ impl<T: Document> Delete<T> {
     pub(crate) fn many(core: Core, filter: Filter<T>) -> Self {
         Delete {
             core,
-            which: Which::Many(filter),
+            which: DeletionTarget::Many(filter),
             collation: None,
             hint: None,
         }
@@ -303,7 +306,7 @@ impl<T: Document> Delete<T> {
     pub(crate) fn purge(core: Core, filter: Filter<T>) -> Self {
         Delete {
             core,
-            which: Which::Purge(filter),
+            which: DeletionTarget::Purge(filter),
             collation: None,
             hint: None,
         }
@@ -346,8 +349,8 @@ impl<T: Document> Delete<T> {
         T: Versioned,
     {
         self.which = match self.which {
-            Which::One(id, _) => Which::One(id, condition.into().version()),
-            Which::Many(_) | Which::Purge(_) => Which::One(
+            DeletionTarget::One(id, _) => DeletionTarget::One(id, condition.into().version()),
+            DeletionTarget::Many(_) | DeletionTarget::Purge(_) => DeletionTarget::One(
                 Err(Error::Query {
                     collection: T::META.collection,
                     message: "a deletion by a condition compares no version: say it in the condition, `|p| p.version.eq(7)`"
@@ -398,13 +401,13 @@ impl<T: Document> Delete<T> {
 fn delete(
     core: Core,
     operation: &'static str,
-    delete: Result<engine::Delete>,
+    delete: Result<engine::DeleteWrite>,
 ) -> BoxFuture<'static, Result<Deleted>> {
     async move {
         let delete = delete?;
         let trace = core.trace(operation);
         trace.values("filter", &delete.filter);
-        let operation = Operation::one(core.meta(), What::Delete(Box::new(delete)));
+        let operation = WriteOperation::one(core.meta(), WriteKind::Delete(Box::new(delete)));
         let made = engine::execute(core.cx(&trace), operation);
         trace.run(made).await.map(Deleted::from)
     }
@@ -417,22 +420,25 @@ impl<T: Document> IntoFuture for Delete<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         let (operation, made) = match self.which {
-            Which::One(id, seen) => {
-                let one = |id| engine::Delete::one(T::META, One::new(id, seen));
+            DeletionTarget::One(id, seen) => {
+                let one = |id| engine::DeleteWrite::one(T::META, DocumentById::new(id, seen));
                 ("delete", id.map(one))
             }
-            Which::Many(filter) => ("delete_where", filter.into_document().map(engine::Delete::many)),
-            Which::Purge(filter) => {
+            DeletionTarget::Many(filter) => (
+                "delete_where",
+                filter.into_document().map(engine::DeleteWrite::many),
+            ),
+            DeletionTarget::Purge(filter) => {
                 let is_deleted = T::META.soft_delete.map(|name| doc! { name: { "$ne": null } });
                 let filter = filter & Filter::raw(is_deleted.unwrap_or_default());
-                let purge = |filter| engine::Delete {
+                let purge = |filter| engine::DeleteWrite {
                     removes: true,
-                    ..engine::Delete::many(filter)
+                    ..engine::DeleteWrite::many(filter)
                 };
                 ("purge", filter.into_document().map(purge))
             }
         };
-        let made = made.map(|made| engine::Delete {
+        let made = made.map(|made| engine::DeleteWrite {
             collation: self.collation,
             hint: self.hint,
             ..made

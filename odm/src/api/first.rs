@@ -2,7 +2,7 @@
 
 #[cfg(doc)]
 use crate::Error;
-use crate::engine::first::{self, First, demands_key};
+use crate::engine::first::{self, FirstMatch, demands_key};
 use crate::engine::{Reply, Selection};
 use crate::plan::operators::Changes;
 use crate::plan::operators::change::Change;
@@ -168,8 +168,8 @@ fn unique(core: &Core, filter: Filter<()>) -> Result<bson::Document> {
     Ok(condition)
 }
 
-fn first_of<T>(filter: Filter<T>, by: Selection) -> Result<First> {
-    Ok(First {
+fn first_of<T>(filter: Filter<T>, by: Selection) -> Result<FirstMatch> {
+    Ok(FirstMatch {
         condition: filter.untyped().into_document()?,
         by,
         is_key: false,
@@ -309,7 +309,7 @@ type UpdatedFirst = (Updated, Option<RawDocumentBuf>);
 
 fn update_first(
     core: Core,
-    first: Result<First>,
+    first: Result<FirstMatch>,
     changes: Changes<()>,
     reply: Reply,
 ) -> BoxFuture<'static, Result<Option<UpdatedFirst>>> {
@@ -436,7 +436,7 @@ impl<T: Document> DeleteFirst<T> {
     }
 }
 
-fn delete_first(core: Core, first: Result<First>) -> BoxFuture<'static, Result<Option<RawDocumentBuf>>> {
+fn delete_first(core: Core, first: Result<FirstMatch>) -> BoxFuture<'static, Result<Option<RawDocumentBuf>>> {
     async move {
         let first = first?;
         let trace = core.trace("delete_first");

@@ -1,11 +1,11 @@
 //! Many documents, inserted at once.
 
 use crate::api::encoded::{encode_behind, is_cut, partial};
-use crate::engine::{self, Batching, Operation, Writes};
+use crate::engine::{self, Batching, WriteOperation, Writes};
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::store::core::Core;
 use crate::store::options::configured;
-use crate::store::packed::{Packed, Part};
+use crate::store::packed::{DocumentBuffer, Packed};
 use crate::{Document, Error, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::RawDocumentBuf;
@@ -27,8 +27,8 @@ static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallel
 const PART: usize = 50;
 
 /// Encodes and checks documents, the first of which is at this position.
-fn encode_part<T: Document>(first: usize, documents: &[T]) -> Part {
-    let mut part = Part::default();
+fn encode_part<T: Document>(first: usize, documents: &[T]) -> DocumentBuffer {
+    let mut part = DocumentBuffer::default();
     part.places.reserve(documents.len());
     for (at, document) in documents.iter().enumerate() {
         part.add(first + at, |bytes| encode_behind(document, bytes));
@@ -42,20 +42,20 @@ fn encode_part<T: Document>(first: usize, documents: &[T]) -> Part {
 }
 
 /// Encodes the documents of a range of positions.
-type Encode = dyn Fn(Range<usize>) -> Part + Send + Sync;
+type Encode = dyn Fn(Range<usize>) -> DocumentBuffer + Send + Sync;
 
 /// Documents that several threads encode together.
-struct Work {
+struct InsertWork {
     encode: Box<Encode>,
     /// The number of documents.
     documents: usize,
-    parts: Vec<OnceLock<Part>>,
+    parts: Vec<OnceLock<DocumentBuffer>>,
     next: AtomicUsize,
 }
 
-impl Work {
-    fn of(documents: usize, encode: Box<Encode>) -> Work {
-        Work {
+impl InsertWork {
+    fn of(documents: usize, encode: Box<Encode>) -> InsertWork {
+        InsertWork {
             encode,
             documents,
             parts: (0..documents.div_ceil(PART)).map(|_| OnceLock::new()).collect(),
@@ -76,22 +76,22 @@ impl Work {
 }
 
 /// A thread that may help. It takes the work out, once it has begun.
-type Offer = Arc<Mutex<Option<Arc<Work>>>>;
+type Offer = Arc<Mutex<Option<Arc<InsertWork>>>>;
 
-fn taken(offer: &Offer) -> Option<Arc<Work>> {
+fn taken(offer: &Offer) -> Option<Arc<InsertWork>> {
     offer.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Encodes and checks documents, on several threads if they are very many: all of them are checked before the first is sent,
 /// and the server has nothing to do meanwhile. `encode` is dropped before the parts are returned.
-fn encode_parts(documents: usize, encode: Box<Encode>) -> BoxFuture<'static, Vec<Part>> {
+fn encode_parts(documents: usize, encode: Box<Encode>) -> BoxFuture<'static, Vec<DocumentBuffer>> {
     async move {
         let threads = (documents / WORTH_A_THREAD).min(*CORES);
         let runtime = Handle::try_current().ok().filter(|_| threads > 1);
         let Some(runtime) = runtime else {
             return vec![encode(0..documents)];
         };
-        let mut work = Arc::new(Work::of(documents, encode));
+        let mut work = Arc::new(InsertWork::of(documents, encode));
         let others: Vec<(Offer, JoinHandle<()>)> = (1..threads)
             .map(|_| {
                 let offer: Offer = Arc::new(Mutex::new(Some(work.clone())));
@@ -117,7 +117,7 @@ fn encode_parts(documents: usize, encode: Box<Encode>) -> BoxFuture<'static, Vec
         }
         loop {
             match Arc::try_unwrap(work) {
-                Ok(Work { parts, .. }) => {
+                Ok(InsertWork { parts, .. }) => {
                     return parts.into_iter().filter_map(OnceLock::into_inner).collect();
                 }
                 // A thread that has ended drops it.
@@ -130,7 +130,7 @@ fn encode_parts(documents: usize, encode: Box<Encode>) -> BoxFuture<'static, Vec
 }
 
 /// Encodes documents, and gives them back.
-async fn encode_all<T: Document>(documents: Vec<T>) -> (Vec<T>, Vec<Part>) {
+async fn encode_all<T: Document>(documents: Vec<T>) -> (Vec<T>, Vec<DocumentBuffer>) {
     let documents = Arc::new(documents);
     let encoded = documents.clone();
     let encode = move |range: Range<usize>| {
@@ -143,7 +143,7 @@ async fn encode_all<T: Document>(documents: Vec<T>) -> (Vec<T>, Vec<Part>) {
 }
 
 /// The documents that are whole before others are asked, and how all are stored.
-async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part>) {
+async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<DocumentBuffer>) {
     if documents
         .iter()
         .all(|document| matches!(document, Fresh::Whole(_)))
@@ -156,7 +156,7 @@ async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Part
         }
         return encode_all(whole).await;
     }
-    let (mut whole, mut part) = (Vec::new(), Part::default());
+    let (mut whole, mut part) = (Vec::new(), DocumentBuffer::default());
     for (at, document) in documents.into_iter().enumerate() {
         match document {
             Fresh::Whole(document) => {
@@ -266,7 +266,7 @@ impl<T: Document> IntoFuture for InsertMany<T> {
 /// application has no document that is whole.
 pub(crate) fn insert_encoded(
     core: &Core,
-    mut parts: Vec<Part>,
+    mut parts: Vec<DocumentBuffer>,
     is_whole: bool,
     ordered: bool,
 ) -> BoxFuture<'_, Result<Option<Vec<RawDocumentBuf>>>> {
@@ -291,7 +291,7 @@ pub(crate) fn insert_encoded(
         let trace = core.trace("insert_many");
         trace
             .run(async {
-                let operation = Operation {
+                let operation = WriteOperation {
                     writes: Writes::Packed {
                         meta,
                         documents,

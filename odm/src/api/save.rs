@@ -2,7 +2,7 @@
 
 use crate::api::documents::{Stored, insert, replace};
 use crate::api::encoded::{encode, encoded, is_cut};
-use crate::engine::{self, One, has_same_id};
+use crate::engine::{self, DocumentById, has_same_id};
 use crate::model::document::Fresh;
 use crate::model::encode::id;
 use crate::model::path::Step;
@@ -147,11 +147,11 @@ impl<T: Document> IntoFuture for InsertOrGet<T> {
             } = self;
             let (document, raw) = encoded(document)?;
             Ok(match insert_or_get(core, raw, names).await? {
-                Found::Inserted(stored) => Saved {
+                FoundDocument::Inserted(stored) => Saved {
                     document: stored.read(document)?,
                     inserted: true,
                 },
-                Found::There(found) => Saved {
+                FoundDocument::There(found) => Saved {
                     document: decode::decode(T::META, &found)?,
                     inserted: false,
                 },
@@ -160,7 +160,7 @@ impl<T: Document> IntoFuture for InsertOrGet<T> {
     }
 }
 
-enum Found {
+enum FoundDocument {
     There(RawDocumentBuf),
     Inserted(Stored),
 }
@@ -169,17 +169,17 @@ fn insert_or_get(
     core: Core,
     mut raw: RawDocumentBuf,
     names: Vec<&'static str>,
-) -> BoxFuture<'static, Result<Found>> {
+) -> BoxFuture<'static, Result<FoundDocument>> {
     async move {
         core.odm().put_scope(core.meta(), &mut raw)?;
         let (key, filter) = key_of(&core, &raw, &names)?;
         let mut attempt = 0;
         loop {
             if let Some(found) = find(&core, &key, &filter).await? {
-                return Ok(Found::There(found));
+                return Ok(FoundDocument::There(found));
             }
             match insert(core.clone(), raw.clone()).await {
-                Ok(stored) => return Ok(Found::Inserted(stored)),
+                Ok(stored) => return Ok(FoundDocument::Inserted(stored)),
                 Err(error) if key.is_taken(&error) && attempt < REPEATS => {
                     attempt += 1;
                     // The refusal has ended the transaction: all of it is run again.
@@ -225,7 +225,7 @@ fn key_of(
         };
         filter.insert(*name, demanding(value));
     }
-    UniqueKey::of(core.odm().graph(), meta, document, filter, names)
+    UniqueKey::for_insert(core.odm().graph(), meta, document, filter, names)
 }
 
 /// The condition that a field has this value. The server looks for most values as they are; into a document it would look for operators.
@@ -325,7 +325,7 @@ impl<T: Replaceable + Insertable<T>> IntoFuture for Save<T> {
             if let Some(seen) = seen {
                 document.set_version(seen.saturating_add(1));
             }
-            let one = One::new(id(document.id())?, seen);
+            let one = DocumentById::new(id(document.id())?, seen);
             let replacing = encode(&document)?;
             if let Some(stored) = replace_stored(core.clone(), one.clone(), replacing.clone()).await? {
                 let document = match stored {
@@ -347,8 +347,12 @@ impl<T: Replaceable + Insertable<T>> IntoFuture for Save<T> {
 }
 
 /// Replaces the document where it is there: as it is stored then, if that is not the given one. `None`: it is not there.
-async fn replace_stored(core: Core, one: One, document: RawDocumentBuf) -> Result<Option<Option<Stored>>> {
-    let of = engine::Replace::new(one, document, false);
+async fn replace_stored(
+    core: Core,
+    one: DocumentById,
+    document: RawDocumentBuf,
+) -> Result<Option<Option<Stored>>> {
+    let of = engine::ReplaceWrite::new(one, document, false);
     match replace(core, of).await {
         Ok(stored) => Ok(Some(stored)),
         Err(Error::NotFound { deleted: false, .. }) => Ok(None),
@@ -359,12 +363,12 @@ async fn replace_stored(core: Core, one: One, document: RawDocumentBuf) -> Resul
 /// Inserts a document that was not there, or replaces it where another client has inserted it meanwhile.
 fn insert_or_replace(
     core: Core,
-    one: One,
+    one: DocumentById,
     replacing: RawDocumentBuf,
     new: RawDocumentBuf,
 ) -> BoxFuture<'static, Result<(Stored, bool)>> {
     async move {
-        if let Some(seen) = one.seen.filter(|seen| *seen != 0) {
+        if let Some(seen) = one.expected_version.filter(|seen| *seen != 0) {
             return Err(Error::Conflict {
                 collection: core.meta().collection,
                 id: Box::new(one.id),

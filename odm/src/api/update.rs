@@ -1,8 +1,8 @@
 //! Updates of one document and of many, with the bounds that prevent them.
 
 use crate::api::encoded::encoded;
-use crate::engine::first::{First, demands_key};
-use crate::engine::{self, One, Operation, Outcome, Reply, Selection, What};
+use crate::engine::first::{FirstMatch, demands_key};
+use crate::engine::{self, DocumentById, Outcome, Reply, Selection, WriteKind, WriteOperation};
 use crate::model::document::Versioned;
 use crate::plan::operators::change::Change;
 use crate::plan::operators::patch::etag::{Etag, IfMatch};
@@ -86,7 +86,7 @@ pub struct Updated {
 #[derive(Debug)]
 pub struct Update<T: Document> {
     core: Core,
-    which: Which,
+    which: UpdateTarget,
     changes: Changes<T>,
     upsert: bool,
     collation: Option<Collation>,
@@ -109,7 +109,7 @@ fn without_id(document: RawDocumentBuf) -> Result<RawDocumentBuf> {
 
 /// The document that an update changes.
 #[derive(Debug)]
-enum Which {
+enum UpdateTarget {
     /// By its id, and by its version where the application has read one.
     Id(Result<Bson>, Option<i64>),
     /// By a unique key.
@@ -132,7 +132,7 @@ impl<T: Document> Update<T> {
     pub(crate) fn new(core: Core, id: Result<Bson>, seen: Option<i64>) -> Self {
         Update {
             core,
-            which: Which::Id(id, seen),
+            which: UpdateTarget::Id(id, seen),
             changes: Changes::new(),
             upsert: false,
             collation: None,
@@ -142,7 +142,7 @@ impl<T: Document> Update<T> {
     pub(crate) fn by_key(core: Core, key: Filter<T>) -> Self {
         Update {
             core,
-            which: Which::Key(Box::new(key.untyped())),
+            which: UpdateTarget::Key(Box::new(key.untyped())),
             changes: Changes::new(),
             upsert: false,
             collation: None,
@@ -192,8 +192,8 @@ impl<T: Document> Update<T> {
         T: Versioned,
     {
         self.which = match self.which {
-            Which::Id(id, _) => Which::Id(id, condition.into().version()),
-            Which::Key(_) => Which::Id(
+            UpdateTarget::Id(id, _) => UpdateTarget::Id(id, condition.into().version()),
+            UpdateTarget::Key(_) => UpdateTarget::Id(
                 Err(Error::Query {
                     collection: T::META.collection,
                     message: "an update by a unique key compares no version: read the document by `get_by`, and give it to \
@@ -271,7 +271,7 @@ impl<T: Document> Update<T> {
     {
         let new = encoded(new.fresh(crate::now())).map(|(_, raw)| raw);
         self.changes.insert_whole(match self.which {
-            Which::Key(_) => new,
+            UpdateTarget::Key(_) => new,
             _ => new.and_then(without_id),
         });
         self.upsert()
@@ -310,8 +310,8 @@ impl<T: Document> Update<T> {
     }
 
     /// The same, without its type.
-    fn untyped(self, reply: Reply) -> Untyped {
-        Untyped {
+    fn untyped(self, reply: Reply) -> UntypedUpdate {
+        UntypedUpdate {
             core: self.core,
             which: self.which,
             changes: self.changes.untyped(),
@@ -323,9 +323,9 @@ impl<T: Document> Update<T> {
 }
 
 /// An update of one document, without its type.
-struct Untyped {
+struct UntypedUpdate {
     core: Core,
-    which: Which,
+    which: UpdateTarget,
     changes: Changes<()>,
     upsert: bool,
     collation: Option<Collation>,
@@ -334,14 +334,14 @@ struct Untyped {
 
 /// An update that is built.
 enum Made {
-    Id(What),
-    Key(Box<(First, Built, Reply)>),
+    Id(WriteKind),
+    Key(Box<(FirstMatch, Built, Reply)>),
 }
 
-impl Untyped {
+impl UntypedUpdate {
     /// The collection, and the update for the engine.
     fn made(self) -> (Core, Result<Made>) {
-        let Untyped {
+        let UntypedUpdate {
             core,
             which,
             changes,
@@ -350,15 +350,16 @@ impl Untyped {
             reply,
         } = self;
         let made = || match which {
-            Which::Id(id, seen) => {
+            UpdateTarget::Id(id, seen) => {
                 let meta = core.meta();
                 let built = changes.build_for(meta, upsert, crate::now())?;
-                let mut update = engine::Update::new(core.odm(), meta, One::new(id?, seen), built, upsert)?;
+                let mut update =
+                    engine::UpdateWrite::new(core.odm(), meta, DocumentById::new(id?, seen), built, upsert)?;
                 update.collation = collation;
                 update.reply = reply;
-                Ok(Made::Id(What::Update(Box::new(update))))
+                Ok(Made::Id(WriteKind::Update(Box::new(update))))
             }
-            Which::Key(key) => by_key(&core, *key, (changes, upsert, collation), reply),
+            UpdateTarget::Key(key) => by_key(&core, *key, (changes, upsert, collation), reply),
         };
         let made = made();
         (core, made)
@@ -403,7 +404,7 @@ fn by_key(
         return update.made().map(Made::Id);
     }
     let built = changes.build_for(core.meta(), upsert, crate::now())?;
-    let first = First {
+    let first = FirstMatch {
         condition: key.into_document()?,
         by: Selection::default(),
         is_key: true,
@@ -423,7 +424,7 @@ fn execute(
         let trace = core.trace(operation);
         match made {
             Made::Id(what) => {
-                let made = Operation::one(core.meta(), what);
+                let made = WriteOperation::one(core.meta(), what);
                 trace.run(engine::execute(core.cx(&trace), made)).await
             }
             Made::Key(key) => {
@@ -436,11 +437,11 @@ fn execute(
     }
 }
 
-fn update(update: Untyped) -> BoxFuture<'static, Result<Updated>> {
+fn update(update: UntypedUpdate) -> BoxFuture<'static, Result<Updated>> {
     execute(update.made(), "update").map_ok(Updated::from).boxed()
 }
 
-fn returning(update: Untyped) -> BoxFuture<'static, Result<Option<RawDocumentBuf>>> {
+fn returning(update: UntypedUpdate) -> BoxFuture<'static, Result<Option<RawDocumentBuf>>> {
     execute(update.made(), "update_returning")
         .map_ok(|outcome| outcome.document)
         .boxed()
@@ -508,8 +509,8 @@ impl<T: Document> IntoFuture for Returning<T> {
             let Returning { update, which } = self;
             let is_empty = update.changes.is_empty() && !update.upsert;
             let seen = match update.which {
-                Which::Id(_, seen) => seen.filter(|_| is_empty),
-                Which::Key(_) => None,
+                UpdateTarget::Id(_, seen) => seen.filter(|_| is_empty),
+                UpdateTarget::Key(_) => None,
             };
             let Some(found) = returning(update.untyped(Reply::Document(which))).await? else {
                 return Ok(None);
@@ -722,7 +723,7 @@ struct UntypedMany {
 }
 
 impl UntypedMany {
-    fn made(self) -> Result<What> {
+    fn made(self) -> Result<WriteKind> {
         let UntypedMany {
             core,
             filter,
@@ -738,16 +739,16 @@ impl UntypedMany {
             changes.insert_by(&condition.0, &condition.1);
             let built = changes.build_for(meta, upsert, crate::now())?;
             let in_transaction = core.session().is_some();
-            engine::UpdateMany::upsert(odm, meta, condition, built, collation, counts, in_transaction)?
+            engine::UpdateManyWrite::upsert(odm, meta, condition, built, collation, counts, in_transaction)?
         } else {
             let condition = filter.into_document()?;
             let built = changes.build_for(meta, upsert, crate::now())?;
-            let mut update = engine::UpdateMany::new(odm, meta, condition, built, counts)?;
+            let mut update = engine::UpdateManyWrite::new(odm, meta, condition, built, counts)?;
             update.collation = collation;
             update
         };
         update.hint = hint;
-        Ok(What::UpdateMany(Box::new(update)))
+        Ok(WriteKind::UpdateMany(Box::new(update)))
     }
 }
 
@@ -757,7 +758,7 @@ fn update_where(update: UntypedMany) -> BoxFuture<'static, Result<Updated>> {
             return Ok(Updated::default());
         }
         let core = update.core.clone();
-        let operation = Operation::one(core.meta(), update.made()?);
+        let operation = WriteOperation::one(core.meta(), update.made()?);
         let trace = core.trace("update_where");
         let made = engine::execute(core.cx(&trace), operation);
         trace.run(made).await.map(Updated::from)

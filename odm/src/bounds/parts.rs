@@ -59,7 +59,7 @@ impl Walk {
         let flattens = fields.iter().any(|field| field.flatten);
         let shows_more = fields.iter().any(FieldMeta::is_extra);
         let mut names: HashSet<&str> = HashSet::new();
-        let mut seen = Seen::default();
+        let mut seen = SeenParts::default();
         let mut next = 0;
         for element in doc.iter_elements().map_while(|element| element.ok()) {
             if self.full() {
@@ -301,12 +301,12 @@ impl Walk {
 
 /// The positions of the fields that were there.
 #[derive(Default)]
-struct Seen {
+struct SeenParts {
     first: u128,
     more: Vec<u128>,
 }
 
-impl Seen {
+impl SeenParts {
     fn insert(&mut self, i: usize) {
         match i / 128 {
             0 => self.first |= 1 << i,

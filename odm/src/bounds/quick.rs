@@ -13,7 +13,7 @@ use super::plan::{self, Field, Spec, Test};
 use super::shapes::{longer, shorter};
 use super::value_rules;
 use super::walk::MAX_LEVELS;
-use crate::model::elements::{Elements, Value};
+use crate::model::elements::{ElementValue, Elements};
 use crate::model::shape::{Bounds, EnumShape, Number, StructShape};
 use mongodb::bson::spec::{BinarySubtype, ElementType};
 use mongodb::bson::{RawBsonRef, RawDocument};
@@ -48,7 +48,7 @@ fn fields(fields: &[Field], mut elements: Elements<'_>, level: u32) -> Fits {
 }
 
 #[inline(always)]
-fn one(spec: &Spec, value: Value<'_>, level: u32) -> Fits {
+fn one(spec: &Spec, value: ElementValue<'_>, level: u32) -> Fits {
     if value.kind == ElementType::Null && spec.nullable {
         return Some(());
     }
@@ -56,7 +56,7 @@ fn one(spec: &Spec, value: Value<'_>, level: u32) -> Fits {
 }
 
 #[inline(always)]
-fn typed(test: &Test, Value { kind, bytes }: Value<'_>, level: u32) -> Fits {
+fn typed(test: &Test, ElementValue { kind, bytes }: ElementValue<'_>, level: u32) -> Fits {
     match (test, kind) {
         (Test::Null, ElementType::Null)
         | (Test::Bool, ElementType::Boolean)
@@ -110,7 +110,7 @@ fn other(test: &Test, kind: ElementType, bytes: &[u8], level: u32) -> Fits {
             if !value_rules::fit(rules, whole(kind, bytes)?) {
                 return None;
             }
-            typed(test, Value { kind, bytes }, level)
+            typed(test, ElementValue { kind, bytes }, level)
         }
         (Test::Fixed { items, len }, ElementType::Array) => {
             let count = each(bytes, level, |_, value, level| one(items, value, level))?;
@@ -194,7 +194,11 @@ fn below(bytes: &[u8], level: u32) -> Option<(Elements<'_>, u32)> {
 
 /// Looks at each item of an array, and says how many there are.
 #[inline(always)]
-fn each(array: &[u8], level: u32, mut look: impl FnMut(usize, Value<'_>, u32) -> Fits) -> Option<usize> {
+fn each(
+    array: &[u8],
+    level: u32,
+    mut look: impl FnMut(usize, ElementValue<'_>, u32) -> Fits,
+) -> Option<usize> {
     let (mut elements, level) = below(array, level)?;
     let mut count = 0;
     while !elements.is_empty() {

@@ -34,7 +34,7 @@ pub(super) fn fit(rules: &ValueRules, value: RawBsonRef<'_>) -> bool {
 
 /// A value of which the server knows one form.
 #[derive(PartialEq, Eq, Hash)]
-enum Key<'a> {
+enum RuleKey<'a> {
     Text(&'a str),
     Bytes(u8, &'a [u8]),
     Id(ObjectId),
@@ -45,18 +45,18 @@ enum Key<'a> {
     Double(u64),
 }
 
-fn key(value: RawBsonRef<'_>) -> Option<Key<'_>> {
+fn key(value: RawBsonRef<'_>) -> Option<RuleKey<'_>> {
     Some(match value {
-        RawBsonRef::String(text) => Key::Text(text),
-        RawBsonRef::Binary(binary) => Key::Bytes(u8::from(binary.subtype), binary.bytes),
-        RawBsonRef::ObjectId(id) => Key::Id(id),
-        RawBsonRef::DateTime(date) => Key::Date(date.timestamp_millis()),
-        RawBsonRef::Boolean(value) => Key::Bool(value),
-        RawBsonRef::Int32(n) => Key::Int(n.into()),
-        RawBsonRef::Int64(n) => Key::Int(n),
-        RawBsonRef::Double(n) if n.is_nan() => Key::Double(f64::NAN.to_bits()),
-        RawBsonRef::Double(n) if n.fract() == 0.0 && (-9.2e18..9.2e18).contains(&n) => Key::Int(n as i64),
-        RawBsonRef::Double(n) => Key::Double(n.to_bits()),
+        RawBsonRef::String(text) => RuleKey::Text(text),
+        RawBsonRef::Binary(binary) => RuleKey::Bytes(u8::from(binary.subtype), binary.bytes),
+        RawBsonRef::ObjectId(id) => RuleKey::Id(id),
+        RawBsonRef::DateTime(date) => RuleKey::Date(date.timestamp_millis()),
+        RawBsonRef::Boolean(value) => RuleKey::Bool(value),
+        RawBsonRef::Int32(n) => RuleKey::Int(n.into()),
+        RawBsonRef::Int64(n) => RuleKey::Int(n),
+        RawBsonRef::Double(n) if n.is_nan() => RuleKey::Double(f64::NAN.to_bits()),
+        RawBsonRef::Double(n) if n.fract() == 0.0 && (-9.2e18..9.2e18).contains(&n) => RuleKey::Int(n as i64),
+        RawBsonRef::Double(n) => RuleKey::Double(n.to_bits()),
         _ => return None,
     })
 }
@@ -64,7 +64,7 @@ fn key(value: RawBsonRef<'_>) -> Option<Key<'_>> {
 /// An item of an array that it holds twice, as the server compares them: numbers whatever their type, documents whatever the
 /// order of their fields.
 pub(super) fn twice(array: &RawArray) -> Option<RawBsonRef<'_>> {
-    let mut keys: HashSet<Key<'_>> = HashSet::new();
+    let mut keys: HashSet<RuleKey<'_>> = HashSet::new();
     let mut others: Vec<Bson> = Vec::new();
     for element in array.iter_elements().map_while(|element| element.ok()) {
         let value = element.value().ok()?;

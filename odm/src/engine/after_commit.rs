@@ -1,8 +1,8 @@
 //! The checks and the work that follow the commit of a transaction.
 
 use crate::engine::delete::soft;
-use crate::engine::delete::tree::Tree;
-use crate::engine::delete::walk::{self, Later};
+use crate::engine::delete::tree::DeletionTree;
+use crate::engine::delete::walk::{self, DeferredRecheck};
 use crate::engine::hooks::call::{self, HandOver, HookedDocument};
 use crate::engine::restore;
 use crate::engine::write::drain;
@@ -24,11 +24,11 @@ pub(crate) struct WorkAfterCommit {
     /// What follows the writes of documents: of their references, and of the pending work that they have recorded.
     pub(crate) writes: AfterWrites,
     /// Documents that were deleted: whether something refers to them.
-    pub(crate) deleted: Vec<Later>,
+    pub(crate) deleted: Vec<DeferredRecheck>,
     /// Documents that were deleted, and are kept.
-    pub(crate) soft_deleted: Vec<Tree>,
+    pub(crate) soft_deleted: Vec<DeletionTree>,
     /// Documents that were restored: whether the targets of their references are there.
-    pub(crate) restored: Vec<Tree>,
+    pub(crate) restored: Vec<DeletionTree>,
     /// Documents whose hooks follow the commit.
     pub(crate) changed: Vec<HookedDocument>,
     /// Where these are put instead of calling their hooks.
@@ -67,17 +67,17 @@ impl AfterCommit for WorkAfterCommit {
             let deleted = if self.deleted.is_empty() {
                 Ok(())
             } else {
-                walk::look_again(cx, self.deleted).await
+                walk::recheck_references(cx, self.deleted).await
             };
             let soft_deleted = if self.soft_deleted.is_empty() {
                 Ok(())
             } else {
-                soft::look_again(cx, self.soft_deleted).await
+                soft::compare_again(cx, self.soft_deleted).await
             };
             let restored = if self.restored.is_empty() {
                 Ok(())
             } else {
-                restore::look_again(cx, self.restored).await
+                restore::recheck_targets(cx, self.restored).await
             };
             let (checked, applied) = self.writes.run_all(&cx).await;
             drain::drained_or_logged(applied);
@@ -114,12 +114,12 @@ impl Session {
     }
 
     /// Looks once more, after the commit, whether something refers to these deleted documents, which are kept.
-    pub(crate) fn look_for_references(&self, deleted: Tree) {
+    pub(crate) fn look_for_references(&self, deleted: DeletionTree) {
         self.after_commit(|after: &mut WorkAfterCommit| after.soft_deleted.push(deleted));
     }
 
     /// Looks once more, after the commit, whether the targets of these restored documents are there.
-    pub(crate) fn look_for_targets(&self, restored: Tree) {
+    pub(crate) fn look_for_targets(&self, restored: DeletionTree) {
         self.after_commit(|after: &mut WorkAfterCommit| after.restored.push(restored));
     }
 
@@ -134,7 +134,7 @@ impl Session {
     }
 
     /// Looks once more, after the commit, whether something refers to what was deleted.
-    pub(crate) fn look_at_the_end(&self, deleted: Vec<Later>) {
+    pub(crate) fn look_at_the_end(&self, deleted: Vec<DeferredRecheck>) {
         self.after_commit(|after: &mut WorkAfterCommit| after.deleted.extend(deleted));
     }
 }

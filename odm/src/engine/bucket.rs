@@ -3,7 +3,7 @@
 use crate::engine::execute;
 use crate::model::meta::bucket;
 use crate::model::meta::bucket::{BucketMeta, ROOM, VERSION};
-use crate::plan::operation::{Batching, One, Operation, Reply, Update, What, Writes};
+use crate::plan::operation::{Batching, DocumentById, Reply, UpdateWrite, WriteKind, WriteOperation, Writes};
 use crate::plan::operators::{Built, Changes};
 use crate::plan::outcome::Outcome;
 use crate::plan::touches::prepare;
@@ -12,7 +12,7 @@ use crate::query::filter::condition::below;
 use crate::rules::bucket::{self as summary, count};
 use crate::store::core::{Core, act};
 use crate::store::filter::all;
-use crate::store::packed::{Packed, Part};
+use crate::store::packed::{DocumentBuffer, Packed};
 use crate::store::trace::Trace;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -29,12 +29,12 @@ const LONGEST_PAUSE: u64 = 20;
 
 /// The buckets that follow each other by their pages: those of a parent, or of one period of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct BucketRow {
     pub(crate) parent: Bson,
     pub(crate) start: Option<DateTime>,
 }
 
-impl Row {
+impl BucketRow {
     fn filter(&self, meta: &BucketMeta) -> Document {
         let mut filter = of_parent(meta, &self.parent);
         if let (Some(period), Some(start)) = (&meta.period, self.start) {
@@ -65,7 +65,7 @@ pub(crate) trait Items: Send + Sync {
 }
 
 /// The items to push onto each row of buckets, and how they are stored.
-pub(crate) type Rows = Vec<(Row, Box<dyn Items>, Vec<Document>)>;
+pub(crate) type BucketRows = Vec<(BucketRow, Box<dyn Items>, Vec<Document>)>;
 
 /// Buckets without the type of their items.
 pub(crate) struct BucketWriter {
@@ -75,7 +75,7 @@ pub(crate) struct BucketWriter {
 
 impl BucketWriter {
     /// Adds items to rows of buckets, and gives the page of the last.
-    pub(crate) fn push(self, operation: &'static str, rows: Rows) -> BoxFuture<'static, Result<i32>> {
+    pub(crate) fn push(self, operation: &'static str, rows: BucketRows) -> BoxFuture<'static, Result<i32>> {
         async move {
             let trace = self.core.trace(operation);
             trace
@@ -108,7 +108,7 @@ impl BucketWriter {
     /// Adds items to one row of buckets, and gives the page of the last.
     async fn push_row(
         &self,
-        row: &Row,
+        row: &BucketRow,
         items: &dyn Items,
         encoded: &[Document],
         trace: &Trace,
@@ -153,7 +153,7 @@ impl BucketWriter {
                     trace.documents(1);
                     return Ok(last);
                 }
-                Err(Refused { inserted, error }) => {
+                Err(RefusedItems { inserted, error }) => {
                     let others = is_ours(meta, &error) && self.core.session().is_none();
                     if !others {
                         return Err(self.after_parts(added.saturating_add(inserted) as u64, error));
@@ -182,7 +182,7 @@ impl BucketWriter {
     /// Adds the items to the bucket that has room for them, and gives its page; `None` if none has.
     async fn add_to_open(
         &self,
-        row: &Row,
+        row: &BucketRow,
         items: &dyn Items,
         part: Range<usize>,
         encoded: &[Document],
@@ -201,8 +201,8 @@ impl BucketWriter {
         // The page may have been made by a declaration with a greater size, and says that it has room for more.
         filter.insert(ROOM, doc! { "$gte": more, "$lte": meta.size });
         filter.insert(meta.count, doc! { "$lte": meta.size.saturating_sub(more) });
-        let update = Update::matching(filter, built, Reply::Field(meta.page));
-        let operation = Operation::one(documents, What::Update(Box::new(update)));
+        let update = UpdateWrite::matching(filter, built, Reply::Field(meta.page));
+        let operation = WriteOperation::one(documents, WriteKind::Update(Box::new(update)));
         let done = execute(self.core.cx(trace), operation).await?;
         let page = |found: RawDocumentBuf| number(found.get(meta.page).ok().flatten());
         Ok(done.document.map(page))
@@ -210,7 +210,7 @@ impl BucketWriter {
 
     /// The number of the newest page and its room; 0 and none if there is no page. One that was made by a declaration with a
     /// greater size is cut to the present one first.
-    async fn newest(&self, row: &Row, trace: &Trace) -> Result<Newest> {
+    async fn newest(&self, row: &BucketRow, trace: &Trace) -> Result<Newest> {
         let meta = self.meta;
         let mut attempts = 0;
         loop {
@@ -259,17 +259,17 @@ impl BucketWriter {
     /// Inserts the pages behind the newest one that hold the items, and gives the last.
     async fn insert(
         &self,
-        row: &Row,
+        row: &BucketRow,
         newest: i32,
         items: &dyn Items,
         which: Range<usize>,
         encoded: &[Document],
         trace: &Trace,
-    ) -> Result<i32, Refused> {
+    ) -> Result<i32, RefusedItems> {
         let meta = self.meta;
-        let refused = |error| Refused { inserted: 0, error };
+        let refused = |error| RefusedItems { inserted: 0, error };
         let mut page = newest;
-        let mut buckets = Part::default();
+        let mut buckets = DocumentBuffer::default();
         // A bound that one item breaks is reported for the item, as where it is pushed onto a bucket.
         for start in which.clone().step_by(meta.most()) {
             let part = start..which.end.min(start + meta.most());
@@ -284,7 +284,7 @@ impl BucketWriter {
         if let Some((_, error)) = buckets.refused.pop() {
             return Err(refused(error));
         }
-        let operation = Operation {
+        let operation = WriteOperation {
             writes: Writes::Packed {
                 meta: self.core.meta(),
                 documents: Packed::from(vec![buckets]),
@@ -300,14 +300,14 @@ impl BucketWriter {
         };
         match errors.into_iter().next() {
             None => Ok(page),
-            Some((_, error)) => Err(Refused {
+            Some((_, error)) => Err(RefusedItems {
                 inserted: usize::try_from(inserted).unwrap_or(usize::MAX),
                 error,
             }),
         }
     }
 
-    fn bucket(&self, row: &Row, page: i32, items: &[Document]) -> Result<Document> {
+    fn bucket(&self, row: &BucketRow, page: i32, items: &[Document]) -> Result<Document> {
         let meta = self.meta;
         let held = count(items.len());
         let mut bucket = doc! {
@@ -322,7 +322,7 @@ impl BucketWriter {
         if let (Some(period), Some(start)) = (&meta.period, row.start) {
             bucket.insert(period.start, start);
         }
-        bucket.extend(summary::of(meta, items)?.fields());
+        bucket.extend(summary::summarize(meta, items)?.fields());
         self.core.odm().complete(self.core.meta(), &mut bucket)?;
         Ok(bucket)
     }
@@ -333,8 +333,8 @@ async fn change(core: &Core, trace: &Trace, id: Bson, version: i64, mut built: B
     // The number and the sums of the items are written too, so the update does not change items alone.
     built.met = None;
     let seen = Some(version);
-    let update = Update::new(core.odm(), core.meta(), One::new(id, seen), built, false)?;
-    let operation = Operation::one(core.meta(), What::Update(Box::new(update)));
+    let update = UpdateWrite::new(core.odm(), core.meta(), DocumentById::new(id, seen), built, false)?;
+    let operation = WriteOperation::one(core.meta(), WriteKind::Update(Box::new(update)));
     execute(core.cx(trace), operation).await
 }
 
@@ -345,7 +345,7 @@ impl BucketMeta {
 }
 
 /// Why the pages after the inserted ones were not inserted.
-struct Refused {
+struct RefusedItems {
     inserted: usize,
     error: Error,
 }
@@ -557,7 +557,7 @@ impl BucketWriter {
                     }
                 }
             }
-            let summary = summary::of(meta, &items)?;
+            let summary = summary::summarize(meta, &items)?;
             bucket::merge(&mut built.update, "$unset", summary.missing(meta));
             bucket::merge(&mut built.update, "$set", summary.fields());
         }

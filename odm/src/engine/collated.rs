@@ -4,7 +4,7 @@
 use crate::graph::{Graph, indexes};
 use crate::model::encode::owned;
 use crate::model::meta::DocumentMeta;
-use crate::plan::operation::{What, Write, Writes};
+use crate::plan::operation::{Write, WriteKind, Writes};
 use crate::plan::operators::implied;
 use crate::plan::outcome::{Outcome, Refusals};
 use crate::plan::upsert::value_at;
@@ -15,7 +15,7 @@ use mongodb::bson::{Bson, Document, RawDocument};
 pub(super) struct CollatedKeys(Vec<(usize, Document)>);
 
 impl CollatedKeys {
-    pub(super) fn of(graph: &Graph, writes: &Writes) -> CollatedKeys {
+    pub(super) fn for_writes(graph: &Graph, writes: &Writes) -> CollatedKeys {
         let mut all = Vec::new();
         let mut add = |at, paths: &[String], value: &dyn Fn(&str) -> Option<Bson>| {
             let values = paths.iter().filter_map(|path| Some((path.clone(), value(path)?)));
@@ -114,10 +114,10 @@ fn value(write: &Write, path: &str, paths: &[String]) -> Option<Bson> {
         of("$set").or_else(|| may_be_new.then(of_new).flatten())
     };
     match &write.what {
-        What::Insert(document) => read(document, path),
-        What::Replace(replace) => read(replace.stored(), path),
-        What::Update(update) => set(&update.built.update, &update.condition(write.meta)),
-        What::UpdateMany(update) => set(&update.built.update, &update.filter),
-        What::Delete(_) => None,
+        WriteKind::Insert(document) => read(document, path),
+        WriteKind::Replace(replace) => read(replace.stored(), path),
+        WriteKind::Update(update) => set(&update.built.update, &update.condition(write.meta)),
+        WriteKind::UpdateMany(update) => set(&update.built.update, &update.filter),
+        WriteKind::Delete(_) => None,
     }
 }

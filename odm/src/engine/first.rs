@@ -6,8 +6,10 @@
 use crate::engine::delete::tree::alive;
 use crate::engine::execute;
 use crate::engine::write::send::select;
-use crate::plan::modes::Plan;
-use crate::plan::operation::{Delete, One, Operation, Reply, Selection, Update, What, Write};
+use crate::plan::modes::WritePlan;
+use crate::plan::operation::{
+    DeleteWrite, DocumentById, Reply, Selection, UpdateWrite, Write, WriteKind, WriteOperation,
+};
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::implied::combines;
@@ -29,14 +31,14 @@ const MOST_SKIPPED: u64 = 16;
 
 /// A condition, and the order in which the first document that matches it is meant.
 #[derive(Clone, Debug)]
-pub(crate) struct First {
+pub(crate) struct FirstMatch {
     pub(crate) condition: Document,
     pub(crate) by: Selection,
     /// Whether the condition demands a unique key: no document is an error of an update.
     pub(crate) is_key: bool,
 }
 
-impl First {
+impl FirstMatch {
     /// The document behind the first `skip` ones, or its `_id` alone, read on the primary.
     async fn find(
         &self,
@@ -134,7 +136,7 @@ fn id(document: &RawDocumentBuf) -> Result<Bson> {
 pub(crate) async fn update(
     core: &Core,
     trace: &Trace,
-    first: First,
+    first: FirstMatch,
     built: Built,
     reply: Reply,
 ) -> Result<Outcome> {
@@ -156,7 +158,11 @@ pub(crate) async fn update(
     let single = single(core, &first, &built, &reply)?;
     let is_single = single.is_some();
     if let Some(update) = single {
-        made = execute(core.cx(trace), operation(core, What::Update(Box::new(update)))).await?;
+        made = execute(
+            core.cx(trace),
+            operation(core, WriteKind::Update(Box::new(update))),
+        )
+        .await?;
     }
     if is_missed(&made) && (!is_single || first.is_key && !built.guards.is_empty()) {
         made = by_id(core, trace, &first, &built, &reply).await?;
@@ -167,8 +173,8 @@ pub(crate) async fn update(
     Ok(made)
 }
 
-fn operation(core: &Core, what: What) -> Operation {
-    Operation::one(core.meta(), what)
+fn operation(core: &Core, what: WriteKind) -> WriteOperation {
+    WriteOperation::one(core.meta(), what)
 }
 
 /// Whether there was no document that matched.
@@ -177,7 +183,7 @@ pub(crate) fn is_missed(made: &Outcome) -> bool {
 }
 
 /// The update as one command, where nothing but the condition can hold it back, and nothing follows from it.
-fn single(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Option<Update>> {
+fn single(core: &Core, first: &FirstMatch, built: &Built, reply: &Reply) -> Result<Option<UpdateWrite>> {
     let (odm, meta) = (core.odm(), core.meta());
     let mut built = built.clone();
     prepare(odm.graph(), meta, &mut built)?;
@@ -192,25 +198,31 @@ fn single(core: &Core, first: &First, built: &Built, reply: &Reply) -> Result<Op
         Reply::Counts if !first.is_key => Reply::Field("_id"),
         reply => reply.clone(),
     };
-    let mut update = Update::matching(first.condition.clone(), built, reply);
+    let mut update = UpdateWrite::matching(first.condition.clone(), built, reply);
     update.first = Some(Box::new(first.by.clone()));
     let mut write = Write {
         at: 0,
         meta,
-        what: What::Update(Box::new(update)),
+        what: WriteKind::Update(Box::new(update)),
     };
     write.read_operators(odm.graph())?;
     let is_single = !odm.graph().is_depended_on(meta)
         && !meta.has_hooks()
-        && Plan::for_writes(odm, std::slice::from_ref(&write))?.is_none();
+        && WritePlan::for_writes(odm, std::slice::from_ref(&write))?.is_none();
     Ok(match write.what {
-        What::Update(update) if is_single => Some(*update),
+        WriteKind::Update(update) if is_single => Some(*update),
         _ => None,
     })
 }
 
 /// Looks for the document, and updates it by its id if it still matches.
-async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: &Reply) -> Result<Outcome> {
+async fn by_id(
+    core: &Core,
+    trace: &Trace,
+    first: &FirstMatch,
+    built: &Built,
+    reply: &Reply,
+) -> Result<Outcome> {
     first.may_be_written_by_id(core)?;
     let mut refused: Option<(Bson, Error)> = None;
     let mut skip = 0;
@@ -228,11 +240,16 @@ async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: 
         {
             return Err(error);
         }
-        let one = One::new(id.clone(), None);
-        let mut update = Update::new(core.odm(), core.meta(), one, built.clone(), false)?;
+        let one = DocumentById::new(id.clone(), None);
+        let mut update = UpdateWrite::new(core.odm(), core.meta(), one, built.clone(), false)?;
         update.also = first.also();
         update.reply = reply.clone();
-        match execute(core.cx(trace), operation(core, What::Update(Box::new(update)))).await {
+        match execute(
+            core.cx(trace),
+            operation(core, WriteKind::Update(Box::new(update))),
+        )
+        .await
+        {
             Ok(made) if is_missed(&made) => skip = others(first, attempt),
             // The document that is refused need not be the first any more.
             Err(error) if !first.is_key && is_of_a_value(&error) && core.session().is_none() => {
@@ -241,12 +258,12 @@ async fn by_id(core: &Core, trace: &Trace, first: &First, built: &Built, reply: 
             made => return made,
         }
     }
-    Err(refused.map_or_else(|| First::contended(core), |(_, error)| error))
+    Err(refused.map_or_else(|| FirstMatch::contended(core), |(_, error)| error))
 }
 
 /// How many documents are left to other clients that look for the first one at the same time, after an attempt in which one of them
 /// has changed it: at random, so that they don't meet at each document.
-fn others(first: &First, attempt: usize) -> u64 {
+fn others(first: &FirstMatch, attempt: usize) -> u64 {
     if first.is_key {
         return 0;
     }
@@ -266,20 +283,24 @@ fn is_of_a_value(error: &Error) -> bool {
 ///
 /// # Errors
 /// Those of a deletion by its id.
-pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<Option<RawDocumentBuf>> {
+pub(crate) async fn delete(core: &Core, trace: &Trace, first: FirstMatch) -> Result<Option<RawDocumentBuf>> {
     let (odm, meta) = (core.odm(), core.meta());
     odm.know_declarations(trace).await?;
     let graph = odm.graph();
     let is_single = !graph.has_deletion_rules(meta) && !graph.is_depended_on(meta);
     if is_single && meta.soft_delete.is_none() {
-        let mut delete = Delete::many(first.condition);
+        let mut delete = DeleteWrite::many(first.condition);
         delete.first = Some(Box::new(first.by));
-        let made = execute(core.cx(trace), operation(core, What::Delete(Box::new(delete)))).await?;
+        let made = execute(
+            core.cx(trace),
+            operation(core, WriteKind::Delete(Box::new(delete))),
+        )
+        .await?;
         return Ok(made.document);
     }
     first.may_be_written_by_id(core)?;
     // A deleted document is not deleted once more, also where the handle reads such documents.
-    let first = First {
+    let first = FirstMatch {
         condition: within(first.condition, &alive(meta)),
         ..first
     };
@@ -294,7 +315,7 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
         };
         let found_one = doc! { "_id": { "$eq": id(&found)? } };
         let filter = all([found_one].into_iter().chain(first.also()));
-        let delete = What::Delete(Box::new(Delete::many(filter)));
+        let delete = WriteKind::Delete(Box::new(DeleteWrite::many(filter)));
         if execute(core.cx(trace), operation(core, delete))
             .await?
             .counts
@@ -305,5 +326,5 @@ pub(crate) async fn delete(core: &Core, trace: &Trace, first: First) -> Result<O
         }
         skip = others(&first, attempt);
     }
-    Err(First::contended(core))
+    Err(FirstMatch::contended(core))
 }

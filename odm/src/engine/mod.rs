@@ -1,6 +1,6 @@
 //! The one way to the database for whatever changes users' documents: [`execute`].
 //!
-//! An [`Operation`] is plain data. Documents of one collection in one buffer are sent as they are, or in parts (`parts::inserts`).
+//! An [`WriteOperation`] is plain data. Documents of one collection in one buffer are sent as they are, or in parts (`parts::inserts`).
 //! One write of a document that its id names goes straight to `write`. Other writes are taken in steps: deletions to which rules of
 //! other documents apply are walks (`delete`); all others are sent together, or in parts where one transaction can't hold them
 //! (`parts`). The module `write` executes what belongs together. Writes of documents with hooks are executed in a transaction, between
@@ -24,11 +24,12 @@ pub(crate) use crate::engine::write::unmatched::has_same_id;
 use crate::engine::write::{documents, send, unmatched};
 use crate::plan::modes::is_bare;
 pub(crate) use crate::plan::operation::{
-    Batching, Delete, One, Operation, Replace, Reply, Selection, Update, UpdateMany, What, Write, Writes,
+    Batching, DeleteWrite, DocumentById, ReplaceWrite, Reply, Selection, UpdateManyWrite, UpdateWrite, Write,
+    WriteKind, WriteOperation, Writes,
 };
 pub(crate) use crate::plan::outcome::Outcome;
 use crate::plan::outcome::{Attempt, Done};
-use crate::plan::steps::{Step, StepKind, steps};
+use crate::plan::steps::{StepKind, WriteStep, steps};
 use crate::store::cx::Cx;
 use crate::{Error, Odm, Result};
 
@@ -39,15 +40,15 @@ use futures::future::{BoxFuture, FutureExt};
 /// # Errors
 /// Whatever ended the operation as a whole. Refused writes of inserts and bulks are [`Outcome::refusals`], or an [`Error::Bulk`] where they
 /// end a transaction or nothing was sent: callers take both.
-pub(crate) fn execute(cx: Cx<'_>, operation: Operation) -> BoxFuture<'_, Result<Outcome>> {
+pub(crate) fn execute(cx: Cx<'_>, operation: WriteOperation) -> BoxFuture<'_, Result<Outcome>> {
     async move {
         let collection = operation.collection();
-        let Operation { mut writes, batching } = operation;
+        let WriteOperation { mut writes, batching } = operation;
         enter_scope(cx.odm, &mut writes)?;
         cx.odm.may_have_options(collection)?;
         cx.odm.know_declarations(cx.trace).await?;
         let new_ids = unmatched::new_ids(&writes);
-        let collated = CollatedKeys::of(cx.odm.graph(), &writes);
+        let collated = CollatedKeys::for_writes(cx.odm.graph(), &writes);
         let mut made = if hooks::are_called(cx.odm, &writes) {
             let dispatch: hooks::Dispatch = |cx, batching, writes| dispatch(cx, batching, writes).boxed();
             hooks::execute(cx, batching, writes, dispatch).boxed().await
@@ -130,7 +131,7 @@ async fn in_steps(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Res
     let odm = cx.odm;
     let mut checked = None;
     for write in &mut writes {
-        if matches!(write.what, What::Delete(_)) && checked != Some(write.meta.collection) {
+        if matches!(write.what, WriteKind::Delete(_)) && checked != Some(write.meta.collection) {
             checked = Some(write.meta.collection);
             odm.graph().is_registered(write.meta)?;
             odm.may_delete(write.meta)?;
@@ -141,7 +142,7 @@ async fn in_steps(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Res
     }
     let deleted = match (batching, writes.as_slice()) {
         (Batching::Single, [one]) => match &one.what {
-            What::Delete(delete) => delete.one.clone().map(|which| (one.meta, which)),
+            WriteKind::Delete(delete) => delete.one.clone().map(|which| (one.meta, which)),
             _ => None,
         },
         _ => None,
@@ -161,7 +162,7 @@ async fn in_steps(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Res
 }
 
 /// Executes the steps of an operation one after the other, up to the first refused write of an ordered one.
-async fn each(cx: Cx<'_>, batching: Batching, steps: Vec<Step>) -> Result<Done> {
+async fn each(cx: Cx<'_>, batching: Batching, steps: Vec<WriteStep>) -> Result<Done> {
     let mut all = Done::from(batching.refused(Vec::new()));
     for step in steps {
         let Some((meta, at)) = step.writes.first().map(|first| (first.meta, first.at)) else {
@@ -199,7 +200,7 @@ async fn each(cx: Cx<'_>, batching: Batching, steps: Vec<Step>) -> Result<Done> 
             Err(error) => return Err(error),
         };
         all.add(made);
-        if ends || all.outcome.refusals.end() {
+        if ends || all.outcome.refusals.end_operation() {
             break;
         }
     }
@@ -216,7 +217,7 @@ async fn together(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Res
             Some(Write {
                 at,
                 meta,
-                what: What::UpdateMany(update),
+                what: WriteKind::UpdateMany(update),
             }),
         ) => parts::update(cx, at, meta, update).boxed().await,
         (Batching::Single, Some(write)) => {
@@ -258,17 +259,17 @@ mod tests {
             meta: Person::META,
             what,
         };
-        let one = || One::new(1.into(), None);
-        let insert = || write(What::Insert(RawDocumentBuf::new()));
-        let update = Update::new(&odm, Person::META, one(), Built::nothing(), false).expect("an update");
-        let update = write(What::Update(Box::new(update)));
-        let delete = write(What::Delete(Box::new(Delete::one(Person::META, one()))));
-        let operation = Operation::one(Person::META, insert().what);
+        let one = || DocumentById::new(1.into(), None);
+        let insert = || write(WriteKind::Insert(RawDocumentBuf::new()));
+        let update = UpdateWrite::new(&odm, Person::META, one(), Built::nothing(), false).expect("an update");
+        let update = write(WriteKind::Update(Box::new(update)));
+        let delete = write(WriteKind::Delete(Box::new(DeleteWrite::one(Person::META, one()))));
+        let operation = WriteOperation::one(Person::META, insert().what);
         let command = |write| size_of_val(&*send::taking(cx, Batching::Single, &mut [write]));
         let sizes = [
             ("Cx", size_of::<Cx<'_>>(), 40),
             ("Outcome", size_of::<Outcome>(), 328),
-            ("Operation", size_of::<Operation>(), 56),
+            ("Operation", size_of::<WriteOperation>(), 56),
             ("execute", size_of_val(&*execute(cx, operation)), 1056),
             (
                 "dispatch",

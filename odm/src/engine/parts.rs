@@ -2,15 +2,15 @@
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use crate::engine::write;
-use crate::engine::write::attempt::{Failure, MAX_DOCS_PER_TX, attempt, mode};
+use crate::engine::write::attempt::{FailedAttempt, MAX_DOCS_PER_TX, attempt, mode};
 use crate::engine::write::documents::KeysetPages;
 use crate::engine::write::prepare::prepare;
 use crate::engine::write::unmatched::ATTEMPTS;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::Token;
-use crate::plan::modes::{self, Mode, Plan};
+use crate::plan::modes::{self, Mode, WritePlan};
 use crate::plan::operation::refers_to_its_kind;
-use crate::plan::operation::{Batching, UpdateMany, What, Write};
+use crate::plan::operation::{Batching, UpdateManyWrite, Write, WriteKind};
 use crate::plan::outcome::{Attempt, Done, Outcome};
 use crate::store::cx::Cx;
 use crate::store::decode::not_encoded;
@@ -48,10 +48,10 @@ pub(super) async fn inserts(
         writes.push(Write {
             at,
             meta,
-            what: What::Insert(document.to_owned()),
+            what: WriteKind::Insert(document.to_owned()),
         });
     }
-    if all.refusals.end() {
+    if all.refusals.end_operation() {
         return Ok(all);
     }
     let most = most_at_once(cx, meta, &writes).await?;
@@ -106,14 +106,14 @@ async fn most_at_once(cx: Cx<'_>, meta: &'static DocumentMeta, all: &[Write]) ->
     let Cx { odm, session, .. } = cx;
     let documents = || {
         all.iter().filter_map(|write| match &write.what {
-            What::Insert(document) => Some(document),
+            WriteKind::Insert(document) => Some(document),
             _ => None,
         })
     };
     if all.len() <= MAX_DOCS_PER_TX || session.is_some() || modes::belong_together(odm, meta, documents()) {
         return Ok(usize::MAX);
     }
-    let plan = Plan::for_writes(odm, all)?;
+    let plan = WritePlan::for_writes(odm, all)?;
     let mode = match &plan {
         Some(plan) => mode(cx, plan).await?,
         None => Mode::Plain,
@@ -168,7 +168,7 @@ async fn insert_part(
 
 fn stored(write: Write) -> Option<RawDocumentBuf> {
     match write.what {
-        What::Insert(document) => Some(document),
+        WriteKind::Insert(document) => Some(document),
         _ => None,
     }
 }
@@ -179,8 +179,8 @@ async fn at_once(
     batching: Batching,
     writes: &mut [Write],
     token: Option<Token>,
-) -> Result<Outcome, Failure> {
-    let plan = Plan::for_writes(cx.odm, writes).map_err(|error| Failure {
+) -> Result<Outcome, FailedAttempt> {
+    let plan = WritePlan::for_writes(cx.odm, writes).map_err(|error| FailedAttempt {
         error,
         after_write: false,
     })?;
@@ -197,12 +197,12 @@ pub(super) async fn update(
     cx: Cx<'_>,
     at: usize,
     meta: &'static DocumentMeta,
-    update: Box<UpdateMany>,
+    update: Box<UpdateManyWrite>,
 ) -> Result<Done> {
     let one = |update| Write {
         at,
         meta,
-        what: What::UpdateMany(update),
+        what: WriteKind::UpdateMany(update),
     };
     let run = |update, limit| write::one(cx, one(update), limit).boxed();
     update_by(cx, meta, update, &run).await
@@ -210,13 +210,13 @@ pub(super) async fn update(
 
 /// A function that updates documents at once: with a limit, no more documents than that.
 pub(super) type UpdateAtOnce<'u> =
-    &'u (dyn Fn(Box<UpdateMany>, Option<usize>) -> BoxFuture<'u, Result<Attempt>> + Send + Sync);
+    &'u (dyn Fn(Box<UpdateManyWrite>, Option<usize>) -> BoxFuture<'u, Result<Attempt>> + Send + Sync);
 
 /// The same by a function that updates some of them.
 pub(super) async fn update_by(
     cx: Cx<'_>,
     meta: &'static DocumentMeta,
-    update: Box<UpdateMany>,
+    update: Box<UpdateManyWrite>,
     run: UpdateAtOnce<'_>,
 ) -> Result<Done> {
     cx.trace.values("filter", &update.condition);
@@ -267,7 +267,7 @@ pub(super) async fn bulk(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>)
             done: Box::default(),
         });
     }
-    let plan = Plan::for_writes(cx.odm, &writes)?;
+    let plan = WritePlan::for_writes(cx.odm, &writes)?;
     let is_divided = match &plan {
         Some(plan) if !plan.links.is_empty() => mode(cx, plan).await? == Mode::Standalone,
         _ => false,
@@ -280,13 +280,13 @@ pub(super) async fn bulk(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>)
     // alone. Inserts of one kind are one write: they may refer to each other.
     let mut all = batching.refused(Vec::new());
     let alike = |a: &Write, b: &Write| {
-        let inserts = matches!((&a.what, &b.what), (What::Insert(_), What::Insert(_)));
+        let inserts = matches!((&a.what, &b.what), (WriteKind::Insert(_), WriteKind::Insert(_)));
         inserts && graph::is_itself(a.meta, b.meta)
     };
     for part in writes.chunk_by_mut(alike) {
         match at_once(cx, batching, part, token).await {
             Ok(outcome) => all.add(outcome),
-            Err(Failure {
+            Err(FailedAttempt {
                 error: Error::Bulk { errors, done },
                 ..
             }) => all.add_refused(*done, errors),
@@ -295,7 +295,7 @@ pub(super) async fn bulk(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>)
                 .errors
                 .extend(part.first().map(|first| (first.at, failure.error))),
         }
-        if all.refusals.end() {
+        if all.refusals.end_operation() {
             break;
         }
     }

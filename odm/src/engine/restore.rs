@@ -1,6 +1,6 @@
 //! Restores documents whose deletion has kept them.
 //!
-//! A restoration restores a [`Tree`]: the document with what its deletion has deleted below it. The tree is read, and all targets of its
+//! A restoration restores a [`DeletionTree`]: the document with what its deletion has deleted below it. The tree is read, and all targets of its
 //! references are looked for, before the first write, so no document is restored below a deleted one.
 //!
 //! Where the deployment has transactions, a tree of up to [`MAX_DOCS_PER_TX`] documents is restored in one transaction. Otherwise it is
@@ -10,12 +10,14 @@
 use crate::Error;
 use crate::Result;
 use crate::engine::delete::soft::changing as undoing;
-use crate::engine::delete::tree::{Below, Meta, Tree, fields, followers, has_below, is_deleted, token_at};
+use crate::engine::delete::tree::{
+    Below, DeletionTree, TreeMeta, fields, followers, has_below, is_deleted, token_at,
+};
 use crate::engine::execute;
 use crate::engine::hooks::call::{HandOver, call_after_commit};
 use crate::engine::write::attempt::MAX_DOCS_PER_TX;
 use crate::model::own_fields::{DELETION, RESTORING, Token};
-use crate::plan::operation::{Operation, UpdateMany, What};
+use crate::plan::operation::{UpdateManyWrite, WriteKind, WriteOperation};
 use crate::plan::outcome::Done;
 use crate::plan::targets;
 use crate::store::core::Core;
@@ -81,12 +83,12 @@ async fn restore_up_to(most: usize, core: &Core, trace: &Trace, key: &Bson) -> R
         Ok(Some(tree)) => restore_tree(&cx, tree).await.map(Some),
         Err(error) => Err(error),
     };
-    unfinished.into_iter().for_each(Unfinished::end);
+    unfinished.into_iter().for_each(Unfinished::complete);
     restored
 }
 
 /// Reads the document with what its deletion has deleted below it. One that another program has marked as deleted has nothing below it.
-async fn read(cx: &Cx<'_>, meta: Meta, key: &Bson, most: usize) -> Result<Option<Tree>> {
+async fn read(cx: &Cx<'_>, meta: TreeMeta, key: &Bson, most: usize) -> Result<Option<DeletionTree>> {
     let graph = cx.odm.graph();
     let mut begun = [DELETION, RESTORING]
         .map(|field| doc! { field: { "$exists": true } })
@@ -104,14 +106,14 @@ async fn read(cx: &Cx<'_>, meta: Meta, key: &Bson, most: usize) -> Result<Option
         Below::Both
     };
     let has_id = token_at(&document, &[DELETION, RESTORING]).is_some();
-    let mut tree = Tree::of(meta, document, Token::new());
+    let mut tree = DeletionTree::new(meta, document, Token::new());
     if has_id && has_below(graph, meta) {
         tree.grow(cx, which, most).await?;
     }
     Ok(Some(tree))
 }
 
-async fn restore_tree(cx: &Cx<'_>, mut tree: Tree) -> Result<(bool, u64)> {
+async fn restore_tree(cx: &Cx<'_>, mut tree: DeletionTree) -> Result<(bool, u64)> {
     let (odm, session) = (cx.odm, cx.session);
     let missing = tree.leave_out_shared(cx).await?;
     if !missing.is_empty() {
@@ -151,7 +153,7 @@ async fn restore_tree(cx: &Cx<'_>, mut tree: Tree) -> Result<(bool, u64)> {
 }
 
 /// Looks for the targets of documents that were restored in a transaction, after its commit.
-pub(crate) async fn look_again(cx: Cx<'_>, trees: Vec<Tree>) -> Result<()> {
+pub(crate) async fn recheck_targets(cx: Cx<'_>, trees: Vec<DeletionTree>) -> Result<()> {
     let mut failed = Ok(());
     for mut tree in trees {
         failed = failed.and(keep_targets(&cx, &mut tree).await);
@@ -163,7 +165,7 @@ pub(crate) async fn look_again(cx: Cx<'_>, trees: Vec<Tree>) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::MissingReference`] where they are.
-async fn keep_targets(cx: &Cx<'_>, tree: &mut Tree) -> Result<()> {
+async fn keep_targets(cx: &Cx<'_>, tree: &mut DeletionTree) -> Result<()> {
     let missing = tree.lost_targets(cx).await?;
     if missing.is_empty() {
         return Ok(());
@@ -173,7 +175,7 @@ async fn keep_targets(cx: &Cx<'_>, tree: &mut Tree) -> Result<()> {
 }
 
 /// Deletes restored documents again, and those that have come below them meanwhile. As of all that is undone, no hooks are called.
-async fn take_back(cx: &Cx<'_>, tree: &mut Tree) -> Result<()> {
+async fn take_back(cx: &Cx<'_>, tree: &mut DeletionTree) -> Result<()> {
     let change = undoing(cx.outside());
     tree.delete_again(&change).await?;
     if !tree.has_deleted_root() {
@@ -190,7 +192,7 @@ async fn take_back(cx: &Cx<'_>, tree: &mut Tree) -> Result<()> {
 }
 
 /// The same after an error, which is the one to report.
-async fn take_back_or_log(cx: &Cx<'_>, tree: &mut Tree) {
+async fn take_back_or_log(cx: &Cx<'_>, tree: &mut DeletionTree) {
     if let Err(error) = take_back(cx, tree).await {
         tracing::warn!(
             target: "odm",
@@ -203,11 +205,11 @@ async fn take_back_or_log(cx: &Cx<'_>, tree: &mut Tree) {
 /// Changes documents by operations of their own, with their hooks.
 fn changing<'c>(
     cx: Cx<'c>,
-) -> impl Fn(Meta, Document, Document) -> BoxFuture<'c, Result<u64, Error>> + Send + Sync + 'c {
+) -> impl Fn(TreeMeta, Document, Document) -> BoxFuture<'c, Result<u64, Error>> + Send + Sync + 'c {
     move |meta, condition, update| {
         async move {
-            let update = UpdateMany::by_library(meta, condition, update)?;
-            let operation = Operation::one(meta, What::UpdateMany(Box::new(update)));
+            let update = UpdateManyWrite::by_library(meta, condition, update)?;
+            let operation = WriteOperation::one(meta, WriteKind::UpdateMany(Box::new(update)));
             let made = execute(cx, operation).await?;
             Ok(made.counts.modified)
         }

@@ -4,8 +4,8 @@ use crate::error::missing::MissingTargets;
 use mongodb::bson::{Bson, Document};
 use std::fmt;
 
-pub(super) struct Unknown<'a>(pub(super) &'a bool);
-impl fmt::Display for Unknown<'_> {
+pub(super) struct ShowUnknown<'a>(pub(super) &'a bool);
+impl fmt::Display for ShowUnknown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self.0 {
             f.write_str("; the outcome of the operation is unknown: read what is stored before repeating it")
@@ -19,18 +19,18 @@ pub(super) struct Last<'a>(pub(super) &'a Option<Box<Document>>);
 impl fmt::Display for Last<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(last) => write!(f, " after the document with {}", Pairs(last)),
+            Some(last) => write!(f, " after the document with {}", ShowPairs(last)),
             None => Ok(()),
         }
     }
 }
 
 /// Which document there is none of, and whether it is deleted and kept.
-pub(super) struct Sought<'a>(pub(super) &'a Document, pub(super) &'a bool);
-impl fmt::Display for Sought<'_> {
+pub(super) struct ShowSought<'a>(pub(super) &'a Document, pub(super) &'a bool);
+impl fmt::Display for ShowSought<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self.1 {
-            let key = Pairs(self.0);
+            let key = ShowPairs(self.0);
             return write!(
                 f,
                 "the document with {key} is deleted: restore it, or purge it to use its id again"
@@ -39,7 +39,7 @@ impl fmt::Display for Sought<'_> {
         if self.0.is_empty() {
             return f.write_str("no document matches");
         }
-        write!(f, "no document has {}", Pairs(self.0))
+        write!(f, "no document has {}", ShowPairs(self.0))
     }
 }
 
@@ -53,8 +53,8 @@ impl fmt::Display for OfId<'_> {
     }
 }
 
-pub(super) struct List<'a, T>(pub(super) &'a [T]);
-impl<T: fmt::Display> fmt::Display for List<'_, T> {
+pub(super) struct ShowList<'a, T>(pub(super) &'a [T]);
+impl<T: fmt::Display> fmt::Display for ShowList<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, one) in self.0.iter().enumerate() {
             write!(f, "{}{one}", if i == 0 { "" } else { "; " })?;
@@ -63,8 +63,8 @@ impl<T: fmt::Display> fmt::Display for List<'_, T> {
     }
 }
 
-pub(super) struct Pairs<'a>(pub(super) &'a Document);
-impl fmt::Display for Pairs<'_> {
+pub(super) struct ShowPairs<'a>(pub(super) &'a Document);
+impl fmt::Display for ShowPairs<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (name, value)) in self.0.iter().enumerate() {
             write!(f, "{}`{name}` {value}", if i == 0 { "" } else { " and " })?;
@@ -74,12 +74,12 @@ impl fmt::Display for Pairs<'_> {
 }
 
 /// The values of a unique key. A value is missing that a collation compares, and of which the server shows its sort key.
-pub(super) struct Taken<'a>(pub(super) &'a [String], pub(super) &'a Document);
-impl fmt::Display for Taken<'_> {
+pub(super) struct ShowTaken<'a>(pub(super) &'a [String], pub(super) &'a Document);
+impl fmt::Display for ShowTaken<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Taken(fields, value) = self;
+        let ShowTaken(fields, value) = self;
         if fields.iter().all(|name| value.contains_key(name)) && !value.is_empty() {
-            return Pairs(value).fmt(f);
+            return ShowPairs(value).fmt(f);
         }
         if fields.is_empty() {
             return f.write_str("the same values");
@@ -133,8 +133,8 @@ impl fmt::Display for Reason<'_> {
     }
 }
 
-pub(super) struct Ids<'a>(pub(super) &'a [Bson]);
-impl fmt::Display for Ids<'_> {
+pub(super) struct ShowIds<'a>(pub(super) &'a [Bson]);
+impl fmt::Display for ShowIds<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 10;
         for (i, id) in self.0.iter().take(SHOWN).enumerate() {
@@ -148,17 +148,17 @@ impl fmt::Display for Ids<'_> {
 }
 
 /// The ids of documents that don't exist, and those that other references name.
-pub(super) struct Missing<'a>(pub(super) &'a [Bson], pub(super) &'a [MissingTargets]);
-impl fmt::Display for Missing<'_> {
+pub(super) struct ShowMissing<'a>(pub(super) &'a [Bson], pub(super) &'a [MissingTargets]);
+impl fmt::Display for ShowMissing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Ids(self.0).fmt(f)?;
+        ShowIds(self.0).fmt(f)?;
         for other in self.1 {
             let (field, target) = (&other.field, other.target);
             write!(
                 f,
                 "; `{field}` in `{}` to those of `{target}`: {}",
                 other.collection,
-                Ids(&other.ids)
+                ShowIds(&other.ids)
             )?;
         }
         Ok(())
@@ -166,8 +166,8 @@ impl fmt::Display for Missing<'_> {
 }
 
 /// The path of a field before what is wrong there; nothing for the document itself.
-pub(super) struct At<'a>(pub(super) &'a str);
-impl fmt::Display for At<'_> {
+pub(super) struct ShowAt<'a>(pub(super) &'a str);
+impl fmt::Display for ShowAt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             "" => Ok(()),
@@ -177,8 +177,8 @@ impl fmt::Display for At<'_> {
 }
 
 /// Where a change stream can't go on.
-pub(super) struct Position<'a>(pub(super) &'a Option<String>);
-impl fmt::Display for Position<'_> {
+pub(super) struct ShowPosition<'a>(pub(super) &'a Option<String>);
+impl fmt::Display for ShowPosition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(name) => write!(f, "at the position that is stored as `{name}`"),
@@ -187,8 +187,8 @@ impl fmt::Display for Position<'_> {
     }
 }
 
-pub(super) struct Maybe<'a, T>(pub(super) &'a Option<T>);
-impl<T: fmt::Display> fmt::Display for Maybe<'_, T> {
+pub(super) struct ShowMaybe<'a, T>(pub(super) &'a Option<T>);
+impl<T: fmt::Display> fmt::Display for ShowMaybe<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(value) => value.fmt(f),
@@ -198,8 +198,8 @@ impl<T: fmt::Display> fmt::Display for Maybe<'_, T> {
 }
 
 /// The variant that a document has.
-pub(super) struct Found<'a>(pub(super) &'a Option<String>);
-impl fmt::Display for Found<'_> {
+pub(super) struct ShowFound<'a>(pub(super) &'a Option<String>);
+impl fmt::Display for ShowFound<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(name) => write!(f, "the variant `{name}`"),
@@ -208,8 +208,8 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-pub(super) struct Bytes<'a>(pub(super) &'a Option<u64>);
-impl fmt::Display for Bytes<'_> {
+pub(super) struct ShowBytes<'a>(pub(super) &'a Option<u64>);
+impl fmt::Display for ShowBytes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(size) => write!(f, "{size} bytes, "),
@@ -234,8 +234,8 @@ impl fmt::Display for Sizes<'_> {
 }
 
 /// A number of documents.
-pub(super) struct Documents<'a>(pub(super) &'a u64);
-impl fmt::Display for Documents<'_> {
+pub(super) struct ShowDocuments<'a>(pub(super) &'a u64);
+impl fmt::Display for ShowDocuments<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let documents = if *self.0 == 1 { "document" } else { "documents" };
         write!(f, "{} {documents}", self.0)
@@ -289,8 +289,8 @@ impl fmt::Display for Scoped<'_> {
     }
 }
 
-pub(super) struct First<'a, E>(pub(super) &'a [(usize, E)]);
-impl<E: fmt::Display> fmt::Display for First<'_, E> {
+pub(super) struct ShowFirst<'a, E>(pub(super) &'a [(usize, E)]);
+impl<E: fmt::Display> fmt::Display for ShowFirst<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.first() {
             Some((at, error)) => write!(f, "position {at}: {error}"),

@@ -56,7 +56,7 @@ impl DerivedId {
 
 /// A type of documents that a reference may refer to. Two are equal where they are the same target of the same reference.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
+pub(crate) struct ReferenceTarget {
     pub(crate) edge: EdgeId,
     pub(crate) meta: &'static DocumentMeta,
     /// The name of the type in stored references of a union.
@@ -65,14 +65,14 @@ pub(crate) struct Target {
     position: u16,
 }
 
-impl Target {
+impl ReferenceTarget {
     pub(in crate::graph) fn new(
         edge: EdgeId,
         position: usize,
         meta: &'static DocumentMeta,
         tag: &'static str,
-    ) -> Target {
-        Target {
+    ) -> ReferenceTarget {
+        ReferenceTarget {
             edge,
             meta,
             tag,
@@ -85,27 +85,27 @@ impl Target {
     }
 }
 
-impl PartialEq for Target {
-    fn eq(&self, other: &Target) -> bool {
+impl PartialEq for ReferenceTarget {
+    fn eq(&self, other: &ReferenceTarget) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Target {}
+impl Eq for ReferenceTarget {}
 
-impl PartialOrd for Target {
-    fn partial_cmp(&self, other: &Target) -> Option<Ordering> {
+impl PartialOrd for ReferenceTarget {
+    fn partial_cmp(&self, other: &ReferenceTarget) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Target {
-    fn cmp(&self, other: &Target) -> Ordering {
+impl Ord for ReferenceTarget {
+    fn cmp(&self, other: &ReferenceTarget) -> Ordering {
         self.key().cmp(&other.key())
     }
 }
 
-impl Hash for Target {
+impl Hash for ReferenceTarget {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key().hash(state);
     }
@@ -150,7 +150,7 @@ pub(crate) struct Edge {
     /// Its declaration.
     pub(crate) reference: &'static ReferenceMeta,
     /// The documents that it may refer to, in the order of the declaration.
-    pub(crate) targets: Vec<Target>,
+    pub(crate) targets: Vec<ReferenceTarget>,
     /// The edge that refers back, of a two-way reference; of a field that is its own other side, itself.
     pub(crate) inverse: Option<EdgeId>,
     /// Whether this side of a two-way reference is believed where the two differ.
@@ -183,7 +183,7 @@ pub(crate) struct Derived {
     /// The children.
     pub(crate) child: &'static DocumentMeta,
     /// The parent, as the target of the reference by which a child names it.
-    pub(crate) target: Target,
+    pub(crate) target: ReferenceTarget,
     /// How it is derived.
     pub(crate) what: Derivation,
     /// Which of the children that are not deleted count.
@@ -373,7 +373,7 @@ impl Edge {
     }
 
     /// The target that a stored reference names, and the key in it. `None` where a union has a tag of no target.
-    pub(crate) fn points<'d>(&self, value: RawBsonRef<'d>) -> Option<(Target, RawBsonRef<'d>)> {
+    pub(crate) fn points<'d>(&self, value: RawBsonRef<'d>) -> Option<(ReferenceTarget, RawBsonRef<'d>)> {
         if !self.reference.union {
             return self.targets.first().map(|target| (*target, value));
         }
@@ -386,7 +386,7 @@ impl Edge {
     }
 
     /// The keys of all references to this target.
-    pub(crate) fn keys(&self, target: Target, document: &RawDocument) -> Vec<Key> {
+    pub(crate) fn keys(&self, target: ReferenceTarget, document: &RawDocument) -> Vec<Key> {
         self.values(document)
             .filter_map(|value| self.points(value))
             .filter(|(named, _)| *named == target)
@@ -406,7 +406,7 @@ impl Edge {
     }
 
     /// The condition of the documents that refer to one of these keys of this target.
-    pub(crate) fn holders_of(&self, target: Target, keys: Vec<Bson>) -> Document {
+    pub(crate) fn holders_of(&self, target: ReferenceTarget, keys: Vec<Bson>) -> Document {
         if !self.reference.union {
             return doc! { &self.path: { "$in": keys } };
         }
@@ -430,7 +430,7 @@ impl Edge {
     }
 
     /// The target that documents of this type are.
-    pub(crate) fn target(&self, meta: &DocumentMeta) -> Option<Target> {
+    pub(crate) fn target(&self, meta: &DocumentMeta) -> Option<ReferenceTarget> {
         self.targets.iter().find(|target| is(target.meta, meta)).copied()
     }
 

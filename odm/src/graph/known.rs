@@ -15,7 +15,7 @@ use std::sync::{Arc, RwLock};
 #[derive(Debug, Default)]
 pub(crate) struct Others {
     /// By the collection that is read.
-    pub(super) sources: HashMap<String, Vec<Read>>,
+    pub(super) sources: HashMap<String, Vec<DeclaredRead>>,
     /// Collections whose documents hold fields derived of children.
     pub(super) parents: HashSet<String>,
     /// Own references whose copies are declared in another way, by their identities.
@@ -26,7 +26,7 @@ pub(crate) struct Others {
 
 /// The fields of a document that one declaration reads.
 #[derive(Debug)]
-pub(crate) struct Read {
+pub(crate) struct DeclaredRead {
     /// Dotted names: none for any.
     pub(super) fields: Vec<String>,
     /// Of a child: the name of the derived field, and the path of the reference to the parent.
@@ -67,7 +67,7 @@ pub(crate) fn reads(declaration: &Document) -> Vec<String> {
 
 /// [`Others`] as they were read the last time.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownDeclarations {
     pub(super) any: AtomicBool,
     pub(super) others: RwLock<Arc<Others>>,
 }
@@ -78,7 +78,7 @@ pub(crate) fn parents<'o>(others: &'o Others, meta: &DocumentMeta) -> Vec<(&'o s
     named.map(|(id, path)| (id.as_str(), path.as_str())).collect()
 }
 
-impl Read {
+impl DeclaredRead {
     pub(super) fn is_of(&self, field: &str) -> bool {
         self.fields.is_empty() || self.fields.iter().any(|name| meet(name, field))
     }
@@ -98,7 +98,7 @@ impl Others {
 
 /// Declarations in the database that the models of a program lack.
 #[derive(Debug, Default)]
-pub(crate) struct Unknown {
+pub(crate) struct UnknownDeclarations {
     /// Collections that are not written by this program, since what follows from them could not be left to another one.
     pub(crate) copied: Vec<&'static str>,
     /// Collections, whether these models have them or not, with references to them.

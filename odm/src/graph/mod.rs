@@ -20,10 +20,10 @@ pub(crate) mod sync;
 pub(crate) mod testing;
 mod walk;
 
-pub(crate) use crate::graph::edge::{Derivation, Derived, DerivedId, Edge, EdgeId, Target, TwoWay};
+pub(crate) use crate::graph::edge::{Derivation, Derived, DerivedId, Edge, EdgeId, ReferenceTarget, TwoWay};
 pub(crate) use crate::graph::names::{fields_of, is, is_itself};
 
-use crate::graph::walk::{Found, Walk};
+use crate::graph::walk::{DeclaredReference, ModelWalk};
 use crate::model::copy::{Computed, Copied, SyncMode};
 use crate::model::document::DocumentMeta;
 use crate::model::meta::Several;
@@ -47,7 +47,7 @@ pub(crate) struct Graph {
     incoming: Arc<HashMap<&'static str, Vec<EdgeId>>>,
     derived: Arc<Vec<Derived>>,
     /// The fields that programs with other models derive.
-    pub(crate) others: crate::graph::known::Known,
+    pub(crate) others: crate::graph::known::KnownDeclarations,
 }
 
 impl Graph {
@@ -76,7 +76,7 @@ impl Graph {
                     meta.name
                 ));
             }
-            let mut walk = Walk::new(meta);
+            let mut walk = ModelWalk::new(meta);
             walk.document();
             problems.append(&mut walk.problems);
             for found in walk.found {
@@ -112,18 +112,18 @@ impl Graph {
             outgoing: self.outgoing.clone(),
             incoming: self.incoming.clone(),
             derived: self.derived.clone(),
-            others: crate::graph::known::Known::default(),
+            others: crate::graph::known::KnownDeclarations::default(),
         }
     }
 
-    fn add(&mut self, holder: &'static DocumentMeta, found: Found, problems: &mut Vec<String>) {
+    fn add(&mut self, holder: &'static DocumentMeta, found: DeclaredReference, problems: &mut Vec<String>) {
         let reference = found.reference;
         let id = EdgeId::new(self.edges.len());
         let mut targets = Vec::new();
         for TargetMeta { document, tag } in reference.targets {
             let target = document();
             match self.models.iter().find(|meta| is_itself(meta, target)) {
-                Some(registered) => targets.push(Target::new(id, targets.len(), registered, tag)),
+                Some(registered) => targets.push(ReferenceTarget::new(id, targets.len(), registered, tag)),
                 None if target.variant().is_some() => problems.push(format!(
                     "`{}.{}` refers to `{}`, which is one variant of an enum of documents: refer to the enum",
                     holder.name, found.path, target.name
@@ -594,7 +594,7 @@ impl Graph {
         if self.model(meta.collection).is_some() {
             return Ok(());
         }
-        let mut walk = Walk::new(meta);
+        let mut walk = ModelWalk::new(meta);
         walk.document();
         if let Some(field) = walk.derived.first() {
             return Err(Error::Models {

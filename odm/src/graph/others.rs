@@ -4,7 +4,7 @@ use crate::graph::Graph;
 use crate::graph::declaration::copies;
 use crate::graph::edge::{Derived, Edge};
 use crate::graph::known::reads;
-use crate::graph::known::{Others, Read, parents};
+use crate::graph::known::{DeclaredRead, Others, parents};
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::meet;
 use mongodb::bson::Document;
@@ -47,7 +47,7 @@ impl Graph {
 
     /// Whether others derive something from this field of a document, in other documents than those that this reference names.
     pub(crate) fn is_read_by_others(&self, meta: &DocumentMeta, field: &str, but: Option<&Edge>) -> bool {
-        let is_but = |read: &Read| match (&read.parent, but) {
+        let is_but = |read: &DeclaredRead| match (&read.parent, but) {
             (Some((_, path)), Some(edge)) => *path == edge.path,
             _ => false,
         };
@@ -109,7 +109,7 @@ impl Others {
         let text = |name: &str| edge.get_str(name).unwrap_or_default().to_owned();
         let (id, from, holder) = (text("_id"), text("from"), text("holder"));
         if let Ok(parent) = declaration.get_str("parent") {
-            let read = Read {
+            let read = DeclaredRead {
                 fields: reads(declaration),
                 parent: Some((id.clone(), parent.to_owned())),
             };
@@ -119,7 +119,7 @@ impl Others {
             self.derived.extend(own.map(|derived| derived.id));
             return true;
         }
-        let read = Read {
+        let read = DeclaredRead {
             fields: copies(declaration).map(|(_, of)| of.to_owned()).collect(),
             parent: None,
         };

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 const RECURSIVE: usize = 3;
 
 /// A reference on the way of the walk.
-pub(crate) struct Found {
+pub(crate) struct DeclaredReference {
     pub(crate) path: String,
     pub(crate) segments: Vec<Segment>,
     pub(crate) field: &'static FieldMeta,
@@ -20,23 +20,23 @@ pub(crate) struct Found {
     pub(crate) max: Option<u64>,
     pub(crate) max_items: Option<u64>,
     /// The types that it stands in.
-    pub(crate) within: Vec<Type>,
+    pub(crate) within: Vec<WalkedType>,
     pub(crate) copies: Vec<CopyField>,
 }
 
 /// A type: its name, and what tells it from others of that name.
-type Type = (&'static str, &'static str);
+type WalkedType = (&'static str, &'static str);
 
-pub(crate) struct Walk {
+pub(crate) struct ModelWalk {
     meta: &'static DocumentMeta,
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<DeclaredReference>,
     /// The paths of values that are no references.
     plain: HashSet<String>,
     /// The paths of copies, with that of the reference that each is taken through.
     copied: BTreeMap<String, String>,
     /// The types that the walk is in.
-    types: Vec<Type>,
-    recursive: HashSet<Type>,
+    types: Vec<WalkedType>,
+    recursive: HashSet<WalkedType>,
     /// Fields that are derived from children.
     pub(crate) derived: Vec<&'static FieldMeta>,
     /// The paths of fields that change often.
@@ -103,9 +103,9 @@ impl Surroundings {
     }
 }
 
-impl Walk {
-    pub(crate) fn new(meta: &'static DocumentMeta) -> Walk {
-        Walk {
+impl ModelWalk {
+    pub(crate) fn new(meta: &'static DocumentMeta) -> ModelWalk {
+        ModelWalk {
             meta,
             found: Vec::new(),
             plain: HashSet::new(),
@@ -167,7 +167,7 @@ impl Walk {
         match shape {
             Shape::Optional(inner) => self.shape(inner(), around),
             Shape::Array(items) | Shape::Fixed { items, .. } => self.shape(items(), &around.items()),
-            Shape::Tuple(items) => self.positions(around, items.iter().map(|item| Part::Shape(item()))),
+            Shape::Tuple(items) => self.positions(around, items.iter().map(|item| PathPart::Shape(item()))),
             Shape::Map(values) => {
                 let inside = Surroundings {
                     map: Some(around.path()),
@@ -190,7 +190,7 @@ impl Walk {
         }
     }
 
-    fn within(&mut self, ty: Type, look: impl FnOnce(&mut Walk)) {
+    fn within(&mut self, ty: WalkedType, look: impl FnOnce(&mut ModelWalk)) {
         if self.types.iter().filter(|other| **other == ty).count() >= RECURSIVE {
             let first = self
                 .types
@@ -264,7 +264,7 @@ impl Walk {
     }
 
     /// The parts of a tuple are found by their positions.
-    fn positions(&mut self, around: &Surroundings, parts: impl Iterator<Item = Part>) {
+    fn positions(&mut self, around: &Surroundings, parts: impl Iterator<Item = PathPart>) {
         for (at, part) in parts.enumerate() {
             let mut at = Surroundings {
                 tuple: Some(around.path()),
@@ -274,8 +274,8 @@ impl Walk {
                 at.nested = Some(around.path());
             }
             match part {
-                Part::Shape(shape) => self.shape(shape, &at),
-                Part::Field(field) => self.value(field, &at),
+                PathPart::Shape(shape) => self.shape(shape, &at),
+                PathPart::Field(field) => self.value(field, &at),
             }
         }
     }
@@ -290,7 +290,7 @@ impl Walk {
             match variant.body {
                 Body::Unit => {}
                 Body::Newtype(field) => self.value(field, &around),
-                Body::Tuple(fields) => self.positions(&around, fields.iter().map(Part::Field)),
+                Body::Tuple(fields) => self.positions(&around, fields.iter().map(PathPart::Field)),
                 Body::Struct(shape) => self.fields(shape, &around),
             }
         }
@@ -360,7 +360,7 @@ impl Walk {
                  the stored documents first"
             ));
         }
-        let found = Found {
+        let found = DeclaredReference {
             path: around.path(),
             segments: around.segments,
             field,
@@ -382,12 +382,12 @@ impl Walk {
     }
 }
 
-enum Part {
+enum PathPart {
     Shape(Shape),
     Field(&'static FieldMeta),
 }
 
-fn same(a: &Found, b: &Found) -> bool {
+fn same(a: &DeclaredReference, b: &DeclaredReference) -> bool {
     let (x, y) = (a.reference, b.reference);
     let tags = |reference: &ReferenceMeta| -> Vec<(&str, &str)> {
         let targets = reference.targets.iter();

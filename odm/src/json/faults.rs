@@ -15,22 +15,22 @@ const SHOWN: usize = 100;
 const MOST_CHARS: usize = 1_000;
 
 /// The place of a value; made a pointer only for a mistake.
-pub(super) enum At<'a> {
+pub(super) enum JsonPlace<'a> {
     Root,
-    Name(&'a At<'a>, &'a str),
-    Item(&'a At<'a>, usize),
+    Name(&'a JsonPlace<'a>, &'a str),
+    Item(&'a JsonPlace<'a>, usize),
 }
 
-impl At<'_> {
+impl JsonPlace<'_> {
     pub(super) fn pointer(&self) -> String {
         match self {
-            At::Root => String::new(),
-            At::Name(parent, name) => {
+            JsonPlace::Root => String::new(),
+            JsonPlace::Name(parent, name) => {
                 let name: String = name.chars().take(SHOWN).collect();
                 let name = name.replace('~', "~0").replace('/', "~1");
                 format!("{}/{name}", parent.pointer())
             }
-            At::Item(parent, index) => format!("{}/{index}", parent.pointer()),
+            JsonPlace::Item(parent, index) => format!("{}/{index}", parent.pointer()),
         }
     }
 }
@@ -45,7 +45,7 @@ pub(super) struct Faults {
 impl Faults {
     pub(super) fn add<T>(
         &mut self,
-        at: &At<'_>,
+        at: &JsonPlace<'_>,
         problem: ValueProblem,
         rule: impl Into<String>,
     ) -> Option<T> {
@@ -87,7 +87,7 @@ impl Faults {
         self.values
     }
 
-    pub(super) fn wrong<T>(&mut self, at: &At<'_>, expected: &str) -> Option<T> {
+    pub(super) fn wrong<T>(&mut self, at: &JsonPlace<'_>, expected: &str) -> Option<T> {
         self.add(at, ValueProblem::WrongType, format!("must be {expected}"))
     }
 }

@@ -1,7 +1,7 @@
 //! JSON as stored values, by their shapes. All mistakes are collected, each with its place.
 
-use super::faults::{At, Faults, MOST};
-use super::names::{Slot, in_enum, in_struct, json_name};
+use super::faults::{Faults, JsonPlace, MOST};
+use super::names::{NameSlot, in_enum, in_struct, json_name};
 use super::opaque::{is_key, read, read_entry};
 use super::text::{self, DEEPEST, SAFE};
 use crate::bounds::{has_twice, named, rules, tightened};
@@ -99,15 +99,24 @@ impl Top<'_> {
 pub(super) fn stored(of: &Description, value: &Value, given: &[Given]) -> Result<Bson, Vec<BadValue>> {
     let mut faults = Faults::default();
     if text::is_tree_too_deep(value) {
-        faults.add::<()>(&At::Root, ValueProblem::Bound, text::too_deep(text::LEVELS));
+        faults.add::<()>(
+            &JsonPlace::Root,
+            ValueProblem::Bound,
+            text::too_deep(text::LEVELS),
+        );
         return Err(faults.into_values());
     }
     let top = Top { part: of.part, given };
     let read = match ((of.shape)(), value) {
-        (Shape::Struct(shape), Value::Object(object)) => {
-            read_struct(shape, object, FieldRules::OPEN, &At::Root, Some(top), &mut faults)
-        }
-        (shape, value) => read_value(shape, value, FieldRules::OPEN, &At::Root, &mut faults),
+        (Shape::Struct(shape), Value::Object(object)) => read_struct(
+            shape,
+            object,
+            FieldRules::OPEN,
+            &JsonPlace::Root,
+            Some(top),
+            &mut faults,
+        ),
+        (shape, value) => read_value(shape, value, FieldRules::OPEN, &JsonPlace::Root, &mut faults),
     };
     match (read, faults.into_values()) {
         (Some(value), faults) if faults.is_empty() => Ok(value),
@@ -176,7 +185,7 @@ fn read_value(
     shape: Shape,
     value: &Value,
     declared: FieldRules,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
     if declared.depth > DEEPEST {
@@ -227,7 +236,7 @@ fn read_value(
                 if faults.is_full() {
                     return None;
                 }
-                let at = At::Name(at, key);
+                let at = JsonPlace::Name(at, key);
                 if is_key(key, &declared.bounds, &at, faults)
                     && let Some(value) = read_value(values(), value, declared.items(), &at, faults)
                 {
@@ -269,7 +278,7 @@ fn read_items(
     values: &[Value],
     shape: impl Fn(usize) -> Option<Shape>,
     declared: FieldRules,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
     let mut items = Vec::new();
@@ -277,7 +286,7 @@ fn read_items(
         if faults.is_full() {
             return None;
         }
-        let at = At::Item(at, i);
+        let at = JsonPlace::Item(at, i);
         items.extend(read_value(shape(i)?, value, declared.items(), &at, faults));
     }
     Some(Bson::Array(items))
@@ -348,7 +357,7 @@ fn read_struct(
     of: &'static StructShape,
     object: &Map<String, Value>,
     declared: FieldRules,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     top: Option<Top<'_>>,
     faults: &mut Faults,
 ) -> Option<Bson> {
@@ -371,10 +380,10 @@ fn read_struct(
 /// What stands under the names of an object.
 fn read_slots(
     object: &Map<String, Value>,
-    slot: impl Fn(&str) -> Option<Slot>,
+    slot: impl Fn(&str) -> Option<NameSlot>,
     deny_unknown: bool,
     declared: FieldRules,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     top: Option<Top<'_>>,
     faults: &mut Faults,
 ) -> Document {
@@ -383,9 +392,9 @@ fn read_slots(
         if faults.is_full() {
             break;
         }
-        let at = At::Name(at, name);
+        let at = JsonPlace::Name(at, name);
         let entry = match slot(name) {
-            Some(Slot::Field(_, field)) => {
+            Some(NameSlot::Field(_, field)) => {
                 if document.contains_key(field.name) {
                     let rule = format!(
                         "is the field `{}` by another name, which is there too",
@@ -397,11 +406,11 @@ fn read_slots(
                 read_field(field, value, declared.depth + 1, &at, top, faults)
                     .map(|value| (field.name, value))
             }
-            Some(Slot::Content(body)) => {
+            Some(NameSlot::Content(body)) => {
                 read_body(body, value, declared.within(), &at, faults).map(|value| (name.as_str(), value))
             }
-            Some(Slot::Tag(of)) => read_tag(of, value, &at, faults).map(|value| (name.as_str(), value)),
-            Some(Slot::Entry(values, bounds, text)) => {
+            Some(NameSlot::Tag(of)) => read_tag(of, value, &at, faults).map(|value| (name.as_str(), value)),
+            Some(NameSlot::Entry(values, bounds, text)) => {
                 let declared = FieldRules {
                     bounds,
                     text,
@@ -411,12 +420,12 @@ fn read_slots(
                     .then(|| read_value(values(), value, declared.items(), &at, faults));
                 read.flatten().map(|value| (name.as_str(), value))
             }
-            Some(Slot::Extra(field))
+            Some(NameSlot::Extra(field))
                 if field.comes_in() && top.is_none_or(|top| top.has(field)) && !is_own(name) =>
             {
                 read_entry(name, value, &at, faults).map(|value| (name.as_str(), value))
             }
-            Some(Slot::Extra(_)) | None => {
+            Some(NameSlot::Extra(_)) | None => {
                 if deny_unknown || is_own(name) {
                     faults.add::<()>(&at, ValueProblem::Unknown, "is not a field");
                 }
@@ -434,7 +443,7 @@ fn read_field(
     field: &'static FieldMeta,
     value: &Value,
     depth: u32,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     top: Option<Top<'_>>,
     faults: &mut Faults,
 ) -> Option<Bson> {
@@ -457,7 +466,7 @@ fn add_missing(
     of: &'static StructShape,
     object: &Map<String, Value>,
     document: &mut Document,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     top: Option<Top<'_>>,
     faults: &mut Faults,
     depth: u32,
@@ -481,7 +490,7 @@ fn add_missing(
         if let Some(default) = default.or_else(|| field.copied.and_then(|_| neutral(field))) {
             document.insert(field.name, default);
         } else if field.required && !matches!((field.shape)(), Shape::Optional(_)) {
-            let (at, missing) = (At::Name(at, name), ValueProblem::Missing);
+            let (at, missing) = (JsonPlace::Name(at, name), ValueProblem::Missing);
             let rule = if field.comes_in() {
                 "is missing"
             } else {
@@ -496,7 +505,7 @@ fn add_missing_of_flattened(
     field: &'static FieldMeta,
     object: &Map<String, Value>,
     document: &mut Document,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     faults: &mut Faults,
     depth: u32,
 ) {
@@ -518,7 +527,7 @@ fn add_missing_of_variant(
     of: &'static EnumShape,
     object: &Map<String, Value>,
     document: &mut Document,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     is_required: bool,
     faults: &mut Faults,
     depth: u32,
@@ -544,7 +553,7 @@ fn add_missing_of_variant(
         .and_then(|name| named(of, name))
     else {
         if is_required && !object.contains_key(tag) {
-            faults.add::<()>(&At::Name(at, tag), ValueProblem::Missing, "is missing");
+            faults.add::<()>(&JsonPlace::Name(at, tag), ValueProblem::Missing, "is missing");
         }
         return;
     };
@@ -552,7 +561,7 @@ fn add_missing_of_variant(
         (Tagging::Adjacent(_, content), body) => {
             let is_there = object.contains_key(content) || matches!(body, Body::Unit);
             if !is_there && !may_be_null(body) {
-                faults.add::<()>(&At::Name(at, content), ValueProblem::Missing, "is missing");
+                faults.add::<()>(&JsonPlace::Name(at, content), ValueProblem::Missing, "is missing");
             }
         }
         (_, Body::Struct(of)) if depth < DEEPEST => {
@@ -583,7 +592,7 @@ fn names_of(of: &EnumShape) -> String {
 }
 
 /// The name of a variant in its own field.
-fn read_tag(of: &'static EnumShape, value: &Value, at: &At<'_>, faults: &mut Faults) -> Option<Bson> {
+fn read_tag(of: &'static EnumShape, value: &Value, at: &JsonPlace<'_>, faults: &mut Faults) -> Option<Bson> {
     match value.as_str().and_then(|name| named(of, name)) {
         Some(variant) => Some(Bson::from(variant.name)),
         None => faults.wrong(at, &format!("one of {}", names_of(of))),
@@ -594,7 +603,7 @@ fn read_variant(
     of: &'static EnumShape,
     value: &Value,
     declared: FieldRules,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
     let declared = declared.within();
@@ -616,7 +625,7 @@ fn read_variant(
             let Some(variant) = named(of, name) else {
                 return faults.wrong(at, &expected_variant(of));
             };
-            let content = read_body(&variant.body, value, declared, &At::Name(at, name), faults)?;
+            let content = read_body(&variant.body, value, declared, &JsonPlace::Name(at, name), faults)?;
             let mut document = Document::new();
             document.insert(variant.name, content);
             Some(Bson::Document(document))
@@ -653,7 +662,7 @@ fn read_untagged(
     of: &'static EnumShape,
     value: &Value,
     declared: FieldRules,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
     let mut best: Option<Vec<BadValue>> = None;
@@ -689,7 +698,7 @@ fn read_body(
     body: &'static Body,
     value: &Value,
     declared: FieldRules,
-    at: &At<'_>,
+    at: &JsonPlace<'_>,
     faults: &mut Faults,
 ) -> Option<Bson> {
     let depth = declared.depth + 1;
@@ -714,7 +723,7 @@ fn read_body(
                     (field.shape)(),
                     value,
                     declared,
-                    &At::Item(at, i),
+                    &JsonPlace::Item(at, i),
                     faults,
                 ));
             }

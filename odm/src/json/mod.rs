@@ -84,7 +84,7 @@ impl<T: Described + Serialize> ToJson for T {
                 text::too_deep(text::STORED_LEVELS)
             )));
         }
-        let node = out::Node {
+        let node = out::OutNode {
             shape: (T::described().shape)(),
             text: false,
             value: raw.unwrap_or(bson::RawBsonRef::Null),
@@ -204,7 +204,7 @@ impl<T: FromJson> FromJson for Option<T> {
 /// A value of the type: by its shape, and then by its `Deserialize`.
 fn read<T: DeserializeOwned>(of: &Description, value: &Value, given: &[input::Given]) -> Result<T> {
     let stored = input::stored(of, value, given).map_err(|values| Error::Json { values })?;
-    decode::alone(stored).map_err(|(path, message)| {
+    decode::single_value(stored).map_err(|(path, message)| {
         let pointer: String = path.iter().map(|name| format!("/{}", shown(name))).collect();
         let rule = format!("can't be taken: {message}");
         let bad = BadValue::new(pointer, ValueProblem::Refused, rule);

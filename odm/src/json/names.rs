@@ -53,7 +53,7 @@ impl Object for Map<String, Value> {
 
 /// The meaning of a name of an object.
 #[derive(Clone, Copy)]
-pub(super) enum Slot {
+pub(super) enum NameSlot {
     /// A field of this struct.
     Field(&'static StructShape, &'static FieldMeta),
     /// The content of a variant.
@@ -67,16 +67,16 @@ pub(super) enum Slot {
 }
 
 /// The meaning of a name of a struct's object. `None`: nothing that is declared.
-pub(super) fn in_struct(of: &'static StructShape, name: &str, object: &dyn Object) -> Option<Slot> {
+pub(super) fn in_struct(of: &'static StructShape, name: &str, object: &dyn Object) -> Option<NameSlot> {
     declared(of, name, object, 0).or_else(|| rest(of, 0))
 }
 
-fn declared(of: &'static StructShape, name: &str, object: &dyn Object, depth: u32) -> Option<Slot> {
+fn declared(of: &'static StructShape, name: &str, object: &dyn Object, depth: u32) -> Option<NameSlot> {
     let own = |field: &&FieldMeta| {
         !field.flatten && (is_called(field, name) || name == "id" && json_name(of, field) == name)
     };
     if let Some(field) = of.fields.iter().find(own) {
-        return Some(Slot::Field(of, field));
+        return Some(NameSlot::Field(of, field));
     }
     if depth >= DEEPEST {
         return None;
@@ -90,11 +90,11 @@ fn declared(of: &'static StructShape, name: &str, object: &dyn Object, depth: u3
 }
 
 /// A flattened map takes what the others leave, and so does the field for undeclared fields.
-fn rest(of: &'static StructShape, depth: u32) -> Option<Slot> {
+fn rest(of: &'static StructShape, depth: u32) -> Option<NameSlot> {
     let mut flattened = of.fields.iter().filter(|field| field.flatten);
     flattened.find_map(|field| {
         if field.is_extra() {
-            return Some(Slot::Extra(field));
+            return Some(NameSlot::Extra(field));
         }
         match flattened_map(field) {
             Some(slot) => Some(slot),
@@ -107,13 +107,13 @@ fn rest(of: &'static StructShape, depth: u32) -> Option<Slot> {
 }
 
 /// The entries of a map in this field, with the bounds that are nearest to it.
-fn flattened_map(field: &'static FieldMeta) -> Option<Slot> {
+fn flattened_map(field: &'static FieldMeta) -> Option<NameSlot> {
     let (mut shape, mut bounds) = ((field.shape)(), field.bounds);
     for _ in 0..DEEPEST {
         match shape {
             Shape::Optional(some) => shape = some(),
             Shape::Bounded(meta) => (shape, bounds) = ((meta.shape)(), meta.bounds),
-            Shape::Map(values) => return Some(Slot::Entry(values, bounds, field.json_text)),
+            Shape::Map(values) => return Some(NameSlot::Entry(values, bounds, field.json_text)),
             _ => return None,
         }
     }
@@ -121,7 +121,7 @@ fn flattened_map(field: &'static FieldMeta) -> Option<Slot> {
 }
 
 /// The meaning of a name of an enum's object.
-pub(super) fn in_enum(of: &'static EnumShape, name: &str, object: &dyn Object) -> Option<Slot> {
+pub(super) fn in_enum(of: &'static EnumShape, name: &str, object: &dyn Object) -> Option<NameSlot> {
     declared_by_variant(of, name, object, 0).or_else(|| match of.tagging {
         Tagging::Internal(tag) => match &object.text(tag).and_then(|text| named(of, text))?.body {
             Body::Struct(of) => rest(of, 0),
@@ -135,17 +135,22 @@ pub(super) fn in_enum(of: &'static EnumShape, name: &str, object: &dyn Object) -
     })
 }
 
-fn declared_by_variant(of: &'static EnumShape, name: &str, object: &dyn Object, depth: u32) -> Option<Slot> {
+fn declared_by_variant(
+    of: &'static EnumShape,
+    name: &str,
+    object: &dyn Object,
+    depth: u32,
+) -> Option<NameSlot> {
     match of.tagging {
-        Tagging::External => named(of, name).map(|variant| Slot::Content(&variant.body)),
-        Tagging::Internal(tag) | Tagging::Adjacent(tag, _) if tag == name => Some(Slot::Tag(of)),
+        Tagging::External => named(of, name).map(|variant| NameSlot::Content(&variant.body)),
+        Tagging::Internal(tag) | Tagging::Adjacent(tag, _) if tag == name => Some(NameSlot::Tag(of)),
         Tagging::Internal(tag) => {
             let variant = named(of, object.text(tag)?)?;
             in_body(&variant.body, name, object, depth)
         }
         Tagging::Adjacent(tag, content) if content == name => {
             let variant = named(of, object.text(tag)?)?;
-            Some(Slot::Content(&variant.body))
+            Some(NameSlot::Content(&variant.body))
         }
         Tagging::Adjacent(..) => None,
         Tagging::Untagged => {
@@ -156,7 +161,7 @@ fn declared_by_variant(of: &'static EnumShape, name: &str, object: &dyn Object, 
 }
 
 /// Of a variant whose fields stand beside its tag.
-fn in_body(of: &'static Body, name: &str, object: &dyn Object, depth: u32) -> Option<Slot> {
+fn in_body(of: &'static Body, name: &str, object: &dyn Object, depth: u32) -> Option<NameSlot> {
     if depth >= DEEPEST {
         return None;
     }

@@ -1,7 +1,7 @@
 //! `schemars::JsonSchema` of what goes out as JSON.
 
 use super::Json;
-use super::schema::{Schemas, Way};
+use super::schema::{SchemaWay, Schemas};
 use crate::model::described::Described;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ impl<T: Described> JsonSchema for Json<T> {
         let path = generator.settings().definitions_path.trim_matches('/').to_owned();
         let mut schemas = Schemas::new(&format!("#/{path}/"));
         let of = T::described();
-        let reference = schemas.describe(&of, Way::Out, &of.name, &[]);
+        let reference = schemas.describe(&of, SchemaWay::Out, &of.name, &[]);
         generator.definitions_mut().extend(schemas.into_map());
         Schema::try_from(reference).unwrap_or_default()
     }

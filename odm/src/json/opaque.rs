@@ -2,7 +2,7 @@
 //!
 //! On the way in, a key that begins with `$` is the type of a value or refused, so that no text of a client becomes an operator.
 
-use super::faults::{At, Faults};
+use super::faults::{Faults, JsonPlace};
 use super::text::{self, SAFE};
 use crate::error::ValueProblem;
 use crate::model::numeric;
@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// A value as it goes out.
-pub(super) struct Opaque<'a>(pub(super) RawBsonRef<'a>);
+pub(super) struct OpaqueValue<'a>(pub(super) RawBsonRef<'a>);
 
 /// One key with its value.
 fn typed<S: Serializer>(serializer: S, name: &str, value: &impl Serialize) -> Result<S::Ok, S::Error> {
@@ -25,14 +25,14 @@ fn typed<S: Serializer>(serializer: S, name: &str, value: &impl Serialize) -> Re
 }
 
 #[derive(Serialize)]
-struct Bytes {
+struct OpaqueBytes {
     base64: String,
     #[serde(rename = "subType")]
     sub_type: String,
 }
 
 #[derive(Serialize)]
-struct Pattern<'a> {
+struct OpaquePattern<'a> {
     pattern: &'a str,
     options: &'a str,
 }
@@ -43,7 +43,7 @@ struct Time {
     i: u32,
 }
 
-impl Serialize for Opaque<'_> {
+impl Serialize for OpaqueValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             RawBsonRef::Null => serializer.serialize_unit(),
@@ -60,7 +60,7 @@ impl Serialize for Opaque<'_> {
             RawBsonRef::ObjectId(value) => typed(serializer, "$oid", &value.to_hex()),
             RawBsonRef::DateTime(value) => typed(serializer, "$date", &text::date(value)),
             RawBsonRef::Binary(value) => {
-                let bytes = Bytes {
+                let bytes = OpaqueBytes {
                     base64: text::base64(value.bytes),
                     sub_type: format!("{:02x}", u8::from(value.subtype)),
                 };
@@ -75,7 +75,7 @@ impl Serialize for Opaque<'_> {
                 },
             ),
             RawBsonRef::RegularExpression(value) => {
-                let pattern = Pattern {
+                let pattern = OpaquePattern {
                     pattern: value.pattern.as_str(),
                     options: value.options.as_str(),
                 };
@@ -84,7 +84,7 @@ impl Serialize for Opaque<'_> {
             RawBsonRef::Array(items) => {
                 let mut seq = serializer.serialize_seq(None)?;
                 for item in items {
-                    seq.serialize_element(&Opaque(item.map_err(S::Error::custom)?))?;
+                    seq.serialize_element(&OpaqueValue(item.map_err(S::Error::custom)?))?;
                 }
                 seq.end()
             }
@@ -92,7 +92,7 @@ impl Serialize for Opaque<'_> {
                 let mut map = serializer.serialize_map(None)?;
                 for field in fields {
                     let (name, value) = field.map_err(S::Error::custom)?;
-                    map.serialize_entry(name.as_str(), &Opaque(value))?;
+                    map.serialize_entry(name.as_str(), &OpaqueValue(value))?;
                 }
                 map.end()
             }
@@ -110,7 +110,7 @@ impl Serialize for Opaque<'_> {
 }
 
 /// A value as it comes in.
-pub(super) fn read(value: &Value, at: &At<'_>, faults: &mut Faults) -> Option<Bson> {
+pub(super) fn read(value: &Value, at: &JsonPlace<'_>, faults: &mut Faults) -> Option<Bson> {
     Some(match value {
         Value::Null => Bson::Null,
         Value::Bool(value) => Bson::Boolean(*value),
@@ -126,7 +126,7 @@ pub(super) fn read(value: &Value, at: &At<'_>, faults: &mut Faults) -> Option<Bs
         Value::Array(items) => {
             let items = items.iter().enumerate();
             let items: Vec<_> = items
-                .map(|(i, item)| read(item, &At::Item(at, i), faults))
+                .map(|(i, item)| read(item, &JsonPlace::Item(at, i), faults))
                 .collect();
             Bson::Array(items.into_iter().collect::<Option<_>>()?)
         }
@@ -135,14 +135,14 @@ pub(super) fn read(value: &Value, at: &At<'_>, faults: &mut Faults) -> Option<Bs
                 Some(value) => value,
                 None => {
                     let rule = "must be the type and the text of a date, an id, a number or bytes: no other key begins with `$`";
-                    return faults.add(&At::Name(at, key), ValueProblem::Refused, rule);
+                    return faults.add(&JsonPlace::Name(at, key), ValueProblem::Refused, rule);
                 }
             },
             _ => {
                 let mut document = Document::new();
                 let mut is_whole = true;
                 for (key, value) in fields {
-                    let at = At::Name(at, key);
+                    let at = JsonPlace::Name(at, key);
                     match read_entry(key, value, &at, faults) {
                         Some(value) => {
                             document.insert(key, value);
@@ -157,7 +157,7 @@ pub(super) fn read(value: &Value, at: &At<'_>, faults: &mut Faults) -> Option<Bs
 }
 
 /// A value under a name that the client chose.
-pub(super) fn read_entry(key: &str, value: &Value, at: &At<'_>, faults: &mut Faults) -> Option<Bson> {
+pub(super) fn read_entry(key: &str, value: &Value, at: &JsonPlace<'_>, faults: &mut Faults) -> Option<Bson> {
     if is_key(key, &Bounds::NONE, at, faults) {
         read(value, at, faults)
     } else {
@@ -166,7 +166,7 @@ pub(super) fn read_entry(key: &str, value: &Value, at: &At<'_>, faults: &mut Fau
 }
 
 /// Whether a name can be stored.
-pub(super) fn is_key(key: &str, bounds: &Bounds, at: &At<'_>, faults: &mut Faults) -> bool {
+pub(super) fn is_key(key: &str, bounds: &Bounds, at: &JsonPlace<'_>, faults: &mut Faults) -> bool {
     match crate::bounds::key_of(bounds, key) {
         Some(rule) => {
             faults.add::<()>(at, ValueProblem::Bound, rule.to_string());

@@ -1,7 +1,7 @@
 //! Stored values as JSON, by their shapes: written as they are read, without a document in between.
 
-use super::names::{Slot, in_enum, in_struct, json_name};
-use super::opaque::Opaque;
+use super::names::{NameSlot, in_enum, in_struct, json_name};
+use super::opaque::OpaqueValue;
 use super::text::{self, DEEPEST, SAFE};
 use crate::bounds::{may_be, named};
 use crate::model::own_fields::is_own;
@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 /// A value, with what its field says of it.
 #[derive(Clone, Copy)]
-pub(super) struct Node<'a> {
+pub(super) struct OutNode<'a> {
     pub(super) shape: Shape,
     /// Its integers are texts.
     pub(super) text: bool,
@@ -20,9 +20,9 @@ pub(super) struct Node<'a> {
     pub(super) depth: u32,
 }
 
-impl<'a> Node<'a> {
-    fn with(&self, shape: Shape, value: RawBsonRef<'a>) -> Node<'a> {
-        Node {
+impl<'a> OutNode<'a> {
+    fn with(&self, shape: Shape, value: RawBsonRef<'a>) -> OutNode<'a> {
+        OutNode {
             shape,
             text: self.text,
             value,
@@ -31,8 +31,8 @@ impl<'a> Node<'a> {
     }
 
     /// The value of a field; of an opaque one as it is.
-    fn of(field: &FieldMeta, value: RawBsonRef<'a>, depth: u32) -> Node<'a> {
-        Node {
+    fn of(field: &FieldMeta, value: RawBsonRef<'a>, depth: u32) -> OutNode<'a> {
+        OutNode {
             shape: if field.bounds.opaque {
                 Shape::Any
             } else {
@@ -45,17 +45,17 @@ impl<'a> Node<'a> {
     }
 }
 
-impl Serialize for Node<'_> {
+impl Serialize for OutNode<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.depth > DEEPEST {
             return Err(S::Error::custom("a value is nested too deep for JSON"));
         }
         match (self.shape, self.value) {
-            (Shape::Any, value) => Opaque(value).serialize(serializer),
+            (Shape::Any, value) => OpaqueValue(value).serialize(serializer),
             (_, RawBsonRef::Null) => serializer.serialize_unit(),
             (Shape::Optional(some), value) => self.with(some(), value).serialize(serializer),
             (Shape::Bounded(field), value) => {
-                let mut node = Node::of(field, value, self.depth + 1);
+                let mut node = OutNode::of(field, value, self.depth + 1);
                 node.text |= self.text;
                 node.serialize(serializer)
             }
@@ -109,7 +109,7 @@ impl Serialize for Node<'_> {
             }
             (Shape::Enum(of), value) => self.variant(of, value, serializer),
             // Not as it is declared: what it is.
-            (_, value) => Opaque(value).serialize(serializer),
+            (_, value) => OpaqueValue(value).serialize(serializer),
         }
     }
 }
@@ -122,7 +122,7 @@ fn integer<S: Serializer>(value: i64, text: bool, serializer: S) -> Result<S::Ok
     }
 }
 
-impl Node<'_> {
+impl OutNode<'_> {
     fn items<S: Serializer>(
         &self,
         array: &RawArray,
@@ -156,7 +156,7 @@ impl Node<'_> {
     fn fields<S: Serializer>(
         &self,
         document: &RawDocument,
-        slot: impl Fn(&str) -> Option<Slot>,
+        slot: impl Fn(&str) -> Option<NameSlot>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -165,17 +165,19 @@ impl Node<'_> {
             let (name, value) = field.map_err(S::Error::custom)?;
             let name = name.as_str();
             match slot(name) {
-                Some(Slot::Field(of, field)) if field.goes_out() => {
-                    map.serialize_entry(json_name(of, field), &Node::of(field, value, depth))?;
+                Some(NameSlot::Field(of, field)) if field.goes_out() => {
+                    map.serialize_entry(json_name(of, field), &OutNode::of(field, value, depth))?;
                 }
-                Some(Slot::Extra(field)) if field.goes_out() && !is_own(name) => {
-                    map.serialize_entry(name, &Opaque(value))?;
+                Some(NameSlot::Extra(field)) if field.goes_out() && !is_own(name) => {
+                    map.serialize_entry(name, &OpaqueValue(value))?;
                 }
-                Some(Slot::Content(body)) => map.serialize_entry(name, &Content { body, value, depth })?,
-                Some(Slot::Tag(_)) => map.serialize_entry(name, &Opaque(value))?,
-                Some(Slot::Entry(values, bounds, text)) => {
+                Some(NameSlot::Content(body)) => {
+                    map.serialize_entry(name, &Content { body, value, depth })?
+                }
+                Some(NameSlot::Tag(_)) => map.serialize_entry(name, &OpaqueValue(value))?,
+                Some(NameSlot::Entry(values, bounds, text)) => {
                     let shape = if bounds.opaque { Shape::Any } else { values() };
-                    let node = Node {
+                    let node = OutNode {
                         shape,
                         text,
                         value,
@@ -216,7 +218,7 @@ impl Node<'_> {
             (_, RawBsonRef::Document(document)) => {
                 self.fields(document, |name| in_enum(of, name, &document), serializer)
             }
-            _ => Opaque(value).serialize(serializer),
+            _ => OpaqueValue(value).serialize(serializer),
         }
     }
 }
@@ -230,27 +232,27 @@ struct Content<'a> {
 
 impl Serialize for Content<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let node = |shape| Node {
+        let node = |shape| OutNode {
             shape,
             text: false,
             value: self.value,
             depth: self.depth,
         };
         match (self.body, self.value) {
-            (Body::Newtype(field), value) => Node::of(field, value, self.depth).serialize(serializer),
+            (Body::Newtype(field), value) => OutNode::of(field, value, self.depth).serialize(serializer),
             (Body::Struct(of), _) => node(Shape::Struct(of)).serialize(serializer),
             (Body::Tuple(fields), RawBsonRef::Array(array)) => {
                 let mut seq = serializer.serialize_seq(Some(fields.len()))?;
                 for (i, item) in array.into_iter().enumerate() {
                     let item = item.map_err(S::Error::custom)?;
                     match fields.get(i) {
-                        Some(field) => seq.serialize_element(&Node::of(field, item, self.depth))?,
-                        None => seq.serialize_element(&Opaque(item))?,
+                        Some(field) => seq.serialize_element(&OutNode::of(field, item, self.depth))?,
+                        None => seq.serialize_element(&OpaqueValue(item))?,
                     }
                 }
                 seq.end()
             }
-            (Body::Unit | Body::Tuple(_), value) => Opaque(value).serialize(serializer),
+            (Body::Unit | Body::Tuple(_), value) => OpaqueValue(value).serialize(serializer),
         }
     }
 }

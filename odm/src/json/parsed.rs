@@ -1,6 +1,6 @@
 //! A text as a tree. A name that stands twice in one object is a mistake: parsers differ in which of the two values they take.
 
-use super::faults::{At, Faults};
+use super::faults::{Faults, JsonPlace};
 use crate::error::{BadValue, ValueProblem};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
@@ -14,8 +14,8 @@ const NUMBER: &str = "$serde_json::private::Number";
 /// The tree, and the names that stand twice.
 pub(super) fn parse<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(Value, Vec<BadValue>), D::Error> {
     let faults = RefCell::new(Faults::default());
-    let tree = Tree {
-        at: &At::Root,
+    let tree = JsonTree {
+        at: &JsonPlace::Root,
         faults: &faults,
     };
     let value = tree.deserialize(deserializer)?;
@@ -24,12 +24,12 @@ pub(super) fn parse<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(Value
 
 /// Reads the value at a place.
 #[derive(Clone, Copy)]
-struct Tree<'a> {
-    at: &'a At<'a>,
+struct JsonTree<'a> {
+    at: &'a JsonPlace<'a>,
     faults: &'a RefCell<Faults>,
 }
 
-impl<'de> DeserializeSeed<'de> for Tree<'_> {
+impl<'de> DeserializeSeed<'de> for JsonTree<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -37,7 +37,7 @@ impl<'de> DeserializeSeed<'de> for Tree<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Tree<'_> {
+impl<'de> Visitor<'de> for JsonTree<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,8 +83,8 @@ impl<'de> Visitor<'de> for Tree<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut all = Vec::new();
         loop {
-            let at = At::Item(self.at, all.len());
-            let tree = Tree { at: &at, ..self };
+            let at = JsonPlace::Item(self.at, all.len());
+            let tree = JsonTree { at: &at, ..self };
             match items.next_element_seed(tree)? {
                 Some(item) => all.push(item),
                 None => return Ok(Value::Array(all)),
@@ -100,8 +100,8 @@ impl<'de> Visitor<'de> for Tree<'_> {
                 let number: Number = text.parse().map_err(A::Error::custom)?;
                 return Ok(Value::Number(number));
             }
-            let at = At::Name(self.at, &name);
-            let value = entries.next_value_seed(Tree { at: &at, ..self })?;
+            let at = JsonPlace::Name(self.at, &name);
+            let value = entries.next_value_seed(JsonTree { at: &at, ..self })?;
             if all.contains_key(&name) {
                 let mut faults = self.faults.borrow_mut();
                 faults.add::<()>(&at, ValueProblem::Repeated, "stands twice in one object");

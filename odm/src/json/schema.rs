@@ -32,12 +32,12 @@ pub trait JsonSchema: Described {
     ///
     /// A field that the library writes has the mark `readOnly`, what only comes in `writeOnly`.
     fn json_schema() -> Value {
-        alone(&Self::described(), Way::Out)
+        alone(&Self::described(), SchemaWay::Out)
     }
 
     /// The schema of what comes in as this type.
     fn json_schema_of_input() -> Value {
-        alone(&Self::described(), Way::In)
+        alone(&Self::described(), SchemaWay::In)
     }
 }
 
@@ -45,12 +45,12 @@ impl<T: Described> JsonSchema for T {}
 
 /// Which way JSON goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum SchemaWay {
     Out,
     In,
 }
 
-fn alone(of: &Description, way: Way) -> Value {
+fn alone(of: &Description, way: SchemaWay) -> Value {
     let mut schemas = Schemas::new("#/$defs/");
     let reference = schemas.describe(of, way, &of.name, &[]);
     let mut definitions = schemas.into_map();
@@ -130,7 +130,7 @@ impl Schemas {
     /// ```
     pub fn add<T: Described>(&mut self) -> Value {
         let of = T::described();
-        self.describe(&of, Way::Out, &of.name, &[])
+        self.describe(&of, SchemaWay::Out, &of.name, &[])
     }
 
     /// Adds a type as it comes in, without some of its fields: those that the service gives beside the JSON, by
@@ -143,7 +143,7 @@ impl Schemas {
     /// assert_eq!(schemas.into_map()["Street"]["required"], serde_json::json!(["street"]));
     /// ```
     pub fn add_input<T: Described>(&mut self, name: &str, without: &[&str]) -> Value {
-        self.describe(&T::described(), Way::In, name, without)
+        self.describe(&T::described(), SchemaWay::In, name, without)
     }
 
     /// The schemas by their names.
@@ -158,10 +158,16 @@ impl Schemas {
         self.definitions
     }
 
-    pub(super) fn describe(&mut self, of: &Description, way: Way, name: &str, without: &[&str]) -> Value {
+    pub(super) fn describe(
+        &mut self,
+        of: &Description,
+        way: SchemaWay,
+        name: &str,
+        without: &[&str],
+    ) -> Value {
         let way = match of.part {
-            Part::New { .. } => Way::In,
-            Part::Fields(_) => Way::Out,
+            Part::New { .. } => SchemaWay::In,
+            Part::Fields(_) => SchemaWay::Out,
             Part::Whole => way,
         };
         let shape = (of.shape)();
@@ -197,11 +203,11 @@ impl Schemas {
         name: String,
         key: &str,
         differs: bool,
-        way: Way,
+        way: SchemaWay,
         make: impl FnOnce(&mut Schemas) -> Value,
     ) -> Value {
         let (key, name) = match (way, differs) {
-            (Way::In, true) => (format!("{key} in"), format!("{name}Input")),
+            (SchemaWay::In, true) => (format!("{key} in"), format!("{name}Input")),
             _ => (key.to_owned(), name),
         };
         let name = match self.names.get(&key) {
@@ -217,7 +223,7 @@ impl Schemas {
         json!({ "$ref": format!("{}{name}", self.prefix) })
     }
 
-    fn value(&mut self, shape: Shape, bounds: &Bounds, text: bool, way: Way, depth: u32) -> Value {
+    fn value(&mut self, shape: Shape, bounds: &Bounds, text: bool, way: SchemaWay, depth: u32) -> Value {
         if bounds.opaque || depth > DEEPEST {
             return json!({});
         }
@@ -313,7 +319,7 @@ impl Schemas {
         }
     }
 
-    fn map(&mut self, values: ShapeFn, bounds: &Bounds, text: bool, way: Way, depth: u32) -> Value {
+    fn map(&mut self, values: ShapeFn, bounds: &Bounds, text: bool, way: SchemaWay, depth: u32) -> Value {
         let items = Bounds {
             max_items: None,
             key_len: None,
@@ -332,7 +338,7 @@ impl Schemas {
     }
 
     /// The schema of a field's value.
-    fn field(&mut self, field: &FieldMeta, way: Way, depth: u32) -> Value {
+    fn field(&mut self, field: &FieldMeta, way: SchemaWay, depth: u32) -> Value {
         self.value((field.shape)(), &field.bounds, field.json_text, way, depth)
     }
 
@@ -340,14 +346,14 @@ impl Schemas {
     fn object(
         &mut self,
         of: &StructShape,
-        way: Way,
+        way: SchemaWay,
         part: Option<Part>,
         without: &[&str],
         depth: u32,
     ) -> Value {
-        let mut object = Object::default();
+        let mut object = ObjectSchema::default();
         self.add_fields(&mut object, of, way, part, without, depth);
-        if of.deny_unknown && way == Way::In {
+        if of.deny_unknown && way == SchemaWay::In {
             object.additional = Some(false.into());
         }
         object.into_schema()
@@ -355,9 +361,9 @@ impl Schemas {
 
     fn add_fields(
         &mut self,
-        object: &mut Object,
+        object: &mut ObjectSchema,
         of: &StructShape,
-        way: Way,
+        way: SchemaWay,
         part: Option<Part>,
         without: &[&str],
         depth: u32,
@@ -381,14 +387,14 @@ impl Schemas {
             let is_by_library = field.is_by_library()
                 || field.managed == Managed::Id && matches!(inner((field.shape)()), Shape::ObjectId);
             match way {
-                Way::Out if is_by_library || !field.comes_in() => mark(&mut schema, "readOnly"),
-                Way::In if !field.goes_out() => mark(&mut schema, "writeOnly"),
+                SchemaWay::Out if is_by_library || !field.comes_in() => mark(&mut schema, "readOnly"),
+                SchemaWay::In if !field.goes_out() => mark(&mut schema, "writeOnly"),
                 _ => {}
             }
             let name = json_name(of, field);
             let is_always = match way {
-                Way::Out => field.required || field.default.is_some() && !field.left_out,
-                Way::In => field.required && field.default.is_none() && field.copied.is_none(),
+                SchemaWay::Out => field.required || field.default.is_some() && !field.left_out,
+                SchemaWay::In => field.required && field.default.is_none() && field.copied.is_none(),
             };
             if is_always && !matches!((field.shape)(), Shape::Optional(_)) {
                 object.required.push(name.into());
@@ -398,7 +404,7 @@ impl Schemas {
     }
 
     /// A reference without the copies beside it.
-    fn bare(&mut self, shape: Shape, bounds: &Bounds, id: &str, way: Way, depth: u32) -> Value {
+    fn bare(&mut self, shape: Shape, bounds: &Bounds, id: &str, way: SchemaWay, depth: u32) -> Value {
         match shape {
             Shape::Optional(some) => nullable(self.bare(some(), bounds, id, way, depth)),
             Shape::Array(items) => {
@@ -415,7 +421,7 @@ impl Schemas {
         }
     }
 
-    fn add_flattened(&mut self, object: &mut Object, field: &FieldMeta, way: Way, depth: u32) {
+    fn add_flattened(&mut self, object: &mut ObjectSchema, field: &FieldMeta, way: SchemaWay, depth: u32) {
         if field.is_extra() {
             object.additional = Some(true.into());
             return;
@@ -446,7 +452,7 @@ impl Schemas {
     }
 
     /// The forms of an enum.
-    fn variants(&mut self, of: &EnumShape, way: Way, depth: u32) -> Value {
+    fn variants(&mut self, of: &EnumShape, way: SchemaWay, depth: u32) -> Value {
         let mut forms = Vec::new();
         let units: Vec<&str> = of
             .variants
@@ -467,7 +473,13 @@ impl Schemas {
         json!({ word: forms })
     }
 
-    fn variant(&mut self, of: &EnumShape, variant: &VariantMeta, way: Way, depth: u32) -> Option<Value> {
+    fn variant(
+        &mut self,
+        of: &EnumShape,
+        variant: &VariantMeta,
+        way: SchemaWay,
+        depth: u32,
+    ) -> Option<Value> {
         let name = json!({ "type": "string", "enum": [variant.name] });
         Some(match (of.tagging, &variant.body) {
             (Tagging::External, Body::Unit) => return None,
@@ -482,7 +494,7 @@ impl Schemas {
                 closed(&[(tag, name), (content, held)])
             }
             (Tagging::Internal(tag), body) => {
-                let mut object = Object::default();
+                let mut object = ObjectSchema::default();
                 object.properties.insert(tag.to_owned(), name);
                 object.required.push(tag.into());
                 match body {
@@ -495,7 +507,7 @@ impl Schemas {
         })
     }
 
-    fn body(&mut self, body: &Body, way: Way, depth: u32) -> Value {
+    fn body(&mut self, body: &Body, way: SchemaWay, depth: u32) -> Value {
         match body {
             Body::Unit => json!({ "type": "null" }),
             Body::Newtype(field) => self.field(field, way, depth),
@@ -510,7 +522,7 @@ impl Schemas {
 
 /// An object while its fields are collected.
 #[derive(Default)]
-struct Object {
+struct ObjectSchema {
     properties: Map<String, Value>,
     required: Vec<Value>,
     additional: Option<Value>,
@@ -518,7 +530,7 @@ struct Object {
     more: Vec<Value>,
 }
 
-impl Object {
+impl ObjectSchema {
     fn into_schema(self) -> Value {
         let mut schema = Map::new();
         schema.insert("type".into(), "object".into());
@@ -539,19 +551,19 @@ impl Object {
 }
 
 /// Whether the field is there at all.
-fn is_shown(field: &FieldMeta, way: Way, part: Option<Part>) -> bool {
+fn is_shown(field: &FieldMeta, way: SchemaWay, part: Option<Part>) -> bool {
     match (way, part) {
-        (Way::In, Some(Part::New { id })) => {
+        (SchemaWay::In, Some(Part::New { id })) => {
             let is_made = field.managed == Managed::Id && !id;
             field.comes_in() && !is_made && !field.is_by_library() && !field.is_extra()
         }
-        (Way::In, Some(_)) => field.comes_in(),
+        (SchemaWay::In, Some(_)) => field.comes_in(),
         // The library fills in the copies of a nested struct.
-        (Way::In, None) => field.comes_in() && field.copied.is_none(),
-        (Way::Out, Some(Part::Fields(fields))) => {
+        (SchemaWay::In, None) => field.comes_in() && field.copied.is_none(),
+        (SchemaWay::Out, Some(Part::Fields(fields))) => {
             field.goes_out() && fields().iter().any(|path| is_of(path, field))
         }
-        (Way::Out, _) => field.goes_out(),
+        (SchemaWay::Out, _) => field.goes_out(),
     }
 }
 

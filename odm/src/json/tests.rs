@@ -926,7 +926,7 @@ fn the_extremes_of_each_type_are_read_as_they_were_written() {
 #[test]
 fn an_integer_in_the_place_of_a_double_is_a_number() {
     for value in [i64::MAX, text::SAFE, text::SAFE + 1, i64::MIN, 5] {
-        let node = out::Node {
+        let node = out::OutNode {
             shape: Shape::Double,
             text: false,
             value: RawBsonRef::Int64(value),

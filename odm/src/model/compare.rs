@@ -38,7 +38,7 @@ pub(crate) fn order_of(a: &Bson, b: &Bson) -> Option<Ordering> {
     if let (Some(a), Some(b)) = (number(a), number(b)) {
         return compare_numbers(a, b);
     }
-    match (Decimal::of(a), Decimal::of(b)) {
+    match (ExactDecimal::of(a), ExactDecimal::of(b)) {
         (Some(a), Some(b)) => a.minus(b).map(|difference| difference.digits.cmp(&0)),
         _ => None,
     }
@@ -105,14 +105,14 @@ pub(crate) fn bson(number: Number) -> Bson {
 
 /// A decimal number: `digits` times ten to the power of `exponent`.
 #[derive(Clone, Copy)]
-pub(crate) struct Decimal {
+pub(crate) struct ExactDecimal {
     digits: i128,
     exponent: i32,
 }
 
-impl Decimal {
+impl ExactDecimal {
     /// `None` for NaN, an infinite number and one of too many digits.
-    pub(crate) fn of(value: &Bson) -> Option<Decimal> {
+    pub(crate) fn of(value: &Bson) -> Option<ExactDecimal> {
         let text = match value {
             Bson::Int32(n) => n.to_string(),
             Bson::Int64(n) => n.to_string(),
@@ -125,27 +125,27 @@ impl Decimal {
             None => (text.as_str(), 0),
         };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        Some(Decimal {
+        Some(ExactDecimal {
             digits: format!("{whole}{fraction}").parse().ok()?,
             exponent: i32::checked_sub(exponent, i32::try_from(fraction.len()).ok()?)?,
         })
     }
 
     /// `None` where the difference has too many digits.
-    pub(crate) fn minus(self, other: Decimal) -> Option<Decimal> {
+    pub(crate) fn minus(self, other: ExactDecimal) -> Option<ExactDecimal> {
         let exponent = match (self.digits, other.digits) {
             (_, 0) => self.exponent,
             (0, _) => other.exponent,
             _ => self.exponent.min(other.exponent),
         };
-        let at = |decimal: Decimal| match decimal.digits {
+        let at = |decimal: ExactDecimal| match decimal.digits {
             0 => Some(0),
             digits => {
                 let places = decimal.exponent.checked_sub(exponent)?;
                 digits.checked_mul(10_i128.checked_pow(u32::try_from(places).ok()?)?)
             }
         };
-        Some(Decimal {
+        Some(ExactDecimal {
             digits: at(self)?.checked_sub(at(other)?)?,
             exponent,
         })

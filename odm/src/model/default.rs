@@ -73,7 +73,7 @@ fn evaluate(all: &[DefaultFn]) {
 
 /// Evaluates all defaults of these shapes that are not known yet, before the first query needs one.
 pub(crate) fn evaluate_all(shapes: impl IntoIterator<Item = Shape>) {
-    let mut found = Found::default();
+    let mut found = FoundDefault::default();
     shapes.into_iter().for_each(|shape| found.shape(shape));
     found.makes.retain(|make| known(*make).is_none());
     if !found.makes.is_empty() {
@@ -83,12 +83,12 @@ pub(crate) fn evaluate_all(shapes: impl IntoIterator<Item = Shape>) {
 
 /// The defaults in shapes, which may contain themselves.
 #[derive(Default)]
-struct Found {
+struct FoundDefault {
     seen: HashSet<*const ()>,
     makes: Vec<DefaultFn>,
 }
 
-impl Found {
+impl FoundDefault {
     fn shape(&mut self, shape: Shape) {
         match shape {
             Shape::Optional(inner) | Shape::Array(inner) | Shape::Map(inner) => self.shape(inner()),

@@ -11,7 +11,7 @@ pub(crate) struct Elements<'a>(&'a [u8]);
 
 /// A value: its bytes are those behind its name, with the length that some begin with.
 #[derive(Clone, Copy)]
-pub(crate) struct Value<'a> {
+pub(crate) struct ElementValue<'a> {
     pub(crate) kind: ElementType,
     pub(crate) bytes: &'a [u8],
 }
@@ -33,7 +33,7 @@ impl<'a> Elements<'a> {
 
     /// The next value with the bytes of its name; `None` at the end, and where it is not one of the kinds that are read here.
     #[inline(always)]
-    pub(crate) fn next(&mut self) -> Option<(&'a [u8], Value<'a>)> {
+    pub(crate) fn next(&mut self) -> Option<(&'a [u8], ElementValue<'a>)> {
         let (kind, rest) = self.0.split_first()?;
         let end = rest.iter().position(|byte| *byte == 0)?;
         let (name, rest) = rest.split_at_checked(end)?;
@@ -53,13 +53,13 @@ impl<'a> Elements<'a> {
     pub(crate) fn named(
         &mut self,
         strip: impl FnOnce(&'a [u8]) -> Option<&'a [u8]>,
-    ) -> Option<Option<Value<'a>>> {
+    ) -> Option<Option<ElementValue<'a>>> {
         let (kind, rest) = self.0.split_first()?;
         Some(self.value(*kind, strip(rest)?))
     }
 
     #[inline(always)]
-    fn value(&mut self, kind: u8, rest: &'a [u8]) -> Option<Value<'a>> {
+    fn value(&mut self, kind: u8, rest: &'a [u8]) -> Option<ElementValue<'a>> {
         let kind = ElementType::from(kind)?;
         let len = match kind {
             ElementType::Null => 0,
@@ -85,7 +85,7 @@ impl<'a> Elements<'a> {
             return None;
         }
         self.0 = rest;
-        Some(Value { kind, bytes })
+        Some(ElementValue { kind, bytes })
     }
 }
 
@@ -95,7 +95,7 @@ fn length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(i32::from_le_bytes(*bytes.first_chunk()?)).ok()
 }
 
-impl<'a> Value<'a> {
+impl<'a> ElementValue<'a> {
     #[inline(always)]
     fn plain(self) -> Option<RawBsonRef<'a>> {
         Some(match self.kind {

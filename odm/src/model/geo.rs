@@ -16,12 +16,12 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: GeoKind,
     coordinates: [f64; 2],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-enum Kind {
+enum GeoKind {
     Point,
 }
 
@@ -37,7 +37,7 @@ impl Point {
     /// ```
     pub const fn new(longitude: f64, latitude: f64) -> Point {
         Point {
-            kind: Kind::Point,
+            kind: GeoKind::Point,
             coordinates: [longitude, latitude],
         }
     }
@@ -80,19 +80,19 @@ impl From<GeometryError> for crate::Error {
 }
 
 /// Longitude and latitude, as GeoJSON writes them.
-type Position = [f64; 2];
+type GeoPosition = [f64; 2];
 
-fn positions(points: impl IntoIterator<Item = Point>) -> Vec<Position> {
+fn positions(points: impl IntoIterator<Item = Point>) -> Vec<GeoPosition> {
     points.into_iter().map(|point| point.coordinates).collect()
 }
 
-fn points(positions: &[Position]) -> impl Iterator<Item = Point> {
+fn points(positions: &[GeoPosition]) -> impl Iterator<Item = Point> {
     positions
         .iter()
         .map(|[longitude, latitude]| Point::new(*longitude, *latitude))
 }
 
-fn bson(positions: &[Position]) -> Bson {
+fn bson(positions: &[GeoPosition]) -> Bson {
     positions
         .iter()
         .map(|[x, y]| Bson::from(vec![*x, *y]))
@@ -100,8 +100,8 @@ fn bson(positions: &[Position]) -> Bson {
         .into()
 }
 
-fn check_positions(positions: &[Position]) -> Result<(), GeometryError> {
-    let is_on_earth = |[longitude, latitude]: &&Position| {
+fn check_positions(positions: &[GeoPosition]) -> Result<(), GeometryError> {
+    let is_on_earth = |[longitude, latitude]: &&GeoPosition| {
         (-180.0..=180.0).contains(longitude) && (-90.0..=90.0).contains(latitude)
     };
     match positions.iter().find(|position| !is_on_earth(position)) {
@@ -112,7 +112,7 @@ fn check_positions(positions: &[Position]) -> Result<(), GeometryError> {
     }
 }
 
-fn check_number(what: &str, positions: &[Position], most: usize) -> Result<(), GeometryError> {
+fn check_number(what: &str, positions: &[GeoPosition], most: usize) -> Result<(), GeometryError> {
     match positions.len() {
         number if number > most => Err(GeometryError(format!(
             "{what} of at most {most} positions has {number}"
@@ -121,7 +121,7 @@ fn check_number(what: &str, positions: &[Position], most: usize) -> Result<(), G
     }
 }
 
-fn check_line(positions: &[Position]) -> Result<(), GeometryError> {
+fn check_line(positions: &[GeoPosition]) -> Result<(), GeometryError> {
     let mut pairs = positions.iter().zip(positions.iter().skip(1));
     if !pairs.any(|(a, b)| a != b) {
         return Err(GeometryError(format!(
@@ -132,7 +132,7 @@ fn check_line(positions: &[Position]) -> Result<(), GeometryError> {
     check_positions(positions)
 }
 
-fn check_ring(positions: &[Position]) -> Result<(), GeometryError> {
+fn check_ring(positions: &[GeoPosition]) -> Result<(), GeometryError> {
     if positions.len() < 4 {
         return Err(GeometryError(format!(
             "a ring of a polygon needs four positions at least, the last of which is the first again, and has {}",
@@ -148,7 +148,7 @@ fn check_ring(positions: &[Position]) -> Result<(), GeometryError> {
 }
 
 /// The ring around these corners: the last is joined to the first.
-fn closed(corners: impl IntoIterator<Item = Point>) -> Vec<Position> {
+fn closed(corners: impl IntoIterator<Item = Point>) -> Vec<GeoPosition> {
     let mut ring = positions(corners);
     if let (Some(first), Some(last)) = (ring.first().copied(), ring.last().copied())
         && first != last
@@ -174,7 +174,7 @@ fn closed(corners: impl IntoIterator<Item = Point>) -> Vec<Position> {
 pub struct LineString<const N: usize> {
     #[serde(rename = "type")]
     kind: LineKind,
-    coordinates: Vec<Position>,
+    coordinates: Vec<GeoPosition>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,7 +187,7 @@ enum LineKind {
 struct Line {
     #[serde(rename = "type")]
     kind: LineKind,
-    coordinates: Vec<Position>,
+    coordinates: Vec<GeoPosition>,
 }
 
 impl<const N: usize> TryFrom<Line> for LineString<N> {
@@ -241,7 +241,7 @@ impl<const N: usize> LineString<N> {
         points(&self.coordinates)
     }
 
-    const COORDINATES: FieldMeta = coordinates::<Vec<Position>>(N);
+    const COORDINATES: FieldMeta = coordinates::<Vec<GeoPosition>>(N);
     const SHAPE: &'static StructShape = &StructShape {
         ty: Some(std::any::type_name::<Self>),
         name: "LineString",
@@ -268,7 +268,7 @@ impl<const N: usize> LineString<N> {
 pub struct Polygon<const N: usize, const HOLES: usize = 0> {
     #[serde(rename = "type")]
     kind: PolygonKind,
-    coordinates: Vec<Vec<Position>>,
+    coordinates: Vec<Vec<GeoPosition>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -281,7 +281,7 @@ enum PolygonKind {
 struct Rings {
     #[serde(rename = "type")]
     kind: PolygonKind,
-    coordinates: Vec<Vec<Position>>,
+    coordinates: Vec<Vec<GeoPosition>>,
 }
 
 impl<const N: usize, const HOLES: usize> TryFrom<Rings> for Polygon<N, HOLES> {
@@ -400,7 +400,7 @@ impl<const N: usize, const HOLES: usize> Polygon<N, HOLES> {
 struct Ring<const N: usize>(());
 
 impl<const N: usize> Ring<N> {
-    const POSITIONS: &'static FieldMeta = &coordinates::<Vec<Position>>(N);
+    const POSITIONS: &'static FieldMeta = &coordinates::<Vec<GeoPosition>>(N);
 }
 
 impl<const N: usize> Value for Ring<N> {
@@ -452,7 +452,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Kind, POINT_KIND => "Point";
+    GeoKind, POINT_KIND => "Point";
     LineKind, LINE_KIND => "LineString";
     PolygonKind, POLYGON_KIND => "Polygon";
 }
@@ -465,8 +465,8 @@ static POINT: StructShape = StructShape {
 };
 
 const POINT_FIELDS: &[FieldMeta] = &[
-    kind::<Kind>(),
-    FieldMeta::value::<Position>("coordinates", "coordinates", "[f64; 2]", Bounds::NONE),
+    kind::<GeoKind>(),
+    FieldMeta::value::<GeoPosition>("coordinates", "coordinates", "[f64; 2]", Bounds::NONE),
 ];
 
 macro_rules! geometries {

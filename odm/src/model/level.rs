@@ -4,7 +4,7 @@ use crate::model::shape::{FieldMeta, MOST_WRAPPERS, Shape, inner, of_field};
 
 /// The declared fields of one document: those of a struct, with those of the structs that are flattened into it.
 #[derive(Default)]
-pub(crate) struct Level {
+pub(crate) struct StructLevel {
     pub(crate) fields: Vec<&'static FieldMeta>,
     /// The names that they are read from.
     pub(crate) names: Vec<&'static str>,
@@ -12,9 +12,9 @@ pub(crate) struct Level {
     pub(crate) has_extra: bool,
 }
 
-impl Level {
-    pub(crate) fn of(fields: &'static [FieldMeta]) -> Level {
-        let mut level = Level::default();
+impl StructLevel {
+    pub(crate) fn of(fields: &'static [FieldMeta]) -> StructLevel {
+        let mut level = StructLevel::default();
         level.add(fields, 0);
         level
     }

@@ -106,16 +106,16 @@ pub(crate) fn shape_at(shape: Shape, name: &str) -> Option<Shape> {
 
 /// The value under a name of a struct or a map.
 #[derive(Clone, Copy)]
-pub(crate) struct Within {
+pub(crate) struct ShapeWithin {
     pub(crate) shape: Shape,
     /// Whether a document is read that lacks it.
     pub(crate) may_miss: bool,
 }
 
-impl From<&FieldMeta> for Within {
-    fn from(field: &FieldMeta) -> Within {
+impl From<&FieldMeta> for ShapeWithin {
+    fn from(field: &FieldMeta) -> ShapeWithin {
         let shape = of_field(field);
-        Within {
+        ShapeWithin {
             shape,
             may_miss: !field.required || may_be_null(shape),
         }
@@ -123,18 +123,18 @@ impl From<&FieldMeta> for Within {
 }
 
 /// The value under this name.
-pub(crate) fn within(shape: Shape, name: &str) -> Option<Within> {
+pub(crate) fn within(shape: Shape, name: &str) -> Option<ShapeWithin> {
     find(shape, name, 0)
 }
 
-fn find(shape: Shape, name: &str, depth: u32) -> Option<Within> {
+fn find(shape: Shape, name: &str, depth: u32) -> Option<ShapeWithin> {
     if depth > MOST_WRAPPERS {
         return None;
     }
     match shape {
         Shape::Optional(inner) => find(inner(), name, depth + 1),
         Shape::Bounded(meta) => find(of_field(meta), name, depth + 1),
-        Shape::Map(values) => Some(Within {
+        Shape::Map(values) => Some(ShapeWithin {
             shape: values(),
             may_miss: true,
         }),
@@ -143,7 +143,7 @@ fn find(shape: Shape, name: &str, depth: u32) -> Option<Within> {
                 .fields
                 .iter()
                 .find(|field| !field.flatten && field.name == name);
-            named.map(Within::from).or_else(|| {
+            named.map(ShapeWithin::from).or_else(|| {
                 let mut flat = shape.fields.iter().filter(|field| field.flatten);
                 flat.find_map(|inner| find(of_field(inner), name, depth + 1))
             })

@@ -102,22 +102,22 @@ impl Type {
 
 /// A set of them. Whatever a field holds, it may be missing or `null`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Types(pub(crate) u16);
+pub(crate) struct TypeSet(pub(crate) u16);
 
-impl Types {
-    pub(crate) const NONE: Types = Types(0);
-    pub(crate) const ALL: Types = Types(u16::MAX);
+impl TypeSet {
+    pub(crate) const NONE: TypeSet = TypeSet(0);
+    pub(crate) const ALL: TypeSet = TypeSet(u16::MAX);
 
-    pub(crate) const fn one(of: Type) -> Types {
-        Types(1 << of as u16)
+    pub(crate) const fn one(of: Type) -> TypeSet {
+        TypeSet(1 << of as u16)
     }
 
-    pub(crate) const fn and(self, other: Types) -> Types {
-        Types(self.0 | other.0)
+    pub(crate) const fn and(self, other: TypeSet) -> TypeSet {
+        TypeSet(self.0 | other.0)
     }
 
     pub(crate) fn has(self, of: Type) -> bool {
-        self.0 & Types::one(of).0 != 0
+        self.0 & TypeSet::one(of).0 != 0
     }
 
     pub(crate) fn are_several(self) -> bool {
@@ -125,43 +125,43 @@ impl Types {
     }
 }
 
-pub(crate) fn types(shape: Shape, depth: u32) -> Types {
+pub(crate) fn types(shape: Shape, depth: u32) -> TypeSet {
     if depth > MOST_WRAPPERS {
-        return Types::ALL;
+        return TypeSet::ALL;
     }
     match shape {
-        Shape::Any => Types::ALL,
-        Shape::Null => Types::NONE,
-        Shape::Bool => Types::one(Type::Bool),
-        Shape::Int { .. } | Shape::Long { .. } | Shape::Double | Shape::Decimal => Types::one(Type::Number),
-        Shape::String | Shape::Char => Types::one(Type::String),
-        Shape::ObjectId => Types::one(Type::ObjectId),
-        Shape::Date => Types::one(Type::Date),
-        Shape::Binary | Shape::Uuid => Types::one(Type::Binary),
-        Shape::Timestamp => Types::one(Type::Timestamp),
-        Shape::Regex => Types::one(Type::Regex),
+        Shape::Any => TypeSet::ALL,
+        Shape::Null => TypeSet::NONE,
+        Shape::Bool => TypeSet::one(Type::Bool),
+        Shape::Int { .. } | Shape::Long { .. } | Shape::Double | Shape::Decimal => TypeSet::one(Type::Number),
+        Shape::String | Shape::Char => TypeSet::one(Type::String),
+        Shape::ObjectId => TypeSet::one(Type::ObjectId),
+        Shape::Date => TypeSet::one(Type::Date),
+        Shape::Binary | Shape::Uuid => TypeSet::one(Type::Binary),
+        Shape::Timestamp => TypeSet::one(Type::Timestamp),
+        Shape::Regex => TypeSet::one(Type::Regex),
         Shape::Optional(inner) => types(inner(), depth + 1),
         Shape::Bounded(field) => types(of_field(field), depth + 1),
-        Shape::Array(_) | Shape::Fixed { .. } | Shape::Tuple(_) => Types::one(Type::Array),
-        Shape::Map(_) | Shape::Struct(_) => Types::one(Type::Object),
+        Shape::Array(_) | Shape::Fixed { .. } | Shape::Tuple(_) => TypeSet::one(Type::Array),
+        Shape::Map(_) | Shape::Struct(_) => TypeSet::one(Type::Object),
         Shape::Enum(shape) => variants(shape, depth),
     }
 }
 
-fn variants(shape: &EnumShape, depth: u32) -> Types {
+fn variants(shape: &EnumShape, depth: u32) -> TypeSet {
     let of = |body: &Body| match (shape.tagging, body) {
-        (Tagging::Internal(_) | Tagging::Adjacent(..), _) => Types::one(Type::Object),
-        (Tagging::External, Body::Unit) => Types::one(Type::String),
-        (Tagging::External, _) => Types::one(Type::Object),
-        (Tagging::Untagged, Body::Unit) => Types::NONE,
+        (Tagging::Internal(_) | Tagging::Adjacent(..), _) => TypeSet::one(Type::Object),
+        (Tagging::External, Body::Unit) => TypeSet::one(Type::String),
+        (Tagging::External, _) => TypeSet::one(Type::Object),
+        (Tagging::Untagged, Body::Unit) => TypeSet::NONE,
         (Tagging::Untagged, Body::Newtype(field)) => types(of_field(field), depth + 1),
-        (Tagging::Untagged, Body::Tuple(_)) => Types::one(Type::Array),
-        (Tagging::Untagged, Body::Struct(_)) => Types::one(Type::Object),
+        (Tagging::Untagged, Body::Tuple(_)) => TypeSet::one(Type::Array),
+        (Tagging::Untagged, Body::Struct(_)) => TypeSet::one(Type::Object),
     };
     shape
         .variants
         .iter()
-        .fold(Types::NONE, |all, variant| all.and(of(&variant.body)))
+        .fold(TypeSet::NONE, |all, variant| all.and(of(&variant.body)))
 }
 
 fn has_text(shape: Shape, depth: u32) -> bool {

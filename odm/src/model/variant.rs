@@ -235,7 +235,7 @@ impl Expected {
 
 /// The part of a way from the document, or from an array's item, to the next array of which an item has to have a variant.
 #[derive(Debug, Default)]
-pub(crate) struct Level {
+pub(crate) struct VariantLevel {
     /// The array in whose items it begins, by its name from the level above; `None` for the document.
     pub(crate) array: Option<String>,
     /// The variants that must be there, with names from where the level begins.
@@ -243,14 +243,14 @@ pub(crate) struct Level {
 }
 
 /// The variants that must be there on a way, level by level. An array without a variant behind it begins none.
-pub(crate) fn levels(way: Option<&'static Way>) -> Vec<Level> {
+pub(crate) fn levels(way: Option<&'static Way>) -> Vec<VariantLevel> {
     let mut steps = Vec::new();
     let mut next = way;
     while let Some(way) = next {
         steps.push(way);
         next = way.above;
     }
-    let mut levels = vec![Level::default()];
+    let mut levels = vec![VariantLevel::default()];
     let (mut at, mut array) = (String::new(), None);
     let mut inside = false;
     for way in steps.into_iter().rev() {
@@ -263,7 +263,7 @@ pub(crate) fn levels(way: Option<&'static Way>) -> Vec<Level> {
             if let Some(array) = array.take() {
                 let rest = at.strip_prefix(array.as_str()).unwrap_or_default();
                 at = rest.trim_start_matches('.').to_owned();
-                levels.push(Level {
+                levels.push(VariantLevel {
                     array: Some(array),
                     expected: Vec::new(),
                 });

@@ -1,6 +1,6 @@
 //! Goes through the values of a document whose shapes are declared.
 
-use crate::model::level::Level;
+use crate::model::level::StructLevel;
 use crate::model::shape::{Body, EnumShape, FieldMeta, Shape, Tagging, inner, of_field};
 use mongodb::bson::{Bson, Document};
 
@@ -47,7 +47,7 @@ fn fields(
     look: &mut dyn FnMut(Shape, &mut Bson),
     depth: u32,
 ) {
-    for field in Level::of(fields).fields {
+    for field in StructLevel::of(fields).fields {
         for name in std::iter::once(&field.name).chain(field.aliases) {
             if let Some(value) = document.get_mut(name) {
                 below(of_field(field), value, look, depth);

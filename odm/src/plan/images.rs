@@ -2,7 +2,7 @@
 
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::plan::touches::ChangedFields;
+use crate::plan::touches::WrittenFields;
 use mongodb::bson::RawDocumentBuf;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) struct Image {
     /// `None` where it is gone.
     pub(crate) is: Option<RawDocumentBuf>,
     /// The fields that the writes may have changed, used where the document was not read before.
-    pub(crate) written: ChangedFields,
+    pub(crate) written: WrittenFields,
 }
 
 impl Image {
@@ -47,7 +47,7 @@ impl Image {
         Image {
             was: Was::There(Arc::new(document)),
             is: None,
-            written: ChangedFields::All,
+            written: WrittenFields::All,
         }
     }
 }

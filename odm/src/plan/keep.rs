@@ -6,7 +6,7 @@
 //! the names that are left out. Values of the application stand in `$literal` alone, so none of them is an expression.
 
 use crate::model::document::DocumentMeta;
-use crate::model::level::{Level, names};
+use crate::model::level::{StructLevel, names};
 use crate::model::own_fields::{COPIED, OWN, is_own};
 use crate::model::shape::{
     Body, EnumShape, FieldMeta, Managed, Shape, StructShape, Tagging, inner, of_field,
@@ -125,12 +125,12 @@ fn whole(fields: Document, mut computed: Document) -> Vec<Document> {
 }
 
 fn merged(of: &'static StructShape, fields: Document, computed: Document) -> UpdateModifications {
-    let mut merge = Merge::default();
-    let root = Stored {
+    let mut merge = KeptMerge::default();
+    let root = StoredField {
         value: String::new(),
         name: String::new(),
     };
-    let level = Level::of(of.fields);
+    let level = StructLevel::of(of.fields);
     // The id is none of the fields, and is kept.
     let kept: Vec<String> = computed.keys().cloned().chain(["_id".to_owned()]).collect();
     let (fields, mut merged) = merge.fields(&level, &root, fields, &kept);
@@ -159,20 +159,20 @@ fn merged(of: &'static StructShape, fields: Document, computed: Document) -> Upd
 const DEEPEST: u32 = 12;
 
 /// Where a value is stored.
-struct Stored {
+struct StoredField {
     /// The expression that gives it; empty for the document itself.
     value: String,
     /// Its dotted name.
     name: String,
 }
 
-impl Stored {
-    fn below(&self, name: &str) -> Stored {
+impl StoredField {
+    fn below(&self, name: &str) -> StoredField {
         let join = |above: &str, first: &str| match above {
             "" => format!("{first}{name}"),
             above => format!("{above}.{name}"),
         };
-        Stored {
+        StoredField {
             value: join(&self.value, "$"),
             name: join(&self.name, ""),
         }
@@ -197,7 +197,7 @@ fn fields_of(body: &Body) -> Option<&'static [FieldMeta]> {
 }
 
 /// The form in which a new value is stored.
-enum Part {
+enum KeepPart {
     /// It is stored as it is.
     Whole(Bson),
     /// The expression that merges it with the stored one.
@@ -205,19 +205,19 @@ enum Part {
 }
 
 #[derive(Default)]
-struct Merge {
+struct KeptMerge {
     /// The dotted names that the new document leaves out.
     left_out: BTreeSet<String>,
     depth: u32,
     variables: u32,
 }
 
-impl Merge {
+impl KeptMerge {
     /// The fields that are stored as they are, and the expressions of those that are merged.
     fn fields(
         &mut self,
-        level: &Level,
-        stored: &Stored,
+        level: &StructLevel,
+        stored: &StoredField,
         new: Document,
         computed: &[String],
     ) -> (Document, Document) {
@@ -243,20 +243,20 @@ impl Merge {
         for (name, value) in new {
             let field = level.fields.iter().copied().find(|field| field.name == name);
             let part = match (field, value) {
-                (Some(_), value) if !matches!(value, Bson::Document(_)) => Part::Whole(value),
+                (Some(_), value) if !matches!(value, Bson::Document(_)) => KeepPart::Whole(value),
                 (Some(field), value) => self.named(stored, names(field), |merge, stored| {
                     merge.value(of_field(field), value, stored)
                 }),
                 // The versions of copies beside references that only others know stay.
                 (None, Bson::Document(versions)) if name == COPIED => {
-                    Part::Merged(over(&stored.below(COPIED), versions, Document::new()))
+                    KeepPart::Merged(over(&stored.below(COPIED), versions, Document::new()))
                 }
                 (None, _) if level.has_extra => continue,
-                (None, value) => Part::Whole(value),
+                (None, value) => KeepPart::Whole(value),
             };
             match part {
-                Part::Whole(value) => plain.insert(name, value),
-                Part::Merged(expression) => merged.insert(name, expression),
+                KeepPart::Whole(value) => plain.insert(name, value),
+                KeepPart::Merged(expression) => merged.insert(name, expression),
             };
         }
         (plain, merged)
@@ -265,10 +265,10 @@ impl Merge {
     /// The value that is stored under one of these names, with the first one as its name.
     fn named(
         &mut self,
-        stored: &Stored,
+        stored: &StoredField,
         mut names: impl DoubleEndedIterator<Item = &'static str>,
-        part: impl FnOnce(&mut Merge, &Stored) -> Part,
-    ) -> Part {
+        part: impl FnOnce(&mut KeptMerge, &StoredField) -> KeepPart,
+    ) -> KeepPart {
         let itself = stored.below(names.next().unwrap_or_default());
         let aliases: Vec<String> = names.map(|name| stored.below(name).value).collect();
         if aliases.is_empty() {
@@ -279,77 +279,82 @@ impl Merge {
     }
 
     /// The same of a value that an expression gives.
-    fn bound(&mut self, name: String, value: Bson, part: impl FnOnce(&mut Merge, &Stored) -> Part) -> Part {
+    fn bound(
+        &mut self,
+        name: String,
+        value: Bson,
+        part: impl FnOnce(&mut KeptMerge, &StoredField) -> KeepPart,
+    ) -> KeepPart {
         self.variables += 1;
         let variable = format!("kept{}", self.variables);
-        let stored = Stored {
+        let stored = StoredField {
             value: format!("$${variable}"),
             name,
         };
         match part(self, &stored) {
-            Part::Merged(expression) => {
-                Part::Merged(doc! { "$let": { "vars": { variable: value }, "in": expression } }.into())
+            KeepPart::Merged(expression) => {
+                KeepPart::Merged(doc! { "$let": { "vars": { variable: value }, "in": expression } }.into())
             }
             whole => whole,
         }
     }
 
-    fn value(&mut self, shape: Shape, value: Bson, stored: &Stored) -> Part {
+    fn value(&mut self, shape: Shape, value: Bson, stored: &StoredField) -> KeepPart {
         if self.depth >= DEEPEST {
-            return Part::Whole(value);
+            return KeepPart::Whole(value);
         }
         self.depth += 1;
         let part = match (inner(shape), value) {
             (Shape::Struct(of), Bson::Document(new)) if !of.deny_unknown => {
-                self.merged(&Level::of(of.fields), stored, new)
+                self.merged(&StructLevel::of(of.fields), stored, new)
             }
             (Shape::Enum(of), Bson::Document(new)) => self.variant(of, new, stored),
-            (_, value) => Part::Whole(value),
+            (_, value) => KeepPart::Whole(value),
         };
         self.depth -= 1;
         part
     }
 
-    fn merged(&mut self, level: &Level, stored: &Stored, new: Document) -> Part {
+    fn merged(&mut self, level: &StructLevel, stored: &StoredField, new: Document) -> KeepPart {
         let (plain, merged) = self.fields(level, stored, new, &[]);
-        Part::Merged(over(stored, plain, merged))
+        KeepPart::Merged(over(stored, plain, merged))
     }
 
-    fn variant(&mut self, of: &'static EnumShape, new: Document, stored: &Stored) -> Part {
+    fn variant(&mut self, of: &'static EnumShape, new: Document, stored: &StoredField) -> KeepPart {
         match of.tagging {
-            Tagging::Untagged => Part::Whole(new.into()),
+            Tagging::Untagged => KeepPart::Whole(new.into()),
             Tagging::Internal(tag) => {
                 let Some((name, body)) = tagged(of, &new, tag) else {
-                    return Part::Whole(new.into());
+                    return KeepPart::Whole(new.into());
                 };
                 let Some(fields) = fields_of(body) else {
-                    return Part::Whole(new.into());
+                    return KeepPart::Whole(new.into());
                 };
                 self.bound(stored.name.clone(), same(stored, tag, name), |merge, stored| {
-                    let mut level = Level::of(fields);
+                    let mut level = StructLevel::of(fields);
                     // Those of the other variants are no fields of this one.
                     for variant in of.variants {
                         level
                             .names
-                            .extend(Level::of(fields_of(&variant.body).unwrap_or_default()).names);
+                            .extend(StructLevel::of(fields_of(&variant.body).unwrap_or_default()).names);
                     }
                     merge.merged(&level, stored, new)
                 })
             }
             Tagging::Adjacent(tag, content) => {
                 let Some((name, body)) = tagged(of, &new, tag) else {
-                    return Part::Whole(new.into());
+                    return KeepPart::Whole(new.into());
                 };
                 self.bound(stored.name.clone(), same(stored, tag, name), |merge, stored| {
                     let (mut plain, mut merged) = (new, Document::new());
                     match plain.remove(content) {
                         Some(value) => match merge.content(body, value, &stored.below(content)) {
-                            Part::Whole(value) => drop(plain.insert(content, value)),
-                            Part::Merged(value) => drop(merged.insert(content, value)),
+                            KeepPart::Whole(value) => drop(plain.insert(content, value)),
+                            KeepPart::Merged(value) => drop(merged.insert(content, value)),
                         },
                         None => drop(merge.left_out.insert(stored.below(content).name)),
                     }
-                    Part::Merged(over(stored, plain, merged))
+                    KeepPart::Merged(over(stored, plain, merged))
                 })
             }
             // No other field may stand beside the variant.
@@ -358,30 +363,30 @@ impl Merge {
                 let variant = |name: &str| of.variants.iter().find(|variant| variant.name == name);
                 let found = new.keys().find_map(|name| variant(name));
                 let Some(variant) = found.filter(|variant| new.len() == 1 && is_plain(variant.name)) else {
-                    return Part::Whole(new.into());
+                    return KeepPart::Whole(new.into());
                 };
                 let Some(value) = new.remove(variant.name) else {
-                    return Part::Whole(new.into());
+                    return KeepPart::Whole(new.into());
                 };
                 let part = self.named(stored, std::iter::once(variant.name), |merge, stored| {
                     merge.content(&variant.body, value, stored)
                 });
                 match part {
-                    Part::Whole(value) => Part::Whole(doc! { variant.name: value }.into()),
-                    Part::Merged(value) => Part::Merged(doc! { variant.name: value }.into()),
+                    KeepPart::Whole(value) => KeepPart::Whole(doc! { variant.name: value }.into()),
+                    KeepPart::Merged(value) => KeepPart::Merged(doc! { variant.name: value }.into()),
                 }
             }
         }
     }
 
     /// The content of a variant, as a value of its own.
-    fn content(&mut self, body: &'static Body, value: Bson, stored: &Stored) -> Part {
+    fn content(&mut self, body: &'static Body, value: Bson, stored: &StoredField) -> KeepPart {
         match (body, value) {
             (Body::Newtype(field), value) => self.value(of_field(field), value, stored),
             (Body::Struct(of), Bson::Document(new)) if !of.deny_unknown => {
-                self.merged(&Level::of(of.fields), stored, new)
+                self.merged(&StructLevel::of(of.fields), stored, new)
             }
-            (_, value) => Part::Whole(value),
+            (_, value) => KeepPart::Whole(value),
         }
     }
 }
@@ -399,13 +404,13 @@ fn tagged(of: &'static EnumShape, new: &Document, tag: &str) -> Option<(&'static
 }
 
 /// The stored document where it is of this variant, else `null`.
-fn same(stored: &Stored, tag: &str, name: &'static str) -> Bson {
+fn same(stored: &StoredField, tag: &str, name: &'static str) -> Bson {
     let is_one = doc! { "$eq": [stored.below(tag).value, { "$literal": name }] };
     doc! { "$cond": [{ "$and": [stored.is_object(), is_one] }, stored.value.as_str(), Bson::Null] }.into()
 }
 
 /// The stored document with these fields over it.
-fn over(stored: &Stored, plain: Document, merged: Document) -> Bson {
+fn over(stored: &StoredField, plain: Document, merged: Document) -> Bson {
     let kept = doc! { "$cond": [stored.is_object(), stored.value.as_str(), Bson::Null] };
     let mut all = vec![Bson::from(kept), doc! { "$literal": plain }.into()];
     if !merged.is_empty() {

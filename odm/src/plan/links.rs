@@ -14,22 +14,22 @@ use std::collections::{HashMap, HashSet};
 
 /// The id of a document, as it is stored: numbers of different types are one id.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub(crate) struct LinkedDocument {
     pub(crate) key: Key,
     pub(crate) id: Bson,
 }
 
-impl Node {
-    pub(crate) fn of(id: &Bson) -> Node {
-        Node {
+impl LinkedDocument {
+    pub(crate) fn new(id: &Bson) -> LinkedDocument {
+        LinkedDocument {
             key: Key::of_bson(id),
             id: id.clone(),
         }
     }
 }
 
-impl PartialEq for Node {
-    fn eq(&self, other: &Node) -> bool {
+impl PartialEq for LinkedDocument {
+    fn eq(&self, other: &LinkedDocument) -> bool {
         self.key == other.key
     }
 }
@@ -39,20 +39,20 @@ impl PartialEq for Node {
 pub(crate) struct Link {
     /// The reference by which it does, and the other side of it.
     pub(crate) two_way: TwoWay,
-    pub(crate) holder: Node,
-    pub(crate) target: Node,
+    pub(crate) holder: LinkedDocument,
+    pub(crate) target: LinkedDocument,
 }
 
 /// The changes of a write to links.
 #[derive(Debug, Default)]
-pub(crate) struct Diff {
+pub(crate) struct LinkDiff {
     pub(crate) added: Vec<Link>,
     pub(crate) removed: Vec<Link>,
     /// The references of the documents that were written, as they are now: by edge and document.
     now: HashMap<(EdgeId, Key), HashMap<Key, Bson>>,
 }
 
-impl Diff {
+impl LinkDiff {
     /// Compares the references of a document by one edge before and after the write.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Diff {
     pub(crate) fn add(
         &mut self,
         (two_way, edge): (TwoWay, &Edge),
-        holder: &Node,
+        holder: &LinkedDocument,
         before: &[Bson],
         after: &[Bson],
     ) -> Result<()> {
@@ -71,13 +71,13 @@ impl Diff {
             }
         }
         let mut new = HashMap::with_capacity(after.len());
-        let link = |target: Node| Link {
+        let link = |target: LinkedDocument| Link {
             two_way,
             holder: holder.clone(),
             target,
         };
         let mut added = Vec::new();
-        for target in after.iter().map(Node::of) {
+        for target in after.iter().map(LinkedDocument::new) {
             if new.insert(target.key.clone(), target.id.clone()).is_some() {
                 if twice_before.contains(&target.key) {
                     continue;
@@ -90,7 +90,7 @@ impl Diff {
             }
         }
         let mut gone = HashSet::new();
-        for target in before.iter().map(Node::of) {
+        for target in before.iter().map(LinkedDocument::new) {
             if !new.contains_key(&target.key) && gone.insert(target.key.clone()) {
                 self.removed.push(link(target));
             }
@@ -111,9 +111,9 @@ impl Diff {
     }
 
     /// The single reference that the write itself left in the document.
-    fn reference_of(&self, edge: EdgeId, holder: &Key) -> Option<Option<Node>> {
+    fn reference_of(&self, edge: EdgeId, holder: &Key) -> Option<Option<LinkedDocument>> {
         let now = self.now.get(&(edge, holder.clone()))?;
-        let node = |(key, id): (&Key, &Bson)| Node {
+        let node = |(key, id): (&Key, &Bson)| LinkedDocument {
             key: key.clone(),
             id: id.clone(),
         };
@@ -135,35 +135,35 @@ fn twice(edge: &Edge, id: Bson) -> Error {
 
 /// A change of one document on the other side.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Effect {
+pub(crate) struct OtherSideWrite {
     /// The reference that is written, and the side from which the link came.
     pub(crate) two_way: TwoWay,
-    pub(crate) holder: Node,
-    pub(crate) target: Node,
-    pub(crate) act: Act,
+    pub(crate) holder: LinkedDocument,
+    pub(crate) target: LinkedDocument,
+    pub(crate) act: LinkAction,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Act {
+pub(crate) enum LinkAction {
     /// The array takes the reference up.
     Gain,
     /// The reference is removed.
     Lose,
     /// The single reference is this one from now on; before it was another one, or none.
-    Become { previous: Option<Node> },
+    Become { previous: Option<LinkedDocument> },
     /// The single reference is right, and has to stay so: in a transaction the document is written nevertheless, so that no
     /// other client changes it meanwhile.
     Stay,
 }
 
 /// The single references on the other side that have to be known: by edge, the documents.
-pub(crate) type Questions = Vec<(EdgeId, Vec<Node>)>;
+pub(crate) type Questions = Vec<(EdgeId, Vec<LinkedDocument>)>;
 
 /// The single references, by edge and document. A document that does not exist is missing.
-pub(crate) type Answers = HashMap<(EdgeId, Key), Option<Node>>;
+pub(crate) type Answers = HashMap<(EdgeId, Key), Option<LinkedDocument>>;
 
 /// The references to read before the effects are known.
-pub(crate) fn questions(graph: &Graph, diff: &Diff) -> Questions {
+pub(crate) fn questions(graph: &Graph, diff: &LinkDiff) -> Questions {
     let mut asked: HashSet<(EdgeId, &Key)> = HashSet::new();
     let mut questions: Questions = Vec::new();
     let added = diff.added.iter().map(|link| (link, true));
@@ -188,7 +188,7 @@ pub(crate) fn questions(graph: &Graph, diff: &Diff) -> Questions {
 /// # Errors
 /// [`Error::MissingReference`] for targets that don't exist; [`Error::Query`] where a document with room for one reference
 /// would have two, or one that must have a reference would have none.
-pub(crate) fn effects(graph: &Graph, diff: &Diff, answers: &Answers) -> Result<Vec<Effect>> {
+pub(crate) fn effects(graph: &Graph, diff: &LinkDiff, answers: &Answers) -> Result<Vec<OtherSideWrite>> {
     let mut effects = LinkEffects {
         graph,
         diff,
@@ -210,11 +210,11 @@ pub(crate) fn effects(graph: &Graph, diff: &Diff, answers: &Answers) -> Result<V
 
 struct LinkEffects<'a> {
     graph: &'a Graph,
-    diff: &'a Diff,
+    diff: &'a LinkDiff,
     answers: &'a Answers,
-    list: Vec<Effect>,
+    list: Vec<OtherSideWrite>,
     /// The new targets of single references: by edge and document.
-    claimed: HashMap<(EdgeId, Key), Node>,
+    claimed: HashMap<(EdgeId, Key), LinkedDocument>,
     /// The targets that don't exist: by the edge that names them.
     missing: Vec<(EdgeId, Bson)>,
 }
@@ -226,7 +226,7 @@ impl<'a> LinkEffects<'a> {
     }
 
     /// The value of a single reference; `None` where the document does not exist.
-    fn current(&self, edge: &Edge, holder: &Node) -> Option<Option<Node>> {
+    fn current(&self, edge: &Edge, holder: &LinkedDocument) -> Option<Option<LinkedDocument>> {
         self.diff
             .reference_of(edge.id, &holder.key)
             .or_else(|| self.answers.get(&(edge.id, holder.key.clone())).cloned())
@@ -246,7 +246,7 @@ impl<'a> LinkEffects<'a> {
         Ok(())
     }
 
-    fn claim(&mut self, edge: &Edge, holder: &Node, target: &Node) -> Result<()> {
+    fn claim(&mut self, edge: &Edge, holder: &LinkedDocument, target: &LinkedDocument) -> Result<()> {
         let claimed = self
             .claimed
             .entry((edge.id, holder.key.clone()))
@@ -268,14 +268,14 @@ impl<'a> LinkEffects<'a> {
         if self.diff.holds(other.id, &link.target.key, &link.holder.key) == Some(true) {
             return Ok(());
         }
-        let effect = |act| Effect {
+        let effect = |act| OtherSideWrite {
             two_way: link.two_way.reversed(),
             holder: link.target.clone(),
             target: link.holder.clone(),
             act,
         };
         if other.list {
-            self.list.push(effect(Act::Gain));
+            self.list.push(effect(LinkAction::Gain));
             return Ok(());
         }
         let Some(previous) = self.current(other, &link.target) else {
@@ -283,7 +283,7 @@ impl<'a> LinkEffects<'a> {
             return Ok(());
         };
         if previous.as_ref() == Some(&link.holder) {
-            self.list.push(effect(Act::Stay));
+            self.list.push(effect(LinkAction::Stay));
             return Ok(());
         }
         // Taken over: the document that it referred to before does not refer to it any more.
@@ -294,14 +294,14 @@ impl<'a> LinkEffects<'a> {
             if !edge.list && !edge.reference.optional {
                 return Err(must_refer(edge, previous));
             }
-            self.list.push(Effect {
+            self.list.push(OtherSideWrite {
                 two_way: link.two_way,
                 holder: previous.clone(),
                 target: link.target.clone(),
-                act: Act::Lose,
+                act: LinkAction::Lose,
             });
         }
-        self.list.push(effect(Act::Become { previous }));
+        self.list.push(effect(LinkAction::Become { previous }));
         Ok(())
     }
 
@@ -324,7 +324,7 @@ impl<'a> LinkEffects<'a> {
 
     fn lose(&mut self, link: &Link) -> Result<()> {
         let (_, other) = self.sides(link);
-        let effect = |act| Effect {
+        let effect = |act| OtherSideWrite {
             two_way: link.two_way.reversed(),
             holder: link.target.clone(),
             target: link.holder.clone(),
@@ -341,13 +341,13 @@ impl<'a> LinkEffects<'a> {
             if !other.reference.optional {
                 match self.current(other, &link.target) {
                     Some(Some(now)) if now == link.holder => return Err(must_refer(other, &link.target)),
-                    Some(_) => self.list.push(effect(Act::Stay)),
+                    Some(_) => self.list.push(effect(LinkAction::Stay)),
                     None => {}
                 }
                 return Ok(());
             }
         }
-        self.list.push(effect(Act::Lose));
+        self.list.push(effect(LinkAction::Lose));
         Ok(())
     }
 }
@@ -357,7 +357,7 @@ pub(crate) fn missing(edge: &Edge, ids: impl Iterator<Item = Bson>) -> Error {
     crate::graph::sync::missing(edge, target, ids.collect())
 }
 
-fn must_refer(edge: &Edge, holder: &Node) -> Error {
+fn must_refer(edge: &Edge, holder: &LinkedDocument) -> Error {
     Error::Query {
         collection: edge.holder.collection,
         message: format!(

@@ -15,7 +15,7 @@ fn nodes(ids: &[i32]) -> Vec<Bson> {
     ids.iter().map(|id| Bson::Int32(*id)).collect()
 }
 
-fn number(node: &Node) -> i32 {
+fn number(node: &LinkedDocument) -> i32 {
     node.id.as_i32().expect("an id of the test")
 }
 
@@ -36,8 +36,8 @@ fn write(world: &mut World, writes: &Writes) {
     }
 }
 
-fn difference(graph: &Graph, before: &World, after: &World, writes: &Writes) -> Result<Diff> {
-    let mut diff = Diff::default();
+fn difference(graph: &Graph, before: &World, after: &World, writes: &Writes) -> Result<LinkDiff> {
+    let mut diff = LinkDiff::default();
     let edges = graph.edges().iter();
     for (two_way, edge) in edges.filter_map(|edge| Some((edge.two_way()?, edge))) {
         for (meta, id, _) in writes {
@@ -45,7 +45,7 @@ fn difference(graph: &Graph, before: &World, after: &World, writes: &Writes) -> 
                 let of = |world| nodes(&references(world, edge, *id).unwrap_or_default());
                 diff.add(
                     (two_way, edge),
-                    &Node::of(&Bson::Int32(*id)),
+                    &LinkedDocument::new(&Bson::Int32(*id)),
                     &of(before),
                     &of(after),
                 )?;
@@ -55,13 +55,13 @@ fn difference(graph: &Graph, before: &World, after: &World, writes: &Writes) -> 
     Ok(diff)
 }
 
-fn answers(graph: &Graph, world: &World, diff: &Diff) -> Answers {
+fn answers(graph: &Graph, world: &World, diff: &LinkDiff) -> Answers {
     let mut answers = Answers::new();
     for (at, holders) in questions(graph, diff) {
         let edge = &graph[at];
         for holder in holders {
             if let Some(now) = references(world, edge, number(&holder)) {
-                let now = now.first().map(|id| Node::of(&Bson::Int32(*id)));
+                let now = now.first().map(|id| LinkedDocument::new(&Bson::Int32(*id)));
                 answers.insert((at, holder.key), now);
             }
         }
@@ -70,23 +70,23 @@ fn answers(graph: &Graph, world: &World, diff: &Diff) -> Answers {
 }
 
 /// Carries an effect out as its statement would: only where its condition holds.
-fn carry_out(graph: &Graph, world: &mut World, effect: &Effect) -> Result<(), &'static str> {
+fn carry_out(graph: &Graph, world: &mut World, effect: &OtherSideWrite) -> Result<(), &'static str> {
     let edge = &graph[effect.two_way.edge];
     let target = number(&effect.target);
     let document = world.get_mut(&(edge.holder.collection, number(&effect.holder)));
     let Some(document) = document else {
         return match effect.act {
-            Act::Lose | Act::Stay => Ok(()),
+            LinkAction::Lose | LinkAction::Stay => Ok(()),
             _ => Err("missing"),
         };
     };
     let field = document.entry(edge.path.clone()).or_default();
     match &effect.act {
-        Act::Lose => field.retain(|id| *id != target),
-        Act::Gain if field.contains(&target) => {}
-        Act::Gain if field.len() as u64 >= edge.max.unwrap_or(u64::MAX) => return Err("full"),
-        Act::Gain => field.push(target),
-        Act::Become { previous } => {
+        LinkAction::Lose => field.retain(|id| *id != target),
+        LinkAction::Gain if field.contains(&target) => {}
+        LinkAction::Gain if field.len() as u64 >= edge.max.unwrap_or(u64::MAX) => return Err("full"),
+        LinkAction::Gain => field.push(target),
+        LinkAction::Become { previous } => {
             assert_eq!(
                 field.first().copied(),
                 previous.as_ref().map(number),
@@ -94,15 +94,16 @@ fn carry_out(graph: &Graph, world: &mut World, effect: &Effect) -> Result<(), &'
             );
             *field = vec![target];
         }
-        Act::Stay => {}
+        LinkAction::Stay => {}
     }
     Ok(())
 }
 
 /// The order of the statements of one command.
-fn in_order(effects: Vec<Effect>) -> Vec<Effect> {
-    let (first, last): (Vec<Effect>, Vec<Effect>) =
-        effects.into_iter().partition(|effect| effect.act == Act::Lose);
+fn in_order(effects: Vec<OtherSideWrite>) -> Vec<OtherSideWrite> {
+    let (first, last): (Vec<OtherSideWrite>, Vec<OtherSideWrite>) = effects
+        .into_iter()
+        .partition(|effect| effect.act == LinkAction::Lose);
     first.into_iter().chain(last).collect()
 }
 

@@ -1,10 +1,10 @@
-//! How a write runs. [`Plan::modes`] is the whole decision.
+//! How a write runs. [`WritePlan::modes`] is the whole decision.
 
 use crate::graph::edge::{Edge, TwoWay};
 use crate::graph::{Graph, sync};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::plan::operation::{What, Write, refers_to_its_kind};
+use crate::plan::operation::{Write, WriteKind, refers_to_its_kind};
 use crate::plan::targets::{self, AddedReferences};
 use crate::plan::touches::Affected;
 use crate::store::queue::QueueKey;
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 /// What writes ask for beside themselves. Writes that ask for nothing have no plan.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct WritePlan {
     /// The references that they add, whose targets have to exist.
     pub(crate) targets: Vec<AddedReferences>,
     /// The two-way references that they touch.
@@ -56,13 +56,13 @@ pub(crate) enum Modes {
     },
 }
 
-impl Plan {
+impl WritePlan {
     /// `None` where the writes ask for nothing beside themselves, which is decided without a question to the server.
     ///
     /// # Errors
     /// [`Error::Models`](crate::Error::Models) for a document with references that is not registered,
     /// [`Error::UnknownCopies`](crate::Error::UnknownCopies), and a reference that can't be read.
-    pub(crate) fn for_writes(odm: &Odm, writes: &[Write]) -> Result<Option<Box<Plan>>> {
+    pub(crate) fn for_writes(odm: &Odm, writes: &[Write]) -> Result<Option<Box<WritePlan>>> {
         let graph = odm.graph();
         let mut known = None;
         let mut is_bare = true;
@@ -75,11 +75,11 @@ impl Plan {
         if is_bare {
             return Ok(None);
         }
-        Plan::for_related(graph, writes)
+        WritePlan::for_related(graph, writes)
     }
 
     /// The same of writes of documents that are related to others.
-    fn for_related(graph: &Graph, writes: &[Write]) -> Result<Option<Box<Plan>>> {
+    fn for_related(graph: &Graph, writes: &[Write]) -> Result<Option<Box<WritePlan>>> {
         let mut links: Vec<TwoWay> = Vec::new();
         let mut affected = Affected::default();
         for write in writes {
@@ -95,7 +95,7 @@ impl Plan {
             return Ok(None);
         }
         let moves_children = affected.is_any() && writes.iter().any(|write| write.moves_children(graph));
-        Ok(Some(Box::new(Plan {
+        Ok(Some(Box::new(WritePlan {
             may_fall_back: links.is_empty() && may_fall_back(graph, writes),
             targets,
             links,
@@ -149,11 +149,11 @@ impl Plan {
         let mut documents = named_by_ids(writes);
         let is_written = |edge: &&Edge| edge.is_two_way() || sync::is_locked(graph, edge);
         for write in writes {
-            if matches!(write.what, What::Replace(_) | What::Delete(_)) {
+            if matches!(write.what, WriteKind::Replace(_) | WriteKind::Delete(_)) {
                 continue;
             }
             for edge in graph.outgoing(write.meta).filter(is_written) {
-                let mut add = |target: crate::graph::Target, key: &Key, value: &Bson| {
+                let mut add = |target: crate::graph::ReferenceTarget, key: &Key, value: &Bson| {
                     if *value != Bson::Null {
                         documents.push(QueueKey {
                             collection: target.meta.collection,
@@ -217,9 +217,9 @@ fn may_fall_back(graph: &Graph, writes: &[Write]) -> bool {
         return false;
     };
     let is_of_one = match &write.what {
-        What::Insert(_) => true,
-        What::Update(update) => update.one.is_some() && !update.upsert,
-        What::UpdateMany(_) | What::Replace(_) | What::Delete(_) => false,
+        WriteKind::Insert(_) => true,
+        WriteKind::Update(update) => update.one.is_some() && !update.upsert,
+        WriteKind::UpdateMany(_) | WriteKind::Replace(_) | WriteKind::Delete(_) => false,
     };
     let is_child = || graph.derived_from(write.meta).next().is_some() || graph.is_child_of_others(write.meta);
     is_of_one && !is_child() && !graph.leads_to_atomic(write.meta)

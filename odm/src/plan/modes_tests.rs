@@ -4,7 +4,7 @@ use crate::model::copy::{Computed, Copied, FieldCopy, Operation, SyncMode};
 use crate::model::reference::{ParentField, ReferenceMeta};
 use crate::model::shape::{FieldMeta, Shape, StructShape};
 use crate::plan::modes::*;
-use crate::plan::operation::{Delete, One, Replace, Reply, Update, UpdateMany};
+use crate::plan::operation::{DeleteWrite, DocumentById, ReplaceWrite, Reply, UpdateManyWrite, UpdateWrite};
 use crate::plan::operators::Built;
 use mongodb::bson::{Document, doc};
 
@@ -110,7 +110,7 @@ fn models() -> Graph {
     .expect("sound models")
 }
 
-fn write(graph: &Graph, meta: &'static DocumentMeta, what: What) -> Write {
+fn write(graph: &Graph, meta: &'static DocumentMeta, what: WriteKind) -> Write {
     let mut write = Write { at: 0, meta, what };
     write.read_operators(graph).expect("values that can be stored");
     write
@@ -128,39 +128,39 @@ fn built(update: Document) -> Built {
 }
 
 fn insert(graph: &Graph, meta: &'static DocumentMeta, document: Document) -> Write {
-    write(graph, meta, What::Insert(raw(document)))
+    write(graph, meta, WriteKind::Insert(raw(document)))
 }
 
 fn update(graph: &Graph, meta: &'static DocumentMeta, change: Document) -> Write {
-    let mut update = Update::matching(doc! { "_id": 1 }, built(change), Reply::Counts);
-    (update.one, update.also) = (Some(One::new(1.into(), None)), None);
-    write(graph, meta, What::Update(Box::new(update)))
+    let mut update = UpdateWrite::matching(doc! { "_id": 1 }, built(change), Reply::Counts);
+    (update.one, update.also) = (Some(DocumentById::new(1.into(), None)), None);
+    write(graph, meta, WriteKind::Update(Box::new(update)))
 }
 
 fn upsert(graph: &Graph, meta: &'static DocumentMeta, change: Document) -> Write {
-    let mut update = Update::matching(doc! { "_id": 1 }, built(change), Reply::Counts);
-    (update.one, update.also, update.upsert) = (Some(One::new(1.into(), None)), None, true);
-    write(graph, meta, What::Update(Box::new(update)))
+    let mut update = UpdateWrite::matching(doc! { "_id": 1 }, built(change), Reply::Counts);
+    (update.one, update.also, update.upsert) = (Some(DocumentById::new(1.into(), None)), None, true);
+    write(graph, meta, WriteKind::Update(Box::new(update)))
 }
 
 fn update_where(graph: &Graph, meta: &'static DocumentMeta, change: Document) -> Write {
-    let update = UpdateMany::by_library(meta, doc! { "a": 1 }, change).expect("a condition");
-    write(graph, meta, What::UpdateMany(Box::new(update)))
+    let update = UpdateManyWrite::by_library(meta, doc! { "a": 1 }, change).expect("a condition");
+    write(graph, meta, WriteKind::UpdateMany(Box::new(update)))
 }
 
 fn replace(graph: &Graph, meta: &'static DocumentMeta, document: Document) -> Write {
-    let replace = Replace::new(One::new(1.into(), None), raw(document), false);
-    write(graph, meta, What::Replace(Box::new(replace)))
+    let replace = ReplaceWrite::new(DocumentById::new(1.into(), None), raw(document), false);
+    write(graph, meta, WriteKind::Replace(Box::new(replace)))
 }
 
 fn delete(graph: &Graph, meta: &'static DocumentMeta) -> Write {
-    let delete = Delete::one(meta, One::new(1.into(), None));
-    write(graph, meta, What::Delete(Box::new(delete)))
+    let delete = DeleteWrite::one(meta, DocumentById::new(1.into(), None));
+    write(graph, meta, WriteKind::Delete(Box::new(delete)))
 }
 
 /// How writes run: out of a transaction, in the caller's, and on a standalone server.
 fn ways(graph: &Graph, writes: &[Write]) -> [Mode; 3] {
-    let Some(plan) = Plan::for_related(graph, writes).expect("registered models") else {
+    let Some(plan) = WritePlan::for_related(graph, writes).expect("registered models") else {
         return [Mode::Plain; 3];
     };
     let mode = |joined, has_transactions| match plan.modes(joined) {
@@ -394,7 +394,7 @@ fn writes_that_are_sent_together_run_as_the_most_that_one_asks_for() {
 fn what_has_fallen_back_is_checked_wherever_it_runs() {
     let graph = &models();
     let write = update(graph, &MAKER, doc! { "$set": { "name": 2 } });
-    let mut plan = Plan::for_related(graph, &[write])
+    let mut plan = WritePlan::for_related(graph, &[write])
         .expect("registered models")
         .expect("copies of it");
     plan.fall_back();

@@ -2,7 +2,7 @@
 //! its operators answer, of a whole document its type.
 
 use crate::graph::Graph;
-use crate::graph::edge::{Edge, Target};
+use crate::graph::edge::{Edge, ReferenceTarget};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::plan::keep::{FilledReplacement, Replacement};
@@ -11,7 +11,7 @@ use crate::plan::operators::implied::{demanded, from_condition};
 use crate::plan::operators::inserted::can_be_read;
 use crate::plan::operators::{Built, NO_FIELD};
 use crate::plan::outcome::{Outcome, Refusals};
-use crate::plan::touches::{Affected, ChangedFields, How, Touches, prepare};
+use crate::plan::touches::{Affected, ArrayEffect, Touches, WrittenFields, prepare};
 use crate::plan::upsert::{UniqueKey, demands_key};
 use crate::store::batch::stored_value;
 use crate::store::filter::{all, named_id, within};
@@ -22,16 +22,16 @@ use mongodb::options::{Collation, ReturnDocument, UpdateModifications};
 use std::borrow::Cow;
 
 /// Writes that are executed together.
-pub(crate) struct Operation {
+pub(crate) struct WriteOperation {
     pub(crate) writes: Writes,
     pub(crate) batching: Batching,
 }
 
-impl Operation {
+impl WriteOperation {
     /// One write.
-    pub(crate) fn one(meta: &'static DocumentMeta, what: What) -> Operation {
+    pub(crate) fn one(meta: &'static DocumentMeta, what: WriteKind) -> WriteOperation {
         let write = Write { at: 0, meta, what };
-        Operation {
+        WriteOperation {
             writes: Writes::One(write),
             batching: Batching::Single,
         }
@@ -88,7 +88,7 @@ impl Batching {
     }
 }
 
-impl Operation {
+impl WriteOperation {
     /// The collection that errors of the operation as a whole name.
     pub(crate) fn collection(&self) -> &'static str {
         match &self.writes {
@@ -105,16 +105,16 @@ pub(crate) struct Write {
     /// Its position among those that the application gave: errors name it.
     pub(crate) at: usize,
     pub(crate) meta: &'static DocumentMeta,
-    pub(crate) what: What,
+    pub(crate) what: WriteKind,
 }
 
 #[derive(Clone)]
-pub(crate) enum What {
+pub(crate) enum WriteKind {
     Insert(RawDocumentBuf),
-    Update(Box<Update>),
-    UpdateMany(Box<UpdateMany>),
-    Replace(Box<Replace>),
-    Delete(Box<Delete>),
+    Update(Box<UpdateWrite>),
+    UpdateMany(Box<UpdateManyWrite>),
+    Replace(Box<ReplaceWrite>),
+    Delete(Box<DeleteWrite>),
 }
 
 impl Write {
@@ -122,9 +122,9 @@ impl Write {
     /// makes it several statements, as it does a deletion.
     pub(crate) fn is_direct(&self) -> bool {
         match &self.what {
-            What::Insert(_) | What::Replace(_) => true,
-            What::Update(update) => update.collation.is_none(),
-            What::UpdateMany(_) | What::Delete(_) => false,
+            WriteKind::Insert(_) | WriteKind::Replace(_) => true,
+            WriteKind::Update(update) => update.collation.is_none(),
+            WriteKind::UpdateMany(_) | WriteKind::Delete(_) => false,
         }
     }
 
@@ -133,22 +133,25 @@ impl Write {
         let by_rules = || graph.is_related(self.meta) || graph.is_depended_on(self.meta);
         let in_steps = |built: &Built| !built.is_one_statement() || !built.guards.is_empty();
         match &self.what {
-            What::Update(update) => {
-                let has_version = update.one.as_ref().is_some_and(|one| one.seen.is_some());
+            WriteKind::Update(update) => {
+                let has_version = update
+                    .one
+                    .as_ref()
+                    .is_some_and(|one| one.expected_version.is_some());
                 update.upsert && (has_version || by_rules() || in_steps(&update.built))
             }
-            What::UpdateMany(update) => update.upsert && (by_rules() || in_steps(&update.built)),
-            What::Insert(_) | What::Replace(_) | What::Delete(_) => false,
+            WriteKind::UpdateMany(update) => update.upsert && (by_rules() || in_steps(&update.built)),
+            WriteKind::Insert(_) | WriteKind::Replace(_) | WriteKind::Delete(_) => false,
         }
     }
 
     /// Whether its condition compares strings in a way of its own.
     pub(crate) fn has_collation(&self) -> bool {
         match &self.what {
-            What::Update(update) => update.collation.is_some(),
-            What::UpdateMany(update) => update.collation.is_some(),
-            What::Delete(delete) => delete.collation.is_some(),
-            What::Insert(_) | What::Replace(_) => false,
+            WriteKind::Update(update) => update.collation.is_some(),
+            WriteKind::UpdateMany(update) => update.collation.is_some(),
+            WriteKind::Delete(delete) => delete.collation.is_some(),
+            WriteKind::Insert(_) | WriteKind::Replace(_) => false,
         }
     }
 }
@@ -163,18 +166,18 @@ pub(crate) struct Selection {
 
 /// A document by its id, and by its version where the application has read one.
 #[derive(Clone, Debug)]
-pub(crate) struct One {
+pub(crate) struct DocumentById {
     pub(crate) id: Bson,
-    pub(crate) seen: Option<i64>,
+    pub(crate) expected_version: Option<i64>,
     /// The scope of the handle, if it has one for this type.
     pub(crate) within: Option<Box<Document>>,
 }
 
-impl One {
-    pub(crate) fn new(id: Bson, seen: Option<i64>) -> One {
-        One {
+impl DocumentById {
+    pub(crate) fn new(id: Bson, expected_version: Option<i64>) -> DocumentById {
+        DocumentById {
             id,
-            seen,
+            expected_version,
             within: None,
         }
     }
@@ -189,7 +192,7 @@ impl One {
     }
 
     pub(crate) fn filter(&self, meta: &DocumentMeta) -> Document {
-        let (Some(seen), Some(name)) = (self.seen, meta.version()) else {
+        let (Some(seen), Some(name)) = (self.expected_version, meta.version()) else {
             return self.place();
         };
         // A document from before its type had versions holds none, which is read as 0 where serde has a default for it.
@@ -214,10 +217,10 @@ pub(crate) enum Reply {
 
 /// An update of one document.
 #[derive(Clone)]
-pub(crate) struct Update {
+pub(crate) struct UpdateWrite {
     /// The document; `None`: the one that matches the condition alone, and none that matches is no error. Only for a condition that
     /// matches one document at most: the rules read all that match.
-    pub(crate) one: Option<One>,
+    pub(crate) one: Option<DocumentById>,
     /// A condition on the document. One that has an id was found by that, and may have changed since.
     pub(crate) also: Option<Document>,
     /// The order in which the first document is the one, of those that match the filter alone. With a reply that is a document.
@@ -230,16 +233,16 @@ pub(crate) struct Update {
     pub(crate) reply: Reply,
 }
 
-impl Update {
+impl UpdateWrite {
     /// # Errors
     /// As [`prepare`], and where an upsert begins with a default that it can't fill.
     pub(crate) fn new(
         odm: &Odm,
         meta: &'static DocumentMeta,
-        one: One,
+        one: DocumentById,
         mut built: Built,
         upsert: bool,
-    ) -> Result<Update> {
+    ) -> Result<UpdateWrite> {
         if upsert {
             has_one_variant(meta)?;
         }
@@ -251,7 +254,7 @@ impl Update {
         if upsert {
             built.fills_at_once(meta.collection, "an upsert")?;
         }
-        Ok(Update {
+        Ok(UpdateWrite {
             one: Some(one),
             also: None,
             first: None,
@@ -264,8 +267,8 @@ impl Update {
     }
 
     /// An update of the one document that matches this condition and the guards.
-    pub(crate) fn matching(condition: Document, built: Built, reply: Reply) -> Update {
-        Update {
+    pub(crate) fn matching(condition: Document, built: Built, reply: Reply) -> UpdateWrite {
+        UpdateWrite {
             one: None,
             also: Some(condition),
             first: None,
@@ -280,10 +283,15 @@ impl Update {
     /// The same in a bulk, which has no place for a statement before it.
     ///
     /// # Errors
-    /// As [`Update::new`], and where the change needs a statement before it.
-    pub(crate) fn in_bulk(odm: &Odm, meta: &'static DocumentMeta, one: One, built: Built) -> Result<Update> {
+    /// As [`UpdateWrite::new`], and where the change needs a statement before it.
+    pub(crate) fn in_bulk(
+        odm: &Odm,
+        meta: &'static DocumentMeta,
+        one: DocumentById,
+        built: Built,
+    ) -> Result<UpdateWrite> {
         built.adds_alone(meta.collection)?;
-        let mut update = Update::new(odm, meta, one, built, false)?;
+        let mut update = UpdateWrite::new(odm, meta, one, built, false)?;
         update.built.fills_at_once(meta.collection, "a bulk")?;
         let idle = update.one.as_ref().map(|one| one.filter(meta));
         let idle = idle.and_then(|filter| update.built.idle_among(filter));
@@ -311,7 +319,10 @@ impl Update {
 
     /// Whether it matches its document wherever that is there: one that matches nothing is made by no further attempt.
     pub(crate) fn is_unconditional(&self) -> bool {
-        let is_by_id = self.one.as_ref().is_some_and(|one| one.seen.is_none());
+        let is_by_id = self
+            .one
+            .as_ref()
+            .is_some_and(|one| one.expected_version.is_none());
         is_by_id && self.also.is_none() && !self.upsert && self.built.is_plain()
     }
 
@@ -327,8 +338,8 @@ impl Update {
     }
 
     /// The same document, with what remains to be done.
-    pub(crate) fn with(&self, built: Built) -> Update {
-        Update {
+    pub(crate) fn with(&self, built: Built) -> UpdateWrite {
+        UpdateWrite {
             built,
             ..self.clone()
         }
@@ -376,7 +387,7 @@ fn has_one_variant(meta: &DocumentMeta) -> Result<()> {
 
 /// An update of all documents that match a condition.
 #[derive(Clone)]
-pub(crate) struct UpdateMany {
+pub(crate) struct UpdateManyWrite {
     pub(crate) condition: Document,
     /// The condition, with the guards of the changes.
     pub(crate) filter: Document,
@@ -402,7 +413,7 @@ pub(crate) struct UpdateMany {
     pub(crate) keys: Vec<UniqueKey>,
 }
 
-impl UpdateMany {
+impl UpdateManyWrite {
     /// # Errors
     /// As [`prepare`].
     pub(crate) fn new(
@@ -411,12 +422,12 @@ impl UpdateMany {
         condition: Document,
         mut built: Built,
         counts: bool,
-    ) -> Result<UpdateMany> {
+    ) -> Result<UpdateManyWrite> {
         let condition = odm.in_scope(meta, condition, false)?;
         odm.keeps_scope(meta, &built.update)?;
         built.begin_with(&condition, &[]);
         prepare(odm.graph(), meta, &mut built)?;
-        UpdateMany::of(meta, condition, built, false, counts)
+        UpdateManyWrite::with_guards(meta, condition, built, false, counts)
     }
 
     /// An update that inserts a document with the values that the condition demands where none matches. `given` are those of them
@@ -433,7 +444,7 @@ impl UpdateMany {
         collation: Option<Collation>,
         counts: bool,
         in_transaction: bool,
-    ) -> Result<UpdateMany> {
+    ) -> Result<UpdateManyWrite> {
         has_one_variant(meta)?;
         // A deleted document has left its unique keys to the new one.
         let condition = odm.existing_in_scope(meta, condition, false)?;
@@ -456,22 +467,22 @@ impl UpdateMany {
             Vec::new()
         };
         let counts = counts || in_transaction || keys.is_empty() || meta.has_hooks();
-        let mut update = UpdateMany::of(meta, condition, built, true, counts)?;
+        let mut update = UpdateManyWrite::with_guards(meta, condition, built, true, counts)?;
         update.collation = collation;
         update.keys = keys;
         Ok(update)
     }
 
     /// # Errors
-    /// As [`UpdateMany::new`], and where the change needs a statement before it.
+    /// As [`UpdateManyWrite::new`], and where the change needs a statement before it.
     pub(crate) fn in_bulk(
         odm: &Odm,
         meta: &'static DocumentMeta,
         condition: Document,
         built: Built,
-    ) -> Result<UpdateMany> {
+    ) -> Result<UpdateManyWrite> {
         built.adds_alone(meta.collection)?;
-        let mut update = UpdateMany::new(odm, meta, condition, built, false)?;
+        let mut update = UpdateManyWrite::new(odm, meta, condition, built, false)?;
         update.built.fills_at_once(meta.collection, "a bulk")?;
         let idle = update.built.idle_among(update.condition.clone());
         update.built.idle = idle.map(Box::new);
@@ -481,25 +492,25 @@ impl UpdateMany {
     /// An upsert of a bulk.
     ///
     /// # Errors
-    /// As [`UpdateMany::upsert`], and where the condition demands no unique key: it would have to be known what it matched.
+    /// As [`UpdateManyWrite::upsert`], and where the condition demands no unique key: it would have to be known what it matched.
     pub(crate) fn upsert_in_bulk(
         odm: &Odm,
         meta: &'static DocumentMeta,
         (condition, given): (Document, Vec<(&'static str, Bson)>),
         built: Built,
-    ) -> Result<UpdateMany> {
+    ) -> Result<UpdateManyWrite> {
         let condition = odm.existing_in_scope(meta, condition, false)?;
         demands_key(odm.graph(), meta, &condition)?;
-        UpdateMany::upsert(odm, meta, (condition, given), built, None, false, false)
+        UpdateManyWrite::upsert(odm, meta, (condition, given), built, None, false, false)
     }
 
-    fn of(
+    fn with_guards(
         meta: &'static DocumentMeta,
         condition: Document,
         built: Built,
         upsert: bool,
         counts: bool,
-    ) -> Result<UpdateMany> {
+    ) -> Result<UpdateManyWrite> {
         let has = built.adds_alone(meta.collection)?;
         let has = has.map(|there| all([condition.clone(), there]));
         let filter = guarded([condition.clone()], &built.guards);
@@ -514,7 +525,7 @@ impl UpdateMany {
             let counts = !bounds.is_empty() && !crate::query::filter::has_near(&condition);
             counts.then(|| all([condition.clone(), doc! { "$nor": [bounds] }]))
         };
-        Ok(UpdateMany {
+        Ok(UpdateManyWrite {
             filter,
             held: held(&|guard| counts || !guard.is_of_type()),
             held_uncounted: held(&|guard| !counts && upsert && guard.is_of_type()),
@@ -548,22 +559,22 @@ impl UpdateMany {
         meta: &'static DocumentMeta,
         condition: Document,
         update: Document,
-    ) -> Result<UpdateMany> {
+    ) -> Result<UpdateManyWrite> {
         let built = Built {
             update,
             ..Built::nothing()
         };
-        UpdateMany::of(meta, condition, built, false, false)
+        UpdateManyWrite::with_guards(meta, condition, built, false, false)
     }
 
     /// The same changes of the documents that match another condition. Nothing is inserted.
-    pub(crate) fn part(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateMany> {
-        UpdateMany::of(meta, condition, self.built.clone(), false, self.counts)
+    pub(crate) fn part(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateManyWrite> {
+        UpdateManyWrite::with_guards(meta, condition, self.built.clone(), false, self.counts)
     }
 
     /// The same by another condition, which takes no collation.
-    pub(crate) fn found(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateMany> {
-        UpdateMany::of(meta, condition, self.built.clone(), self.upsert, self.counts)
+    pub(crate) fn found(&self, meta: &'static DocumentMeta, condition: Document) -> Result<UpdateManyWrite> {
+        UpdateManyWrite::with_guards(meta, condition, self.built.clone(), self.upsert, self.counts)
     }
 
     /// Why an upsert inserts nothing where no document matches, if it does not.
@@ -574,9 +585,9 @@ impl UpdateMany {
 
 /// A whole document in the place of the one with its id.
 #[derive(Clone)]
-pub(crate) struct Replace {
-    pub(crate) one: One,
-    pub(crate) body: Body,
+pub(crate) struct ReplaceWrite {
+    pub(crate) one: DocumentById,
+    pub(crate) body: ReplacementBody,
     pub(crate) exact: bool,
     /// Whether the library has put something into the document.
     pub(crate) changed: bool,
@@ -586,24 +597,24 @@ pub(crate) struct Replace {
 
 /// The document of a replacement.
 #[derive(Clone)]
-pub(crate) enum Body {
+pub(crate) enum ReplacementBody {
     /// The application's fields.
     Given(RawDocumentBuf),
     /// The statement, with the values of the library.
     Made(Box<Replacement>),
 }
 
-impl Replace {
+impl ReplaceWrite {
     /// Whether it matches its document wherever that is there.
     pub(crate) fn is_unconditional(&self) -> bool {
-        let has_time = matches!(&self.body, Body::Made(made) if made.created.is_some());
-        self.one.seen.is_none() && (self.created.is_some() || !has_time)
+        let has_time = matches!(&self.body, ReplacementBody::Made(made) if made.created.is_some());
+        self.one.expected_version.is_none() && (self.created.is_some() || !has_time)
     }
 
-    pub(crate) fn new(one: One, document: RawDocumentBuf, exact: bool) -> Replace {
-        Replace {
+    pub(crate) fn new(one: DocumentById, document: RawDocumentBuf, exact: bool) -> ReplaceWrite {
+        ReplaceWrite {
             one,
-            body: Body::Given(document),
+            body: ReplacementBody::Given(document),
             exact,
             changed: false,
             created: None,
@@ -615,10 +626,10 @@ impl Replace {
     /// # Errors
     /// [`Error::Encode`](crate::Error::Encode).
     pub(crate) fn make(&mut self, meta: &DocumentMeta, filled: Option<FilledReplacement>) -> Result<()> {
-        if let Body::Given(document) = &mut self.body {
+        if let ReplacementBody::Given(document) = &mut self.body {
             let document = std::mem::take(document);
             let made = Replacement::new(meta, document, filled, self.exact)?;
-            self.body = Body::Made(Box::new(made));
+            self.body = ReplacementBody::Made(Box::new(made));
         }
         Ok(())
     }
@@ -629,8 +640,8 @@ impl Replace {
     /// [`Error::Encode`](crate::Error::Encode).
     pub(crate) fn made(&self, meta: &DocumentMeta) -> Result<Cow<'_, Replacement>> {
         match &self.body {
-            Body::Made(made) => Ok(Cow::Borrowed(made)),
-            Body::Given(document) => {
+            ReplacementBody::Made(made) => Ok(Cow::Borrowed(made)),
+            ReplacementBody::Given(document) => {
                 Replacement::new(meta, document.clone(), None, self.exact).map(Cow::Owned)
             }
         }
@@ -640,28 +651,28 @@ impl Replace {
     pub(crate) fn take_update(&mut self) -> Option<UpdateModifications> {
         let is_unconditional = self.is_unconditional();
         match &mut self.body {
-            Body::Made(made) if is_unconditional => {
+            ReplacementBody::Made(made) if is_unconditional => {
                 let nothing = UpdateModifications::Pipeline(Vec::new());
                 Some(std::mem::replace(&mut made.update, nothing))
             }
-            Body::Made(_) | Body::Given(_) => None,
+            ReplacementBody::Made(_) | ReplacementBody::Given(_) => None,
         }
     }
 
     /// The application's fields as they are stored.
     pub(crate) fn stored(&self) -> &RawDocumentBuf {
         match &self.body {
-            Body::Made(made) => &made.document,
-            Body::Given(document) => document,
+            ReplacementBody::Made(made) => &made.document,
+            ReplacementBody::Given(document) => document,
         }
     }
 }
 
 /// A deletion.
 #[derive(Clone)]
-pub(crate) struct Delete {
+pub(crate) struct DeleteWrite {
     /// The document; `None`: all that match the filter.
-    pub(crate) one: Option<One>,
+    pub(crate) one: Option<DocumentById>,
     pub(crate) filter: Document,
     /// Which of those that match is the first, and is deleted alone and given back.
     pub(crate) first: Option<Box<Selection>>,
@@ -672,9 +683,9 @@ pub(crate) struct Delete {
     pub(crate) removes: bool,
 }
 
-impl Delete {
-    pub(crate) fn one(meta: &DocumentMeta, one: One) -> Delete {
-        Delete {
+impl DeleteWrite {
+    pub(crate) fn one(meta: &DocumentMeta, one: DocumentById) -> DeleteWrite {
+        DeleteWrite {
             filter: one.filter(meta),
             one: Some(one),
             first: None,
@@ -684,8 +695,8 @@ impl Delete {
         }
     }
 
-    pub(crate) fn many(filter: Document) -> Delete {
-        Delete {
+    pub(crate) fn many(filter: Document) -> DeleteWrite {
+        DeleteWrite {
             one: None,
             filter: all([filter]),
             first: None,
@@ -704,16 +715,16 @@ impl Write {
     pub(crate) fn enter_scope(&mut self, odm: &Odm) -> Result<()> {
         let meta = self.meta;
         match &mut self.what {
-            What::Insert(document) => odm.put_scope(meta, document)?,
-            What::Replace(replace) => {
-                if let Body::Given(document) = &mut replace.body {
+            WriteKind::Insert(document) => odm.put_scope(meta, document)?,
+            WriteKind::Replace(replace) => {
+                if let ReplacementBody::Given(document) = &mut replace.body {
                     odm.put_scope(meta, document)?;
                 }
                 if let Some(scope) = odm.replaceable_by(meta, replace.stored()) {
                     replace.one.within = Some(Box::new(scope));
                 }
             }
-            What::Update(update) => {
+            WriteKind::Update(update) => {
                 odm.keeps_scope(meta, &update.built.update)?;
                 let by = update.first.as_deref();
                 let collated = update.collation.is_some() || by.is_some_and(|by| by.collation.is_some());
@@ -738,15 +749,15 @@ impl Write {
                 }
             }
             // Its conditions have the scope. They were made before its collation was known.
-            What::UpdateMany(update) if update.collation.is_some() => {
+            WriteKind::UpdateMany(update) if update.collation.is_some() => {
                 odm.can_restrict(meta, true)?;
                 let with_deleted = odm.scopes().with_deleted && !update.upsert;
                 if let Some(scope) = odm.scopes().condition(meta, with_deleted, true) {
                     update.restrict(&scope);
                 }
             }
-            What::UpdateMany(_) => {}
-            What::Delete(delete) => {
+            WriteKind::UpdateMany(_) => {}
+            WriteKind::Delete(delete) => {
                 let by = delete.first.as_deref();
                 let collated = delete.collation.is_some() || by.is_some_and(|by| by.collation.is_some());
                 odm.can_restrict(meta, collated)?;
@@ -767,10 +778,10 @@ impl Write {
     /// Those of [`can_be_read`].
     pub(crate) fn inserts_readable(&self) -> Result<()> {
         match &self.what {
-            What::Update(update) if update.upsert => {
+            WriteKind::Update(update) if update.upsert => {
                 can_be_read(self.meta, &update.built, &update.condition(self.meta))
             }
-            What::UpdateMany(update) if update.upsert => {
+            WriteKind::UpdateMany(update) if update.upsert => {
                 can_be_read(self.meta, &update.built, &update.filter)
             }
             _ => Ok(()),
@@ -780,19 +791,19 @@ impl Write {
     /// Reads the operators of an update. Everything after this goes by what was found.
     ///
     /// # Errors
-    /// As [`Touches::of`].
+    /// As [`Touches::read`].
     pub(crate) fn read_operators(&mut self, graph: &Graph) -> Result<()> {
         let meta = self.meta;
         match &mut self.what {
-            What::Update(update) => {
+            WriteKind::Update(update) => {
                 let inserts = update.upsert.then(|| update.condition(meta));
-                update.touches = Touches::of(graph, meta, &update.built, inserts.as_ref())?;
+                update.touches = Touches::read(graph, meta, &update.built, inserts.as_ref())?;
             }
-            What::UpdateMany(update) => {
+            WriteKind::UpdateMany(update) => {
                 let inserts = Some(&update.filter).filter(|_| update.upsert);
-                update.touches = Touches::of(graph, meta, &update.built, inserts)?;
+                update.touches = Touches::read(graph, meta, &update.built, inserts)?;
             }
-            What::Insert(_) | What::Replace(_) | What::Delete(_) => {}
+            WriteKind::Insert(_) | WriteKind::Replace(_) | WriteKind::Delete(_) => {}
         }
         Ok(())
     }
@@ -800,25 +811,25 @@ impl Write {
     /// The fields and references that an update touches.
     pub(crate) fn touches(&self) -> Option<&Touches> {
         match &self.what {
-            What::Update(update) => Some(&update.touches),
-            What::UpdateMany(update) => Some(&update.touches),
-            What::Insert(_) | What::Replace(_) | What::Delete(_) => None,
+            WriteKind::Update(update) => Some(&update.touches),
+            WriteKind::UpdateMany(update) => Some(&update.touches),
+            WriteKind::Insert(_) | WriteKind::Replace(_) | WriteKind::Delete(_) => None,
         }
     }
 
     /// The whole document that is stored.
     pub(crate) fn document(&self) -> Option<&RawDocument> {
         match &self.what {
-            What::Insert(document) => Some(document),
-            What::Replace(replace) => Some(replace.stored()),
-            What::Update(_) | What::UpdateMany(_) | What::Delete(_) => None,
+            WriteKind::Insert(document) => Some(document),
+            WriteKind::Replace(replace) => Some(replace.stored()),
+            WriteKind::Update(_) | WriteKind::UpdateMany(_) | WriteKind::Delete(_) => None,
         }
     }
 
     /// The document that is inserted.
     pub(crate) fn inserted(&self) -> Option<&RawDocument> {
         match &self.what {
-            What::Insert(document) => Some(document),
+            WriteKind::Insert(document) => Some(document),
             _ => None,
         }
     }
@@ -829,38 +840,38 @@ impl Write {
 
     pub(crate) fn is_upsert(&self) -> bool {
         match &self.what {
-            What::Update(update) => update.upsert,
-            What::UpdateMany(update) => update.upsert,
-            What::Insert(_) | What::Replace(_) | What::Delete(_) => false,
+            WriteKind::Update(update) => update.upsert,
+            WriteKind::UpdateMany(update) => update.upsert,
+            WriteKind::Insert(_) | WriteKind::Replace(_) | WriteKind::Delete(_) => false,
         }
     }
 
     /// Whether it is an update of all documents that match a condition.
     pub(crate) fn is_update_of_many(&self) -> bool {
-        matches!(self.what, What::UpdateMany(_))
+        matches!(self.what, WriteKind::UpdateMany(_))
     }
 
     /// The condition of the documents that it changes; of an insert none.
     pub(crate) fn condition(&self) -> Option<Document> {
         match &self.what {
-            What::Insert(_) => None,
-            What::Update(update) => Some(update.condition(self.meta)),
-            What::UpdateMany(update) => Some(update.filter.clone()),
-            What::Replace(replace) => Some(replace.one.filter(self.meta)),
-            What::Delete(delete) => Some(delete.filter.clone()),
+            WriteKind::Insert(_) => None,
+            WriteKind::Update(update) => Some(update.condition(self.meta)),
+            WriteKind::UpdateMany(update) => Some(update.filter.clone()),
+            WriteKind::Replace(replace) => Some(replace.one.filter(self.meta)),
+            WriteKind::Delete(delete) => Some(delete.filter.clone()),
         }
     }
 
     /// The id of the one document that it changes, where it names one.
     pub(crate) fn changed_id(&self) -> Option<&Bson> {
         match &self.what {
-            What::Insert(_) | What::UpdateMany(_) => None,
-            What::Update(update) => match &update.one {
+            WriteKind::Insert(_) | WriteKind::UpdateMany(_) => None,
+            WriteKind::Update(update) => match &update.one {
                 Some(one) => Some(&one.id),
                 None => update.also.as_ref().and_then(named_id),
             },
-            What::Replace(replace) => Some(&replace.one.id),
-            What::Delete(delete) => named_id(&delete.filter).filter(|_| delete.one.is_some()),
+            WriteKind::Replace(replace) => Some(&replace.one.id),
+            WriteKind::Delete(delete) => named_id(&delete.filter).filter(|_| delete.one.is_some()),
         }
     }
 
@@ -870,14 +881,14 @@ impl Write {
             return None;
         }
         match &self.what {
-            What::UpdateMany(update) => demanded(&update.filter, "_id"),
+            WriteKind::UpdateMany(update) => demanded(&update.filter, "_id"),
             _ => self.changed_id(),
         }
     }
 
     /// The fields that it may change.
-    pub(crate) fn changed_fields(&self) -> ChangedFields {
-        self.touches().map_or(ChangedFields::All, Touches::changed_fields)
+    pub(crate) fn changed_fields(&self) -> WrittenFields {
+        self.touches().map_or(WrittenFields::All, Touches::changed_fields)
     }
 
     /// The derived values that it affects.
@@ -892,8 +903,8 @@ impl Write {
         match (&self.what, self.touches()) {
             (_, Some(touches)) if self.is_upsert() => touches.affected.or(by_insert()),
             (_, Some(touches)) => touches.affected,
-            (What::Insert(_), None) => by_insert(),
-            (What::Delete(_), None) => Affected::by_delete(graph, self.meta),
+            (WriteKind::Insert(_), None) => by_insert(),
+            (WriteKind::Delete(_), None) => Affected::by_delete(graph, self.meta),
             (_, None) => Affected::by_replacement(graph, self.meta),
         }
     }
@@ -925,10 +936,12 @@ impl Write {
     }
 
     /// Its effect on the references of an edge.
-    pub(crate) fn how(&self, edge: &Edge) -> How {
+    pub(crate) fn how(&self, edge: &Edge) -> ArrayEffect {
         match self.touches() {
-            Some(touches) => touches.reference(edge).map_or(How::Adds, |touched| touched.how),
-            None => How::Replaces,
+            Some(touches) => touches
+                .reference(edge)
+                .map_or(ArrayEffect::Adds, |touched| touched.how),
+            None => ArrayEffect::Replaces,
         }
     }
 
@@ -936,7 +949,11 @@ impl Write {
     ///
     /// # Errors
     /// As [`each_of_document`].
-    pub(crate) fn each_added(&self, edge: &Edge, take: &mut dyn FnMut(Target, &Key, &Bson)) -> Result<()> {
+    pub(crate) fn each_added(
+        &self,
+        edge: &Edge,
+        take: &mut dyn FnMut(ReferenceTarget, &Key, &Bson),
+    ) -> Result<()> {
         if let Some(touches) = self.touches() {
             let added = touches.added(edge).iter();
             added.for_each(|(target, key, value)| take(*target, key, value));
@@ -964,7 +981,7 @@ impl Write {
 pub(crate) fn each_of_document(
     edge: &Edge,
     document: &RawDocument,
-    take: &mut dyn FnMut(Target, &Key, &Bson),
+    take: &mut dyn FnMut(ReferenceTarget, &Key, &Bson),
 ) -> Result<()> {
     for value in edge.values(document) {
         if let Some((target, key)) = edge.points(value) {

@@ -96,7 +96,7 @@ impl Refusals {
     }
 
     /// Whether they end the operation.
-    pub(crate) fn end(&self) -> bool {
+    pub(crate) fn end_operation(&self) -> bool {
         self.ordered && !self.is_empty()
     }
 }

@@ -1,9 +1,9 @@
 //! Undoes a write's changes to references, except where they have been changed again since.
 
 use crate::graph::edge;
-use crate::graph::edge::{Edge, Target};
+use crate::graph::edge::{Edge, ReferenceTarget};
 use crate::model::key::Key;
-use crate::plan::touches::How;
+use crate::plan::touches::ArrayEffect;
 use crate::store::batch::value;
 use crate::store::cx::Statement;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -12,18 +12,18 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 /// Whether a write did something to a reference of a document: to this target, with this key in it.
-type Did<'o> = &'o dyn Fn(Target, &Key) -> bool;
+type Did<'o> = &'o dyn Fn(ReferenceTarget, &Key) -> bool;
 
 /// The changes of a write to the references of one document.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnReferences<'o> {
     pub(crate) added: Did<'o>,
     pub(crate) removed: Did<'o>,
-    pub(crate) how: &'o dyn Fn(&Edge) -> How,
+    pub(crate) how: &'o dyn Fn(&Edge) -> ArrayEffect,
 }
 
 /// The references in an item of an array.
-type Item = Vec<(Target, Key)>;
+type ItemReferences = Vec<(ReferenceTarget, Key)>;
 
 /// The statement that gives these references, and the copies beside them, their previous values, unless they have been changed
 /// again. Later writes of others stay: a reference that was set again, and items that were added to an array or removed from
@@ -166,13 +166,14 @@ fn merged(
     edges: &[&Edge],
     own: &OwnReferences<'_>,
 ) -> Option<Vec<Bson>> {
-    let items =
-        |items: &[Bson]| -> Option<Vec<Item>> { items.iter().map(|item| references(item, edges)).collect() };
+    let items = |items: &[Bson]| -> Option<Vec<ItemReferences>> {
+        items.iter().map(|item| references(item, edges)).collect()
+    };
     let (before, now) = (items(previous)?, items(present)?);
-    let any = |item: &Item, did: Did<'_>| item.iter().any(|(target, key)| did(*target, key));
-    let added = |item: &Item| any(item, own.added);
-    let removed = |item: &Item| any(item, own.removed);
-    if edges.iter().map(|edge| (own.how)(edge)).max() == Some(How::Edits) {
+    let any = |item: &ItemReferences, did: Did<'_>| item.iter().any(|(target, key)| did(*target, key));
+    let added = |item: &ItemReferences| any(item, own.added);
+    let removed = |item: &ItemReferences| any(item, own.removed);
+    if edges.iter().map(|edge| (own.how)(edge)).max() == Some(ArrayEffect::Edits) {
         let named: Vec<bool> = now.iter().map(added).collect();
         return Some(unedited(previous, present, &named));
     }
@@ -184,7 +185,7 @@ fn merged(
 }
 
 /// The references in an item of the array that these edges stand in.
-fn references(item: &Bson, edges: &[&Edge]) -> Option<Item> {
+fn references(item: &Bson, edges: &[&Edge]) -> Option<ItemReferences> {
     let alone = RawDocumentBuf::try_from(&doc! { "item": item }).ok()?;
     let item = alone.get("item").ok()??;
     let mut all = Vec::new();

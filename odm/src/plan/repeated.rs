@@ -1,6 +1,6 @@
 //! Conditions that an operation in several parts evaluates again for each part: whether the parts before may have changed their answer.
 use crate::graph::Graph;
-use crate::graph::edge::{Edge, Target};
+use crate::graph::edge::{Edge, ReferenceTarget};
 use crate::graph::is;
 use crate::model::meta::DocumentMeta;
 use crate::model::meta::OnDelete;
@@ -60,7 +60,7 @@ pub(crate) fn empties_itself(graph: &Graph, meta: &'static DocumentMeta, filter:
     gone.push(meta);
     let empties = |edge: &&Edge| {
         let detaches = matches!(edge.reference.on_delete, OnDelete::Nullify | OnDelete::Pull);
-        let goes = |target: &Target| gone.iter().any(|one| is(one, target.meta));
+        let goes = |target: &ReferenceTarget| gone.iter().any(|one| is(one, target.meta));
         (detaches || edge.is_two_way()) && edge.targets.iter().any(goes)
     };
     graph.outgoing(meta).filter(empties).any(|edge| {

@@ -1,7 +1,7 @@
 //! The order in which the writes of an operation are executed, and which of them together. Pure: nothing is asked of a server.
 
 use crate::graph::{self, Graph};
-use crate::plan::operation::{Batching, What, Write};
+use crate::plan::operation::{Batching, Write, WriteKind};
 
 /// How the writes of a step are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +15,7 @@ pub(crate) enum StepKind {
 }
 
 /// Writes that are executed together.
-pub(crate) struct Step {
+pub(crate) struct WriteStep {
     pub(crate) kind: StepKind,
     pub(crate) writes: Vec<Write>,
 }
@@ -35,7 +35,7 @@ impl StepKind {
 
 /// Whether rules of other documents apply to a deletion, or it keeps the documents.
 fn is_walk(graph: &Graph, write: &Write) -> bool {
-    let What::Delete(delete) = &write.what else {
+    let WriteKind::Delete(delete) = &write.what else {
         return false;
     };
     let keeps = write.meta.soft_delete.is_some() && !delete.removes;
@@ -44,16 +44,16 @@ fn is_walk(graph: &Graph, write: &Write) -> bool {
 
 /// The steps of an operation: in the order of the writes, deletions to which rules apply by their collections, upserts of more than one
 /// statement each by itself, and the others between them together. Without an order the others come first, and deletions last.
-pub(crate) fn steps(graph: &Graph, mut writes: Vec<Write>, batching: Batching) -> Vec<Step> {
+pub(crate) fn steps(graph: &Graph, mut writes: Vec<Write>, batching: Batching) -> Vec<WriteStep> {
     let kind = |write: &Write| StepKind::of_write(graph, write, batching);
     if !batching.is_ordered() {
         let is_walk = |write: &Write| kind(write) == StepKind::Walk;
         writes.sort_by_key(|write| (kind(write), is_walk(write).then_some(write.meta.collection)));
     }
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<WriteStep> = Vec::new();
     for write in writes {
         let kind = kind(&write);
-        let joins = |step: &&mut Step| {
+        let joins = |step: &&mut WriteStep| {
             step.kind == kind
                 && match kind {
                     StepKind::Together => true,
@@ -66,7 +66,7 @@ pub(crate) fn steps(graph: &Graph, mut writes: Vec<Write>, batching: Batching) -
         };
         match steps.last_mut().filter(joins) {
             Some(step) => step.writes.push(write),
-            None => steps.push(Step {
+            None => steps.push(WriteStep {
                 kind,
                 writes: vec![write],
             }),

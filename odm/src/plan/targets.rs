@@ -1,6 +1,6 @@
 //! The references that writes add, and those of them whose targets are missing. Pure: the questions to the database are in `rules/exists`.
 
-use crate::graph::edge::{Edge, Target};
+use crate::graph::edge::{Edge, ReferenceTarget};
 use crate::graph::sync::missing_targets;
 use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
@@ -8,7 +8,7 @@ use crate::model::key::Key;
 use crate::model::reference::OnDelete;
 use crate::plan::images::BeforeImages;
 use crate::plan::operation::{Write, each_of_document};
-use crate::plan::touches::How;
+use crate::plan::touches::ArrayEffect;
 use crate::store::batch::id;
 use crate::{Error, Result};
 use mongodb::bson::{Bson, RawDocumentBuf};
@@ -17,11 +17,11 @@ use std::collections::{HashMap, HashSet};
 /// The references that a write adds, by one edge to one collection.
 #[derive(Clone, Debug)]
 pub(crate) struct AddedReferences {
-    pub(crate) target: Target,
+    pub(crate) target: ReferenceTarget,
     pub(crate) keys: Vec<(Key, Bson)>,
     pub(crate) known: HashSet<Key>,
     /// The effect of the write at their position.
-    pub(crate) how: How,
+    pub(crate) how: ArrayEffect,
     /// The missing ones that every document of the write had before: they are not checked again.
     pub(crate) had: HashSet<Key>,
 }
@@ -64,7 +64,7 @@ pub(crate) fn references_in(
     let mut all: Vec<AddedReferences> = Vec::new();
     for edge in checked(graph, meta) {
         each_of_document(edge, document, &mut |target, key, value| {
-            add(&mut all, target, (key, value), How::Replaces);
+            add(&mut all, target, (key, value), ArrayEffect::Replaces);
         })?;
     }
     Ok(all)
@@ -96,14 +96,19 @@ pub(crate) fn add_dependent<'d>(
     for document in documents {
         for edge in dependent(graph, meta) {
             each_of_document(edge, document, &mut |target, key, value| {
-                add(all, target, (key, value), How::Replaces);
+                add(all, target, (key, value), ArrayEffect::Replaces);
             })?;
         }
     }
     Ok(())
 }
 
-fn add(all: &mut Vec<AddedReferences>, target: Target, (key, value): (&Key, &Bson), how: How) {
+fn add(
+    all: &mut Vec<AddedReferences>,
+    target: ReferenceTarget,
+    (key, value): (&Key, &Bson),
+    how: ArrayEffect,
+) {
     let is_of = |one: &&mut AddedReferences| one.target == target;
     if let Some(added) = all.iter_mut().find(is_of) {
         added.how = added.how.max(how);
@@ -147,12 +152,12 @@ pub(crate) fn keys_of_inserts<'w>(
 
 /// References by one edge to one collection whose targets are missing, and what they name.
 #[derive(Clone, Debug)]
-pub(crate) struct Missing {
-    pub(crate) target: Target,
+pub(crate) struct MissingReferences {
+    pub(crate) target: ReferenceTarget,
     pub(crate) keys: Vec<(Key, Bson)>,
 }
 
-impl Missing {
+impl MissingReferences {
     /// The field of the target that the references name.
     pub(crate) fn column(&self, graph: &Graph) -> Column {
         (self.target.meta.collection, graph[self.target.edge].by())
@@ -164,7 +169,7 @@ impl Missing {
 }
 
 /// The error that lists all of these.
-pub(crate) fn refused(graph: &Graph, missing: Vec<Missing>) -> Error {
+pub(crate) fn refused(graph: &Graph, missing: Vec<MissingReferences>) -> Error {
     let listed = missing.into_iter().map(|one| {
         let ids = one.keys.into_iter().map(|(_, value)| value);
         missing_targets(&graph[one.target.edge], one.target.meta, ids.collect())
@@ -173,7 +178,7 @@ pub(crate) fn refused(graph: &Graph, missing: Vec<Missing>) -> Error {
 }
 
 /// Whether a deletion of what is missing would have taken some of the references out.
-pub(crate) fn may_be_taken_out(graph: &Graph, missing: &[Missing]) -> bool {
+pub(crate) fn may_be_taken_out(graph: &Graph, missing: &[MissingReferences]) -> bool {
     let mut edges = missing.iter().map(|one| &graph[one.target.edge]);
     edges.any(|edge| edge.reference.on_delete != OnDelete::Keep)
 }
@@ -185,10 +190,10 @@ pub(crate) fn may_be_taken_out(graph: &Graph, missing: &[Missing]) -> bool {
 /// [`Error::MissingReference`] if there are others.
 pub(crate) fn had_before(
     graph: &Graph,
-    missing: Vec<Missing>,
+    missing: Vec<MissingReferences>,
     writes: &[Write],
     images: &BeforeImages,
-) -> Result<Vec<Missing>> {
+) -> Result<Vec<MissingReferences>> {
     for one in &missing {
         let edge = &graph[one.target.edge];
         let has = |document: &RawDocumentBuf, key: &Key| edge.keys(one.target, document).contains(key);
@@ -205,7 +210,7 @@ pub(crate) fn had_before(
                 }
                 // An item that is added to an array is new there, and so may be everything that an upsert by a condition
                 // writes.
-                let adds = write.touches().is_some() && write.how(edge) == How::Adds;
+                let adds = write.touches().is_some() && write.how(edge) == ArrayEffect::Adds;
                 let inserts = write.is_upsert();
                 let mut documents = images.of_collection(edge.holder);
                 match write.changed_id() {
@@ -225,7 +230,7 @@ pub(crate) fn had_before(
         };
         let new: Vec<(Key, Bson)> = one.keys.iter().filter(|(key, _)| is_new(key)).cloned().collect();
         if !new.is_empty() {
-            let new = Missing {
+            let new = MissingReferences {
                 keys: new,
                 ..one.clone()
             };
@@ -236,9 +241,9 @@ pub(crate) fn had_before(
 }
 
 /// Marks missing references that the documents had before: they are not checked again.
-pub(crate) fn exclude(added: &mut [AddedReferences], had: &[Missing]) {
+pub(crate) fn exclude(added: &mut [AddedReferences], had: &[MissingReferences]) {
     for one in added {
-        let of_it = |had: &&Missing| had.target == one.target;
+        let of_it = |had: &&MissingReferences| had.target == one.target;
         let keys = had.iter().filter(of_it).flat_map(|had| &had.keys);
         one.had.extend(keys.map(|(key, _)| key.clone()));
     }
@@ -248,12 +253,12 @@ pub(crate) fn missing(
     graph: &Graph,
     added: &[AddedReferences],
     is_there: impl Fn(Column, &Key) -> bool,
-) -> impl Iterator<Item = Missing> {
+) -> impl Iterator<Item = MissingReferences> {
     added.iter().filter_map(move |one| {
         let column = one.column(graph);
         let keys = one.asked().filter(|(key, _)| !is_there(column, key));
         let keys: Vec<(Key, Bson)> = keys.cloned().collect();
-        (!keys.is_empty()).then_some(Missing {
+        (!keys.is_empty()).then_some(MissingReferences {
             target: one.target,
             keys,
         })

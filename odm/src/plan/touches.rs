@@ -2,7 +2,7 @@
 //! stated them and before the library adds its own. Operators that would change what the library writes itself are refused.
 
 use crate::graph::Graph;
-use crate::graph::edge::{Derived, Edge, EdgeId, Target};
+use crate::graph::edge::{Derived, Edge, EdgeId, ReferenceTarget};
 use crate::graph::sync::{is_atomic, kept_in_sync};
 use crate::model::copy::SyncMode;
 use crate::model::document::DocumentMeta;
@@ -41,10 +41,10 @@ pub(crate) struct TouchedReference {
     /// Whether an operator does; else a new document has it in the id that the condition of an upsert gives.
     is_changed: bool,
     /// The operands that hold the reference, or a struct or an array around it.
-    pub(crate) operands: Vec<Operand>,
-    pub(crate) how: How,
+    pub(crate) operands: Vec<UpdateOperand>,
+    pub(crate) how: ArrayEffect,
     /// The references that are added: the target and the key in it.
-    added: Vec<(Target, Key, Bson)>,
+    added: Vec<(ReferenceTarget, Key, Bson)>,
     /// Whether it has another value afterwards, whatever it was.
     pub(crate) is_replaced: bool,
     /// Of a two-way reference: the steps from its values before to those after; `None` where they can't be told.
@@ -53,14 +53,14 @@ pub(crate) struct TouchedReference {
 
 /// The operand that an operator gives to a field.
 #[derive(Clone, Debug)]
-pub(crate) struct Operand {
+pub(crate) struct UpdateOperand {
     pub(crate) operator: String,
     pub(crate) name: String,
-    pub(crate) holds: Holds,
+    pub(crate) holds: OperandPlace,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(crate) enum OperandPlace {
     /// The reference; `prefix` leads to the struct in which it stands.
     Itself { prefix: String },
     /// A value around it, which stands `depth` segments into its path; `item` says that the value is an item of the array there.
@@ -69,7 +69,7 @@ pub(crate) enum Holds {
 
 /// The effect of a write on an edge's references, at their outermost array if there is one. Of several the last counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum How {
+pub(crate) enum ArrayEffect {
     /// Items are added to the array.
     Adds,
     /// Items that are there are changed, or replaced, each at its place.
@@ -94,7 +94,7 @@ enum LinkStep {
 
 /// The relation of a changed field's name to the path of a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Position {
+enum PathPosition {
     /// It ends `depth` segments into the path; `item` says that it means an item of the array there. The prefix is what stands before
     /// the last segment of the path.
     Within {
@@ -106,8 +106,8 @@ enum Position {
     Beyond,
 }
 
-impl Position {
-    fn of(edge: &Edge, name: &str) -> Option<Position> {
+impl PathPosition {
+    fn new(edge: &Edge, name: &str) -> Option<PathPosition> {
         let (mut depth, mut item) = (0_usize, false);
         let mut prefix = String::new();
         for part in name.split('.') {
@@ -123,7 +123,7 @@ impl Position {
                 continue;
             }
             match edge.segments.get(depth) {
-                None => return Some(Position::Beyond),
+                None => return Some(PathPosition::Beyond),
                 Some(segment) if segment.name == part => (depth, item) = (depth + 1, false),
                 Some(_) => return None,
             }
@@ -132,7 +132,7 @@ impl Position {
                 prefix.push('.');
             }
         }
-        Some(Position::Within { depth, item, prefix })
+        Some(PathPosition::Within { depth, item, prefix })
     }
 }
 
@@ -141,7 +141,7 @@ impl Touches {
     ///
     /// # Errors
     /// [`Error::Encode`] for a value that can't be stored.
-    pub(crate) fn of(
+    pub(crate) fn read(
         graph: &Graph,
         meta: &'static DocumentMeta,
         built: &Built,
@@ -166,7 +166,7 @@ impl Touches {
             for (name, value) in names(operator, operands) {
                 touches.fields.push(plain_name(name));
                 for (edge, touched) in &mut references {
-                    if let Some(position) = Position::of(edge, name) {
+                    if let Some(position) = PathPosition::new(edge, name) {
                         let touched = touched.get_or_insert_with(|| TouchedReference::new(edge));
                         touched.add(edge, operator, (name, value), position, built)?;
                     }
@@ -197,7 +197,7 @@ impl Touches {
     /// Reads the operators of a statement of the library.
     ///
     /// # Errors
-    /// As [`Touches::of`].
+    /// As [`Touches::read`].
     pub(crate) fn of_statement(
         graph: &Graph,
         meta: &'static DocumentMeta,
@@ -207,7 +207,7 @@ impl Touches {
             update: update.clone(),
             ..Built::nothing()
         };
-        Touches::of(graph, meta, &built, None)
+        Touches::read(graph, meta, &built, None)
     }
 
     /// Works out what depends on the fields.
@@ -235,8 +235,8 @@ impl Touches {
     }
 
     /// All fields that it changes.
-    pub(crate) fn changed_fields(&self) -> ChangedFields {
-        ChangedFields::Of(self.names().map(str::to_owned).collect())
+    pub(crate) fn changed_fields(&self) -> WrittenFields {
+        WrittenFields::Of(self.names().map(str::to_owned).collect())
     }
 
     /// The change of a reference by an operator, if there is one.
@@ -246,7 +246,7 @@ impl Touches {
     }
 
     /// The references of an edge that are added: the target and the key in it.
-    pub(crate) fn added(&self, edge: &Edge) -> &[(Target, Key, Bson)] {
+    pub(crate) fn added(&self, edge: &Edge) -> &[(ReferenceTarget, Key, Bson)] {
         let mut touched = self.references.iter();
         touched
             .find(|touched| touched.edge == edge.id)
@@ -276,7 +276,7 @@ impl TouchedReference {
             edge: edge.id,
             is_changed: false,
             operands: Vec::new(),
-            how: How::Adds,
+            how: ArrayEffect::Adds,
             added: Vec::new(),
             is_replaced: false,
             steps: edge.is_two_way().then(Vec::new),
@@ -285,7 +285,7 @@ impl TouchedReference {
 
     fn may_be_anything(&mut self) {
         self.is_changed = true;
-        self.how = How::Replaces;
+        self.how = ArrayEffect::Replaces;
         self.steps = None;
     }
 
@@ -295,7 +295,7 @@ impl TouchedReference {
         edge: &Edge,
         operator: &str,
         (name, value): (&str, &Bson),
-        position: Position,
+        position: PathPosition,
         built: &Built,
     ) -> Result<()> {
         self.is_changed = true;
@@ -315,7 +315,7 @@ impl TouchedReference {
             }
             _ => None,
         };
-        let Position::Within { depth, item, prefix } = position else {
+        let PathPosition::Within { depth, item, prefix } = position else {
             return Ok(());
         };
         self.adds_of(edge, operator, value, (depth, item))?;
@@ -325,13 +325,13 @@ impl TouchedReference {
             .and_then(Bson::as_document)
             .is_some_and(|operands| operands.contains_key(name));
         if is_operand {
-            self.operands.push(Operand {
+            self.operands.push(UpdateOperand {
                 operator: operator.to_owned(),
                 name: name.to_owned(),
                 holds: if depth == edge.segments.len() {
-                    Holds::Itself { prefix }
+                    OperandPlace::Itself { prefix }
                 } else {
-                    Holds::Around { depth, item }
+                    OperandPlace::Around { depth, item }
                 },
             });
         }
@@ -407,15 +407,15 @@ fn raw(edge: &Edge, document: Document) -> Result<RawDocumentBuf> {
     })
 }
 
-fn how(edge: &Edge, operator: &str, position: &Position) -> How {
+fn how(edge: &Edge, operator: &str, position: &PathPosition) -> ArrayEffect {
     let in_item = edge.array().is_some_and(|array| match position {
-        Position::Within { depth, item, .. } => *depth > array || *depth == array && *item,
-        Position::Beyond => true,
+        PathPosition::Within { depth, item, .. } => *depth > array || *depth == array && *item,
+        PathPosition::Beyond => true,
     });
     match operator {
-        _ if in_item => How::Edits,
-        "$push" | "$addToSet" => How::Adds,
-        _ => How::Replaces,
+        _ if in_item => ArrayEffect::Edits,
+        "$push" | "$addToSet" => ArrayEffect::Adds,
+        _ => ArrayEffect::Replaces,
     }
 }
 
@@ -424,7 +424,7 @@ fn step(
     edge: &Edge,
     operator: &str,
     (name, value): (&str, &Bson),
-    position: &Position,
+    position: &PathPosition,
     built: &Built,
 ) -> Option<LinkStep> {
     let whole = || match value {
@@ -433,8 +433,8 @@ fn step(
         one => vec![one.clone()],
     };
     let is_item = match position {
-        Position::Within { item, .. } => Some(*item),
-        Position::Beyond => None,
+        PathPosition::Within { item, .. } => Some(*item),
+        PathPosition::Beyond => None,
     };
     Some(match (operator, is_item) {
         ("$setOnInsert", Some(false)) => LinkStep::OnInsert(Some(whole())),
@@ -591,37 +591,37 @@ impl Affected {
 
 /// The changed fields of a document from which something is derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ChangedFields {
+pub(crate) enum WrittenFields {
     All,
     /// These fields.
     Of(Vec<String>),
 }
 
-impl ChangedFields {
-    pub(crate) fn and(self, other: Option<&ChangedFields>) -> ChangedFields {
+impl WrittenFields {
+    pub(crate) fn and(self, other: Option<&WrittenFields>) -> WrittenFields {
         match (self, other) {
             (fields, None) => fields,
-            (ChangedFields::Of(mut names), Some(ChangedFields::Of(others))) => {
+            (WrittenFields::Of(mut names), Some(WrittenFields::Of(others))) => {
                 names.extend(others.iter().cloned());
-                ChangedFields::Of(names)
+                WrittenFields::Of(names)
             }
-            _ => ChangedFields::All,
+            _ => WrittenFields::All,
         }
     }
 
     /// The names of the fields; for all fields, the entry that means all.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let (all, names) = match self {
-            ChangedFields::All => (Some(ALL), [].as_slice()),
-            ChangedFields::Of(names) => (None, names.as_slice()),
+            WrittenFields::All => (Some(ALL), [].as_slice()),
+            WrittenFields::Of(names) => (None, names.as_slice()),
         };
         all.into_iter().chain(names.iter().map(String::as_str))
     }
 
     pub(crate) fn is_of(&self, field: &str) -> bool {
         match self {
-            ChangedFields::All => true,
-            ChangedFields::Of(names) => names.iter().any(|name| meet(name, field)),
+            WrittenFields::All => true,
+            WrittenFields::Of(names) => names.iter().any(|name| meet(name, field)),
         }
     }
 
@@ -632,7 +632,7 @@ impl ChangedFields {
 
     /// Whether this field is derived from one of them.
     pub(crate) fn is_derived(&self, graph: &Graph, derived: &Derived) -> bool {
-        *self == ChangedFields::All || derived.reads(graph).iter().any(|name| self.is_of(name))
+        *self == WrittenFields::All || derived.reads(graph).iter().any(|name| self.is_of(name))
     }
 }
 
@@ -655,7 +655,7 @@ pub(crate) fn changed(update: &Document) -> Vec<String> {
 }
 
 /// A changed document, and the fields that may be new to what is derived of it.
-pub(crate) type Changed = (RawDocumentBuf, ChangedFields);
+pub(crate) type ChangedDocument = (RawDocumentBuf, WrittenFields);
 
 /// Prepares the changes of a document.
 ///

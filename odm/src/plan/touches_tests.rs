@@ -14,7 +14,7 @@ fn edge<'g>(graph: &'g Graph, path: &str) -> &'g Edge {
 }
 
 fn touched(graph: &Graph, edge: &Edge, built: &Built) -> Touches {
-    Touches::of(graph, edge.holder, built, None).expect("values that can be stored")
+    Touches::read(graph, edge.holder, built, None).expect("values that can be stored")
 }
 
 /// The references that an update adds: the collections of their targets, and their keys.
@@ -297,7 +297,7 @@ fn shops() -> Graph {
 }
 
 fn of(graph: &Graph, meta: &'static DocumentMeta, update: Document) -> Touches {
-    Touches::of(graph, meta, &built(update), None).expect("values that can be stored")
+    Touches::read(graph, meta, &built(update), None).expect("values that can be stored")
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn a_new_parent_moves_a_child_and_changes_the_copies_beside_the_reference() {
     );
     let edge = graph.outgoing(&RATING).next().expect("a reference");
     let touched = touches.reference(edge).expect("it is touched");
-    assert!(touched.is_replaced && touched.how == How::Replaces);
+    assert!(touched.is_replaced && touched.how == ArrayEffect::Replaces);
     let [operand] = touched.operands.as_slice() else {
         panic!("one operand: {touched:?}");
     };
@@ -373,7 +373,7 @@ fn a_new_parent_moves_a_child_and_changes_the_copies_beside_the_reference() {
     );
     assert_eq!(
         operand.holds,
-        Holds::Itself {
+        OperandPlace::Itself {
             prefix: String::new()
         }
     );
@@ -400,12 +400,12 @@ fn the_operands_around_a_reference_say_where_it_is_in_them() {
             .map(|operand| operand.holds.clone())
             .collect::<Vec<_>>()
     };
-    let around = |item| vec![Holds::Around { depth: 1, item }];
+    let around = |item| vec![OperandPlace::Around { depth: 1, item }];
     assert_eq!(holds("halls"), around(false));
     assert_eq!(holds("halls.$[e0]"), around(true));
     assert_eq!(holds("halls.3"), around(true));
     let itself = |prefix: &str| {
-        vec![Holds::Itself {
+        vec![OperandPlace::Itself {
             prefix: prefix.to_owned(),
         }]
     };
@@ -417,7 +417,7 @@ fn the_operands_around_a_reference_say_where_it_is_in_them() {
 #[test]
 fn the_id_of_an_upsert_adds_only_references_that_are_in_it() {
     let graph = shops();
-    let touches = Touches::of(&graph, &RATING, &Built::nothing(), Some(&doc! { "_id": 1 })).expect("an id");
+    let touches = Touches::read(&graph, &RATING, &Built::nothing(), Some(&doc! { "_id": 1 })).expect("an id");
     assert!(touches.references.is_empty(), "the id is no reference");
     assert!(!touches.moves_children);
 }

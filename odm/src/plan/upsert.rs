@@ -67,7 +67,7 @@ impl UniqueKey {
     ///
     /// # Errors
     /// [`Error::Query`] where the fields are not those of a unique index that would hold the document.
-    pub(crate) fn of(
+    pub(crate) fn for_insert(
         graph: &Graph,
         meta: &'static DocumentMeta,
         document: &RawDocument,

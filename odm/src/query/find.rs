@@ -6,7 +6,7 @@ use crate::model::key::Key;
 use crate::model::path::{Decoder, Holds, Path, Step};
 use crate::model::value::Ordered;
 use crate::query::filter::{IntoSort, in_variant_alone};
-use crate::query::join::{ById, Join, Source, Work};
+use crate::query::join::{HopById, Join, Source, Work};
 pub(crate) use crate::query::untyped::Query;
 use crate::store::action::Action;
 use crate::store::core::Core;
@@ -577,7 +577,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<
 /// The documents of these ids, in their order.
 pub(crate) fn get_many<T: Document + Clone>(from: Source, ids: Result<Vec<Bson>>) -> Action<Vec<T>> {
     let found = async move {
-        let mut wanted = ById::<T>::new("_id").named("get_many");
+        let mut wanted = HopById::<T>::new("_id").named("get_many");
         let mut places: Vec<u32> = ids?.iter().map(|id| wanted.want_key(Key::of_bson(id))).collect();
         wanted.load(&from).await?;
         let others = wanted.found_by_collation(&from).await?;

@@ -12,7 +12,7 @@ use crate::store::batches::Take;
 use crate::{Document, Error, Filter, Find, Result, store::decode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use behind::{Key, behind};
+use behind::{KeysetKey, behind};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{self, Bson, RawDocument, doc};
 use order::{keep_keys, refuse_several, total_order, twins};
@@ -96,7 +96,7 @@ pub struct Page<Out> {
 
 /// The content of a token.
 #[derive(Serialize)]
-struct Position {
+struct PagePosition {
     /// The order that it belongs to, such as `year:-1,_id:1`.
     s: String,
     /// The last document's values.
@@ -316,7 +316,7 @@ fn page(
             return Ok(ends);
         }
         if backwards {
-            keys.iter_mut().for_each(Key::turn);
+            keys.iter_mut().for_each(KeysetKey::turn);
         }
         let is_first = position.is_none();
         if let Some(position) = position {
@@ -345,7 +345,7 @@ fn page(
         query.prepare_projection();
         // One of several values stands for an array, another one in each direction: such a document would come
         // twice.
-        let may_be_refused = keys.iter().any(Key::may_be_refused);
+        let may_be_refused = keys.iter().any(KeysetKey::may_be_refused);
         let again = on_disk(&mut query).await?;
         let (mut taken, mut more) = (0, false);
         let (mut first, mut last) = (None, None);
@@ -377,7 +377,7 @@ fn page(
             (done, _) => done?,
         }
         let token = |values: Vec<Bson>| {
-            let position = Position {
+            let position = PagePosition {
                 s: order.clone(),
                 v: values,
             };
@@ -424,7 +424,7 @@ async fn on_disk(query: &mut Query) -> Result<Option<Query>> {
 /// The wire version of MongoDB 6.0, whose sorts may use the disk by default.
 const SORTS_ON_DISK: i32 = 17;
 
-fn write(position: Position) -> Result<PageToken, bson::error::Error> {
+fn write(position: PagePosition) -> Result<PageToken, bson::error::Error> {
     Ok(PageToken(
         URL_SAFE_NO_PAD.encode(bson::serialize_to_vec(&position)?),
     ))
@@ -489,8 +489,8 @@ mod tests {
     use crate::model::shape::Shape;
     use mongodb::options::{Collation, CollationStrength};
 
-    fn id() -> Key {
-        let mut id = Key::of(Shape::ObjectId, "", false);
+    fn id() -> KeysetKey {
+        let mut id = KeysetKey::of(Shape::ObjectId, "", false);
         id.name = "_id";
         id
     }
@@ -510,7 +510,7 @@ mod tests {
 
     #[test]
     fn tokens_are_read_back_and_nothing_else_is() {
-        let token = write(Position {
+        let token = write(PagePosition {
             s: "a:1,_id:1".into(),
             v: vec![Bson::Null, Bson::Int32(7)],
         })
@@ -568,7 +568,7 @@ mod tests {
 
     #[test]
     fn an_operator_in_a_token_stays_a_value() {
-        let forged = write(Position {
+        let forged = write(PagePosition {
             s: "_id:1".into(),
             v: vec![Bson::Document(doc! { "$ne": 1 })],
         })
@@ -595,7 +595,7 @@ mod tests {
             pattern: bson::cstr!("x").into(),
             options: bson::cstr!("").into(),
         };
-        let any = Key::of(Shape::Any, "", false);
+        let any = KeysetKey::of(Shape::Any, "", false);
         assert!(any.may_be_refused() && !id().may_be_refused());
         let all: [(Bson, &str); 3] = [
             (regex.into(), "a regular expression"),

@@ -70,7 +70,7 @@ pub(crate) fn joined(odm: &Odm, stages: Vec<Document>, collated: bool) -> Result
     if !odm.has_scope() && !keeps_deleted() {
         return Ok(stages);
     }
-    let scoped = Joined { odm, collated };
+    let scoped = JoinedStage { odm, collated };
     let mut all = Vec::with_capacity(stages.len());
     for stage in stages {
         // The server refuses a stage of another number of names.
@@ -136,13 +136,13 @@ fn refused(message: String) -> Error {
 }
 
 /// The stages that read other collections, in the scope of a handle.
-struct Joined<'o> {
+struct JoinedStage<'o> {
     odm: &'o Odm,
     /// Whether a collation is in force in the pipeline.
     collated: bool,
 }
 
-impl Joined<'_> {
+impl JoinedStage<'_> {
     /// The scope in a collection that a stage names; none where the stage names none.
     fn of_collection(&self, name: Option<&Bson>) -> Result<Option<Document>> {
         let Some(name) = name else { return Ok(None) };

@@ -4,7 +4,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::meta::names::read_too;
 use crate::query::page::position::SortPosition;
 use crate::store::action::Action;
-use crate::store::batches::{Batch, Take};
+use crate::store::batches::{RawDocuments, Take};
 use crate::store::core::{Core, act, batches};
 use crate::{Filter, Order, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -19,7 +19,7 @@ use std::sync::{Arc, LazyLock};
 pub(crate) struct Query {
     pub(crate) core: Core,
     pub(crate) filter: Filter<()>,
-    pub(crate) options: Options,
+    pub(crate) options: QueryOptions,
     pub(crate) sort: Vec<Order<()>>,
     /// The fields of a projection.
     pub(crate) fields: Option<Vec<&'static str>>,
@@ -30,9 +30,9 @@ pub(crate) struct Query {
 /// The driver's options of a query. They are large, and a query of one document has none as a rule: so they are in a box,
 /// which is made where one is set.
 #[derive(Clone, Default)]
-pub(crate) struct Options(Option<Box<FindOptions>>);
+pub(crate) struct QueryOptions(Option<Box<FindOptions>>);
 
-impl Options {
+impl QueryOptions {
     pub(crate) fn into_inner(self) -> Option<FindOptions> {
         self.0.map(|options| *options)
     }
@@ -58,7 +58,7 @@ impl Options {
     }
 }
 
-impl Deref for Options {
+impl Deref for QueryOptions {
     type Target = FindOptions;
 
     fn deref(&self) -> &FindOptions {
@@ -67,7 +67,7 @@ impl Deref for Options {
     }
 }
 
-impl DerefMut for Options {
+impl DerefMut for QueryOptions {
     fn deref_mut(&mut self) -> &mut FindOptions {
         self.0.get_or_insert_default()
     }
@@ -127,7 +127,7 @@ impl Query {
         Query {
             core,
             filter,
-            options: Options::default(),
+            options: QueryOptions::default(),
             sort: Vec::new(),
             fields: None,
             needs: None,
@@ -202,7 +202,7 @@ impl Query {
     }
 
     /// The batches of a stream.
-    pub(crate) fn stream(mut self) -> BoxFuture<'static, Result<BoxStream<'static, Result<Batch>>>> {
+    pub(crate) fn stream(mut self) -> BoxFuture<'static, Result<BoxStream<'static, Result<RawDocuments>>>> {
         async move {
             self.prepare_projection();
             if self.joins() {
@@ -224,14 +224,14 @@ impl Query {
     pub(crate) async fn batches(
         mut self,
         place: Arc<SortPosition>,
-    ) -> Result<BoxStream<'static, Result<Batch>>> {
+    ) -> Result<BoxStream<'static, Result<RawDocuments>>> {
         let filter = self.prepare()?;
         let trace = self.core.trace("stream");
         trace.values("filter", &filter);
         let (core, options) = (&self.core, self.options.into_inner());
         let (meta, seen) = (core.meta(), place.clone());
         let read = move |batch: RawBatch| {
-            let batch = Batch::of(meta, batch)?;
+            let batch = RawDocuments::new(meta, batch)?;
             let mut number = 0;
             batch.each(meta, &mut |document| {
                 seen.check(meta.collection, document)?;

@@ -6,12 +6,12 @@ use crate::model::document::DocumentMeta;
 use crate::model::meta::bucket::{BucketMeta, ROOM, merge};
 use crate::model::own_fields;
 use crate::model::own_fields::Token;
-use crate::rules::derived::{Compared, DerivedValue, Rewritten};
+use crate::rules::derived::{Comparison, DerivedValue, RederiveReport};
 use crate::rules::pending::recorded_in_pipeline;
-use crate::rules::rule::Rule;
+use crate::rules::rule::SyncRule;
 use crate::store::batch;
 use crate::store::cx::Cx;
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use crate::store::filter::all;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -198,7 +198,7 @@ pub(crate) fn summarize_anew(meta: &BucketMeta, update: &mut Document) -> Result
     };
     let held = count(items.len());
     let items: Vec<Document> = items.iter().filter_map(Bson::as_document).cloned().collect();
-    let summary = of(meta, &items)?;
+    let summary = summarize(meta, &items)?;
     merge(update, "$set", doc! { meta.count: held });
     merge(update, "$set", summary.fields());
     merge(update, "$unset", summary.missing(meta));
@@ -211,7 +211,7 @@ pub(crate) struct Summary {
     sums: Vec<(&'static str, Bson)>,
 }
 
-pub(crate) fn of(meta: &BucketMeta, items: &[Document]) -> Result<Summary> {
+pub(crate) fn summarize(meta: &BucketMeta, items: &[Document]) -> Result<Summary> {
     let time = meta.time.as_ref().and_then(|time| {
         let times = || items.iter().filter_map(|item| item.get_datetime(time.field).ok());
         Some((time.first, *times().min()?, time.last, *times().max()?))
@@ -279,7 +279,7 @@ impl Summary {
 
 /// Counts and sums what an update pushes, in the same update.
 pub(crate) fn add(meta: &BucketMeta, update: &mut Document, items: &[Document]) -> Result<()> {
-    let summary = of(meta, items)?;
+    let summary = summarize(meta, items)?;
     let pushed = count(items.len());
     let mut inc = doc! { meta.count: pushed, ROOM: pushed.saturating_neg() };
     inc.extend(
@@ -379,7 +379,7 @@ pub(crate) struct Summaries {
 
 impl Summaries {
     /// `None` where the documents are no buckets.
-    pub(crate) fn of(meta: &'static DocumentMeta) -> Option<Summaries> {
+    pub(crate) fn for_model(meta: &'static DocumentMeta) -> Option<Summaries> {
         Some(Summaries {
             meta,
             bucket: meta.bucket?,
@@ -390,9 +390,9 @@ impl Summaries {
 /// The rule of summaries: whatever changes the items of a bucket sets them in the same statement.
 pub(crate) struct Summarizing;
 
-impl Rule for Summarizing {
+impl SyncRule for Summarizing {
     fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>> {
-        let summaries = graph.models().filter_map(Summaries::of);
+        let summaries = graph.models().filter_map(Summaries::for_model);
         summaries
             .map(|value| -> Box<dyn DerivedValue> { Box::new(value) })
             .collect()
@@ -448,7 +448,7 @@ impl DerivedValue for Summaries {
         &'s self,
         _: &'s Cx<'_>,
         documents: &'s [RawDocumentBuf],
-    ) -> BoxFuture<'s, Result<Compared>> {
+    ) -> BoxFuture<'s, Result<Comparison>> {
         std::future::ready(Ok(in_buckets(self.bucket, documents))).boxed()
     }
 
@@ -457,10 +457,10 @@ impl DerivedValue for Summaries {
         cx: &'s Cx<'_>,
         ids: &'s [Bson],
         token: Token,
-    ) -> BoxFuture<'s, Result<Rewritten>> {
+    ) -> BoxFuture<'s, Result<RederiveReport>> {
         async move {
             let graph = cx.odm.graph();
-            let mut rewritten = Rewritten::default();
+            let mut rewritten = RederiveReport::default();
             let mut set = self.bucket.retold();
             // The fields that others derive from it are updated.
             if self
@@ -475,15 +475,15 @@ impl DerivedValue for Summaries {
             }
             let filter = doc! { "_id": { "$in": ids } };
             let result = cx.compute(self.meta, filter, vec![doc! { "$set": set }]).await;
-            rewritten.written.add(result.map(Written::of))?;
+            rewritten.written.add(result.map(WriteReport::of_documents))?;
             Ok(rewritten)
         }
         .boxed()
     }
 }
 
-fn in_buckets(bucket: &BucketMeta, documents: &[RawDocumentBuf]) -> Compared {
-    let mut compared = Compared::default();
+fn in_buckets(bucket: &BucketMeta, documents: &[RawDocumentBuf]) -> Comparison {
+    let mut compared = Comparison::default();
     for document in documents {
         let Some(is_true) = bucket.is_true(document) else {
             continue;

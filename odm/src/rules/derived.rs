@@ -10,7 +10,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{COPIED, Token};
 use crate::store::cx::Cx;
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawDocumentBuf};
@@ -50,7 +50,7 @@ pub(crate) trait DerivedValue: Send + Sync {
         &'s self,
         cx: &'s Cx<'_>,
         documents: &'s [RawDocumentBuf],
-    ) -> BoxFuture<'s, Result<Compared>>;
+    ) -> BoxFuture<'s, Result<Comparison>>;
 
     /// Writes the values of these holders again, except in documents that are refused. The statements are guarded, and safe to
     /// repeat. Changes of values that others are derived of are pending with the token.
@@ -59,12 +59,12 @@ pub(crate) trait DerivedValue: Send + Sync {
         cx: &'s Cx<'_>,
         ids: &'s [Bson],
         token: Token,
-    ) -> BoxFuture<'s, Result<Rewritten>>;
+    ) -> BoxFuture<'s, Result<RederiveReport>>;
 }
 
 /// The result of a comparison.
 #[derive(Debug, Default)]
-pub(crate) struct Compared {
+pub(crate) struct Comparison {
     /// How many values were compared: the copies beside one reference count as one, and so do a field of children and the summary of
     /// a bucket.
     pub(crate) copies: u64,
@@ -76,8 +76,8 @@ pub(crate) struct Compared {
 
 /// The result of writing values again.
 #[derive(Debug, Default)]
-pub(crate) struct Rewritten {
-    pub(crate) written: Written,
+pub(crate) struct RederiveReport {
+    pub(crate) written: WriteReport,
     /// The collections in whose documents work is pending, in the order in which it is to be applied.
     pub(crate) pending: Vec<&'static DocumentMeta>,
 }

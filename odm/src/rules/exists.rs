@@ -8,7 +8,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key;
 use crate::model::key::Key;
 use crate::plan::operation::Write;
-use crate::plan::targets::{AddedReferences, Column, Missing, keys_of_inserts, missing};
+use crate::plan::targets::{AddedReferences, Column, MissingReferences, keys_of_inserts, missing};
 use crate::store::cx::Cx;
 use crate::{Error, Result};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -79,7 +79,7 @@ pub(crate) async fn before<'w>(
     graph: &Graph,
     added: &[AddedReferences],
     writes: impl Iterator<Item = &'w Write> + Clone,
-) -> Result<Vec<Missing>> {
+) -> Result<Vec<MissingReferences>> {
     let columns: Vec<Column> = added.iter().map(|one| one.column(graph)).collect();
     missing_besides(cx, graph, added, &keys_of_inserts(writes, &columns)).await
 }
@@ -90,7 +90,7 @@ pub(crate) async fn missing_besides(
     graph: &Graph,
     added: &[AddedReferences],
     own: &HashMap<Column, HashSet<Key>>,
-) -> Result<Vec<Missing>> {
+) -> Result<Vec<MissingReferences>> {
     let is_own = |column: Column, key: &Key| own.get(&column).is_some_and(|keys| keys.contains(key));
     let mut asked = AskedTargets::default();
     for one in added {

@@ -25,7 +25,7 @@ pub(crate) fn until(longer: Duration) -> DateTime {
 }
 
 /// The name of the end of a lease.
-pub(crate) fn end() -> String {
+pub(crate) fn until_path() -> String {
     format!("{LEASE}.until")
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn end() -> String {
 pub(crate) fn renewed(by: Token, longer: Duration) -> Statement {
     Statement {
         filter: doc! { OPERATION: { "$exists": true }, format!("{LEASE}.by"): by },
-        update: doc! { "$set": { end(): until(longer) } },
+        update: doc! { "$set": { until_path(): until(longer) } },
         array_filters: Vec::new(),
     }
 }
@@ -55,7 +55,7 @@ pub(crate) fn free() -> Document {
         "$gte": token(now_millis.saturating_sub(lasts)),
         "$lt": token(now_millis.saturating_add(lasts)),
     };
-    doc! { OPERATION: { "$exists": true, "$not": young }, end(): { "$not": { "$gt": now } } }
+    doc! { OPERATION: { "$exists": true, "$not": young }, until_path(): { "$not": { "$gt": now } } }
 }
 
 /// Takes the leases of those of these documents that are still free, with the scope's token. Returns these documents, as they

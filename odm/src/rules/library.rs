@@ -20,7 +20,7 @@ use mongodb::bson::Document;
 
 /// The meaning of an update by the library for the documents that it changes.
 #[derive(Clone, Copy)]
-pub(crate) struct Rewrite<'g> {
+pub(crate) struct LibraryUpdate<'g> {
     meta: &'static DocumentMeta,
     /// The reference that is taken out, since the documents that it names are gone: nothing is derived in them.
     gone: Option<&'g Edge>,
@@ -30,10 +30,10 @@ pub(crate) struct Rewrite<'g> {
     raises: bool,
 }
 
-impl<'g> Rewrite<'g> {
+impl<'g> LibraryUpdate<'g> {
     /// References to deleted documents are taken out.
     pub(crate) fn detachment(edge: &'g Edge) -> Self {
-        Rewrite {
+        LibraryUpdate {
             meta: edge.holder,
             gone: Some(edge),
             counts: edge.is_two_way(),
@@ -43,7 +43,7 @@ impl<'g> Rewrite<'g> {
 
     /// One side of a link is written with the other.
     pub(crate) fn link(meta: &'static DocumentMeta) -> Self {
-        Rewrite {
+        LibraryUpdate {
             meta,
             gone: None,
             counts: true,
@@ -53,7 +53,7 @@ impl<'g> Rewrite<'g> {
 
     /// A reference is made right. This is not counted as a write of links, so a reconciler looks at the link once more.
     pub(crate) fn repair(edge: &'g Edge) -> Self {
-        Rewrite {
+        LibraryUpdate {
             meta: edge.holder,
             gone: None,
             counts: false,
@@ -63,15 +63,15 @@ impl<'g> Rewrite<'g> {
 
     /// The same where documents are repaired that refer to missing ones.
     pub(crate) fn repaired_detachment(edge: &'g Edge) -> Self {
-        Rewrite {
+        LibraryUpdate {
             gone: Some(edge),
-            ..Rewrite::repair(edge)
+            ..LibraryUpdate::repair(edge)
         }
     }
 
     /// The same, but the documents keep the version that they declare.
     pub(crate) fn keeping_version(self) -> Self {
-        Rewrite {
+        LibraryUpdate {
             raises: false,
             ..self
         }
@@ -84,7 +84,7 @@ impl Effects {
     pub(crate) fn complete(
         &mut self,
         graph: &Graph,
-        rewrite: Rewrite<'_>,
+        rewrite: LibraryUpdate<'_>,
         update: &mut Document,
     ) -> Vec<String> {
         let meta = rewrite.meta;
@@ -100,7 +100,7 @@ impl Effects {
             return fields;
         }
         put(update, "$inc", VERSION, 1_i64.into());
-        if let Some(token) = self.pending().of(graph, meta) {
+        if let Some(token) = self.pending().token_for(graph, meta) {
             fields.iter().for_each(|field| record_for(update, token, field));
             self.deferred.add(meta, token);
         }

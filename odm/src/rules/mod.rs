@@ -1,6 +1,6 @@
 //! What writes have to keep true, a folder or file a rule: references exist, deletions, two-way links, copies, values of children, buckets.
 //!
-//! The rules by which values in other documents are kept in sync implement [`Rule`](rule::Rule), and [`all`] lists them. The engine calls them in
+//! The rules by which values in other documents are kept in sync implement [`SyncRule`](rule::Rule), and [`all`] lists them. The engine calls them in
 //! that order, and names none of them (but for pushes into buckets, `engine/bucket.rs`). That references exist, the other side of links and the decisions of deletions are no
 //! `Rule`s: each has steps of its own.
 //!
@@ -42,13 +42,13 @@ use crate::graph::{Graph, declared};
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::OWN;
 use crate::rules::derived::DerivedValue;
-use crate::rules::rule::Rule;
+use crate::rules::rule::SyncRule;
 use mongodb::bson::{Bson, Document, doc};
 use std::collections::HashSet;
 
 /// The rules by which values are kept in sync, in the order in which they are applied: copies come before values of children, because
 /// a parent may derive from a copied field. The first two depend on no other.
-pub(crate) fn all() -> [&'static dyn Rule; 4] {
+pub(crate) fn all() -> [&'static dyn SyncRule; 4] {
     [
         &link::count::Counting,
         &bucket::Summarizing,

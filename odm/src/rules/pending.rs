@@ -6,7 +6,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::{escaped, unescaped_name};
 use crate::model::own_fields::{ALL, DELETE, FIELDS, OPERATION, PENDING, Token, VERSION, name_of};
-use crate::plan::touches::ChangedFields;
+use crate::plan::touches::WrittenFields;
 use crate::store::batch::id;
 use crate::store::cx::{Cx, Statement};
 use crate::store::fields::{at, put};
@@ -62,27 +62,27 @@ pub(crate) fn has_entry(document: &RawDocumentBuf, name: &str) -> bool {
     fields.is_some_and(|fields| fields.get(name).ok().flatten().is_some())
 }
 
-impl ChangedFields {
+impl WrittenFields {
     /// The fields that the pending work of a document names.
-    pub(crate) fn pending_in(document: &RawDocument) -> ChangedFields {
+    pub(crate) fn pending_in(document: &RawDocument) -> WrittenFields {
         let Some(fields) = at(document, FIELDS).and_then(|fields| fields.as_document()) else {
-            return ChangedFields::All;
+            return WrittenFields::All;
         };
         let names = fields.iter().map_while(|entry| entry.ok()).map(|(name, _)| name);
         let names: Vec<String> = names.map(|name| unescaped_name(name.as_str())).collect();
         if names.iter().any(|name| name == ALL) {
-            ChangedFields::All
+            WrittenFields::All
         } else {
-            ChangedFields::Of(names)
+            WrittenFields::Of(names)
         }
     }
 
     /// These fields, and those that the pending work of the document names, if it has some.
-    pub(crate) fn with_pending(self, document: &RawDocument) -> ChangedFields {
+    pub(crate) fn with_pending(self, document: &RawDocument) -> WrittenFields {
         if at(document, OPERATION).is_none() {
             return self;
         }
-        self.and(Some(&ChangedFields::pending_in(document)))
+        self.and(Some(&WrittenFields::pending_in(document)))
     }
 }
 
@@ -131,13 +131,13 @@ pub(crate) async fn update_all(
 }
 
 /// Documents with the same pending work, as it was read.
-pub(crate) struct Same {
+pub(crate) struct SameWork {
     token: Bson,
     fields: Option<Bson>,
     ids: Vec<Bson>,
 }
 
-impl Same {
+impl SameWork {
     /// The condition of those whose pending work no write has changed since.
     pub(crate) fn filter(&self) -> Document {
         let fields = match &self.fields {
@@ -174,8 +174,8 @@ impl Same {
 }
 
 /// Groups these documents by their pending work.
-pub(crate) fn grouped<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -> Vec<Same> {
-    let mut all: HashMap<(Key, Key), Same> = HashMap::new();
+pub(crate) fn grouped<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -> Vec<SameWork> {
+    let mut all: HashMap<(Key, Key), SameWork> = HashMap::new();
     for document in documents {
         let value = |name: &str| at(document, name).and_then(|value| Bson::try_from(value).ok());
         let Some(token) = value(OPERATION) else { continue };
@@ -184,7 +184,7 @@ pub(crate) fn grouped<'d>(documents: impl Iterator<Item = &'d RawDocumentBuf>) -
             Key::of_bson(&token),
             Key::of_bson(fields.as_ref().unwrap_or(&Bson::Null)),
         );
-        let same = all.entry(key).or_insert_with(|| Same {
+        let same = all.entry(key).or_insert_with(|| SameWork {
             token,
             fields,
             ids: Vec::new(),
@@ -237,7 +237,7 @@ pub(crate) enum PendingWork {
 
 impl PendingWork {
     /// The token of the work that a statement records in such a document, if it records any.
-    pub(crate) fn of(self, graph: &Graph, meta: &DocumentMeta) -> Option<Token> {
+    pub(crate) fn token_for(self, graph: &Graph, meta: &DocumentMeta) -> Option<Token> {
         match self {
             PendingWork::All(token) => Some(token),
             PendingWork::Later(token) => graph.is_derived_later(meta).then_some(token),
@@ -265,7 +265,7 @@ impl Graph {
             return false;
         }
         put(update, "$inc", VERSION, 1_i64.into());
-        if let Some(token) = pending.of(self, meta) {
+        if let Some(token) = pending.token_for(self, meta) {
             record_for(update, token, field);
         }
         true
@@ -295,17 +295,17 @@ mod tests {
         let read = |fields: Document| {
             let document = RawDocumentBuf::try_from(&doc! { "_odm": { "pending": { "fields": fields } } })
                 .expect("a document");
-            ChangedFields::pending_in(&document)
+            WrittenFields::pending_in(&document)
         };
         let names = ["place.name", "100%.$5", "%2e"].map(str::to_owned);
-        assert_eq!(read(fields.clone()), ChangedFields::Of(names.to_vec()));
+        assert_eq!(read(fields.clone()), WrittenFields::Of(names.to_vec()));
         let mut all = fields;
         all.extend(all_fields());
-        assert_eq!(read(all), ChangedFields::All);
-        assert_eq!(read(Document::new()), ChangedFields::Of(Vec::new()));
+        assert_eq!(read(all), WrittenFields::All);
+        assert_eq!(read(Document::new()), WrittenFields::Of(Vec::new()));
         assert_eq!(
-            ChangedFields::pending_in(&RawDocumentBuf::new()),
-            ChangedFields::All
+            WrittenFields::pending_in(&RawDocumentBuf::new()),
+            WrittenFields::All
         );
     }
 }

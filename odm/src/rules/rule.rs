@@ -9,37 +9,47 @@ use crate::model::key::Key;
 use crate::model::own_fields::{CHILDREN, OWN, PENDING, Token, name_of};
 use crate::plan::images::Image;
 use crate::plan::operation::Write;
-use crate::plan::touches::{Changed, ChangedFields, Touches};
+use crate::plan::touches::{ChangedDocument, Touches, WrittenFields};
 use crate::rules::children::orphans;
-use crate::rules::derived::{DerivedValue, Rewritten};
+use crate::rules::derived::{DerivedValue, RederiveReport};
 use crate::rules::pending::{PendingWork, all_fields, has_entry, mark, record_for, update_all};
 use crate::store::batch::id;
 use crate::store::cx::Cx;
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use crate::{Error, Result};
 use futures::future::BoxFuture;
 use mongodb::bson::{self, Bson, Document, RawDocumentBuf};
 use std::collections::{HashMap, HashSet};
 
 /// The documents of one model.
-pub(crate) type Meta = &'static DocumentMeta;
+pub(crate) type MetaRef = &'static DocumentMeta;
 
 /// A step of a rule.
-pub(crate) type Step<'s, T = ()> = BoxFuture<'s, Result<T>>;
+pub(crate) type RuleStep<'s, T = ()> = BoxFuture<'s, Result<T>>;
 
 /// A rule by which values are kept in sync with the documents that they are derived of. One whose values
 /// are written by the statement itself, as summaries of buckets, implements only `values`.
-pub(crate) trait Rule: Send + Sync {
+pub(crate) trait SyncRule: Send + Sync {
     /// The values of a graph that are kept by this rule.
     fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>>;
 
     /// Fills in new documents before they are inserted.
-    fn fill_new<'s>(&'s self, _cx: &'s Cx<'_>, _meta: Meta, _new: &'s mut NewDocuments<'_>) -> Step<'s> {
+    fn fill_new<'s>(
+        &'s self,
+        _cx: &'s Cx<'_>,
+        _meta: MetaRef,
+        _new: &'s mut NewDocuments<'_>,
+    ) -> RuleStep<'s> {
         nothing()
     }
 
     /// Adds to an update what follows from it in the same document.
-    fn fill_update<'s>(&'s self, _cx: &'s Cx<'_>, _meta: Meta, _updating: &'s mut Updating<'_>) -> Step<'s> {
+    fn fill_update<'s>(
+        &'s self,
+        _cx: &'s Cx<'_>,
+        _meta: MetaRef,
+        _updating: &'s mut Updating<'_>,
+    ) -> RuleStep<'s> {
         nothing()
     }
 
@@ -47,9 +57,9 @@ pub(crate) trait Rule: Send + Sync {
     fn fill_replacement<'s>(
         &'s self,
         _cx: &'s Cx<'_>,
-        _meta: Meta,
+        _meta: MetaRef,
         _replacing: &'s mut Replacing<'_>,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         nothing()
     }
 
@@ -66,10 +76,10 @@ pub(crate) trait Rule: Send + Sync {
     fn after_write<'s>(
         &'s self,
         _cx: &'s Cx<'_>,
-        _meta: Meta,
+        _meta: MetaRef,
         _images: &'s [Image],
         _effects: &'s mut Effects,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         nothing()
     }
 
@@ -77,10 +87,10 @@ pub(crate) trait Rule: Send + Sync {
     fn after_effects<'s>(
         &'s self,
         _cx: &'s Cx<'_>,
-        _meta: Meta,
-        _documents: &'s [Changed],
+        _meta: MetaRef,
+        _documents: &'s [ChangedDocument],
         _effects: &'s mut Effects,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         nothing()
     }
 
@@ -89,7 +99,7 @@ pub(crate) trait Rule: Send + Sync {
     ///
     /// # Errors
     /// An error that would occur with every document; others are in [`Draining::applied`].
-    fn drain<'s>(&'s self, _cx: &'s Cx<'_>, _meta: Meta, _draining: &'s mut Draining) -> Step<'s> {
+    fn drain<'s>(&'s self, _cx: &'s Cx<'_>, _meta: MetaRef, _draining: &'s mut Draining) -> RuleStep<'s> {
         nothing()
     }
 
@@ -103,12 +113,12 @@ pub(crate) trait Rule: Send + Sync {
         _cx: &'s Cx<'_>,
         _deferred: &'s DeferredWork,
         _token: Token,
-    ) -> Step<'s, Rewritten> {
+    ) -> RuleStep<'s, RederiveReport> {
         nothing()
     }
 }
 
-fn nothing<'s, T: Default + Send + 's>() -> Step<'s, T> {
+fn nothing<'s, T: Default + Send + 's>() -> RuleStep<'s, T> {
     Box::pin(async { Ok(T::default()) })
 }
 
@@ -449,8 +459,8 @@ impl Effects {
         &mut self,
         meta: &DocumentMeta,
         document: &RawDocumentBuf,
-        changed: ChangedFields,
-    ) -> ChangedFields {
+        changed: WrittenFields,
+    ) -> WrittenFields {
         if self.included.insert((meta.collection, id(document))) {
             changed.with_pending(document)
         } else {
@@ -524,14 +534,14 @@ impl Effects {
 /// Documents of one collection whose pending work is being applied.
 pub(crate) struct Draining {
     /// With the fields that their pending work names.
-    pub(crate) documents: Vec<Changed>,
+    pub(crate) documents: Vec<ChangedDocument>,
     /// The fields that are read of them.
     pub(crate) fields: Document,
     /// The token of the pending work that this leaves in other documents.
     pub(crate) token: Token,
     /// Whether the deployment has transactions, and this is not one.
     pub(crate) transactions: bool,
-    pub(crate) applied: Written,
+    pub(crate) applied: WriteReport,
     /// The collections in whose documents work with the token may be pending.
     pub(crate) pending: Vec<&'static DocumentMeta>,
     /// The documents that other writers changed meanwhile, so that some of their holders may lack the changes.
@@ -547,7 +557,7 @@ impl Draining {
             fields,
             token: Token::new(),
             transactions,
-            applied: Written::default(),
+            applied: WriteReport::default(),
             pending: Vec::new(),
             overtaken: HashSet::new(),
             is_given_up: false,
@@ -555,9 +565,9 @@ impl Draining {
     }
 
     /// Documents with the fields that their pending work names.
-    pub(crate) fn with_changed_fields(documents: Vec<RawDocumentBuf>) -> Vec<Changed> {
+    pub(crate) fn with_changed_fields(documents: Vec<RawDocumentBuf>) -> Vec<ChangedDocument> {
         let with_fields = |document: RawDocumentBuf| {
-            let fields = ChangedFields::pending_in(&document);
+            let fields = WrittenFields::pending_in(&document);
             (document, fields)
         };
         documents.into_iter().map(with_fields).collect()

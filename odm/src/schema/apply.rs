@@ -57,7 +57,7 @@ impl fmt::Display for Applied {
 }
 
 /// Why a change was not made.
-enum Failure {
+enum ApplyFailure {
     /// The database is not as the plan saw it.
     Stale {
         collection: &'static str,
@@ -71,21 +71,21 @@ enum Failure {
     Final(Error),
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::Final(error)
+impl From<Error> for ApplyFailure {
+    fn from(error: Error) -> ApplyFailure {
+        ApplyFailure::Final(error)
     }
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Error {
+impl From<ApplyFailure> for Error {
+    fn from(failure: ApplyFailure) -> Error {
         match failure {
-            Failure::Stale { collection, what } => Error::SchemaConflict {
+            ApplyFailure::Stale { collection, what } => Error::SchemaConflict {
                 collection,
                 what: format!("{what}: the database has changed since the plan was made; make a new one"),
             },
-            Failure::Index { collection, what } => Error::SchemaConflict { collection, what },
-            Failure::Final(error) => error,
+            ApplyFailure::Index { collection, what } => Error::SchemaConflict { collection, what },
+            ApplyFailure::Final(error) => error,
         }
     }
 }
@@ -194,11 +194,11 @@ impl Odm {
                 Ok(()) => {
                     let collection = plan.changes()[0].collection();
                     let what = format!("the database still differs from the models after the change: {plan}");
-                    last = Some(Failure::Index { collection, what });
+                    last = Some(ApplyFailure::Index { collection, what });
                 }
-                Err(Failure::Final(error)) => return Err(error),
+                Err(ApplyFailure::Final(error)) => return Err(error),
                 Err(failure) => {
-                    index_conflicts += u32::from(matches!(failure, Failure::Index { .. }));
+                    index_conflicts += u32::from(matches!(failure, ApplyFailure::Index { .. }));
                     last = Some(failure);
                     if index_conflicts > 1 {
                         break;
@@ -207,7 +207,7 @@ impl Odm {
             }
         }
         match last {
-            Some(Failure::Stale { collection, what }) => Err(Error::Contention {
+            Some(ApplyFailure::Stale { collection, what }) => Err(Error::Contention {
                 collection,
                 message: format!(
                     "another client changed the schema during each of {ATTEMPTS} attempts to change it: try again ({what})"
@@ -219,7 +219,7 @@ impl Odm {
         }
     }
 
-    async fn carry_out(&self, plan: &Plan, applied: &mut Applied) -> Result<(), Failure> {
+    async fn carry_out(&self, plan: &Plan, applied: &mut Applied) -> Result<(), ApplyFailure> {
         refuse(plan)?;
         let mut collections: Vec<&'static str> = Vec::new();
         for change in plan.changes() {
@@ -236,7 +236,7 @@ impl Odm {
         for (made, outcome) in done {
             applied.changes.extend(made);
             // A failure that can be retried is reported only if there is no other one.
-            if let (Err(failure), None | Some(Failure::Stale { .. })) = (outcome, &failed) {
+            if let (Err(failure), None | Some(ApplyFailure::Stale { .. })) = (outcome, &failed) {
                 failed = Some(failure);
             }
         }
@@ -247,7 +247,7 @@ impl Odm {
         &self,
         plan: &Plan,
         collection: &'static str,
-    ) -> (Vec<Change>, Result<(), Failure>) {
+    ) -> (Vec<Change>, Result<(), ApplyFailure>) {
         let db = self.database();
         let mut made = Vec::new();
         let mut specs = Vec::new();
@@ -268,7 +268,7 @@ impl Odm {
                     kind,
                     ..
                 } => {
-                    let options = Options {
+                    let options = ApplyOptions {
                         collation: collation.as_ref(),
                         images: *pre_and_post_images,
                         kind,
@@ -356,7 +356,7 @@ fn refuse(plan: &Plan) -> Result<()> {
 }
 
 /// The options of a new collection, beside its validator.
-struct Options<'a> {
+struct ApplyOptions<'a> {
     collation: Option<&'a Document>,
     images: bool,
     kind: &'a Document,
@@ -369,8 +369,8 @@ async fn create(
     validator: &Document,
     level: Level,
     action: Action,
-    options: Options<'_>,
-) -> Result<bool, Failure> {
+    options: ApplyOptions<'_>,
+) -> Result<bool, ApplyFailure> {
     let mut command = doc! { "create": collection };
     if kind::is_validated(options.kind) {
         command.insert("validator", validator.clone());
@@ -385,7 +385,7 @@ async fn create(
         command.insert(IMAGES, doc! { "enabled": true });
     }
     match run(db, collection, command).await {
-        Err(Failure::Stale { collection, what }) => {
+        Err(ApplyFailure::Stale { collection, what }) => {
             let now = existing::collections(db, Some(collection)).await?;
             match now.get(collection) {
                 Some(now) if !kind::is_validated(options.kind) && kind::is_created(options.kind, now) => {
@@ -399,7 +399,7 @@ async fn create(
                 {
                     Ok(false)
                 }
-                _ => Err(Failure::Stale { collection, what }),
+                _ => Err(ApplyFailure::Stale { collection, what }),
             }
         }
         done => done.map(|_| true),
@@ -415,8 +415,8 @@ async fn set_validator(
     validator: &Document,
     level: Level,
     action: Action,
-) -> Result<bool, Failure> {
-    let stale = |what: &str| Failure::Stale {
+) -> Result<bool, ApplyFailure> {
+    let stale = |what: &str| ApplyFailure::Stale {
         collection,
         what: what.to_owned(),
     };
@@ -447,14 +447,14 @@ async fn set_validator(
     Ok(true)
 }
 
-async fn modify(db: &Database, collection: &'static str, options: &Document) -> Result<bool, Failure> {
+async fn modify(db: &Database, collection: &'static str, options: &Document) -> Result<bool, ApplyFailure> {
     let mut command = doc! { "collMod": collection };
     command.extend(options.clone());
     run(db, collection, command).await?;
     Ok(true)
 }
 
-async fn keep_images(db: &Database, collection: &'static str) -> Result<bool, Failure> {
+async fn keep_images(db: &Database, collection: &'static str) -> Result<bool, ApplyFailure> {
     run(
         db,
         collection,
@@ -464,7 +464,12 @@ async fn keep_images(db: &Database, collection: &'static str) -> Result<bool, Fa
     Ok(true)
 }
 
-async fn change_ttl(db: &Database, collection: &'static str, index: &str, to: i64) -> Result<bool, Failure> {
+async fn change_ttl(
+    db: &Database,
+    collection: &'static str,
+    index: &str,
+    to: i64,
+) -> Result<bool, ApplyFailure> {
     let ttl = doc! { "name": index, "expireAfterSeconds": super::values::whole(to) };
     run(db, collection, doc! { "collMod": collection, "index": ttl }).await?;
     Ok(true)
@@ -476,7 +481,7 @@ async fn create_indexes(
     plan: &Plan,
     collection: &'static str,
     specs: Vec<Document>,
-) -> Result<bool, Failure> {
+) -> Result<bool, ApplyFailure> {
     match run(
         db,
         collection,
@@ -492,7 +497,7 @@ async fn create_indexes(
             })
         }
         // Duplicates that were not there when the plan was made.
-        Err(Failure::Final(Error::Driver(e))) if existing::code(&e) == Some(11000) => {
+        Err(ApplyFailure::Final(Error::Driver(e))) if existing::code(&e) == Some(11000) => {
             for index in plan
                 .indexes
                 .get(collection)
@@ -501,7 +506,7 @@ async fn create_indexes(
                 .filter(|index| index.unique)
             {
                 if let Some(violations) = existing::duplicates(db, collection, index).await? {
-                    return Err(Failure::Final(Error::ExistingDocuments {
+                    return Err(ApplyFailure::Final(Error::ExistingDocuments {
                         collection,
                         change: format!("the index {}", index.in_words()),
                         count: violations.count,
@@ -510,7 +515,7 @@ async fn create_indexes(
                     }));
                 }
             }
-            Err(Failure::Final(Error::Driver(e)))
+            Err(ApplyFailure::Final(Error::Driver(e)))
         }
         Err(failure) => Err(failure),
     }
@@ -521,7 +526,7 @@ async fn change_search_index(
     db: &Database,
     collection: &'static str,
     change: &Change,
-) -> Result<(), Failure> {
+) -> Result<(), ApplyFailure> {
     let command = match change {
         Change::CreateSearchIndex { spec, .. } => {
             doc! { "createSearchIndexes": collection, "indexes": [spec.clone()] }
@@ -535,36 +540,40 @@ async fn change_search_index(
 }
 
 /// Runs a command, acknowledged by a majority.
-async fn run(db: &Database, collection: &'static str, mut command: Document) -> Result<Document, Failure> {
+async fn run(
+    db: &Database,
+    collection: &'static str,
+    mut command: Document,
+) -> Result<Document, ApplyFailure> {
     command.insert("writeConcern", doc! { "w": "majority" });
     send(db, collection, command).await
 }
 
 /// Runs a command, and tells what can be repeated from what can't.
-async fn send(db: &Database, collection: &'static str, command: Document) -> Result<Document, Failure> {
+async fn send(db: &Database, collection: &'static str, command: Document) -> Result<Document, ApplyFailure> {
     let reply = match db.run_command(command).await {
         Ok(reply) => reply,
         Err(e) => {
             return Err(match existing::code(&e) {
                 // IndexOptionsConflict, IndexKeySpecsConflict
-                Some(85 | 86) => Failure::Index {
+                Some(85 | 86) => ApplyFailure::Index {
                     collection,
                     what: crate::error::driver::DriverText(&e).to_string(),
                 },
                 // NamespaceNotFound, IndexNotFound, LockBusy, NamespaceExists, IndexAlreadyExists (of a search index), WriteConflict,
                 // ConflictingOperationInProgress, IndexBuildAborted, BackgroundOperationInProgress…
-                Some(26 | 27 | 46 | 48 | 68 | 112 | 117 | 276 | 12586 | 12587) => Failure::Stale {
+                Some(26 | 27 | 46 | 48 | 68 | 112 | 117 | 276 | 12586 | 12587) => ApplyFailure::Stale {
                     collection,
                     what: crate::error::driver::DriverText(&e).to_string(),
                 },
                 // Which documents are in the way is asked for.
-                Some(11000) => Failure::Final(Error::Driver(Box::new(e))),
+                Some(11000) => ApplyFailure::Final(Error::Driver(Box::new(e))),
                 _ => {
                     let context = crate::store::map::Context {
                         collection,
                         meta: None,
                     };
-                    Failure::Final(context.driver(e))
+                    ApplyFailure::Final(context.driver(e))
                 }
             });
         }
@@ -572,7 +581,7 @@ async fn send(db: &Database, collection: &'static str, command: Document) -> Res
     // The driver leaves this part of a reply to the caller.
     if let Ok(concern) = reply.get_document("writeConcernError") {
         let message = format!("the change was made, but not acknowledged by a majority: {concern}");
-        return Err(Failure::Final(Error::from(mongodb::error::Error::custom(
+        return Err(ApplyFailure::Final(Error::from(mongodb::error::Error::custom(
             message,
         ))));
     }

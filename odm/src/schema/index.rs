@@ -62,7 +62,7 @@ pub(super) const COMPOUND_WILDCARD: i32 = 21;
 pub(super) const PARTIAL_ALTERNATIVES: i32 = 17;
 
 /// Dotted names, and whether a wildcard index holds these alone, or leaves them out.
-type Projection = BTreeMap<String, bool>;
+type IndexProjection = BTreeMap<String, bool>;
 
 /// How an existing index compares.
 #[derive(Clone, Debug, PartialEq)]
@@ -619,14 +619,14 @@ impl Index {
 }
 
 /// The fields of a wildcard index, as `listIndexes` shows them.
-fn projection(existing: &Document) -> Projection {
+fn projection(existing: &Document) -> IndexProjection {
     let declared = existing.get_document("wildcardProjection");
     declared.map(flat).unwrap_or_default()
 }
 
 /// With dotted names, also where the fields were given in documents; without `_id`, which is left out unless it is named.
-fn flat(projection: &Document) -> Projection {
-    let mut all = Projection::new();
+fn flat(projection: &Document) -> IndexProjection {
+    let mut all = IndexProjection::new();
     for (name, value) in projection {
         match value {
             Bson::Document(inner) => all.extend(
@@ -645,7 +645,7 @@ fn flat(projection: &Document) -> Projection {
 }
 
 /// `all fields but notes, tags`
-fn held(projection: &Projection) -> String {
+fn held(projection: &IndexProjection) -> String {
     let names = |holds: bool| {
         let names = projection.iter().filter(|(_, is)| **is == holds);
         names

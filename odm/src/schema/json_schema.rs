@@ -76,7 +76,7 @@ enum Entered {
 
 /// The rules for one document, while its fields are collected.
 #[derive(Default)]
-struct Object {
+struct SchemaObject {
     properties: Document,
     required: Vec<String>,
     additional: Option<Bson>,
@@ -85,7 +85,7 @@ struct Object {
     all_of: Vec<Bson>,
 }
 
-impl Object {
+impl SchemaObject {
     fn require(&mut self, name: &str) {
         // The server refuses a list that names a field twice.
         if !self.required.iter().any(|known| known == name) {
@@ -93,8 +93,8 @@ impl Object {
         }
     }
 
-    fn tagged(tag: &str, variant: &VariantMeta) -> Object {
-        let mut object = Object::default();
+    fn tagged(tag: &str, variant: &VariantMeta) -> SchemaObject {
+        let mut object = SchemaObject::default();
         object.properties.insert(tag, doc! { "enum": [variant.name] });
         object.require(tag);
         object
@@ -314,13 +314,13 @@ impl Writer {
         };
     }
 
-    fn fields(&mut self, of: &StructShape) -> Option<Object> {
-        let mut object = Object::default();
+    fn fields(&mut self, of: &StructShape) -> Option<SchemaObject> {
+        let mut object = SchemaObject::default();
         self.add_fields(&mut object, of)?;
         Some(object)
     }
 
-    fn add_fields(&mut self, object: &mut Object, of: &StructShape) -> Option<()> {
+    fn add_fields(&mut self, object: &mut SchemaObject, of: &StructShape) -> Option<()> {
         for field in of.fields {
             self.add(object, field)?;
         }
@@ -331,7 +331,7 @@ impl Writer {
     }
 
     /// Adds a field; `None` where it must be there and no value fits.
-    fn add(&mut self, object: &mut Object, field: &FieldMeta) -> Option<()> {
+    fn add(&mut self, object: &mut SchemaObject, field: &FieldMeta) -> Option<()> {
         if field.flatten {
             return self.merge(object, (field.shape)(), &field.bounds, !field.required);
         }
@@ -357,7 +357,13 @@ impl Writer {
     }
 
     /// Adds what stands in the parent: the fields of a flattened value, or of a variant beside its tag.
-    fn merge(&mut self, object: &mut Object, shape: Shape, bounds: &Bounds, optional: bool) -> Option<()> {
+    fn merge(
+        &mut self,
+        object: &mut SchemaObject,
+        shape: Shape,
+        bounds: &Bounds,
+        optional: bool,
+    ) -> Option<()> {
         if bounds.opaque || self.nesting >= self.deepest || self.left == 0 {
             return Some(());
         }
@@ -368,7 +374,13 @@ impl Writer {
         merged
     }
 
-    fn merged(&mut self, object: &mut Object, shape: Shape, bounds: &Bounds, optional: bool) -> Option<()> {
+    fn merged(
+        &mut self,
+        object: &mut SchemaObject,
+        shape: Shape,
+        bounds: &Bounds,
+        optional: bool,
+    ) -> Option<()> {
         match shape {
             Shape::Optional(some) => self.merge(object, some(), bounds, true),
             Shape::Bounded(inner) => {
@@ -455,7 +467,7 @@ impl Writer {
         let object = match tagging {
             Tagging::External => {
                 let content = self.content(&variant.body)?;
-                let mut object = Object::default();
+                let mut object = SchemaObject::default();
                 object.properties.insert(variant.name, content);
                 object.require(variant.name);
                 object.additional = Some(false.into());
@@ -463,7 +475,7 @@ impl Writer {
             }
             Tagging::Untagged => {
                 if inside {
-                    let mut object = Object::default();
+                    let mut object = SchemaObject::default();
                     self.beside(&mut object, &variant.body)?;
                     object
                 } else {
@@ -471,12 +483,12 @@ impl Writer {
                 }
             }
             Tagging::Internal(tag) => {
-                let mut object = Object::tagged(tag, variant);
+                let mut object = SchemaObject::tagged(tag, variant);
                 self.beside(&mut object, &variant.body)?;
                 object
             }
             Tagging::Adjacent(tag, content) => {
-                let mut object = Object::tagged(tag, variant);
+                let mut object = SchemaObject::tagged(tag, variant);
                 if !matches!(variant.body, Body::Unit) {
                     object.properties.insert(content, self.content(&variant.body)?);
                     if !optional(&variant.body) {
@@ -490,7 +502,7 @@ impl Writer {
     }
 
     /// Adds a variant's fields to the document that holds its tag.
-    fn beside(&mut self, object: &mut Object, body: &Body) -> Option<()> {
+    fn beside(&mut self, object: &mut SchemaObject, body: &Body) -> Option<()> {
         match body {
             Body::Unit | Body::Tuple(_) => Some(()),
             Body::Newtype(field) => self.merge(object, (field.shape)(), &field.bounds, false),

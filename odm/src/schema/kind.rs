@@ -16,7 +16,7 @@ pub(super) const INDEXES_OF_MEASUREMENTS: i32 = 17;
 const GRANULARITIES: [&str; 3] = ["seconds", "minutes", "hours"];
 
 /// How an existing collection differs from the declared one.
-pub(super) enum Difference {
+pub(super) enum KindDifference {
     /// `collMod` with these options makes it the declared one.
     Change { options: Document, words: String },
     /// It stays as it is.
@@ -87,7 +87,7 @@ pub(super) fn is_validated(options: &Document) -> bool {
 }
 
 /// The differences of a collection of the declared type.
-pub(super) fn differences(declared: &Document, current: &Current) -> Vec<Difference> {
+pub(super) fn differences(declared: &Document, current: &Current) -> Vec<KindDifference> {
     match listed_type(declared) {
         "view" => view(declared, &current.kind_options),
         "timeseries" => time_series(declared, &current.kind_options),
@@ -102,7 +102,7 @@ pub(super) fn is_created(declared: &Document, current: &Current) -> bool {
     current.kind == listed_type(declared) && differences(declared, current).is_empty()
 }
 
-fn view(declared: &Document, there: &Document) -> Vec<Difference> {
+fn view(declared: &Document, there: &Document) -> Vec<KindDifference> {
     if ["viewOn", "pipeline"]
         .iter()
         .all(|name| declared.get(name) == there.get(name))
@@ -115,13 +115,13 @@ fn view(declared: &Document, there: &Document) -> Vec<Difference> {
         }
         _ => "change the pipeline of the view".to_owned(),
     };
-    vec![Difference::Change {
+    vec![KindDifference::Change {
         options: declared.clone(),
         words,
     }]
 }
 
-fn time_series(declared: &Document, there: &Document) -> Vec<Difference> {
+fn time_series(declared: &Document, there: &Document) -> Vec<KindDifference> {
     let mut differences = Vec::new();
     let none = Document::new();
     let of = |options: &Document| options.get_document("timeseries").unwrap_or(&none).clone();
@@ -132,7 +132,7 @@ fn time_series(declared: &Document, there: &Document) -> Vec<Difference> {
         if wanted != is {
             let shown =
                 |field: Option<String>| field.map_or_else(|| "none".to_owned(), |field| format!("`{field}`"));
-            differences.push(Difference::Conflict(format!(
+            differences.push(KindDifference::Conflict(format!(
                 "the field with {word} of a measurement is {}, declared {}, and a time series keeps the one that it was created with: \
                  copy its documents into a new collection, or declare it as it is",
                 shown(is),
@@ -149,7 +149,7 @@ fn time_series(declared: &Document, there: &Document) -> Vec<Difference> {
     if let Some(wanted) = place(&wanted) {
         let is = place(&is);
         if is.is_some_and(|is| is < wanted) {
-            differences.push(Difference::Change {
+            differences.push(KindDifference::Change {
                 options: doc! { "timeseries": { "granularity": GRANULARITIES[wanted] } },
                 words: format!(
                     "raise the granularity of the time series to {}",
@@ -158,7 +158,7 @@ fn time_series(declared: &Document, there: &Document) -> Vec<Difference> {
             });
         } else if is != Some(wanted) {
             let is = is.map_or("none", |is| GRANULARITIES[is]);
-            differences.push(Difference::Conflict(format!(
+            differences.push(KindDifference::Conflict(format!(
                 "the granularity is {is}, declared {}, and that of a time series can only be raised: declare it as it is, or copy its \
                  documents into a new collection",
                 GRANULARITIES[wanted]
@@ -171,7 +171,7 @@ fn time_series(declared: &Document, there: &Document) -> Vec<Difference> {
         let shown =
             |seconds: Option<i64>| seconds.map_or_else(|| "never".to_owned(), |s| format!("after {s} s"));
         let off = Bson::from("off");
-        differences.push(Difference::Change {
+        differences.push(KindDifference::Change {
             options: doc! { "expireAfterSeconds": wanted.map_or(off, whole) },
             words: format!("delete measurements {} (was {})", shown(wanted), shown(is)),
         });
@@ -179,7 +179,7 @@ fn time_series(declared: &Document, there: &Document) -> Vec<Difference> {
     differences
 }
 
-fn capped(declared: &Document, current: &Current) -> Vec<Difference> {
+fn capped(declared: &Document, current: &Current) -> Vec<KindDifference> {
     let number = |options: &Document, name: &str| options.get(name).and_then(integer);
     let Some(size) = number(declared, "size") else {
         return Vec::new();
@@ -190,7 +190,7 @@ fn capped(declared: &Document, current: &Current) -> Vec<Difference> {
         None => format!("{size} bytes"),
     };
     if !current.capped {
-        return vec![Difference::Conflict(format!(
+        return vec![KindDifference::Conflict(format!(
             "the collection is not capped, declared to be of {shown}: `db.runCommand({{ convertToCapped: …, size: {size} }})` makes it \
              one, and removes the oldest documents that don't fit and all indexes; or leave out `capped`"
         ))];
@@ -204,7 +204,7 @@ fn capped(declared: &Document, current: &Current) -> Vec<Difference> {
     }
     let is = is.unwrap_or_default();
     let most = most.map_or_else(String::new, |max| format!(" and {max} documents"));
-    vec![Difference::Conflict(format!(
+    vec![KindDifference::Conflict(format!(
         "the capped collection is of {is} bytes{most}, declared {shown}; a smaller one loses documents, so odm does not change it: \
          from MongoDB 6.0 on `db.runCommand({{ collMod: …, cappedSize: {size}, cappedMax: {} }})` does, or declare it as it is",
         max.unwrap_or(0)

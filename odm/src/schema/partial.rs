@@ -19,9 +19,9 @@ const MAX_ALTERNATIVES: usize = 1_000;
 
 /// A filter, taken apart.
 #[derive(Clone, Debug, PartialEq)]
-enum Condition {
-    All(Vec<Condition>),
-    Any(Vec<Condition>),
+enum PartialCondition {
+    All(Vec<PartialCondition>),
+    Any(Vec<PartialCondition>),
     /// One comparison. The field is empty for an operator that stands in the place of a field (`$nor`).
     One {
         field: String,
@@ -32,7 +32,7 @@ enum Condition {
 
 /// A part of a filter that a partial index can't have.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Refusal {
+pub(super) struct PartialRefusal {
     /// The stored field; empty where there is none.
     pub field: String,
     /// The operator, or what is wrong in words.
@@ -41,13 +41,15 @@ pub(super) struct Refusal {
     pub instead: &'static str,
 }
 
-impl Condition {
-    fn of(filter: &Document) -> Condition {
+impl PartialCondition {
+    fn of(filter: &Document) -> PartialCondition {
         let mut parts = Vec::new();
         for (name, value) in filter {
             match (name.as_str(), value) {
-                ("$and", Bson::Array(list)) => parts.push(Condition::All(Condition::each(list))),
-                ("$or", Bson::Array(list)) => parts.push(Condition::Any(Condition::each(list))),
+                ("$and", Bson::Array(list)) => {
+                    parts.push(PartialCondition::All(PartialCondition::each(list)))
+                }
+                ("$or", Bson::Array(list)) => parts.push(PartialCondition::Any(PartialCondition::each(list))),
                 ("$comment", _) => {}
                 (name, value) if name.starts_with('$') => parts.push(one("", name, value.clone())),
                 (field, Bson::Document(operators)) if is_of_operators(operators) => {
@@ -58,54 +60,61 @@ impl Condition {
                 (field, value) => parts.push(one(field, "$eq", value.clone())),
             }
         }
-        Condition::All(parts).flat()
+        PartialCondition::All(parts).flat()
     }
 
-    fn each(list: &[Bson]) -> Vec<Condition> {
+    fn each(list: &[Bson]) -> Vec<PartialCondition> {
         let each = list.iter().map(|part| match part {
-            Bson::Document(part) => Condition::of(part),
+            Bson::Document(part) => PartialCondition::of(part),
             other => one("", "$and", other.clone()),
         });
         each.collect()
     }
 
     /// Without lists within lists of the same kind, and without lists of one.
-    fn flat(self) -> Condition {
+    fn flat(self) -> PartialCondition {
         let (parts, is_all) = match self {
-            Condition::All(parts) => (parts, true),
-            Condition::Any(parts) => (parts, false),
+            PartialCondition::All(parts) => (parts, true),
+            PartialCondition::Any(parts) => (parts, false),
             one => return one,
         };
         let mut flat = Vec::new();
         for part in parts {
             match (part.flat(), is_all) {
-                (Condition::All(inner), true) | (Condition::Any(inner), false) => flat.extend(inner),
+                (PartialCondition::All(inner), true) | (PartialCondition::Any(inner), false) => {
+                    flat.extend(inner)
+                }
                 (part, _) => flat.push(part),
             }
         }
         match (flat.len(), is_all) {
             (1, _) => flat.remove(0),
-            (_, true) => Condition::All(flat),
-            (_, false) => Condition::Any(flat),
+            (_, true) => PartialCondition::All(flat),
+            (_, false) => PartialCondition::Any(flat),
         }
     }
 
     fn depth(&self) -> usize {
         match self {
-            Condition::All(parts) | Condition::Any(parts) => {
-                1 + parts.iter().map(Condition::depth).max().unwrap_or_default()
+            PartialCondition::All(parts) | PartialCondition::Any(parts) => {
+                1 + parts
+                    .iter()
+                    .map(PartialCondition::depth)
+                    .max()
+                    .unwrap_or_default()
             }
-            Condition::One { .. } => 1,
+            PartialCondition::One { .. } => 1,
         }
     }
 
     fn document(&self) -> Document {
-        let list = |parts: &[Condition]| parts.iter().map(Condition::document).collect::<Vec<_>>();
+        let list =
+            |parts: &[PartialCondition]| parts.iter().map(PartialCondition::document).collect::<Vec<_>>();
         match self {
-            Condition::All(parts) if parts.is_empty() => Document::new(),
-            Condition::All(parts) => doc! { "$and": list(parts) },
-            Condition::Any(parts) => doc! { "$or": list(parts) },
-            Condition::One {
+            PartialCondition::All(parts) if parts.is_empty() => Document::new(),
+            PartialCondition::All(parts) => doc! { "$and": list(parts) },
+            PartialCondition::Any(parts) => doc! { "$or": list(parts) },
+            PartialCondition::One {
                 field,
                 operator,
                 value,
@@ -119,7 +128,7 @@ impl Condition {
     /// The alternatives, each a set of comparisons; `None` where they are too many.
     fn alternatives(&self) -> Option<BTreeSet<BTreeSet<String>>> {
         let alternatives = match self {
-            Condition::One {
+            PartialCondition::One {
                 field,
                 operator,
                 value,
@@ -130,7 +139,7 @@ impl Condition {
                     .map(|(operator, value)| BTreeSet::from([format!("{field:?} {operator} {value}")]));
                 each.collect::<BTreeSet<_>>()
             }
-            Condition::Any(parts) => {
+            PartialCondition::Any(parts) => {
                 let mut any = BTreeSet::new();
                 for part in parts {
                     any.extend(part.alternatives()?);
@@ -140,7 +149,7 @@ impl Condition {
                 }
                 any
             }
-            Condition::All(parts) => {
+            PartialCondition::All(parts) => {
                 let mut all = BTreeSet::from([BTreeSet::new()]);
                 for part in parts {
                     let more = part.alternatives()?;
@@ -159,12 +168,12 @@ impl Condition {
         Some(alternatives)
     }
 
-    fn refusal(&self) -> Option<Refusal> {
+    fn refusal(&self) -> Option<PartialRefusal> {
         let (field, operator, value) = match self {
-            Condition::All(parts) | Condition::Any(parts) => {
-                return parts.iter().find_map(Condition::refusal);
+            PartialCondition::All(parts) | PartialCondition::Any(parts) => {
+                return parts.iter().find_map(PartialCondition::refusal);
             }
-            Condition::One {
+            PartialCondition::One {
                 field,
                 operator,
                 value,
@@ -206,7 +215,7 @@ impl Condition {
             Some(name) => name.clone(),
             None => field.clone(),
         };
-        Some(Refusal {
+        Some(PartialRefusal {
             field,
             operator: called(operator),
             instead,
@@ -216,12 +225,12 @@ impl Condition {
     /// The first part that servers before MongoDB 6.0 don't take.
     fn newer(&self) -> Option<&'static str> {
         match self {
-            Condition::All(parts) => parts.iter().find_map(|part| match part {
-                Condition::All(_) => Some("`&` within `|`"),
+            PartialCondition::All(parts) => parts.iter().find_map(|part| match part {
+                PartialCondition::All(_) => Some("`&` within `|`"),
                 part => part.newer(),
             }),
-            Condition::Any(_) => Some("`|`"),
-            Condition::One { operator, .. } => match operator.as_str() {
+            PartialCondition::Any(_) => Some("`|`"),
+            PartialCondition::One { operator, .. } => match operator.as_str() {
                 "$in" => Some("`in_` of several values"),
                 "$geoWithin" | "$geoIntersects" => Some("`within`"),
                 _ => None,
@@ -250,8 +259,8 @@ fn called(operator: &str) -> String {
 
 const PREFIX: &str = "a range: texts that begin with `AB` are those of `gte(\"AB\")` and `lt(\"AC\")`";
 
-fn one(field: &str, operator: &str, value: Bson) -> Condition {
-    Condition::One {
+fn one(field: &str, operator: &str, value: Bson) -> PartialCondition {
+    PartialCondition::One {
         field: field.to_owned(),
         operator: operator.to_owned(),
         value,
@@ -259,7 +268,7 @@ fn one(field: &str, operator: &str, value: Bson) -> Condition {
 }
 
 /// One operator of a field. What means the same is written in one way.
-fn compared(field: &str, operator: &str, value: &Bson) -> Condition {
+fn compared(field: &str, operator: &str, value: &Bson) -> PartialCondition {
     match (operator, value) {
         ("$all", Bson::Array(values)) if !values.is_empty() => {
             let each = values.iter().map(|value| match value {
@@ -269,7 +278,7 @@ fn compared(field: &str, operator: &str, value: &Bson) -> Condition {
                 }
                 value => one(field, "$eq", value.clone()),
             });
-            Condition::All(each.collect())
+            PartialCondition::All(each.collect())
         }
         ("$in", Bson::Array(values)) => match values.as_slice() {
             [value] if !is_pattern(value) => one(field, "$eq", value.clone()),
@@ -380,7 +389,7 @@ fn written(value: &Bson) -> String {
 
 /// Whether two filters hold for the same documents, as far as servers rewrite them.
 pub(super) fn same(a: &Document, b: &Document) -> bool {
-    let (a, b) = (Condition::of(a), Condition::of(b));
+    let (a, b) = (PartialCondition::of(a), PartialCondition::of(b));
     match (a.alternatives(), b.alternatives()) {
         (Some(a), Some(b)) => without_implied(a) == without_implied(b),
         _ => as_written(&a) == as_written(&b),
@@ -397,15 +406,15 @@ fn without_implied(all: BTreeSet<BTreeSet<String>>) -> BTreeSet<BTreeSet<String>
 }
 
 /// A filter without regard to the order of its parts.
-fn as_written(condition: &Condition) -> String {
-    let parts = |parts: &[Condition]| {
+fn as_written(condition: &PartialCondition) -> String {
+    let parts = |parts: &[PartialCondition]| {
         let parts: BTreeSet<String> = parts.iter().map(as_written).collect();
         parts.into_iter().collect::<Vec<_>>().join("; ")
     };
     match condition {
-        Condition::All(all) => format!("all({})", parts(all)),
-        Condition::Any(any) => format!("any({})", parts(any)),
-        Condition::One {
+        PartialCondition::All(all) => format!("all({})", parts(all)),
+        PartialCondition::Any(any) => format!("any({})", parts(any)),
+        PartialCondition::One {
             field,
             operator,
             value,
@@ -422,14 +431,14 @@ fn as_written(condition: &Condition) -> String {
 /// A filter as it is sent: its conditions side by side in one `$and`, since servers before MongoDB 6.0 take no `$and` within
 /// another.
 pub(super) fn sent(filter: &Document) -> Document {
-    Condition::of(filter).document()
+    PartialCondition::of(filter).document()
 }
 
 /// The first part of a filter that no server takes for a partial index.
-pub(super) fn refusal(filter: &Document) -> Option<Refusal> {
-    let condition = Condition::of(filter);
+pub(super) fn refusal(filter: &Document) -> Option<PartialRefusal> {
+    let condition = PartialCondition::of(filter);
     let too_deep = || {
-        (condition.depth() > MAX_DEPTH).then(|| Refusal {
+        (condition.depth() > MAX_DEPTH).then(|| PartialRefusal {
             field: String::new(),
             operator: format!("`&` and `|` within each other, {} levels deep", condition.depth()),
             instead: "at most three levels: alternatives (`|`) of conditions that all hold (`&`)",
@@ -440,7 +449,7 @@ pub(super) fn refusal(filter: &Document) -> Option<Refusal> {
 
 /// The first part of a filter that servers take for a partial index from MongoDB 6.0 on.
 pub(super) fn newer(filter: &Document) -> Option<&'static str> {
-    Condition::of(filter).newer()
+    PartialCondition::of(filter).newer()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::existing::{self, Violations};
 use super::index::{self, Fit, Index, key_in_words};
 use super::rust_names;
-use super::search::{self, Difference};
+use super::search::{self, SearchDifference};
 use super::validator::{self, Current};
 use super::values::plural;
 use super::{kind, partial, words};
@@ -636,12 +636,14 @@ impl Odm {
         }
         for difference in kind::differences(&kind, &current) {
             match difference {
-                kind::Difference::Conflict(what) => look.conflict(what),
-                kind::Difference::Change { options, words } => look.changes.push(Change::ModifyCollection {
-                    collection: meta.collection,
-                    options,
-                    words,
-                }),
+                kind::KindDifference::Conflict(what) => look.conflict(what),
+                kind::KindDifference::Change { options, words } => {
+                    look.changes.push(Change::ModifyCollection {
+                        collection: meta.collection,
+                        options,
+                        words,
+                    })
+                }
             }
         }
         if meta.view().is_some() {
@@ -979,19 +981,19 @@ impl Look {
         };
         for difference in search::differences(self.collection, declared, &listed) {
             match difference {
-                Difference::Missing(index) => self.changes.push(Change::CreateSearchIndex {
+                SearchDifference::Missing(index) => self.changes.push(Change::CreateSearchIndex {
                     collection: self.collection,
                     index: index.name.to_owned(),
                     spec: index.spec(),
                 }),
-                Difference::Changed { index, was } => self.changes.push(Change::UpdateSearchIndex {
+                SearchDifference::Changed { index, was } => self.changes.push(Change::UpdateSearchIndex {
                     collection: self.collection,
                     index: index.name.to_owned(),
                     from: was,
                     to: index.definition,
                 }),
-                Difference::Conflict(what) => self.conflict(what),
-                Difference::Note(note) => self.notes.push(note),
+                SearchDifference::Conflict(what) => self.conflict(what),
+                SearchDifference::Note(note) => self.notes.push(note),
             }
         }
         Ok(())

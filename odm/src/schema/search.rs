@@ -73,7 +73,7 @@ pub(super) struct SearchIndex {
 
 /// A difference between the declarations and the indexes of a collection.
 #[derive(Debug, PartialEq)]
-pub(super) enum Difference {
+pub(super) enum SearchDifference {
     Missing(SearchIndex),
     /// The definition is another one.
     Changed {
@@ -180,15 +180,15 @@ pub(super) fn differences(
     collection: &str,
     declared: Vec<SearchIndex>,
     listed: &[Document],
-) -> Vec<Difference> {
+) -> Vec<SearchDifference> {
     let name_of = |there: &Document| there.get_str("name").unwrap_or_default().to_owned();
     let mut differences = Vec::new();
     let surplus = listed
         .iter()
         .filter(|there| !declared.iter().any(|index| index.name == name_of(there)));
-    let surplus: Vec<Difference> = surplus
+    let surplus: Vec<SearchDifference> = surplus
         .map(|there| {
-            Difference::Note(format!(
+            SearchDifference::Note(format!(
                 "`{collection}`: the search index `{}`, which is not declared",
                 name_of(there)
             ))
@@ -196,21 +196,21 @@ pub(super) fn differences(
         .collect();
     for index in declared {
         let Some(there) = listed.iter().find(|there| name_of(there) == index.name) else {
-            differences.push(Difference::Missing(index));
+            differences.push(SearchDifference::Missing(index));
             continue;
         };
         // An index that is listed without a type is a search index.
         let kind = there.get_str("type").unwrap_or("search");
         let status = there.get_str("status").unwrap_or_default();
         if status == "DELETING" {
-            differences.push(Difference::Conflict(format!(
+            differences.push(SearchDifference::Conflict(format!(
                 "the search index `{}` is being deleted: wait until it is gone",
                 index.name
             )));
             continue;
         }
         if kind != index.kind {
-            differences.push(Difference::Conflict(format!(
+            differences.push(SearchDifference::Conflict(format!(
                 "the index `{}` exists with the type `{kind}`, declared with the type `{}`, which can't be changed; odm does not drop \
                  it: drop it yourself, or declare another name",
                 index.name, index.kind
@@ -221,7 +221,7 @@ pub(super) fn differences(
         let definition = there.get_document("latestDefinition").unwrap_or(&empty);
         if index.is(definition) {
             if !there.get_bool("queryable").unwrap_or(true) {
-                differences.push(Difference::Note(format!(
+                differences.push(SearchDifference::Note(format!(
                     "`{collection}`: the search index `{}` can't be queried yet, its status is {status}",
                     index.name
                 )));
@@ -229,7 +229,7 @@ pub(super) fn differences(
             continue;
         }
         let definition_with_others = index.within(definition);
-        differences.push(Difference::Changed {
+        differences.push(SearchDifference::Changed {
             index: SearchIndex {
                 definition: definition_with_others,
                 ..index
@@ -526,7 +526,7 @@ mod tests {
         let surplus = "`movies`: the search index `synonym_mappings`, which is not declared";
         assert_eq!(
             differences("movies", vec![search(all)], &listed()),
-            [Difference::Note(surplus.to_owned())]
+            [SearchDifference::Note(surplus.to_owned())]
         );
     }
 
@@ -538,7 +538,7 @@ mod tests {
             fields: &[],
         };
         let found = differences("movies", vec![search(analyzed)], &listed());
-        let Some(Difference::Changed { index, was }) = found.first() else {
+        let Some(SearchDifference::Changed { index, was }) = found.first() else {
             panic!("{found:?}")
         };
         assert_eq!(*was, *listed()[0].get_document("latestDefinition").unwrap());
@@ -608,10 +608,10 @@ mod tests {
         let note = "`movies`: the search index `vector_index` can't be queried yet, its status is PENDING";
         assert_eq!(
             differences("movies", vec![vector(None)], &[listed(1536)]),
-            [Difference::Note(note.to_owned())]
+            [SearchDifference::Note(note.to_owned())]
         );
         let found = differences("movies", vec![vector(Some("scalar"))], &[listed(768)]);
-        let [Difference::Changed { index, .. }] = &found[..] else {
+        let [SearchDifference::Changed { index, .. }] = &found[..] else {
             panic!("{found:?}")
         };
         assert_eq!(
@@ -645,7 +645,7 @@ mod tests {
         ] {
             let found = differences("movies", vec![search(all)], &[listed]);
             assert!(
-                matches!(&found[..], [Difference::Conflict(what)] if what.contains(said)),
+                matches!(&found[..], [SearchDifference::Conflict(what)] if what.contains(said)),
                 "{found:?}"
             );
         }

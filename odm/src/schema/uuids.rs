@@ -5,7 +5,7 @@
 //! subtype 4, as `bson::Uuid` reads it.
 
 use crate::model::document::DocumentMeta;
-use crate::model::level::Level;
+use crate::model::level::StructLevel;
 use crate::model::shape::{FieldMeta, Shape, of_field};
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{Binary, Bson, Document, doc};
@@ -66,7 +66,7 @@ fn pairs(document: &Document) -> Vec<(&str, &Bson)> {
 }
 
 fn fields(of: &'static [FieldMeta], above: &str, open: &mut Vec<&'static str>, paths: &mut Vec<String>) {
-    for field in Level::of(of).fields {
+    for field in StructLevel::of(of).fields {
         for name in std::iter::once(&field.name).chain(field.aliases) {
             let path = match above {
                 "" => (*name).to_owned(),

@@ -97,7 +97,7 @@ impl Current {
 
 /// The validator that a collection should have.
 #[derive(Debug, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct WantedValidator {
     pub validator: Document,
     pub level: Level,
     pub action: Action,
@@ -133,7 +133,7 @@ fn put(ours: &mut Document, name: &str, rule: Option<&Bson>) -> bool {
 }
 
 /// The changes by which `current` comes to demand `rules`; `None` where it does.
-pub(super) fn wanted(current: &Current, rules: &Document, declared: Validation) -> Option<Wanted> {
+pub(super) fn wanted(current: &Current, rules: &Document, declared: Validation) -> Option<WantedValidator> {
     let none = Document::new();
     let schema = rules.get_document("$jsonSchema").unwrap_or(&none);
     let mut words = Vec::new();
@@ -197,7 +197,7 @@ pub(super) fn wanted(current: &Current, rules: &Document, declared: Validation) 
     if words.is_empty() {
         None
     } else {
-        Some(Wanted {
+        Some(WantedValidator {
             validator,
             level,
             action,

@@ -31,7 +31,7 @@ macro_rules! act {
     ($cx:expr, $meta:expr, $kind:ident, $action:expr) => {{
         $cx.trip();
         let outcome = crate::store::core::act!($cx, $kind, $action);
-        outcome.map_err(|error| Context::of($meta).driver(error))
+        outcome.map_err(|error| Context::new($meta).driver(error))
     }};
 }
 
@@ -42,7 +42,7 @@ const RESTORED: usize = 5;
 const BYTES: usize = 4 << 20;
 
 /// Documents in the order of their ids.
-pub(crate) struct Batch {
+pub(crate) struct DocumentBatch {
     pub(crate) documents: Vec<RawDocumentBuf>,
     /// Whether there may be more behind them.
     pub(crate) more: bool,
@@ -69,7 +69,7 @@ impl Cx<'_> {
         filter: Document,
         projection: Option<Document>,
         limit: usize,
-    ) -> Result<Batch> {
+    ) -> Result<DocumentBatch> {
         self.find_some(meta, filter, projection, limit, true).await
     }
 
@@ -81,7 +81,7 @@ impl Cx<'_> {
         filter: Document,
         projection: Option<Document>,
         limit: usize,
-    ) -> Result<Batch> {
+    ) -> Result<DocumentBatch> {
         let batch = self
             .find_some(meta, filter.clone(), projection.clone(), limit, false)
             .await?;
@@ -100,11 +100,11 @@ impl Cx<'_> {
         last: Option<&Bson>,
         projection: Option<Document>,
         limit: usize,
-    ) -> Result<Batch> {
+    ) -> Result<DocumentBatch> {
         match last {
             None => self.first_batch(meta, filter.clone(), projection, limit).await,
             Some(last) => {
-                let rest = all([filter.clone(), behind(meta, last)]);
+                let rest = all([filter.clone(), after_id(meta, last)]);
                 self.batch(meta, rest, projection, limit).await
             }
         }
@@ -143,7 +143,7 @@ impl Cx<'_> {
         filter: Document,
         projection: Document,
         limit: usize,
-    ) -> Result<Batch> {
+    ) -> Result<DocumentBatch> {
         self.find_some(meta, filter, Some(projection), limit, false).await
     }
 
@@ -154,7 +154,7 @@ impl Cx<'_> {
         projection: Option<Document>,
         limit: usize,
         in_order: bool,
-    ) -> Result<Batch> {
+    ) -> Result<DocumentBatch> {
         let mut options = FindOptions::default();
         options.sort = in_order.then(|| doc! { "_id": 1 });
         options.projection = projection;
@@ -167,10 +167,10 @@ impl Cx<'_> {
         filter: Document,
         mut options: FindOptions,
         limit: usize,
-    ) -> Result<Batch> {
+    ) -> Result<DocumentBatch> {
         options.limit = Some(i64::try_from(limit).unwrap_or(i64::MAX));
         options.batch_size = Some(u32::try_from(limit).unwrap_or(u32::MAX));
-        let failed = |error| Context::of(meta).driver(error);
+        let failed = |error| Context::new(meta).driver(error);
         let collection = self.collection::<RawDocumentBuf>(meta);
         let mut documents: Vec<RawDocumentBuf> = Vec::new();
         let mut bytes = 0;
@@ -203,7 +203,7 @@ impl Cx<'_> {
                 }
             }
         }
-        Ok(Batch { documents, more })
+        Ok(DocumentBatch { documents, more })
     }
 
     /// All documents that fit; what the projection makes of them has to be small.
@@ -318,7 +318,7 @@ impl Cx<'_> {
         &self,
         meta: &'static DocumentMeta,
         filter: Document,
-        change: Change,
+        change: UpdateSpec,
     ) -> Result<u64> {
         let mut update = change.update;
         if let Some(bucket) = meta.bucket {
@@ -369,7 +369,7 @@ impl Cx<'_> {
         let Err(error) = with_options!(self, comment, action).await else {
             return Ok(HashSet::new());
         };
-        let errors = match Context::of(meta).insert_many(error, documents.len(), false) {
+        let errors = match Context::new(meta).insert_many(error, documents.len(), false) {
             Error::InsertMany { errors, .. } => errors,
             error => return Err(error),
         };
@@ -415,7 +415,7 @@ impl Cx<'_> {
 ///
 /// A query of its own reads the first few: a server that finds all documents before it returns the first one is done with these
 /// soon, and finds the rest while they are written.
-pub(crate) struct Ids<'s> {
+pub(crate) struct IdBatches<'s> {
     cx: &'s Cx<'s>,
     meta: &'static DocumentMeta,
     filter: Document,
@@ -432,20 +432,20 @@ pub(crate) struct Ids<'s> {
     over: bool,
 }
 
-impl<'s> Ids<'s> {
+impl<'s> IdBatches<'s> {
     /// The ids after this one, if there is one, in batches of this size; `first` of them are needed first. Outside of a
     /// transaction.
-    pub(crate) fn of(
+    pub(crate) fn new(
         cx: &'s Cx<'s>,
         meta: &'static DocumentMeta,
         filter: Document,
         behind: Option<Bson>,
         batch: usize,
         first: usize,
-    ) -> Ids<'s> {
+    ) -> IdBatches<'s> {
         // The driver refuses a greater one.
         let batch = i32::try_from(batch.max(1)).unwrap_or(i32::MAX).unsigned_abs();
-        Ids {
+        IdBatches {
             cx,
             meta,
             filter,
@@ -482,7 +482,9 @@ impl<'s> Ids<'s> {
             return Ok(ends);
         }
         while ends.len() < batches && !self.over {
-            let Some(end) = self.end().await? else { continue };
+            let Some(end) = self.next_end().await? else {
+                continue;
+            };
             self.last = Some(end.clone());
             ends.push(end);
         }
@@ -490,8 +492,8 @@ impl<'s> Ids<'s> {
     }
 
     /// The id that the next batch ends with; `None` for an empty one.
-    async fn end(&mut self) -> Result<Option<Bson>> {
-        let failed = |error| Context::of(self.meta).driver(error);
+    async fn next_end(&mut self) -> Result<Option<Bson>> {
+        let failed = |error| Context::new(self.meta).driver(error);
         let reply = match &mut self.cursor {
             None => None,
             Some(cursor) => {
@@ -509,7 +511,7 @@ impl<'s> Ids<'s> {
         let reply = match reply {
             Some(reply) => reply,
             None => {
-                let behind = self.last.as_ref().map(|last| behind(self.meta, last));
+                let behind = self.last.as_ref().map(|last| after_id(self.meta, last));
                 let filter = all([behind.unwrap_or_default(), self.filter.clone()]);
                 self.left = self.first.take();
                 let limit = self.left.and_then(|first| i64::try_from(first).ok());
@@ -568,7 +570,7 @@ impl<'s> Ids<'s> {
 
 /// An update with its array filters.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Change {
+pub(crate) struct UpdateSpec {
     pub(crate) update: Document,
     pub(crate) array_filters: Vec<Document>,
 }
@@ -671,7 +673,7 @@ fn type_of(value: &Bson) -> &'static str {
 }
 
 /// The documents behind this id, in the order of their ids.
-pub(crate) fn behind(meta: &DocumentMeta, last: &Bson) -> Document {
+pub(crate) fn after_id(meta: &DocumentMeta, last: &Bson) -> Document {
     let behind = doc! { "_id": { "$gt": last } };
     if has_one_type(meta) {
         return behind;
@@ -713,7 +715,7 @@ pub(crate) fn between(meta: &DocumentMeta, behind: Option<&Bson>, up_to: &Bson) 
     if has_one_type(meta) {
         return doc! { "_id": { "$gt": behind, "$lte": up_to } };
     }
-    all([self::behind(meta, behind), end])
+    all([self::after_id(meta, behind), end])
 }
 
 /// Whether all ids are of one type.

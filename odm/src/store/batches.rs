@@ -13,16 +13,16 @@ use serde::de::DeserializeOwned;
 pub(crate) type Take<'a> = &'a mut (dyn FnMut(&RawDocument) -> Result<()> + Send);
 
 /// A batch of documents.
-pub(crate) struct Batch {
+pub(crate) struct RawDocuments {
     raw: RawBatch,
     documents: u64,
 }
 
-impl Batch {
+impl RawDocuments {
     /// # Errors
     /// [`Error::Decode`] where it holds anything but documents.
-    pub(crate) fn of(meta: &'static DocumentMeta, raw: RawBatch) -> Result<Batch> {
-        let mut batch = Batch { raw, documents: 0 };
+    pub(crate) fn new(meta: &'static DocumentMeta, raw: RawBatch) -> Result<RawDocuments> {
+        let mut batch = RawDocuments { raw, documents: 0 };
         let mut documents = 0;
         batch.each(meta, &mut |_| {
             documents += 1;
@@ -51,7 +51,7 @@ pub(crate) async fn each_of(
 ) -> Result<(u64, u64)> {
     let (mut round_trips, mut documents) = (0, 0);
     while let Some(batch) = batches.next().await {
-        let batch = batch.map_err(|error| Context::of(meta).driver(error))?;
+        let batch = batch.map_err(|error| Context::new(meta).driver(error))?;
         round_trips += 1;
         let mut take = |document: &RawDocument| {
             documents += 1;
@@ -75,7 +75,7 @@ pub(crate) async fn collect<D: DeserializeOwned + Send>(
     let mut all = Vec::new();
     let mut take = |document: &RawDocument| {
         let document = bson::deserialize_from_slice(document.as_bytes());
-        all.push(document.map_err(|error| Context::of(meta).driver(error.into()))?);
+        all.push(document.map_err(|error| Context::new(meta).driver(error.into()))?);
         Ok(())
     };
     each_of(meta, of_held(cursor), &mut take).await?;
@@ -84,7 +84,7 @@ pub(crate) async fn collect<D: DeserializeOwned + Send>(
 
 pub(crate) fn each(meta: &'static DocumentMeta, batch: &RawBatch, take: Take<'_>) -> Result<()> {
     let documents = batch.doc_slices();
-    for document in documents.map_err(|error| Context::of(meta).driver(error))? {
+    for document in documents.map_err(|error| Context::new(meta).driver(error))? {
         take(document_of(meta, document)?)?;
     }
     Ok(())

@@ -32,7 +32,7 @@ impl Clock {
         Ok(session)
     }
 
-    pub(crate) fn end(&self, session: &ClientSession) {
+    pub(crate) fn advance(&self, session: &ClientSession) {
         let mut times = self.times();
         let cluster = session.cluster_time();
         if cluster.is_some_and(|seen| times.cluster.as_ref().is_none_or(|known| known < seen)) {

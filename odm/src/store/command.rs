@@ -184,7 +184,7 @@ impl WriteCommand<'_> {
         let database = cx.odm.database().clone();
         cx.trip();
         let reply = act!(cx, command, database.run_raw_command(command));
-        let reply = reply.map_err(|error| Context::of(self.meta).driver(error))?;
+        let reply = reply.map_err(|error| Context::new(self.meta).driver(error))?;
         let reply = CommandReply::read(&reply, self.meta);
         if let (Some(session), Some((_, error))) = (cx.session, reply.refused.first()) {
             // The server has ended the transaction there, though its reply is no error.
@@ -243,7 +243,7 @@ fn refusal(failure: &Document, meta: &'static DocumentMeta) -> Error {
         details: failure.get_document("errInfo").ok(),
         raw: raw.as_deref(),
     };
-    write_error(Context::of(meta), refusal)
+    write_error(Context::new(meta), refusal)
 }
 
 /// A number of a reply.

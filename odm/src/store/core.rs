@@ -124,7 +124,7 @@ impl Core {
 
     /// Maps an error of the driver's.
     pub(crate) fn error(&self, error: mongodb::error::Error) -> Error {
-        crate::store::map::Context::of(self.meta).driver(error)
+        crate::store::map::Context::new(self.meta).driver(error)
     }
 
     /// The options of a read of one document that is about to be written: out of a transaction, it is read from the primary as it is
@@ -210,7 +210,7 @@ macro_rules! act {
                     let command = hold.command(async move {
                         let action = $crate::store::options::with_options!(on, $kind, $action);
                         let outcome = action.session(&mut *held).await;
-                        held.end(outcome)
+                        held.release(outcome)
                     });
                     command.await
                 }
@@ -244,7 +244,7 @@ macro_rules! held_cursor {
                     let action = $crate::store::options::with_options!(on, $kind, $action);
                     match action.session(&mut *held).batch().await {
                         Ok(cursor) => Ok($crate::store::held::HeldCursor::new(cursor, held)),
-                        Err(error) => held.end(Err(error)),
+                        Err(error) => held.release(Err(error)),
                     }
                 });
                 command.await
@@ -260,7 +260,7 @@ macro_rules! batches {
     ($on:expr, [$($copied:ident $(= $copy:expr)?),*] $action:expr, $meta:expr, $read:expr) => {{
         use futures::stream::StreamExt as _;
         let (on, meta, read) = ($on, $meta, $read);
-        let failed = move |error| $crate::store::map::Context::of(meta).driver(error);
+        let failed = move |error| $crate::store::map::Context::new(meta).driver(error);
         let read = move |batch: mongodb::error::Result<_>| read(batch.map_err(failed)?);
         match $crate::store::core::hold(on.session(), on.odm()) {
             None => {

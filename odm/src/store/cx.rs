@@ -41,7 +41,7 @@ pub(crate) struct Statement {
 macro_rules! collect {
     ($cx:expr, $meta:expr, $action:expr) => {{
         let cx = $cx;
-        let failed = |error| crate::store::map::Context::of($meta).driver(error);
+        let failed = |error| crate::store::map::Context::new($meta).driver(error);
         cx.trip();
         match crate::store::core::hold(cx.session, cx.odm) {
             None => {

@@ -3,7 +3,7 @@
 mod path;
 
 use crate::model::document::DocumentMeta;
-use crate::model::level::Level;
+use crate::model::level::StructLevel;
 use crate::model::own_fields::{COPIED, is_own};
 use crate::model::path::Decoder;
 use crate::model::shape::Shape;
@@ -65,7 +65,9 @@ pub(crate) fn value<V, C: Decoder<V>>(meta: &DocumentMeta, path: &str, value: Bs
 
 /// A value that stands alone, by the deserializer that reads whole documents. `Err` has the path of what can't be decoded, and the
 /// reason.
-pub(crate) fn alone<T: DeserializeOwned>(value: Bson) -> std::result::Result<T, (Vec<String>, String)> {
+pub(crate) fn single_value<T: DeserializeOwned>(
+    value: Bson,
+) -> std::result::Result<T, (Vec<String>, String)> {
     #[derive(serde::Deserialize)]
     struct Alone<T> {
         v: T,
@@ -81,7 +83,7 @@ pub(crate) fn alone<T: DeserializeOwned>(value: Bson) -> std::result::Result<T, 
             .err()
             .is_some_and(|other| message(&other) == error)
     };
-    let mut path = path::of(&doc, &fails);
+    let mut path = path::find(&doc, &fails);
     path.extend(missing(&error).map(str::to_owned));
     path.drain(..path.len().min(1));
     Err((path, error))
@@ -120,7 +122,7 @@ fn without_own(meta: &DocumentMeta, doc: &RawDocument) -> Option<RawDocumentBuf>
     let mut document = Bson::Document(document);
     visit::values(meta.whole(), &mut document, &mut |shape, value| {
         if let (Shape::Struct(of), Bson::Document(document)) = (shape, value)
-            && Level::of(of.fields).has_extra
+            && StructLevel::of(of.fields).has_extra
         {
             removed |= document.remove(COPIED).is_some();
         }
@@ -140,7 +142,7 @@ fn explain(
     fails: &dyn Fn(&RawDocument) -> Option<BsonError>,
 ) -> Error {
     let message = message(error);
-    let mut path = path::of(doc, &|doc| {
+    let mut path = path::find(doc, &|doc| {
         fails(doc).is_some_and(|other| self::message(&other) == message)
     });
     if let Some(field) = missing(&message) {

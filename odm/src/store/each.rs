@@ -7,7 +7,7 @@
 //! first refusal, and nothing is split in it.
 
 use crate::model::document::DocumentMeta;
-use crate::store::batch::{behind, document_id, ids};
+use crate::store::batch::{after_id, document_id, ids};
 use crate::store::cx::{Cx, Statement};
 use crate::store::filter::all;
 use crate::{Error, Result};
@@ -22,16 +22,16 @@ const BATCH: usize = 1_000;
 /// The result of writes.
 #[derive(Debug, Default)]
 #[must_use = "what was refused is still to be written"]
-pub(crate) struct Written {
+pub(crate) struct WriteReport {
     /// How many documents were written. Where some were refused, there may have been more.
     pub(crate) documents: u64,
     /// The first refusal; before those of documents, one that may pass.
     pub(crate) refused: Option<Error>,
 }
 
-impl Written {
-    pub(crate) fn of(documents: u64) -> Written {
-        Written {
+impl WriteReport {
+    pub(crate) fn of_documents(documents: u64) -> WriteReport {
+        WriteReport {
             documents,
             refused: None,
         }
@@ -53,7 +53,7 @@ impl Written {
     ///
     /// # Errors
     /// An error that would occur with every document.
-    pub(crate) fn add(&mut self, other: Result<Written>) -> Result<()> {
+    pub(crate) fn add(&mut self, other: Result<WriteReport>) -> Result<()> {
         match but_for_the_deployment(other)? {
             Ok(other) => {
                 self.documents += other.documents;
@@ -99,11 +99,11 @@ pub(crate) async fn update(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     statements: &[Statement],
-) -> Result<Written> {
+) -> Result<WriteReport> {
     if cx.session.is_some() {
-        return Ok(Written::of(cx.update(meta, statements).await?));
+        return Ok(WriteReport::of_documents(cx.update(meta, statements).await?));
     }
-    let mut written = Written::default();
+    let mut written = WriteReport::default();
     let mut parts = vec![statements];
     while let Some(part) = parts.pop() {
         match (but_for_the_deployment(cx.update(meta, part).await)?, part) {
@@ -132,11 +132,11 @@ async fn apart(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     statement: &Statement,
-    written: &mut Written,
+    written: &mut WriteReport,
 ) -> Result<()> {
     let mut last: Option<Bson> = None;
     loop {
-        let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+        let after = last.as_ref().map(|last| after_id(meta, last)).unwrap_or_default();
         let filter = all([statement.filter.clone(), after]);
         let batch = cx.batch(meta, filter, Some(doc! { "_id": 1 }), BATCH).await?;
         last = batch.documents.last().map(document_id);

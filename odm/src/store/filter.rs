@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 
 /// All of these conditions as one filter.
 pub(crate) fn all(conditions: impl IntoIterator<Item = Document>) -> Document {
-    let mut parts = Parts::default();
+    let mut parts = FilterParts::default();
     conditions
         .into_iter()
         .for_each(|condition| parts.add_all(condition));
@@ -68,14 +68,14 @@ fn is_of_operators(condition: &Document) -> bool {
 
 /// The conditions as they are joined.
 #[derive(Default)]
-struct Parts {
-    parts: Vec<Part>,
+struct FilterParts {
+    parts: Vec<FilterPart>,
     /// The positions of a name's parts. All but the first stand in `$and`.
     by_name: HashMap<String, Vec<usize>>,
 }
 
 /// What stands behind a name once.
-struct Part {
+struct FilterPart {
     name: String,
     predicates: Vec<Predicate>,
 }
@@ -102,7 +102,7 @@ impl Predicate {
     }
 }
 
-impl Parts {
+impl FilterParts {
     fn add_all(&mut self, condition: Document) {
         for (name, value) in condition {
             match value {
@@ -146,7 +146,7 @@ impl Parts {
             }
             if let Some(predicate) = left {
                 positions.push(self.parts.len());
-                self.parts.push(Part {
+                self.parts.push(FilterPart {
                     name: name.to_owned(),
                     predicates: vec![predicate],
                 });
@@ -157,7 +157,9 @@ impl Parts {
     fn filter(self) -> Document {
         let mut filter = Document::new();
         let mut more = Vec::new();
-        for Part { name, predicates } in self.parts.into_iter().filter(|part| !part.predicates.is_empty()) {
+        for FilterPart { name, predicates } in
+            self.parts.into_iter().filter(|part| !part.predicates.is_empty())
+        {
             let value = condition(&name, predicates);
             if filter.contains_key(&name) {
                 more.push(doc! { name: value });
@@ -178,7 +180,7 @@ impl Parts {
     }
 }
 
-impl Part {
+impl FilterPart {
     /// Adds a predicate. Gives it back if it can't stand here, and whether it stands for others now.
     fn add(&mut self, mut predicate: Predicate) -> (Option<Predicate>, bool) {
         let mut implied = Vec::new();
@@ -189,17 +191,17 @@ impl Part {
                 continue;
             }
             match join(&self.name, there, &predicate) {
-                Joined::First => return (None, false),
-                Joined::Second => implied.push(at),
-                Joined::One(one) => {
+                JoinedParts::First => return (None, false),
+                JoinedParts::Second => implied.push(at),
+                JoinedParts::One(one) => {
                     implied.push(at);
                     predicate = one;
                     // It was compared with none of the others.
                     at = 0;
                     continue;
                 }
-                Joined::Both => {}
-                Joined::Apart => return (Some(predicate), false),
+                JoinedParts::Both => {}
+                JoinedParts::Apart => return (Some(predicate), false),
             }
             at += 1;
         }
@@ -215,7 +217,7 @@ impl Part {
 }
 
 /// Two predicates of a field as one condition.
-enum Joined {
+enum JoinedParts {
     /// The first one implies the second.
     First,
     /// The second one implies the first.
@@ -228,32 +230,34 @@ enum Joined {
     Apart,
 }
 
-fn join(name: &str, first: &Predicate, second: &Predicate) -> Joined {
+fn join(name: &str, first: &Predicate, second: &Predicate) -> JoinedParts {
     match (first, second) {
-        (Predicate::Whole(first), Predicate::Whole(second)) if is_identical(first, second) => Joined::First,
-        (Predicate::Whole(_), _) | (_, Predicate::Whole(_)) => Joined::Apart,
+        (Predicate::Whole(first), Predicate::Whole(second)) if is_identical(first, second) => {
+            JoinedParts::First
+        }
+        (Predicate::Whole(_), _) | (_, Predicate::Whole(_)) => JoinedParts::Apart,
         (Predicate::Operators(first), Predicate::Operators(second)) => {
             let clash = |operator: &String| {
                 first.contains_key(operator) || is_of_pattern(operator) && first.keys().any(is_of_pattern)
             };
             if are_identical(first, second) {
-                Joined::First
+                JoinedParts::First
             } else if second.keys().any(clash) {
-                Joined::Apart
+                JoinedParts::Apart
             } else {
-                Joined::Both
+                JoinedParts::Both
             }
         }
         (Predicate::Operators(operators), Predicate::OneOf(_))
         | (Predicate::OneOf(_), Predicate::Operators(operators)) => {
             if operators.contains_key("$in") {
-                Joined::Apart
+                JoinedParts::Apart
             } else {
-                Joined::Both
+                JoinedParts::Both
             }
         }
         (Predicate::Operators(_), Predicate::Is(..)) | (Predicate::Is(..), Predicate::Operators(_)) => {
-            Joined::Both
+            JoinedParts::Both
         }
         (Predicate::Is(first, _), Predicate::Is(second, _)) => join_values(
             name,
@@ -272,14 +276,14 @@ fn join(name: &str, first: &Predicate, second: &Predicate) -> Joined {
 }
 
 /// Two lists of values of which a field has one each. Those of an array may be two; an `_id` is one value.
-fn join_values(name: &str, first: &[Bson], second: &[Bson], stand_together: bool) -> Joined {
+fn join_values(name: &str, first: &[Bson], second: &[Bson], stand_together: bool) -> JoinedParts {
     let keys = |values: &[Bson]| values.iter().map(Key::of_bson).collect::<HashSet<Key>>();
     let (of_first, of_second) = (keys(first), keys(second));
     if of_first.is_subset(&of_second) {
-        return Joined::First;
+        return JoinedParts::First;
     }
     if of_second.is_subset(&of_first) {
-        return Joined::Second;
+        return JoinedParts::Second;
     }
     // A text may be equal to another one under the collation.
     let has_text = |values: &[Bson], but: &HashSet<Key>| {
@@ -294,12 +298,12 @@ fn join_values(name: &str, first: &[Bson], second: &[Bson], stand_together: bool
         let common = first
             .iter()
             .filter(|value| of_second.contains(&Key::of_bson(value)));
-        return Joined::One(Predicate::OneOf(common.cloned().collect()).of_one());
+        return JoinedParts::One(Predicate::OneOf(common.cloned().collect()).of_one());
     }
     if stand_together {
-        Joined::Both
+        JoinedParts::Both
     } else {
-        Joined::Apart
+        JoinedParts::Apart
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::graph::Graph;
 use crate::graph::edge::{Edge, EdgeId};
-use crate::graph::known::Unknown;
+use crate::graph::known::UnknownDeclarations;
 use crate::model::document::{DocumentMeta, Model};
 use crate::store::age::Age;
 use crate::store::clock::Clock;
@@ -38,7 +38,7 @@ use tokio::sync::OnceCell;
 /// ```
 #[derive(Clone)]
 pub struct Odm {
-    inner: Arc<Inner>,
+    inner: Arc<HandleInner>,
     /// The databases that handles were made for.
     databases: Arc<Databases>,
     /// Asks for the first children of many parents as on a server without the stage for it.
@@ -55,7 +55,7 @@ pub struct Odm {
     hooks: u8,
 }
 
-struct Inner {
+struct HandleInner {
     db: Database,
     models: Arc<[Model]>,
     graph: Graph,
@@ -65,7 +65,7 @@ struct Inner {
     /// What goes on in tasks of its own.
     tasks: Tasks,
     /// Declarations in the database that the models lack.
-    unknown: std::sync::RwLock<Unknown>,
+    unknown: std::sync::RwLock<UnknownDeclarations>,
     /// The same as it was last read, also by operations that only apply pending work or repair: nothing else is refused because
     /// of it.
     lacking: std::sync::RwLock<Vec<&'static str>>,
@@ -80,7 +80,7 @@ struct Inner {
     queue: Arc<Queue>,
 }
 
-impl Inner {
+impl HandleInner {
     fn new(
         db: Database,
         models: Arc<[Model]>,
@@ -88,8 +88,8 @@ impl Inner {
         server: Arc<OnceCell<Server>>,
         bulk_write: Arc<BulkWrite>,
         tasks: Tasks,
-    ) -> Inner {
-        Inner {
+    ) -> HandleInner {
+        HandleInner {
             db,
             models,
             graph,
@@ -106,13 +106,13 @@ impl Inner {
     }
 
     /// The same models in another database of the same server.
-    fn in_database(&self, name: &str) -> Inner {
+    fn in_database(&self, name: &str) -> HandleInner {
         let options = DatabaseOptions::builder()
             .selection_criteria(self.db.selection_criteria().cloned())
             .read_concern(self.db.read_concern().cloned())
             .write_concern(self.db.write_concern().cloned())
             .build();
-        Inner::new(
+        HandleInner::new(
             self.db.client().database_with_options(name, options),
             self.models.clone(),
             self.graph.of_another_database(),
@@ -125,7 +125,7 @@ impl Inner {
 
 /// The databases of a server by their names, each with its declarations and its queue.
 #[derive(Default)]
-struct Databases(Mutex<HashMap<String, Arc<Inner>>>);
+struct Databases(Mutex<HashMap<String, Arc<HandleInner>>>);
 
 impl Databases {
     /// From this number on, a database without a handle is forgotten.
@@ -177,7 +177,7 @@ impl Odm {
     /// A handle of these models, of which the graph is.
     pub(crate) fn with_graph(db: Database, models: Vec<Model>, graph: Graph) -> Odm {
         let (server, bulk_write, tasks) = (Arc::default(), Arc::default(), Tasks::default());
-        let inner = Inner::new(db, models.into(), graph, server, bulk_write, tasks);
+        let inner = HandleInner::new(db, models.into(), graph, server, bulk_write, tasks);
         Odm {
             inner: Arc::new(inner),
             databases: Arc::default(),
@@ -437,7 +437,7 @@ impl Odm {
         unlinked.contains(&edge.id) || edge.inverse.is_some_and(|inverse| unlinked.contains(&inverse))
     }
 
-    pub(crate) fn set_unknown(&self, unknown: Unknown) {
+    pub(crate) fn set_unknown(&self, unknown: UnknownDeclarations) {
         let mut place = self
             .inner
             .unknown
@@ -446,7 +446,7 @@ impl Odm {
         *place = unknown;
     }
 
-    fn unknown(&self) -> std::sync::RwLockReadGuard<'_, Unknown> {
+    fn unknown(&self) -> std::sync::RwLockReadGuard<'_, UnknownDeclarations> {
         self.inner
             .unknown
             .read()

@@ -2,7 +2,7 @@
 
 use crate::store::clock::Clock;
 use crate::store::session::Session;
-use crate::store::tasks::Command;
+use crate::store::tasks::OwnedCommand;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::StreamExt;
 use mongodb::raw_batch_cursor::{RawBatch, SessionRawBatchCursor};
@@ -42,25 +42,25 @@ impl<'a> Hold<'a> {
     pub(crate) fn command<R: Send + 'static>(
         self,
         command: impl Future<Output = R> + Send + 'static,
-    ) -> Command<'a, R> {
+    ) -> OwnedCommand<'a, R> {
         let background = match self {
             Hold::Transaction(shared) => Some(shared.background()),
             Hold::Causal(..) => None,
         };
-        Command::new(background, command)
+        OwnedCommand::new(background, command)
     }
 }
 
 impl Held {
     /// Ends the use of the session. `outcome` is that of the action.
-    pub(crate) fn end<R>(self, outcome: mongodb::error::Result<R>) -> mongodb::error::Result<R> {
+    pub(crate) fn release<R>(self, outcome: mongodb::error::Result<R>) -> mongodb::error::Result<R> {
         match self {
             Held::Transaction(shared, locked) => {
                 drop(locked);
                 shared.noted(outcome)
             }
             Held::Causal(clock, session) => {
-                clock.end(&session);
+                clock.advance(&session);
                 outcome
             }
         }
@@ -110,13 +110,13 @@ impl HeldCursor {
             let batch = match &held {
                 Held::Transaction(shared, _) => batch.map(|batch| shared.noted(batch)),
                 Held::Causal(clock, session) => {
-                    clock.end(session);
+                    clock.advance(session);
                     batch
                 }
             };
             batch.map(|batch| (batch, HeldCursor { cursor, held }))
         };
-        Command::new(shared.as_ref().map(Session::background), next).await
+        OwnedCommand::new(shared.as_ref().map(Session::background), next).await
     }
 
     /// Lets the session go until the cursor is read again.

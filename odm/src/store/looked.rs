@@ -14,19 +14,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MOST: usize = 16;
 
 /// The delivery: the reference, the key of the source, and the size of the batches.
-pub(crate) type Which = (EdgeId, Key, usize);
+pub(crate) type DeliveryKey = (EdgeId, Key, usize);
 
 /// The ids that the first batches of deliveries end with.
 #[derive(Debug, Default)]
-pub(crate) struct Looked(Mutex<VecDeque<(Which, VecDeque<Bson>)>>);
+pub(crate) struct Looked(Mutex<VecDeque<(DeliveryKey, VecDeque<Bson>)>>);
 
 impl Looked {
-    fn all(&self) -> MutexGuard<'_, VecDeque<(Which, VecDeque<Bson>)>> {
+    fn all(&self) -> MutexGuard<'_, VecDeque<(DeliveryKey, VecDeque<Bson>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands on the ids that were read, in their order: where full batches end, or a smaller one if there is none.
-    pub(crate) fn put(&self, which: Which, ids: Vec<Bson>) {
+    pub(crate) fn put(&self, which: DeliveryKey, ids: Vec<Bson>) {
         let full = ids.chunks_exact(which.2.max(1));
         let mut ends: VecDeque<Bson> = full.filter_map(|batch| batch.last().cloned()).collect();
         if ends.is_empty() {
@@ -41,7 +41,7 @@ impl Looked {
     }
 
     /// Takes the ids that were handed on.
-    pub(crate) fn take(&self, which: &Which) -> VecDeque<Bson> {
+    pub(crate) fn take(&self, which: &DeliveryKey) -> VecDeque<Bson> {
         let mut all = self.all();
         let at = all.iter().position(|(of, _)| of == which);
         let taken = at.and_then(|at| all.remove(at));

@@ -67,8 +67,8 @@ impl<'a> From<&'a IndexedWriteError> for Refusal<'a> {
 pub(crate) fn write_error<'a>(context: Context, refusal: impl Into<Refusal<'a>>) -> Error {
     let refusal = refusal.into();
     match context.refused(refusal) {
-        Some(error) => with_source(error, alone(refusal)),
-        None => alone(refusal).into(),
+        Some(error) => with_source(error, single_write_error(refusal)),
+        None => single_write_error(refusal).into(),
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn unacknowledged(reply: &Document) -> Option<Error> {
 
 impl Context {
     /// The context of an operation on a document's collection.
-    pub(crate) fn of(meta: &'static DocumentMeta) -> Context {
+    pub(crate) fn new(meta: &'static DocumentMeta) -> Context {
         Context {
             collection: meta.collection,
             meta: Some(meta),
@@ -467,7 +467,7 @@ fn first_write_error(reply: &RawDocument) -> Option<&RawDocument> {
 }
 
 /// The driver's error for one write of a batch.
-fn alone(refusal: Refusal<'_>) -> mongodb::error::Error {
+fn single_write_error(refusal: Refusal<'_>) -> mongodb::error::Error {
     let mut write = doc! { "code": refusal.code, "errmsg": refusal.message };
     if let Some(details) = refusal.details {
         write.insert("errInfo", Bson::Document(details.clone()));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Documents of one operation, in buffers that several threads have filled.
 #[derive(Default)]
 pub(crate) struct Packed {
-    parts: Vec<Part>,
+    parts: Vec<DocumentBuffer>,
 }
 
 impl Clone for Packed {
@@ -19,8 +19,8 @@ impl Clone for Packed {
     }
 }
 
-impl From<Vec<Part>> for Packed {
-    fn from(parts: Vec<Part>) -> Packed {
+impl From<Vec<DocumentBuffer>> for Packed {
+    fn from(parts: Vec<DocumentBuffer>) -> Packed {
         Packed { parts }
     }
 }
@@ -34,7 +34,7 @@ impl Packed {
         });
         let places: Vec<(usize, &[u8])> = places.collect();
         let packed = places.chunks(most.max(1)).map(|places| {
-            let mut part = Part::default();
+            let mut part = DocumentBuffer::default();
             for (at, bytes) in places {
                 let start = part.bytes.len();
                 part.bytes.extend_from_slice(bytes);
@@ -63,13 +63,13 @@ impl Packed {
 
     /// The documents. A buffer is freed with the last of its documents.
     pub(crate) fn into_documents(self) -> impl Iterator<Item = PackedDocument> + Send {
-        self.parts.into_iter().flat_map(Part::into_documents)
+        self.parts.into_iter().flat_map(DocumentBuffer::into_documents)
     }
 }
 
 /// A buffer of documents.
 #[derive(Default)]
-pub(crate) struct Part {
+pub(crate) struct DocumentBuffer {
     pub(crate) bytes: Vec<u8>,
     /// Where those stand that can be sent, with their positions among all that the application gave.
     pub(crate) places: Vec<(usize, Range<usize>)>,
@@ -77,7 +77,7 @@ pub(crate) struct Part {
     pub(crate) refused: Vec<(usize, Error)>,
 }
 
-impl Part {
+impl DocumentBuffer {
     /// Adds the document that `encode` writes behind the others.
     pub(crate) fn add(&mut self, at: usize, encode: impl FnOnce(&mut Vec<u8>) -> Result<()>) {
         let start = self.bytes.len();
@@ -91,10 +91,13 @@ impl Part {
     }
 
     /// The same with each document as `rewrite` leaves it; those that it refuses are among the refused ones.
-    pub(crate) fn rewritten(self, mut rewrite: impl FnMut(&mut RawDocumentBuf) -> Result<()>) -> Part {
-        let mut part = Part {
+    pub(crate) fn rewritten(
+        self,
+        mut rewrite: impl FnMut(&mut RawDocumentBuf) -> Result<()>,
+    ) -> DocumentBuffer {
+        let mut part = DocumentBuffer {
             refused: self.refused,
-            ..Part::default()
+            ..DocumentBuffer::default()
         };
         for (at, place) in self.places {
             let document = self.bytes.get(place).unwrap_or_default();
@@ -151,7 +154,7 @@ mod tests {
         let documents: Vec<RawDocumentBuf> = (0..5)
             .map(|n| RawDocumentBuf::try_from(&doc! { "n": n }).expect("encodes"))
             .collect();
-        let mut parts = vec![Part::default(), Part::default()];
+        let mut parts = vec![DocumentBuffer::default(), DocumentBuffer::default()];
         for (at, document) in documents.iter().enumerate() {
             let bytes = document.as_bytes();
             parts[usize::from(at > 2)].add(at * 10, |buffer| {

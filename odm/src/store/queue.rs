@@ -30,7 +30,7 @@ pub(crate) struct QueueKey {
 
 /// The operations at one document.
 #[derive(Default)]
-struct Entry {
+struct QueueEntry {
     /// How many have the turn or wait for it.
     operations: usize,
     turn: Arc<Mutex<()>>,
@@ -57,7 +57,7 @@ const MOST_CONTENDED: usize = 64;
 /// The queues of the documents of one database.
 #[derive(Default)]
 pub(crate) struct Queue {
-    entries: std::sync::Mutex<HashMap<QueueKey, Entry, ahash::RandomState>>,
+    entries: std::sync::Mutex<HashMap<QueueKey, QueueEntry, ahash::RandomState>>,
     /// How long the latest transactions took on average, in microseconds; 0 before the first one.
     usual: AtomicU64,
     /// The documents at which transactions have met those of other processes again and again, each with the end of that.
@@ -65,12 +65,12 @@ pub(crate) struct Queue {
 }
 
 /// An operation in the queue of a document.
-struct Waiting {
+struct QueueWaiting {
     queue: Arc<Queue>,
     key: QueueKey,
 }
 
-impl Drop for Waiting {
+impl Drop for QueueWaiting {
     fn drop(&mut self) {
         let mut entries = self.queue.entries();
         if let Some(entry) = entries.get_mut(&self.key) {
@@ -85,12 +85,12 @@ impl Drop for Waiting {
 /// The turn at one document. The next one gets it before the entry may go.
 struct TurnAtDocument {
     _turn: OwnedMutexGuard<()>,
-    _waiting: Waiting,
+    _waiting: QueueWaiting,
 }
 
 /// Pending work that an operation has recorded, while others at the same document may apply it.
 pub(crate) struct QueuedWork {
-    waiting: Waiting,
+    waiting: QueueWaiting,
     turn: Arc<Mutex<()>>,
     token: ObjectId,
 }
@@ -127,7 +127,7 @@ pub(crate) struct Turns {
 }
 
 impl Queue {
-    fn entries(&self) -> std::sync::MutexGuard<'_, HashMap<QueueKey, Entry, ahash::RandomState>> {
+    fn entries(&self) -> std::sync::MutexGuard<'_, HashMap<QueueKey, QueueEntry, ahash::RandomState>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -147,11 +147,11 @@ impl Queue {
         Turns { _turns: turns }
     }
 
-    fn wait(self: &Arc<Self>, key: &QueueKey) -> (Waiting, Arc<Mutex<()>>) {
+    fn wait(self: &Arc<Self>, key: &QueueKey) -> (QueueWaiting, Arc<Mutex<()>>) {
         let mut entries = self.entries();
         let entry = entries.entry(key.clone()).or_default();
         entry.operations += 1;
-        let waiting = Waiting {
+        let waiting = QueueWaiting {
             queue: self.clone(),
             key: key.clone(),
         };

@@ -117,7 +117,7 @@ impl Odm {
     /// [`Error::OutOfScope`] where it has another value already, or a field of a scope is missing. As [`can_restrict`](Odm::can_restrict).
     pub(crate) fn complete(&self, meta: &'static DocumentMeta, document: &mut Document) -> Result<()> {
         self.can_restrict(meta, false)?;
-        for (name, value) in self.scopes().of(meta) {
+        for (name, value) in self.scopes().of_collection(meta) {
             match document.get(name) {
                 None => drop(document.insert(name, value.clone())),
                 given if is_same(given, value) => {}
@@ -151,7 +151,7 @@ impl Odm {
             self.put_tag(meta, document, (tag, name))?;
         }
         let mut is_completed = false;
-        for (name, value) in self.scopes().of(meta) {
+        for (name, value) in self.scopes().of_collection(meta) {
             match document.get(name).ok().flatten() {
                 Some(given) => {
                     let given = owned(given);
@@ -256,7 +256,11 @@ impl Odm {
         if let Some(name) = fixed.into_iter().flatten().find(|name| meet(changed, name)) {
             return Err(self.out_of_scope(meta, name, Some(operand.clone())));
         }
-        for (name, own) in self.scopes().of(meta).filter(|(name, _)| meet(changed, name)) {
+        for (name, own) in self
+            .scopes()
+            .of_collection(meta)
+            .filter(|(name, _)| meet(changed, name))
+        {
             if !sets || changed != name || !is_same(Some(operand), own) {
                 return Err(refused(name));
             }
@@ -267,7 +271,7 @@ impl Odm {
     fn out_of_scope(&self, meta: &'static DocumentMeta, name: &str, given: Option<Bson>) -> Error {
         let of_variant = meta.variant().filter(|(tag, _)| *tag == name);
         let of_variant = of_variant.map(|(_, variant)| Bson::from(variant));
-        let own = self.scopes().of(meta).find(|(field, _)| field == name);
+        let own = self.scopes().of_collection(meta).find(|(field, _)| field == name);
         Error::OutOfScope {
             collection: meta.collection,
             field: name.to_owned(),

@@ -37,7 +37,10 @@ impl Scopes {
     }
 
     /// Those of the fields that documents of a type have.
-    pub(crate) fn of<'s>(&'s self, meta: &'static DocumentMeta) -> impl Iterator<Item = &'s (String, Bson)> {
+    pub(crate) fn of_collection<'s>(
+        &'s self,
+        meta: &'static DocumentMeta,
+    ) -> impl Iterator<Item = &'s (String, Bson)> {
         self.fields().iter().filter(move |(name, _)| has(meta, name))
     }
 
@@ -61,7 +64,7 @@ impl Scopes {
         if let Some((tag, name)) = variant {
             condition.insert(tag, exactly(&Bson::from(name), collated));
         }
-        for (name, value) in self.of(meta) {
+        for (name, value) in self.of_collection(meta) {
             if !condition.contains_key(name) {
                 condition.insert(name, exactly(value, collated));
             } else if demands(&condition, name) != Some(value) {

@@ -74,10 +74,10 @@ impl Server {
             Err(error) if is_unknown_command(&error) => ask("isMaster").await?,
             reply => reply?,
         };
-        Ok(Server::of(&reply))
+        Ok(Server::from_reply(&reply))
     }
 
-    fn of(reply: &Document) -> Server {
+    fn from_reply(reply: &Document) -> Server {
         let topology = if reply.get_str("msg").is_ok_and(|msg| msg == "isdbgrid") {
             Topology::Sharded
         } else if reply.contains_key("setName") {
@@ -239,14 +239,16 @@ mod tests {
 
     #[test]
     fn a_deployment_is_known_by_its_reply() {
-        let set =
-            Server::of(&doc! { "setName": "odm", "maxWireVersion": 12, "logicalSessionTimeoutMinutes": 30 });
+        let set = Server::from_reply(
+            &doc! { "setName": "odm", "maxWireVersion": 12, "logicalSessionTimeoutMinutes": 30 },
+        );
         assert_eq!(
             (set.topology(), set.has_transactions(), set.has_bulk_write()),
             (Topology::ReplicaSet, true, false)
         );
-        let sharded =
-            Server::of(&doc! { "msg": "isdbgrid", "maxWireVersion": 25, "logicalSessionTimeoutMinutes": 30 });
+        let sharded = Server::from_reply(
+            &doc! { "msg": "isdbgrid", "maxWireVersion": 25, "logicalSessionTimeoutMinutes": 30 },
+        );
         assert_eq!(
             (
                 sharded.topology(),
@@ -255,7 +257,7 @@ mod tests {
             ),
             (Topology::Sharded, true, true)
         );
-        let alone = Server::of(&doc! { "maxWireVersion": 9, "logicalSessionTimeoutMinutes": 30 });
+        let alone = Server::from_reply(&doc! { "maxWireVersion": 9, "logicalSessionTimeoutMinutes": 30 });
         assert_eq!(
             (alone.topology(), alone.has_transactions()),
             (Topology::Standalone, false)
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn children_are_joined_where_the_server_does_it() {
         let joins = |reply: Document| {
-            let server = Server::of(&reply);
+            let server = Server::from_reply(&reply);
             (server.joins_children(false), server.joins_children(true))
         };
         let set = |version: i32| joins(doc! { "setName": "odm", "maxWireVersion": version });
@@ -290,8 +292,9 @@ mod tests {
 
     #[test]
     fn an_odd_reply_is_the_least_that_a_server_can_be() {
-        let odd =
-            Server::of(&doc! { "maxWireVersion": "x", "maxWriteBatchSize": -1, "maxMessageSizeBytes": 1.5 });
+        let odd = Server::from_reply(
+            &doc! { "maxWireVersion": "x", "maxWriteBatchSize": -1, "maxMessageSizeBytes": 1.5 },
+        );
         assert_eq!(
             (
                 odd.max_wire_version(),

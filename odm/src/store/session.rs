@@ -3,7 +3,7 @@
 use crate::error::driver::DriverText;
 use crate::model::own_fields::EDGES;
 use crate::store::queue::QueueKey;
-use crate::store::tasks::{Background, Closed, Command, Tasks};
+use crate::store::tasks::{Background, Closed, OwnedCommand, Tasks};
 use crate::{Error, Odm, Result};
 use futures::future::BoxFuture;
 use mongodb::ClientSession;
@@ -17,16 +17,16 @@ use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 /// The session that the operations of a transaction share. The driver executes one operation of a session at a time, so they
 /// take turns.
 #[derive(Clone)]
-pub(crate) struct Session(Arc<Inner>);
+pub(crate) struct Session(Arc<SessionInner>);
 
-struct Inner {
+struct SessionInner {
     session: Arc<Mutex<ClientSession>>,
     /// Operations of several commands are executed one after the other: each reads documents that it then changes, and none
     /// expects other writes in between.
     turn: Mutex<()>,
     /// The same of operations whose documents are compared for hooks, around their own turns.
     compared: Mutex<()>,
-    end: std::sync::Mutex<End>,
+    state: std::sync::Mutex<TransactionState>,
     /// Whether the future of the transaction was dropped.
     is_closed: AtomicBool,
     /// Whether a command of the library was sent, whose reply the driver sees in any case.
@@ -42,8 +42,8 @@ pub(crate) struct Turn<'s> {
 
 impl Turn<'_> {
     /// It has ended, whatever came of it.
-    pub(crate) fn end(self) {
-        self.unfinished.end();
+    pub(crate) fn complete(self) {
+        self.unfinished.complete();
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Unfinished<'s> {
 
 impl Unfinished<'_> {
     /// It has ended, whatever came of it.
-    pub(crate) fn end(mut self) {
+    pub(crate) fn complete(mut self) {
         self.is_over = true;
     }
 }
@@ -63,14 +63,14 @@ impl Unfinished<'_> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.shared.end().dropped = true;
+            self.shared.state().dropped = true;
         }
     }
 }
 
 /// The state that the transaction's operations leave for its end.
 #[derive(Default)]
-pub(crate) struct End {
+pub(crate) struct TransactionState {
     /// Why it may not be committed, and whether it may succeed if it is run again.
     pub(crate) spoiled: Option<(String, bool)>,
     /// Whether an operation was dropped before it completed, by a timeout, say. Its own write may be made without its effects
@@ -93,11 +93,11 @@ pub(crate) trait AfterCommit: Any + Send {
 
 impl Session {
     pub(crate) fn new(session: ClientSession, tasks: &Tasks) -> Session {
-        Session(Arc::new(Inner {
+        Session(Arc::new(SessionInner {
             session: Arc::new(Mutex::new(session)),
             turn: Mutex::default(),
             compared: Mutex::default(),
-            end: std::sync::Mutex::default(),
+            state: std::sync::Mutex::default(),
             is_closed: AtomicBool::new(false),
             has_begun: AtomicBool::new(false),
             background: Background::here(tasks),
@@ -106,7 +106,7 @@ impl Session {
 
     /// A transaction begins.
     pub(crate) fn begin(&self) {
-        *self.end() = End::default();
+        *self.state() = TransactionState::default();
         self.0.has_begun.store(false, Ordering::Release);
     }
 
@@ -145,7 +145,7 @@ impl Session {
             let mut session = session.map_err(|_| Error::application(Closed))?;
             let edges = odm.database().collection::<Document>(EDGES);
             let begin = async move { edges.find_one(doc! {}).session(&mut *session).await };
-            self.noted(Command::new(Some(self.background()), begin).await)?;
+            self.noted(OwnedCommand::new(Some(self.background()), begin).await)?;
         }
         let session = self.0.session.lock().await;
         if self.0.is_closed.load(Ordering::Acquire) {
@@ -186,29 +186,29 @@ impl Session {
         self.0.compared.lock().await
     }
 
-    pub(crate) fn end(&self) -> std::sync::MutexGuard<'_, End> {
+    pub(crate) fn state(&self) -> std::sync::MutexGuard<'_, TransactionState> {
         self.0
-            .end
+            .state
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// An operation failed: the server has ended the transaction, or a part of it was written, and it can only be rolled back.
     pub(crate) fn spoil(&self, error: &Error) {
-        self.end()
+        self.state()
             .spoiled
             .get_or_insert_with(|| (error.to_string(), error.is_transient_transaction_error()));
     }
 
     /// An upsert was refused for a document that another client inserted after the transaction began: the transaction is run again.
     pub(crate) fn raced(&self) {
-        self.end().raced = true;
+        self.state().raced = true;
     }
 
     /// These documents are written by another transaction at the same time, which ends this one: it waits for its turn at them when
     /// it is run again.
     pub(crate) fn met(&self, documents: impl Iterator<Item = QueueKey>) {
-        self.end().met.extend(documents);
+        self.state().met.extend(documents);
     }
 
     /// Remembers that the server refused a command, which ends the transaction there, or that it is not known whether the server has
@@ -230,7 +230,7 @@ impl Session {
                     | BsonDeserialization(_)
             );
             if again || ends {
-                self.end()
+                self.state()
                     .spoiled
                     .get_or_insert_with(|| (DriverText(error).to_string(), again));
             }
@@ -241,7 +241,7 @@ impl Session {
     /// Adds to what is left for the time after the commit. All of it is of one type: with work of another one the transaction can't be
     /// committed, since that work would be lost.
     pub(crate) fn after_commit<T: AfterCommit + Default>(&self, add: impl FnOnce(&mut T)) {
-        let end = &mut *self.end();
+        let end = &mut *self.state();
         let after: &mut dyn Any = &mut **end.after.get_or_insert_with(|| Box::new(T::default()));
         match after.downcast_mut() {
             Some(after) => add(after),
@@ -261,7 +261,7 @@ impl Session {
     }
 }
 
-impl End {
+impl TransactionState {
     /// Takes the work that the operations have left for the time after the commit.
     pub(crate) fn take_after(&mut self) -> Option<Box<dyn AfterCommit>> {
         self.after.take()

@@ -4,7 +4,7 @@
 //! The driver aborts a transaction whose session is dropped, if it has seen a reply of it. Where the future of its first command is
 //! dropped, the server begins the transaction and the driver doesn't know, so its locks would stay until the server's own limit
 //! (`transactionLifetimeLimitSeconds`, a minute). And where the future of a later command is dropped, the driver closes the
-//! connection, and its abort may overtake that command. So a [`Command`] owns what it needs, and is executed to its reply also
+//! connection, and its abort may overtake that command. So a [`OwnedCommand`] owns what it needs, and is executed to its reply also
 //! where nothing waits for it any more; whatever follows in the session waits for that.
 
 use futures::future::BoxFuture;
@@ -29,10 +29,10 @@ impl std::error::Error for Closed {}
 
 /// The tasks of all handles of a client.
 #[derive(Clone, Default)]
-pub(crate) struct Tasks(Arc<watch::Sender<State>>);
+pub(crate) struct Tasks(Arc<watch::Sender<TaskState>>);
 
 #[derive(Default)]
-struct State {
+struct TaskState {
     running: usize,
     is_shut_down: bool,
 }
@@ -59,7 +59,7 @@ impl Tasks {
         self.when(|state| state.is_shut_down).await;
     }
 
-    async fn when(&self, is_so: impl FnMut(&State) -> bool) {
+    async fn when(&self, is_so: impl FnMut(&TaskState) -> bool) {
         // The sender is there for as long as `self`.
         let _ = self.0.subscribe().wait_for(is_so).await;
     }
@@ -107,19 +107,19 @@ impl Background {
 
 /// A command that is executed to its reply, once it has begun.
 #[must_use = "a command does nothing until it is awaited"]
-pub(crate) struct Command<'a, R: Send + 'static> {
+pub(crate) struct OwnedCommand<'a, R: Send + 'static> {
     command: Option<BoxFuture<'static, R>>,
     has_begun: bool,
     /// Where it goes on. `None` outside of a transaction: there it ends with its future.
     background: Option<&'a Background>,
 }
 
-impl<'a, R: Send + 'static> Command<'a, R> {
+impl<'a, R: Send + 'static> OwnedCommand<'a, R> {
     pub(crate) fn new(
         background: Option<&'a Background>,
         command: impl Future<Output = R> + Send + 'static,
     ) -> Self {
-        Command {
+        OwnedCommand {
             command: Some(Box::pin(command)),
             has_begun: false,
             background,
@@ -127,7 +127,7 @@ impl<'a, R: Send + 'static> Command<'a, R> {
     }
 }
 
-impl<R: Send + 'static> Future for Command<'_, R> {
+impl<R: Send + 'static> Future for OwnedCommand<'_, R> {
     type Output = R;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
@@ -144,7 +144,7 @@ impl<R: Send + 'static> Future for Command<'_, R> {
     }
 }
 
-impl<R: Send + 'static> Drop for Command<'_, R> {
+impl<R: Send + 'static> Drop for OwnedCommand<'_, R> {
     fn drop(&mut self) {
         if let (Some(command), Some(background), true) =
             (self.command.take(), self.background, self.has_begun)
@@ -176,11 +176,11 @@ mod tests {
     async fn a_command_that_has_begun_goes_on_where_its_future_is_dropped() {
         let (tasks, steps) = (Tasks::default(), Arc::new(AtomicUsize::new(0)));
         let background = Background::here(&tasks);
-        drop(Command::new(Some(&background), command(&steps)));
+        drop(OwnedCommand::new(Some(&background), command(&steps)));
         assert_eq!(steps.load(Ordering::SeqCst), 0, "it had not begun");
         assert!(tasks.ended().now_or_never().is_some());
 
-        let begun = Command::new(Some(&background), command(&steps)).now_or_never();
+        let begun = OwnedCommand::new(Some(&background), command(&steps)).now_or_never();
         assert!(begun.is_none() && tasks.ended().now_or_never().is_none());
         assert!(tasks.end_within(Duration::from_secs(5)).await);
         assert_eq!(steps.swap(0, Ordering::SeqCst), 11);
@@ -189,7 +189,7 @@ mod tests {
             "none was running"
         );
 
-        let outside = Command::new(None, command(&steps)).now_or_never();
+        let outside = OwnedCommand::new(None, command(&steps)).now_or_never();
         assert!(outside.is_none() && tasks.ended().now_or_never().is_some());
         assert_eq!(steps.load(Ordering::SeqCst), 1, "it has ended with its future");
     }
@@ -203,7 +203,7 @@ mod tests {
             of_command.fetch_add(1, Ordering::SeqCst);
             std::panic::resume_unwind(Box::new("it fails"));
         };
-        let panicked = std::panic::AssertUnwindSafe(Command::new(Some(&background), panics));
+        let panicked = std::panic::AssertUnwindSafe(OwnedCommand::new(Some(&background), panics));
         assert!(panicked.catch_unwind().await.is_err());
         tasks.ended().await;
         assert_eq!(steps.load(Ordering::SeqCst), 1);
@@ -216,7 +216,7 @@ mod tests {
             .build()
             .expect("a runtime");
         let background = runtime.block_on(async { Background::here(&tasks) });
-        let mut begun = Box::pin(Command::new(Some(&background), command(&steps)));
+        let mut begun = Box::pin(OwnedCommand::new(Some(&background), command(&steps)));
         assert!(begun.as_mut().now_or_never().is_none());
         drop(runtime);
         drop(begun);

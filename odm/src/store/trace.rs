@@ -1,7 +1,7 @@
 //! The span of an operation in `tracing`: collection, operation, round trips, documents, time, and the kind of error that ended
 //! it. Values of documents are logged only at level `TRACE`.
 
-use crate::store::batches::Batch;
+use crate::store::batches::RawDocuments;
 use crate::{Error, Result};
 use futures::future::FutureExt;
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -21,7 +21,7 @@ pub(crate) struct Trace {
     span: Span,
     operation: &'static str,
     started: Instant,
-    counts: Arc<Counts>,
+    counts: Arc<TraceCounts>,
 }
 
 /// The operations that only read, so that an error of them never leaves a write behind.
@@ -41,7 +41,7 @@ const READS: [&str; 12] = [
 ];
 
 #[derive(Default)]
-struct Counts {
+struct TraceCounts {
     /// Whether anything was counted.
     any: AtomicBool,
     failed: AtomicBool,
@@ -125,9 +125,9 @@ impl Trace {
     /// The batches of a stream, asked for within the span, which ends when the stream is dropped.
     pub(crate) fn go_on(
         self,
-        batches: BoxStream<'static, Result<Batch>>,
-    ) -> BoxStream<'static, Result<Batch>> {
-        Batches {
+        batches: BoxStream<'static, Result<RawDocuments>>,
+    ) -> BoxStream<'static, Result<RawDocuments>> {
+        TracedBatches {
             batches,
             trace: self,
             failed: false,
@@ -206,16 +206,16 @@ impl Trace {
 }
 
 /// A stream's batches, counted. An error is the last: the driver would ask the server again and again.
-struct Batches {
-    batches: BoxStream<'static, Result<Batch>>,
+struct TracedBatches {
+    batches: BoxStream<'static, Result<RawDocuments>>,
     trace: Trace,
     failed: bool,
     round_trips: u64,
     documents: u64,
 }
 
-impl Stream for Batches {
-    type Item = Result<Batch>;
+impl Stream for TracedBatches {
+    type Item = Result<RawDocuments>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
@@ -240,7 +240,7 @@ impl Stream for Batches {
     }
 }
 
-impl Drop for Batches {
+impl Drop for TracedBatches {
     fn drop(&mut self) {
         // The first batch has been requested, also where it was not read.
         self.trace.done(self.round_trips.max(1), self.documents);

@@ -4,7 +4,7 @@ use crate::error::driver::DriverText;
 use crate::store::cx::Cx;
 use crate::store::options::raised;
 use crate::store::queue::{QueueKey, Turns, at_random};
-use crate::store::tasks::Command;
+use crate::store::tasks::OwnedCommand;
 use crate::store::trace::Trace;
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
@@ -45,7 +45,7 @@ where
     let mut run = Run::new(odm, trace).await?;
     loop {
         let session = run.begin().await?;
-        if let Some(result) = run.end(WITHIN.scope((), work(session)).await).await? {
+        if let Some(result) = run.commit_or_abort(WITHIN.scope((), work(session)).await).await? {
             return Ok(result);
         }
         run.pause().await;
@@ -67,7 +67,7 @@ where
     loop {
         let session = turns.begin().await?;
         let made = WITHIN.scope((), work(session)).await;
-        if let Some(result) = turns.end(made).await? {
+        if let Some(result) = turns.commit_or_abort(made).await? {
             return Ok(result);
         }
     }
@@ -97,7 +97,7 @@ where
         }
         let session = turns.begin().await?;
         let made = WITHIN.scope((), work(session)).await;
-        if let Some(result) = turns.end(made).await? {
+        if let Some(result) = turns.commit_or_abort(made).await? {
             return Ok(Some(result));
         }
     }
@@ -148,8 +148,8 @@ impl<'o> InTurn<'o> {
     }
 
     /// Ends one attempt. Without a result it has waited for the next one, if there is one.
-    async fn end<R>(&mut self, made: Result<R>) -> Result<Option<R>> {
-        let result = self.run.end(made).await?;
+    async fn commit_or_abort<R>(&mut self, made: Result<R>) -> Result<Option<R>> {
+        let result = self.run.commit_or_abort(made).await?;
         if result.is_some() {
             self.odm.queue().took(self.began.elapsed())
         } else {
@@ -270,7 +270,7 @@ impl Run {
     }
 
     /// Commits the transaction, or rolls it back after the error of its work. Without a result it is to be run again.
-    async fn end<R>(&mut self, made: Result<R>) -> Result<Option<R>> {
+    async fn commit_or_abort<R>(&mut self, made: Result<R>) -> Result<Option<R>> {
         let (result, error) = match made {
             Ok(result) => (Some(result), None),
             Err(error) => (None, Some(error)),
@@ -285,7 +285,7 @@ impl Run {
     /// The same after this error. Gives whether the transaction is committed.
     fn is_committed(&mut self, error: Option<Error>) -> BoxFuture<'_, Result<bool>> {
         async move {
-            let mut end = std::mem::take(&mut *self.session.end());
+            let mut end = std::mem::take(&mut *self.session.state());
             let after = end.take_after();
             self.met = std::mem::take(&mut end.met);
             let dropped = || spoiled("its future was dropped before it completed");
@@ -338,12 +338,12 @@ impl Run {
         let commit = async move {
             let committed = commit(&mut session, started, trace).await;
             if let (Ok(()), Some(clock)) = (&committed, clock) {
-                clock.end(&session);
+                clock.advance(&session);
             }
             (committed, turns)
         };
         self.is_open = false;
-        let (committed, turns) = Command::new(Some(self.session.background()), commit).await;
+        let (committed, turns) = OwnedCommand::new(Some(self.session.background()), commit).await;
         if committed.is_err() {
             self.turns = turns;
         }
@@ -360,7 +360,7 @@ impl Run {
             turns
         };
         self.is_open = false;
-        self.turns = Command::new(Some(self.session.background()), abort).await;
+        self.turns = OwnedCommand::new(Some(self.session.background()), abort).await;
     }
 
     /// The trace that counts the command which ends the transaction. The driver sends none where it has sent no other command of it.
@@ -463,7 +463,7 @@ mod tests {
         let mut run = Run::with(&odm, None, session);
         run.session.after_commit(|first: &mut First| first.0 += 1);
         run.session.after_commit(|first: &mut First| first.0 += 1);
-        assert!(run.session.end().spoiled.is_none());
+        assert!(run.session.state().spoiled.is_none());
         run.session.after_commit(|_: &mut Second| {});
         let error = run.is_committed(None).await.expect_err("it is rolled back");
         assert!(matches!(error, Error::Application(_)), "{error:?}");

@@ -6,13 +6,13 @@ use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
 use crate::rules::derived::DerivedValue;
 use crate::schema::plural;
-use crate::store::batch::{behind, document_id};
+use crate::store::batch::{after_id, document_id};
 use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::store::map::Context;
 use crate::store::trace::Trace;
 use crate::upkeep::copies;
-use crate::upkeep::inspect::{Fault, Inspected, Kind, confirm, fields, inspect};
+use crate::upkeep::inspect::{Fault, FaultKind, Inspected, confirm, fields, inspect};
 use crate::{Document, Error, Odm, Result, rules};
 use futures::TryStreamExt;
 use futures::future::{BoxFuture, FutureExt};
@@ -65,7 +65,7 @@ impl Odm {
     /// ```
     pub fn audit(&self) -> Auditing {
         Auditing {
-            chosen: Chosen::new(&self.unscoped()),
+            chosen: ChosenReferences::new(&self.unscoped()),
             sample: None,
         }
     }
@@ -83,7 +83,7 @@ impl Odm {
 #[must_use = "an audit does nothing until it is awaited"]
 #[derive(Clone, Debug)]
 pub struct Auditing {
-    chosen: Chosen,
+    chosen: ChosenReferences,
     sample: Option<u64>,
 }
 
@@ -226,7 +226,7 @@ pub(crate) async fn look<'g>(
 
 /// Which references are looked at.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenReferences {
     pub(crate) odm: Odm,
     /// Collections, and fields of them; empty for all.
     pub(crate) which: Vec<(&'static str, Option<String>)>,
@@ -236,9 +236,9 @@ pub(crate) struct Chosen {
     pub(crate) read: Arc<AtomicU64>,
 }
 
-impl Chosen {
-    pub(crate) fn new(odm: &Odm) -> Chosen {
-        Chosen {
+impl ChosenReferences {
+    pub(crate) fn new(odm: &Odm) -> ChosenReferences {
+        ChosenReferences {
             odm: odm.clone(),
             which: Vec::new(),
             all: true,
@@ -247,7 +247,7 @@ impl Chosen {
     }
 
     /// That of which an audit found something.
-    pub(crate) fn found(odm: &Odm, audit: &Audit) -> Chosen {
+    pub(crate) fn found(odm: &Odm, audit: &Audit) -> ChosenReferences {
         let references = audit.references.iter().filter(|found| !found.is_clean());
         let references = references.map(|found| (found.collection, Some(found.field.clone())));
         let copies = audit.copies.iter().filter(|found| found.stale.count > 0);
@@ -257,7 +257,7 @@ impl Chosen {
                 .iter()
                 .map(|field| (found.collection, Some(field.clone())))
         });
-        Chosen {
+        ChosenReferences {
             odm: odm.clone(),
             which: references.chain(copies).collect(),
             all: false,
@@ -401,7 +401,7 @@ impl InspectedDocuments {
         }
         let size = i64::try_from(sample).unwrap_or(i64::MAX);
         let pipeline = [doc! { "$sample": { "size": size } }, doc! { "$project": fields }];
-        let failed = |error| Context::of(meta).driver(error);
+        let failed = |error| Context::new(meta).driver(error);
         cx.trip();
         let cursor = cx
             .collection::<RawDocumentBuf>(meta)
@@ -424,7 +424,7 @@ impl InspectedDocuments {
                 last,
                 more,
             } => {
-                let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+                let after = last.as_ref().map(|last| after_id(meta, last)).unwrap_or_default();
                 let filter = all([after, filter.as_ref().clone()]);
                 let batch = cx.batch(meta, filter, Some(fields.clone()), BATCH).await?;
                 *more = batch.more;
@@ -858,12 +858,12 @@ impl Audit {
             return;
         };
         let (findings, what) = match &fault.kind {
-            Kind::Dangling { key, .. } => (&mut reference.dangling, key.clone()),
-            Kind::BelowDeleted { other } => (&mut reference.below_deleted, other.clone()),
-            Kind::Interrupted { id, .. } => (&mut reference.interrupted, id.clone()),
-            Kind::OneSided { other } => (&mut reference.one_sided, other.clone()),
-            Kind::Repeated { other } => (&mut reference.repeated, other.clone()),
-            Kind::OverBound { items } => {
+            FaultKind::Dangling { key, .. } => (&mut reference.dangling, key.clone()),
+            FaultKind::BelowDeleted { other } => (&mut reference.below_deleted, other.clone()),
+            FaultKind::Interrupted { id, .. } => (&mut reference.interrupted, id.clone()),
+            FaultKind::OneSided { other } => (&mut reference.one_sided, other.clone()),
+            FaultKind::Repeated { other } => (&mut reference.repeated, other.clone()),
+            FaultKind::OverBound { items } => {
                 let items = i64::try_from(*items).unwrap_or(i64::MAX);
                 (&mut reference.over_bound, Bson::Int64(items))
             }
@@ -888,7 +888,7 @@ impl Audit {
                     "sample": [{ "$sort": { "_id": 1 } }, { "$limit": SAMPLE as i64 }],
                 } },
             ];
-            let failed = |error| Context::of(edge.holder).driver(error);
+            let failed = |error| Context::new(edge.holder).driver(error);
             cx.trip();
             let mut options = AggregateOptions::default();
             options.allow_disk_use = Some(true);

@@ -8,11 +8,11 @@ use crate::model::document::DocumentMeta;
 use crate::rules::derived::DerivedValue;
 use crate::store::batch::document_id;
 use crate::store::cx::Cx;
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use crate::store::scopes::of_variant;
 use crate::store::trace::Trace;
 use crate::upkeep::audit::InspectedDocuments;
-use crate::upkeep::stored::{EARLY, Known, unlinked};
+use crate::upkeep::stored::{EARLY, StoredDeclarations, unlinked};
 use crate::upkeep::{copies, follow, inspect, snapshots};
 use crate::{Error, Odm, Result, rules};
 use futures::future::{BoxFuture, FutureExt};
@@ -211,36 +211,36 @@ pub(crate) async fn compare_all(odm: &Odm) -> Result<Result<()>> {
 }
 
 /// A declared field that earlier documents may lack.
-enum Lacking<'g> {
+enum LackingField<'g> {
     Value(Box<dyn DerivedValue + 'g>),
     /// The other side of a two-way reference, for documents that this side names.
     Links(&'g Edge),
 }
 
-impl<'g> Lacking<'g> {
-    fn all(graph: &'g Graph) -> impl Iterator<Item = (Lacking<'g>, Declaration)> {
+impl<'g> LackingField<'g> {
+    fn all(graph: &'g Graph) -> impl Iterator<Item = (LackingField<'g>, Declaration)> {
         let values = rules::values(graph).map(|value| {
             let declaration = value.declaration(graph);
-            (Lacking::Value(value), declaration)
+            (LackingField::Value(value), declaration)
         });
         let linked = declared::linked(graph)
-            .filter_map(|edge| Some((Lacking::Links(edge), declared::two_way(graph, edge)?)));
+            .filter_map(|edge| Some((LackingField::Links(edge), declared::two_way(graph, edge)?)));
         values.chain(linked)
     }
 
     /// The documents that are gone through.
     fn holder(&self) -> &'static DocumentMeta {
         match self {
-            Lacking::Value(value) => value.holder(),
-            Lacking::Links(edge) => edge.holder,
+            LackingField::Value(value) => value.holder(),
+            LackingField::Links(edge) => edge.holder,
         }
     }
 
     /// The fields to read of them.
     fn projection(&self) -> Document {
         match self {
-            Lacking::Value(value) => value.projection(),
-            Lacking::Links(edge) => inspect::fields([*edge]),
+            LackingField::Value(value) => value.projection(),
+            LackingField::Links(edge) => inspect::fields([*edge]),
         }
     }
 
@@ -248,8 +248,8 @@ impl<'g> Lacking<'g> {
     fn is_known(&self, odm: &Odm) -> Result<()> {
         odm.knows_copies(self.holder())?;
         match self {
-            Lacking::Value(_) => Ok(()),
-            Lacking::Links(edge) => odm
+            LackingField::Value(_) => Ok(()),
+            LackingField::Links(edge) => odm
                 .graph()
                 .inverse(edge)
                 .map_or(Ok(()), |other| odm.knows_copies(other.holder)),
@@ -261,10 +261,10 @@ impl<'g> Lacking<'g> {
         cx: &Cx<'g>,
         documents: Vec<RawDocumentBuf>,
         unlinked: &[EdgeId],
-    ) -> Result<Written> {
+    ) -> Result<WriteReport> {
         match self {
-            Lacking::Value(value) => copies::correct(value.as_ref(), cx, &documents).await,
-            Lacking::Links(edge) => {
+            LackingField::Value(value) => copies::correct(value.as_ref(), cx, &documents).await,
+            LackingField::Links(edge) => {
                 let sides = [Some(edge.id), edge.inverse];
                 let new = sides.into_iter().flatten().any(|at| unlinked.contains(&at));
                 follow::agree(cx, edge, documents, new).await
@@ -316,9 +316,9 @@ impl fmt::Debug for OnWait {
 
 /// Waits until every process knows of the declarations that are to be filled: one that has read them before these were stored
 /// has changed fields that they read without a mark, and then does so no more.
-async fn wait(graph: &Graph, known: &Known, waits: Duration, on_wait: &OnWait) {
+async fn wait(graph: &Graph, known: &StoredDeclarations, waits: Duration, on_wait: &OnWait) {
     let is_open = |id: &str| !known.is_filled(id) || known.is_early(id);
-    let open = Lacking::all(graph).filter(|(_, edge)| is_open(&edge.id));
+    let open = LackingField::all(graph).filter(|(_, edge)| is_open(&edge.id));
     // Where the clocks of two processes differ, it is a holding time at most.
     let passed = |declared: DateTime| SystemTime::now().duration_since(declared.to_system_time());
     let mut edges = Vec::new();
@@ -347,11 +347,11 @@ async fn fill(
     all: bool,
     (waits, on_wait): (Duration, &OnWait),
     read: &AtomicU64,
-) -> Result<(Backfilled, Written)> {
+) -> Result<(Backfilled, WriteReport)> {
     let odm = cx.odm;
     let (graph, edges) = (odm.graph(), odm.stored_edges());
     let mut filled = Backfilled::default();
-    let mut failed = Written::default();
+    let mut failed = WriteReport::default();
     cx.trip();
     let mut known = odm.learn().await?;
     if !rules::declarations(graph).all(|edge| known.has(&edge)) {
@@ -361,11 +361,11 @@ async fn fill(
             Err(error) => return Err(error),
         }
         cx.trip();
-        known = Known::all(odm).await?;
+        known = StoredDeclarations::all(odm).await?;
     }
     wait(graph, &known, waits, on_wait).await;
     let unlinked = unlinked(graph, &known);
-    for (lacking, edge) in Lacking::all(graph) {
+    for (lacking, edge) in LackingField::all(graph) {
         let is_early = known.is_filled(&edge.id) && known.is_early(&edge.id);
         if known.is_filled(&edge.id) && !is_early && !all {
             continue;
@@ -384,7 +384,7 @@ async fn fill(
             .edge(&edge.id)
             .and_then(|known| known.get("at").cloned())
             .filter(|_| !all);
-        let mut written = Written::default();
+        let mut written = WriteReport::default();
         let mut source = InspectedDocuments::from(lacking.holder(), lacking.projection(), at);
         while let Some(documents) = source.next(cx).await? {
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
@@ -449,14 +449,14 @@ async fn take_snapshots(
     cx: &Cx<'_>,
     read: &AtomicU64,
     filled: &mut Backfilled,
-    failed: &mut Written,
+    failed: &mut WriteReport,
 ) -> Result<()> {
     for edge in snapshots::edges(cx.odm.graph()) {
         if let Err(error) = cx.odm.knows_copies(edge.holder) {
             failed.refuse(error);
             continue;
         }
-        let mut taken = Written::default();
+        let mut taken = WriteReport::default();
         let mut source =
             InspectedDocuments::fitting(edge.holder, snapshots::lacking(edge), snapshots::projection(edge));
         while let Some(documents) = source.next(cx).await? {

@@ -3,9 +3,9 @@
 use crate::Result;
 use crate::engine::write::drain::drain;
 use crate::model::own_fields::Token;
-use crate::rules::derived::{Compared, DerivedValue};
+use crate::rules::derived::{Comparison, DerivedValue};
 use crate::store::cx::Cx;
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use crate::store::transaction;
 use mongodb::bson::{RawDocumentBuf, doc};
 
@@ -15,7 +15,7 @@ pub(crate) async fn measure(
     value: &dyn DerivedValue,
     cx: &Cx<'_>,
     documents: &[RawDocumentBuf],
-) -> Result<Compared> {
+) -> Result<Comparison> {
     let first = value.compare(cx, documents).await?;
     if first.stale.is_empty() || value.is_of_holder() {
         return Ok(first);
@@ -35,7 +35,7 @@ pub(crate) async fn measure(
         })
         .await?
     };
-    Ok(Compared {
+    Ok(Comparison {
         copies: first.copies,
         // One may have come since.
         wrong: second.wrong.min(first.copies),
@@ -48,10 +48,10 @@ pub(crate) async fn correct(
     value: &dyn DerivedValue,
     cx: &Cx<'_>,
     documents: &[RawDocumentBuf],
-) -> Result<Written> {
+) -> Result<WriteReport> {
     let stale = measure(value, cx, documents).await?.stale;
     if stale.is_empty() {
-        return Ok(Written::default());
+        return Ok(WriteReport::default());
     }
     let token = Token::new();
     let cx = &cx.unvalidated();

@@ -2,10 +2,10 @@
 //!
 //! An index with a time to live would have the server do it, which knows no reference, no link, no count and no copy.
 
-use crate::engine::{Delete, Operation, What, execute};
+use crate::engine::{DeleteWrite, WriteKind, WriteOperation, execute};
 use crate::model::document::{DocumentMeta, Expiry};
 use crate::store::action::Action;
-use crate::store::batch::{behind, document_id, ids};
+use crate::store::batch::{after_id, document_id, ids};
 use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::store::trace::Trace;
@@ -86,7 +86,7 @@ async fn delete(cx: Cx<'_>, meta: &'static DocumentMeta, expiry: &Expiry, done: 
     let due = due(expiry, crate::now());
     let mut last: Option<Bson> = None;
     loop {
-        let next = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+        let next = last.as_ref().map(|last| after_id(meta, last)).unwrap_or_default();
         let batch = cx
             .batch(meta, all([next, due.clone()]), Some(doc! { "_id": 1 }), BATCH)
             .await?;
@@ -119,11 +119,11 @@ async fn delete_part(
         if part.is_empty() {
             continue;
         }
-        let delete = Delete {
+        let delete = DeleteWrite {
             removes: true,
-            ..Delete::many(all([doc! { "_id": { "$in": &part } }, due.clone()]))
+            ..DeleteWrite::many(all([doc! { "_id": { "$in": &part } }, due.clone()]))
         };
-        let operation = Operation::one(meta, What::Delete(Box::new(delete)));
+        let operation = WriteOperation::one(meta, WriteKind::Delete(Box::new(delete)));
         match (execute(cx, operation).await, part.as_slice()) {
             (Ok(made), _) => {
                 let made = Deleted::from(made);

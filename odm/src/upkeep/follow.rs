@@ -7,11 +7,11 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::rules::pending;
 use crate::store::cx::{Cx, Statement};
-use crate::store::each::{Written, but_for_the_deployment};
+use crate::store::each::{WriteReport, but_for_the_deployment};
 use crate::store::{batch, each, filter};
 use crate::upkeep::audit::InspectedDocuments;
-use crate::upkeep::inspect::{Fault, Kind, names_of};
-use crate::upkeep::repair::{Belief, Named, Repaired};
+use crate::upkeep::inspect::{Fault, FaultKind, names_of};
+use crate::upkeep::repair::{Belief, LinkEnds, Repaired};
 use crate::upkeep::{audit, inspect};
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::collections::HashSet;
@@ -28,8 +28,12 @@ const BATCH: usize = 200;
 ///
 /// # Errors
 /// An error that would occur with every document.
-pub(crate) async fn follow(cx: &Cx<'_>, meta: &'static DocumentMeta, ids: &HashSet<Key>) -> Result<Written> {
-    let mut done = Written::default();
+pub(crate) async fn follow(
+    cx: &Cx<'_>,
+    meta: &'static DocumentMeta,
+    ids: &HashSet<Key>,
+) -> Result<WriteReport> {
+    let mut done = WriteReport::default();
     let ids: Vec<&Key> = ids.iter().collect();
     let mut parts: Vec<&[&Key]> = ids.chunks(BATCH).collect();
     while let Some(part) = parts.pop() {
@@ -69,7 +73,12 @@ async fn follow_together<'g>(cx: &Cx<'g>, meta: &'static DocumentMeta, ids: &[&K
 
 /// Repairs links on one side, and duplicates.
 async fn follow_faults<'g>(cx: &Cx<'g>, mut faults: Vec<Fault<'g>>) -> Result<()> {
-    faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
+    faults.retain(|fault| {
+        matches!(
+            fault.kind,
+            FaultKind::OneSided { .. } | FaultKind::Repeated { .. }
+        )
+    });
     log_left(Repaired::default().repair(cx, faults).await?);
     Ok(())
 }
@@ -93,7 +102,7 @@ async fn named_alone<'g>(
     naming.retain(|other| !pending::is_gone(other));
     let mut found = audit::look(cx, &[back], &naming).await?.faults;
     found.retain(|fault| match &fault.kind {
-        Kind::OneSided { other } => documents.contains(&Key::of_bson(other)),
+        FaultKind::OneSided { other } => documents.contains(&Key::of_bson(other)),
         _ => false,
     });
     Ok(found)
@@ -129,10 +138,10 @@ pub(crate) async fn agree<'g>(
     edge: &'g Edge,
     mut documents: Vec<RawDocumentBuf>,
     new: bool,
-) -> Result<Written> {
+) -> Result<WriteReport> {
     // A document that is older than the reference may be older than other rules of its validator, too.
     let cx = &if new { cx.unvalidated() } else { *cx };
-    let mut done = Written::default();
+    let mut done = WriteReport::default();
     documents.retain(|document| !pending::is_gone(document));
     if new {
         done.add(begin(cx, edge, &documents).await)?;
@@ -144,7 +153,12 @@ pub(crate) async fn agree<'g>(
 
 async fn found<'g>(cx: &Cx<'g>, edge: &'g Edge, documents: &[RawDocumentBuf]) -> Result<Vec<Fault<'g>>> {
     let mut faults = audit::look(cx, &[edge], documents).await?.faults;
-    faults.retain(|fault| matches!(fault.kind, Kind::OneSided { .. } | Kind::Repeated { .. }));
+    faults.retain(|fault| {
+        matches!(
+            fault.kind,
+            FaultKind::OneSided { .. } | FaultKind::Repeated { .. }
+        )
+    });
     Ok(faults)
 }
 
@@ -154,7 +168,7 @@ async fn agree_on_each<'g>(
     edge: &'g Edge,
     faults: Vec<Fault<'g>>,
     new: bool,
-    done: &mut Written,
+    done: &mut WriteReport,
 ) -> Result<()> {
     let mut parts = vec![faults];
     while let Some(mut part) = parts.pop() {
@@ -175,11 +189,11 @@ async fn agree_on_each<'g>(
 
 /// Documents that are older than an array get it as an empty one, so that documents without links conform to the declaration,
 /// too.
-async fn begin(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Written> {
+async fn begin(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<WriteReport> {
     let lacks = |document: &&RawDocumentBuf| matches!(document.get(&edge.path), Ok(None));
     let ids = batch::ids(documents.iter().filter(lacks));
     if !edge.list || !edge.field.required || ids.is_empty() {
-        return Ok(Written::default());
+        return Ok(WriteReport::default());
     }
     let empty = Statement {
         filter: doc! { "_id": { "$in": ids }, &edge.path: { "$exists": false } },
@@ -198,13 +212,13 @@ async fn agree_on<'g>(cx: &Cx<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>, new: 
     let mut repaired = Repaired::default();
     let mut left = Vec::new();
     let (mut links, mut others) = (Vec::new(), faults);
-    let mut believed: HashSet<Named> = HashSet::new();
+    let mut believed: HashSet<LinkEnds> = HashSet::new();
     if new {
         let taken = taken(cx, back, &others).await?;
         for fault in std::mem::take(&mut others) {
             match &fault.kind {
-                Kind::OneSided { other } if taken.contains(&Key::of_bson(other)) => others.push(fault),
-                Kind::OneSided { other } => {
+                FaultKind::OneSided { other } if taken.contains(&Key::of_bson(other)) => others.push(fault),
+                FaultKind::OneSided { other } => {
                     believed.insert((edge.id, Key::of_bson(&fault.holder), Key::of_bson(other)));
                     links.push(fault);
                 }
@@ -220,7 +234,7 @@ async fn agree_on<'g>(cx: &Cx<'g>, edge: &'g Edge, faults: Vec<Fault<'g>>, new: 
 
 fn others(faults: &[Fault<'_>]) -> HashSet<Key> {
     let others = faults.iter().filter_map(|fault| match &fault.kind {
-        Kind::OneSided { other } => Some(Key::of_bson(other)),
+        FaultKind::OneSided { other } => Some(Key::of_bson(other)),
         _ => None,
     });
     others.collect()

@@ -6,7 +6,7 @@
 use crate::Result;
 use crate::engine::delete::tree::{is_below, is_deleted, is_followed, token_at};
 use crate::graph::Graph;
-use crate::graph::edge::{Edge, EdgeId, Segment, Target};
+use crate::graph::edge::{Edge, EdgeId, ReferenceTarget, Segment};
 use crate::graph::sync::fields_of;
 use crate::model::document::DocumentMeta;
 use crate::model::key;
@@ -30,13 +30,16 @@ pub(crate) struct Fault<'g> {
     pub(crate) edge: &'g Edge,
     /// The id of the document that holds it.
     pub(crate) holder: Bson,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FaultKind,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum FaultKind {
     /// The target at this position among the edge's has no such document; without a position it names none of them.
-    Dangling { target: Option<Target>, key: Bson },
+    Dangling {
+        target: Option<ReferenceTarget>,
+        key: Bson,
+    },
     /// The other side of a two-way reference does not refer back.
     OneSided { other: Bson },
     /// A two-way reference names a document several times in one array.
@@ -53,12 +56,12 @@ impl Fault<'_> {
     /// The key that identifies the fault when it is inspected again.
     fn key(&self) -> (EdgeId, Key, u8, Key) {
         let (kind, other) = match &self.kind {
-            Kind::Dangling { key, .. } => (0, Key::of_bson(key)),
-            Kind::OneSided { other } => (1, Key::of_bson(other)),
-            Kind::Repeated { other } => (2, Key::of_bson(other)),
-            Kind::OverBound { .. } => (3, Key::Int(0)),
-            Kind::BelowDeleted { other } => (4, Key::of_bson(other)),
-            Kind::Interrupted { id, .. } => (5, Key::of_bson(id)),
+            FaultKind::Dangling { key, .. } => (0, Key::of_bson(key)),
+            FaultKind::OneSided { other } => (1, Key::of_bson(other)),
+            FaultKind::Repeated { other } => (2, Key::of_bson(other)),
+            FaultKind::OverBound { .. } => (3, Key::Int(0)),
+            FaultKind::BelowDeleted { other } => (4, Key::of_bson(other)),
+            FaultKind::Interrupted { id, .. } => (5, Key::of_bson(id)),
         };
         (self.edge.id, Key::of_bson(&self.holder), kind, other)
     }
@@ -105,7 +108,7 @@ fn add_deletion(meta: &DocumentMeta, fields: &mut Document) {
 }
 
 /// A collection and the field of it that is asked for.
-type Column = (&'static str, &'static str);
+type TargetColumn = (&'static str, &'static str);
 
 struct InspectedTargets<'g> {
     meta: &'static DocumentMeta,
@@ -133,7 +136,7 @@ pub(crate) async fn inspect<'g>(
     edges: &[&'g Edge],
     documents: &[RawDocumentBuf],
 ) -> Result<Inspected<'g>> {
-    let mut asked: HashMap<Column, InspectedTargets<'g>> = HashMap::new();
+    let mut asked: HashMap<TargetColumn, InspectedTargets<'g>> = HashMap::new();
     for edge in edges {
         for target in edge.targets.iter().copied() {
             let mut keys = documents
@@ -165,7 +168,7 @@ pub(crate) async fn inspect<'g>(
         .collect();
     // The operations of a transaction take turns.
     let at_once = if cx.session.is_some() { 1 } else { AT_ONCE };
-    let there: HashMap<Column, There> = stream::iter(looks).buffered(at_once).try_collect().await?;
+    let there: HashMap<TargetColumn, There> = stream::iter(looks).buffered(at_once).try_collect().await?;
     let mut inspected = Inspected::default();
     for document in documents {
         // A document that is about to be deleted has no other side any more.
@@ -197,7 +200,7 @@ async fn further_up<'g>(
     graph: &'g Graph,
     edges: &[&'g Edge],
     documents: &[RawDocumentBuf],
-    there: &HashMap<Column, There>,
+    there: &HashMap<TargetColumn, There>,
 ) -> Result<Vec<Fault<'g>>> {
     let has_above = |meta| {
         graph
@@ -227,9 +230,9 @@ async fn further_up<'g>(
         }
     }
     let mut faults = Vec::new();
-    let mut known: HashSet<(EdgeId, Key, Column, Key)> = HashSet::new();
+    let mut known: HashSet<(EdgeId, Key, TargetColumn, Key)> = HashSet::new();
     while !climbs.is_empty() {
-        let mut asked: HashMap<Column, (&'static DocumentMeta, HashSet<Key>)> = HashMap::new();
+        let mut asked: HashMap<TargetColumn, (&'static DocumentMeta, HashSet<Key>)> = HashMap::new();
         for Climb {
             at: (meta, by, key), ..
         } in &climbs
@@ -239,7 +242,7 @@ async fn further_up<'g>(
                 .or_insert((meta, HashSet::new()));
             column.1.insert(key.clone());
         }
-        let mut found: HashMap<(Column, Key), RawDocumentBuf> = HashMap::new();
+        let mut found: HashMap<(TargetColumn, Key), RawDocumentBuf> = HashMap::new();
         for (column, (meta, keys)) in asked {
             let mut fields = fields_of(graph.outgoing(meta));
             fields.extend(doc! { "_id": 1, column.1: 1 });
@@ -266,7 +269,7 @@ async fn further_up<'g>(
                 faults.push(Fault {
                     edge: climb.edge,
                     holder: climb.holder,
-                    kind: Kind::Interrupted {
+                    kind: FaultKind::Interrupted {
                         top: meta,
                         id: document_id(document),
                     },
@@ -295,7 +298,7 @@ async fn further_up<'g>(
 }
 
 /// The targets with which holders of a reference are restored.
-fn targets_above(edge: &Edge) -> impl Iterator<Item = Target> + use<'_> {
+fn targets_above(edge: &Edge) -> impl Iterator<Item = ReferenceTarget> + use<'_> {
     let targets = edge.targets.iter().copied();
     targets.filter(|target| target.meta.soft_delete.is_some() && is_below(edge, target.meta))
 }
@@ -306,20 +309,20 @@ impl There {
         &self,
         edge: &Edge,
         document: &RawDocumentBuf,
-        (target, key): (Target, &Key),
+        (target, key): (ReferenceTarget, &Key),
         stored: &Bson,
-    ) -> Option<Kind> {
+    ) -> Option<FaultKind> {
         if !may_be_below(edge) {
             return None;
         }
         if !is_deleted(edge.holder, document) {
             let other = stored.clone();
-            return (!self.living.contains(key)).then_some(Kind::BelowDeleted { other });
+            return (!self.living.contains(key)).then_some(FaultKind::BelowDeleted { other });
         }
         let top = target.meta;
         let (begun, id) = self.begun.get(key)?;
         let is_of_it = token_at(document, &[DELETION]) == Some(*begun);
-        (is_of_it && is_below(edge, top)).then(|| Kind::Interrupted { top, id: id.clone() })
+        (is_of_it && is_below(edge, top)).then(|| FaultKind::Interrupted { top, id: id.clone() })
     }
 }
 
@@ -382,12 +385,12 @@ fn one<'g>(
     graph: &'g Graph,
     edge: &'g Edge,
     document: &RawDocumentBuf,
-    there: &HashMap<Column, There>,
+    there: &HashMap<TargetColumn, There>,
     inspected: &mut Inspected<'g>,
 ) {
     let holder = document_id(document);
     let own = Key::of_bson(&holder);
-    let mut fault = |kind: Kind| {
+    let mut fault = |kind: FaultKind| {
         inspected.faults.push(Fault {
             edge,
             holder: holder.clone(),
@@ -403,7 +406,7 @@ fn one<'g>(
             continue;
         };
         let Some((target, key)) = edge.points(value) else {
-            fault(Kind::Dangling {
+            fault(FaultKind::Dangling {
                 target: None,
                 key: stored,
             });
@@ -413,7 +416,7 @@ fn one<'g>(
         let is_new = seen.insert(key.clone());
         if edge.is_two_way() && !is_new {
             if repeated.insert(key) {
-                fault(Kind::Repeated { other: stored });
+                fault(FaultKind::Repeated { other: stored });
             }
             continue;
         }
@@ -421,7 +424,7 @@ fn one<'g>(
         if !column.is_some_and(|column| column.keys.contains(&key)) {
             match edge.reference.on_delete {
                 crate::OnDelete::Keep => kept += 1,
-                _ => fault(Kind::Dangling {
+                _ => fault(FaultKind::Dangling {
                     target: Some(target),
                     key: key.to_bson(),
                 }),
@@ -437,13 +440,13 @@ fn one<'g>(
             let sides = column.and_then(|column| column.back.get(&back));
             !sides.is_some_and(|sides| sides.contains(&own))
         }) {
-            fault(Kind::OneSided { other: stored });
+            fault(FaultKind::OneSided { other: stored });
         }
     }
     if let Some(max) = edge.bound() {
         let items = longest(edge, document);
         if items > max {
-            fault(Kind::OverBound { items });
+            fault(FaultKind::OverBound { items });
         }
     }
     *inspected.checked.entry(edge.id).or_default() += checked;

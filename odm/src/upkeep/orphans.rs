@@ -5,7 +5,7 @@ use crate::model::key::Key;
 use crate::rules::children::orphans::PARENTS;
 use crate::rules::rule::DeferredWork;
 use crate::store::cx::Cx;
-use crate::upkeep::stored::Known;
+use crate::upkeep::stored::StoredDeclarations;
 use std::collections::HashSet;
 
 /// Applies the notes of ended processes, and counts the changed documents.
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 /// # Errors
 /// The first one, when the others are applied; [`Error::UnknownCopies`](crate::Error::UnknownCopies) where nothing else failed
 /// and some work is left to a program with more models.
-pub(crate) async fn recover(cx: &Cx<'_>, known: &Known, copies: &mut u64) -> Result<()> {
+pub(crate) async fn recover(cx: &Cx<'_>, known: &StoredDeclarations, copies: &mut u64) -> Result<()> {
     let graph = cx.odm.graph();
     let mut unknown = Ok(());
     let mut failed = Ok(());

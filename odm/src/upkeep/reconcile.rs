@@ -21,12 +21,12 @@ use crate::rules::needed;
 use crate::rules::pending::first_version;
 use crate::store::action::Action;
 use crate::store::cx::Cx;
-use crate::store::each::{Written, but_for_the_deployment, passes};
+use crate::store::each::{WriteReport, but_for_the_deployment, passes};
 use crate::store::fields::at;
 use crate::store::trace::Trace;
 use crate::upkeep::audit::InspectedDocuments;
 use crate::upkeep::position::{Begin, STATE, StreamPosition, beat, is_lost, is_unknown, state};
-use crate::upkeep::watch::source::{Event, Pause, Source as Changes, Stream, with_change_streams};
+use crate::upkeep::watch::source::{Event, Pause, Stream, WatchSource as Changes, with_change_streams};
 use crate::upkeep::{backfill, copies, follow, position};
 use crate::{Error, Odm, Result};
 use futures::StreamExt;
@@ -561,12 +561,12 @@ impl ByOthers {
 fn repair<'s>(cx: &'s Cx<'_>, meta: &'static DocumentMeta, written: ByOthers) -> BoxFuture<'s, Result<()>> {
     async move {
         let graph = cx.odm.graph();
-        let mut repaired = Written::default();
+        let mut repaired = WriteReport::default();
         if !written.linked.is_empty() {
             repaired.add(follow::follow(cx, meta, &written.linked).await)?;
         }
         let of = |keys: &HashSet<Key>| doc! { "_id": { "$in": keys.iter().map(Key::to_bson).collect::<Vec<_>>() } };
-        if let Some(summary) = Summaries::of(meta)
+        if let Some(summary) = Summaries::for_model(meta)
             && !written.buckets.is_empty()
         {
             // Before what is derived of it.
@@ -691,9 +691,9 @@ fn needed_to_compare(graph: &Graph, meta: &DocumentMeta) -> Document {
     fields
 }
 
-async fn compare(cx: &Cx<'_>, value: &dyn DerivedValue, documents: &[RawDocumentBuf]) -> Result<Written> {
+async fn compare(cx: &Cx<'_>, value: &dyn DerivedValue, documents: &[RawDocumentBuf]) -> Result<WriteReport> {
     if documents.is_empty() {
-        Ok(Written::default())
+        Ok(WriteReport::default())
     } else {
         copies::correct(value, cx, documents).await
     }

@@ -7,9 +7,9 @@ use crate::model::own_fields::{OPERATION, Token};
 use crate::rules::pending::has_pending_work;
 use crate::rules::{lease, needed};
 use crate::store::batch;
-use crate::store::batch::behind;
+use crate::store::batch::after_id;
 use crate::store::cx::Cx;
-use crate::store::each::{Written, but_for_the_deployment};
+use crate::store::each::{WriteReport, but_for_the_deployment};
 use crate::store::fields::at;
 use crate::store::filter::all;
 use crate::store::trace::Trace;
@@ -192,7 +192,7 @@ impl IntoFuture for Recovering {
                     let fields = needed(odm.graph(), meta);
                     let mut last: Option<Bson> = None;
                     loop {
-                        let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+                        let after = last.as_ref().map(|last| after_id(meta, last)).unwrap_or_default();
                         let which = if by_worker {
                             lease::free()
                         } else {
@@ -206,7 +206,7 @@ impl IntoFuture for Recovering {
                         let documents = lease::take(&cx, meta, batch.documents, &fields).await?;
                         recovered.found(&documents);
                         if !documents.is_empty() {
-                            let mut applied = Written::default();
+                            let mut applied = WriteReport::default();
                             apply_each(&cx, meta, documents, &mut applied).await?;
                             recovered.copies += applied.documents;
                             failed = failed.and(applied.all().map(drop));

@@ -6,23 +6,23 @@
 
 use crate::engine::restore::restore;
 use crate::graph::Graph;
-use crate::graph::edge::{Edge, EdgeId, Target};
+use crate::graph::edge::{Edge, EdgeId, ReferenceTarget};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::Token;
 use crate::model::reference::OnDelete;
 use crate::rules::derived::DerivedValue;
-use crate::rules::library::Rewrite;
+use crate::rules::library::LibraryUpdate;
 use crate::rules::rule::Effects;
-use crate::store::batch::{Change, document_id, value};
+use crate::store::batch::{UpdateSpec, document_id, value};
 use crate::store::core::Core;
 use crate::store::cx::{Cx, Statement};
-use crate::store::each::{Written, but_for_the_deployment};
+use crate::store::each::{WriteReport, but_for_the_deployment};
 use crate::store::filter::all;
 use crate::store::trace::Trace;
-use crate::upkeep::audit::{Audit, Chosen, FieldOf, InspectedDocuments, look};
+use crate::upkeep::audit::{Audit, ChosenReferences, FieldOf, InspectedDocuments, look};
 use crate::upkeep::copies;
-use crate::upkeep::inspect::{Fault, Kind, confirm, look_at};
+use crate::upkeep::inspect::{Fault, FaultKind, confirm, look_at};
 use crate::{Document, Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document as Fields, RawDocumentBuf, doc};
@@ -86,7 +86,7 @@ impl Odm {
     /// ```
     pub fn repair(&self, audit: &Audit) -> Repairing {
         Repairing {
-            chosen: Chosen::found(&self.unscoped(), audit),
+            chosen: ChosenReferences::found(&self.unscoped(), audit),
         }
     }
 
@@ -104,7 +104,7 @@ impl Odm {
     /// ```
     pub fn repair_all(&self) -> Repairing {
         Repairing {
-            chosen: Chosen::new(&self.unscoped()),
+            chosen: ChosenReferences::new(&self.unscoped()),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Odm {
 #[must_use = "a repair does nothing until it is awaited"]
 #[derive(Clone, Debug)]
 pub struct Repairing {
-    chosen: Chosen,
+    chosen: ChosenReferences,
 }
 
 impl Repairing {
@@ -285,7 +285,7 @@ impl Repaired {
         read: &AtomicU64,
     ) -> Result<Result<()>> {
         let mut source = InspectedDocuments::with(cx, value.holder(), value.projection(), None).await?;
-        let mut written = Written::default();
+        let mut written = WriteReport::default();
         while let Some(documents) = source.next(cx).await? {
             written.add(copies::correct(value, cx, &documents).await)?;
             read.fetch_add(documents.len() as u64, Ordering::Relaxed);
@@ -337,10 +337,10 @@ impl Repaired {
     async fn end_interrupted<'g>(&mut self, cx: &Cx<'g>, faults: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>>> {
         let (interrupted, mut left): (Vec<_>, Vec<_>) = faults
             .into_iter()
-            .partition(|fault| matches!(fault.kind, Kind::Interrupted { .. }));
+            .partition(|fault| matches!(fault.kind, FaultKind::Interrupted { .. }));
         let mut by_top: HashMap<(EdgeId, &'static str, Key), Vec<Fault<'g>>> = HashMap::new();
         for fault in interrupted {
-            if let Kind::Interrupted { top, id } = &fault.kind {
+            if let FaultKind::Interrupted { top, id } = &fault.kind {
                 let key = (fault.edge.id, top.collection, Key::of_bson(id));
                 by_top.entry(key).or_default().push(fault);
             }
@@ -348,7 +348,7 @@ impl Repaired {
         for faults in by_top.into_values() {
             let Some(Fault {
                 edge,
-                kind: Kind::Interrupted { top, id },
+                kind: FaultKind::Interrupted { top, id },
                 ..
             }) = faults.first()
             else {
@@ -414,15 +414,15 @@ impl Repaired {
     ) -> Result<Vec<Fault<'g>>> {
         let mut left = Vec::new();
         let mut links = Vec::new();
-        let mut detached: HashMap<Target, Vec<Fault<'g>>> = HashMap::new();
+        let mut detached: HashMap<ReferenceTarget, Vec<Fault<'g>>> = HashMap::new();
         let mut repeated: HashMap<EdgeId, Vec<Fault<'g>>> = HashMap::new();
         let mut known = HashSet::new();
         for fault in faults {
             match &fault.kind {
                 // Within one collection both documents of a link may have led to it. Counted twice, it would be two claims.
-                Kind::OneSided { other }
+                FaultKind::OneSided { other }
                     if !known.insert((fault.edge.id, Key::of_bson(&fault.holder), Key::of_bson(other))) => {}
-                Kind::Dangling {
+                FaultKind::Dangling {
                     target: Some(target), ..
                 } if detaches(&fault) => {
                     if fault.edge.is_two_way() {
@@ -431,8 +431,8 @@ impl Repaired {
                     }
                     detached.entry(*target).or_default().push(fault);
                 }
-                Kind::OneSided { .. } => links.push(fault),
-                Kind::Repeated { .. } => repeated.entry(fault.edge.id).or_default().push(fault),
+                FaultKind::OneSided { .. } => links.push(fault),
+                FaultKind::Repeated { .. } => repeated.entry(fault.edge.id).or_default().push(fault),
                 _ => left.push(fault),
             }
         }
@@ -470,7 +470,7 @@ impl Repaired {
     async fn detach<'g>(
         &mut self,
         cx: &Cx<'g>,
-        target: Target,
+        target: ReferenceTarget,
         faults: Vec<Fault<'g>>,
         write: &mut Writing<'_>,
     ) -> Result<Vec<Fault<'g>>> {
@@ -482,7 +482,7 @@ impl Repaired {
         let keys: Vec<Bson> = faults
             .iter()
             .filter_map(|fault| match &fault.kind {
-                Kind::Dangling { key, .. } => Some(key.clone()),
+                FaultKind::Dangling { key, .. } => Some(key.clone()),
                 _ => None,
             })
             .filter(|key| known.insert(Key::of_bson(key)))
@@ -494,7 +494,7 @@ impl Repaired {
         if graph.may_have_children(target.meta) {
             write.leave(cx, edge, parents).await?;
         }
-        let detachment = Rewrite::repaired_detachment(edge);
+        let detachment = LibraryUpdate::repaired_detachment(edge);
         write.effects.complete(graph, detachment, &mut change.update);
         let filter = all([doc! { "_id": { "$in": holders } }, edge.holders_of(target, keys)]);
         let what = if edge.pulls() {
@@ -533,7 +533,7 @@ impl Repaired {
                 .cloned()
                 .collect();
             let mut update = doc! { "$set": { &edge.path: once } };
-            let repair = Rewrite::repair(edge);
+            let repair = LibraryUpdate::repair(edge);
             write.effects.complete(cx.odm.graph(), repair, &mut update);
             statements.push(Statement {
                 filter: doc! { "_id": document_id(&document), &edge.path: { "$eq": items } },
@@ -573,7 +573,7 @@ impl Repaired {
             for faults in by_edge.into_values() {
                 let (gone, faults): (Vec<_>, Vec<_>) = faults
                     .into_iter()
-                    .partition(|fault| matches!(fault.kind, Kind::Dangling { .. }));
+                    .partition(|fault| matches!(fault.kind, FaultKind::Dangling { .. }));
                 let mut matched = self.match_sides(cx, faults, write).await?;
                 left.extend(matched.stuck);
                 let target = gone.first().and_then(|fault| fault.edge.targets.first());
@@ -588,7 +588,7 @@ impl Repaired {
                 let (again, never): (Vec<_>, Vec<_>) = again(cx, matched.written)
                     .await?
                     .into_iter()
-                    .partition(|fault| matches!(fault.kind, Kind::OneSided { .. }) || detaches(fault));
+                    .partition(|fault| matches!(fault.kind, FaultKind::OneSided { .. }) || detaches(fault));
                 open.extend(again);
                 left.extend(never);
                 changed += matched.changed;
@@ -624,7 +624,7 @@ impl Repaired {
         let is_open = matches!(write.belief, Belief::Side) && cx.odm.is_unlinked(edge);
         let (mut gains, mut losses, mut stuck) = (Vec::new(), Vec::new(), Vec::new());
         for fault in faults {
-            let Kind::OneSided { other } = &fault.kind else {
+            let FaultKind::OneSided { other } = &fault.kind else {
                 continue;
             };
             let (holder, other) = (Key::of_bson(&fault.holder), Key::of_bson(other));
@@ -685,13 +685,13 @@ impl Repaired {
 
 /// The findings that can be repaired: dangling references, by target; duplicates, by edge; links on one side.
 type Sorted<'g> = (
-    HashMap<Target, Vec<Fault<'g>>>,
+    HashMap<ReferenceTarget, Vec<Fault<'g>>>,
     HashMap<EdgeId, Vec<Fault<'g>>>,
     Vec<Fault<'g>>,
 );
 
 /// A link as one side names it: the reference, the document that holds it, and the other one.
-pub(crate) type Named = (EdgeId, Key, Key);
+pub(crate) type LinkEnds = (EdgeId, Key, Key);
 
 /// The rule by which a link that is there on one side alone is completed or removed.
 #[derive(Clone, Copy, Debug)]
@@ -701,7 +701,7 @@ pub(crate) enum Belief<'b> {
     /// The side that is believed in any case.
     SideAnyway,
     /// These links are to be, and no others.
-    These(&'b HashSet<Named>),
+    These(&'b HashSet<LinkEnds>),
 }
 
 /// The work that repairs leave to be done after them.
@@ -715,7 +715,7 @@ impl Writing<'_> {
     fn complete(&mut self, graph: &Graph, edge: &Edge, statements: &mut [Statement]) {
         for statement in statements {
             self.effects
-                .complete(graph, Rewrite::repair(edge), &mut statement.update);
+                .complete(graph, LibraryUpdate::repair(edge), &mut statement.update);
         }
     }
 
@@ -732,7 +732,7 @@ impl Writing<'_> {
 /// The other document of a link.
 fn other_of(fault: &Fault<'_>) -> Option<Key> {
     match &fault.kind {
-        Kind::OneSided { other } => Some(Key::of_bson(other)),
+        FaultKind::OneSided { other } => Some(Key::of_bson(other)),
         _ => None,
     }
 }
@@ -749,7 +749,7 @@ struct Matched<'g> {
 
 /// Removes the reference from the document.
 fn loss(fault: &Fault<'_>) -> Option<Statement> {
-    let Kind::OneSided { other } = &fault.kind else {
+    let FaultKind::OneSided { other } = &fault.kind else {
         return None;
     };
     let edge = fault.edge;
@@ -766,10 +766,10 @@ fn loss(fault: &Fault<'_>) -> Option<Statement> {
 
 /// The target gets the reference back, in the place of another one if it has one.
 fn gains_of(back: &Edge, fault: &Fault<'_>, instead_of: Option<Bson>) -> Vec<Statement> {
-    let Kind::OneSided { other } = &fault.kind else {
+    let FaultKind::OneSided { other } = &fault.kind else {
         return Vec::new();
     };
-    let statement = |(room, change): (Fields, Change)| {
+    let statement = |(room, change): (Fields, UpdateSpec)| {
         let room = match &instead_of {
             Some(seen) => doc! { &back.path: seen },
             None => room,
@@ -871,7 +871,7 @@ async fn again<'g>(cx: &Cx<'g>, written: Vec<Fault<'g>>) -> Result<Vec<Fault<'g>
     let mut pairs: HashSet<(Key, Key)> = HashSet::new();
     let (mut holders, mut others) = (Vec::new(), Vec::new());
     let named = |fault: &Fault<'g>| match &fault.kind {
-        Kind::OneSided { other: key } | Kind::Dangling { key, .. } => Some(key.clone()),
+        FaultKind::OneSided { other: key } | FaultKind::Dangling { key, .. } => Some(key.clone()),
         _ => None,
     };
     for fault in &written {

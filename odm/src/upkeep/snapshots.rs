@@ -14,7 +14,7 @@ use crate::model::key::Key;
 use crate::model::own_fields::Token;
 use crate::rules::copy::deliver::{StructPath, named, sources, structs};
 use crate::store::cx::{Cx, Statement};
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use crate::store::{batch, each, filter};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -32,7 +32,7 @@ pub(crate) fn names(edge: &Edge) -> impl Iterator<Item = String> {
 
 /// The condition of the holders that lack one of them.
 pub(crate) fn lacking(edge: &Edge) -> Document {
-    let StructPath { array, below } = StructPath::of(edge);
+    let StructPath { array, below } = StructPath::new(edge);
     let missing =
         snapshots(edge).map(|(_, copy)| doc! { format!("{below}{}", copy.name): { "$exists": false } });
     let lacks = doc! {
@@ -55,7 +55,7 @@ pub(crate) fn projection(edge: &Edge) -> Document {
 }
 
 /// Takes those that these holders lack, as the sources are now.
-pub(crate) async fn take(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Written> {
+pub(crate) async fn take(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<WriteReport> {
     let cx = &cx.unvalidated();
     let mut missing: HashMap<Key, HashMap<usize, Vec<Bson>>> = HashMap::new();
     for document in documents {
@@ -73,7 +73,7 @@ pub(crate) async fn take(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf])
         }
     }
     if missing.is_empty() {
-        return Ok(Written::default());
+        return Ok(WriteReport::default());
     }
     let sources = sources(cx, edge, missing.keys()).await?;
     let token = Token::new();
@@ -110,7 +110,7 @@ pub(crate) async fn take(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf])
 
 /// Sets one snapshot beside the references to this source in these documents, where it is missing.
 fn statement(edge: &Edge, key: &Bson, copy: &CopyField, value: Bson, ids: Vec<Bson>) -> Statement {
-    let StructPath { array, below } = StructPath::of(edge);
+    let StructPath { array, below } = StructPath::new(edge);
     let (reference, name) = (format!("{below}{}", edge.name()), format!("{below}{}", copy.name));
     let lacks = |prefix: &str| {
         doc! {

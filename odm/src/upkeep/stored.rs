@@ -9,7 +9,7 @@ use crate::graph::declaration::{
     Declaration, EARLIER, EARLIER_RULES, MOST_EARLIER, RULE, had_rule, is_more, is_rule, is_two_way, lacking,
     restricted, sources, was_declared, with_those_of,
 };
-use crate::graph::known::{Others, Unknown, is_refused, may_be_left};
+use crate::graph::known::{Others, UnknownDeclarations, is_refused, may_be_left};
 use crate::graph::{EdgeId, Graph, declaration, declared};
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::meet;
@@ -38,19 +38,19 @@ struct Lacks {
     names: Vec<String>,
     /// Collections of which something is derived by them, or that hold it.
     copied: Vec<&'static str>,
-    unknown: Unknown,
+    unknown: UnknownDeclarations,
     others: Others,
 }
 
 /// The stored declarations, and when they were read.
-pub(crate) struct Known(Vec<Document>, Instant);
+pub(crate) struct StoredDeclarations(Vec<Document>, Instant);
 
-impl Known {
+impl StoredDeclarations {
     /// Everything that it knows.
-    pub(crate) async fn all(odm: &Odm) -> Result<Known> {
+    pub(crate) async fn all(odm: &Odm) -> Result<StoredDeclarations> {
         let asked = Instant::now();
         let all = odm.stored_edges().find(doc! {}).await?.try_collect().await?;
-        Ok(Known(all, asked))
+        Ok(StoredDeclarations(all, asked))
     }
 
     /// Since when an edge is declared as it is, by the clock of the process that stored it.
@@ -155,7 +155,7 @@ impl Odm {
     }
 
     /// The declared edges beside what is known of them.
-    async fn declared(&self, known: &Known) -> Result<Vec<Declared>> {
+    async fn declared(&self, known: &StoredDeclarations) -> Result<Vec<DeclaredHere>> {
         let mut all = Vec::new();
         let mut empty: HashMap<&str, bool> = HashMap::new();
         for edge in rules::declarations(self.graph()) {
@@ -174,7 +174,7 @@ impl Odm {
                     }
                 }
             };
-            all.push(Declared {
+            all.push(DeclaredHere {
                 edge,
                 is_known,
                 filled,
@@ -185,7 +185,7 @@ impl Odm {
 
     /// Compares the declared edges with those that the database knows.
     pub(crate) async fn compare_edges(&self) -> Result<ComparedEdges> {
-        let known = Known::all(self).await?;
+        let known = StoredDeclarations::all(self).await?;
         let declared = self.declared(&known).await?;
         let unknown = self.unknown_to(&known).names;
         let mut elsewhere = self.undeclared_of(&known);
@@ -244,14 +244,14 @@ impl Odm {
 
     /// The same once. Gives what is unknown to these models, what they declare, and whether it is stored: another process may
     /// have declared something of it in between.
-    async fn remember_once(&self) -> Result<(Vec<String>, Vec<Declared>, bool)> {
+    async fn remember_once(&self) -> Result<(Vec<String>, Vec<DeclaredHere>, bool)> {
         let edges = self.stored_edges();
-        let known = Known::all(self).await?;
+        let known = StoredDeclarations::all(self).await?;
         let unknown = self.look_for_unknown(&known);
         let declared = self.declared(&known).await?;
         let mut is_stored = true;
         let mut empty: HashMap<&str, bool> = HashMap::new();
-        for Declared { edge, filled, .. } in declared.iter().filter(|declared| !declared.is_known) {
+        for DeclaredHere { edge, filled, .. } in declared.iter().filter(|declared| !declared.is_known) {
             let previous = known.declaration(&edge.id);
             // Of two programs that each have copies that the other lacks, none has all.
             let declaration = with_those_of(&edge.is, previous);
@@ -296,7 +296,7 @@ impl Odm {
                 );
             }
         }
-        for Declared { edge, .. } in declared.iter().filter(|declared| declared.is_known) {
+        for DeclaredHere { edge, .. } in declared.iter().filter(|declared| declared.is_known) {
             if let (Some(rule), Some(previous)) = (known.new_rule(edge), known.declaration(&edge.id)) {
                 let mut update = Document::new();
                 store_rule(&mut update, rule);
@@ -345,7 +345,7 @@ impl Odm {
 
     /// The same, and tells nothing of references.
     pub(crate) async fn refuse_unknown(&self) -> Result<()> {
-        let unknown = self.look_for_unknown(&Known::all(self).await?);
+        let unknown = self.look_for_unknown(&StoredDeclarations::all(self).await?);
         if unknown.is_empty() || self.allows_unknown() {
             Ok(())
         } else {
@@ -354,8 +354,8 @@ impl Odm {
     }
 
     /// Looks whether the database knows edges that these models lack, without a `sync`. Gives what it knows.
-    pub(crate) async fn learn(&self) -> Result<Known> {
-        let known = Known::all(self).await?;
+    pub(crate) async fn learn(&self) -> Result<StoredDeclarations> {
+        let known = StoredDeclarations::all(self).await?;
         self.look_for_unknown(&known);
         self.set_unlinked(unlinked(self.graph(), &known));
         Ok(known)
@@ -363,7 +363,7 @@ impl Odm {
 
     /// The names of the copies that these models lack. From now on writes leave the update of such copies to other programs, or
     /// are refused, and documents with references that these models lack may not be deleted.
-    fn look_for_unknown(&self, known: &Known) -> Vec<String> {
+    fn look_for_unknown(&self, known: &StoredDeclarations) -> Vec<String> {
         let lacks = self.unknown_to(known);
         self.set_lacking(lacks.copied);
         self.set_unknown(lacks.unknown);
@@ -372,7 +372,7 @@ impl Odm {
         lacks.names
     }
 
-    fn unknown_to(&self, known: &Known) -> Lacks {
+    fn unknown_to(&self, known: &StoredDeclarations) -> Lacks {
         let graph = self.graph();
         let own: HashMap<String, Declaration> = rules::declarations(graph)
             .map(|edge| (edge.id.clone(), edge))
@@ -472,7 +472,7 @@ impl Odm {
         Lacks {
             names,
             copied: leading_to(read, holders),
-            unknown: Unknown {
+            unknown: UnknownDeclarations {
                 copied: leading_to(refused, refused_holders),
                 referred,
             },
@@ -523,10 +523,10 @@ impl Odm {
     }
 
     async fn undeclared(&self) -> Result<Vec<String>> {
-        Ok(self.undeclared_of(&Known::all(self).await?))
+        Ok(self.undeclared_of(&StoredDeclarations::all(self).await?))
     }
 
-    fn undeclared_of(&self, known: &Known) -> Vec<String> {
+    fn undeclared_of(&self, known: &StoredDeclarations) -> Vec<String> {
         let own: HashMap<String, Declaration> = rules::declarations(self.graph())
             .map(|edge| (edge.id.clone(), edge))
             .collect();
@@ -585,7 +585,7 @@ impl Odm {
             .delete_many(doc! { "_id": { "$type": "string", "$nin": own } })
             .await?
             .deleted_count;
-        let known = Known::all(self).await?;
+        let known = StoredDeclarations::all(self).await?;
         // From now on no other declarations count.
         let earlier = doc! { "$unset": { EARLIER: "", EARLIER_RULES: "" } };
         let have_some = [EARLIER, EARLIER_RULES].map(|name| doc! { name: { "$exists": true } });
@@ -621,7 +621,7 @@ impl Odm {
             }
         }
         self.set_lacking(Vec::new());
-        self.set_unknown(Unknown::default());
+        self.set_unknown(UnknownDeclarations::default());
         self.graph().set_others(Others::default());
         Ok(forgotten)
     }
@@ -683,7 +683,7 @@ fn is_another(own: &Document, stored: &Document) -> bool {
 }
 
 /// A declared edge beside what the database knows of it.
-struct Declared {
+struct DeclaredHere {
     edge: Declaration,
     /// Whether the database knows it by this declaration.
     is_known: bool,
@@ -691,7 +691,7 @@ struct Declared {
     filled: bool,
 }
 
-fn not_filled(declared: Vec<Declared>) -> Vec<String> {
+fn not_filled(declared: Vec<DeclaredHere>) -> Vec<String> {
     let open = declared.into_iter().filter(|declared| !declared.filled);
     open.map(|declared| declared.edge.id).collect()
 }
@@ -705,7 +705,7 @@ fn is_duplicate(error: &mongodb::error::Error) -> bool {
 
 /// The two-way references that are declared there and whose other side was not written for all documents yet, or that are
 /// declared there as one-way.
-pub(crate) fn unlinked(graph: &Graph, known: &Known) -> Vec<EdgeId> {
+pub(crate) fn unlinked(graph: &Graph, known: &StoredDeclarations) -> Vec<EdgeId> {
     let is_open = |declared: &Declaration| {
         let stored = known.declaration(&declared.id);
         stored.is_some_and(|stored| !is_two_way(stored) || !known.is_filled(&declared.id))

@@ -13,7 +13,9 @@
 
 use crate::Document as _;
 use crate::api::encoded::encode_behind;
-use crate::engine::bucket::{BucketWriter, ChangeAll, Fate, Items, Row, Rows, of_parent, start_of};
+use crate::engine::bucket::{
+    BucketRow, BucketRows, BucketWriter, ChangeAll, Fate, Items, of_parent, start_of,
+};
 use crate::plan::operators::{Built, Changes, Rooted};
 use crate::query::aggregate;
 use crate::query::filter::Element;
@@ -194,14 +196,18 @@ impl<I: Bucketed> Items for Vec<I> {
 }
 
 /// One item, for the row of its bucket.
-fn one_row<I: Bucketed>(parent: Bson, item: I) -> Result<Rows> {
+fn one_row<I: Bucketed>(parent: Bson, item: I) -> Result<BucketRows> {
     let encoded = encode_item(&item)?;
     let start = start_of(I::BUCKET, &encoded)?;
-    Ok(vec![(Row { parent, start }, Box::new(vec![item]), vec![encoded])])
+    Ok(vec![(
+        BucketRow { parent, start },
+        Box::new(vec![item]),
+        vec![encoded],
+    )])
 }
 
 /// The items by the rows of their buckets, if each is within its bounds.
-fn rows<I: Bucketed>(parent: &Bson, items: impl IntoIterator<Item = I>) -> Result<Rows> {
+fn rows<I: Bucketed>(parent: &Bson, items: impl IntoIterator<Item = I>) -> Result<BucketRows> {
     let mut rows: Vec<(Option<DateTime>, Vec<I>, Vec<Document>)> = Vec::new();
     let mut places: HashMap<Option<DateTime>, usize> = HashMap::new();
     for item in items {
@@ -221,23 +227,23 @@ fn rows<I: Bucketed>(parent: &Bson, items: impl IntoIterator<Item = I>) -> Resul
             I::push(Changes::new(), part).build(false, crate::now())?;
         }
     }
-    let mut all: Rows = Vec::with_capacity(rows.len());
+    let mut all: BucketRows = Vec::with_capacity(rows.len());
     for (start, items, encoded) in rows {
         let parent = parent.clone();
-        all.push((Row { parent, start }, Box::new(items), encoded));
+        all.push((BucketRow { parent, start }, Box::new(items), encoded));
     }
     Ok(all)
 }
 
 /// The operations, as they are awaited.
 impl BucketWriter {
-    fn push_one(self, rows: Result<Rows>) -> Action<i32> {
+    fn push_one(self, rows: Result<BucketRows>) -> Action<i32> {
         let collection = self.core.meta().collection;
         let push = async move { self.push("push", rows?).await };
         Action::new(collection, "push", Box::new(push))
     }
 
-    fn push_many(self, rows: Result<Rows>) -> Action<()> {
+    fn push_many(self, rows: Result<BucketRows>) -> Action<()> {
         let collection = self.core.meta().collection;
         let push = async move { self.push("push_many", rows?).await.map(drop) };
         Action::new(collection, "push_many", Box::new(push))
@@ -443,7 +449,7 @@ impl<I: Bucketed> Buckets<I> {
 }
 
 /// The typed paths of an item.
-type Paths<I> = <Element<I> as Rooted>::Paths;
+type BucketPaths<I> = <Element<I> as Rooted>::Paths;
 
 impl<I: Bucketed> Buckets<I> {
     /// Changes every item of this parent that matches the condition, and returns their number.
@@ -472,7 +478,7 @@ impl<I: Bucketed> Buckets<I> {
     pub fn edit(
         &self,
         parent: impl Target<I::Parent>,
-        condition: impl FnOnce(Paths<I>) -> Filter<Element<I>>,
+        condition: impl FnOnce(BucketPaths<I>) -> Filter<Element<I>>,
         change: impl FnOnce(Changes<Element<I>>) -> Changes<Element<I>>,
     ) -> Action<u64> {
         let condition = condition(<Element<I> as Rooted>::rooted());
@@ -503,7 +509,7 @@ impl<I: Bucketed> Buckets<I> {
     pub fn delete(
         &self,
         parent: impl Target<I::Parent>,
-        condition: impl FnOnce(Paths<I>) -> Filter<Element<I>>,
+        condition: impl FnOnce(BucketPaths<I>) -> Filter<Element<I>>,
     ) -> Action<u64> {
         let condition = condition(<Element<I> as Rooted>::rooted());
         self.untyped()

@@ -1,7 +1,7 @@
 //! Takes the references to deleted documents out of the documents that hold them, with what others derive of these.
 
 use crate::Result;
-use crate::engine::delete::walk::{BATCH, OnTheWay, Walk};
+use crate::engine::delete::walk::{BATCH, DeletionWalk, OnTheWay};
 use crate::graph::sync::is_atomic;
 use crate::graph::{Graph, is};
 use crate::model::copy::SyncMode;
@@ -9,11 +9,11 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::CHILDREN;
 use crate::plan::touches::changed;
-use crate::rules::library::Rewrite;
+use crate::rules::library::LibraryUpdate;
 use crate::rules::on_delete::OnDeleteRule;
 use crate::rules::rule::Effects;
 use crate::store::batch::document_id as id;
-use crate::store::batch::{Change, ids};
+use crate::store::batch::{UpdateSpec, ids};
 use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::store::transaction;
@@ -27,12 +27,12 @@ pub(super) struct Detachment<'g> {
     pub(super) holders: Vec<Bson>,
     /// The condition of those that still hold such a reference.
     pub(super) filter: Document,
-    pub(super) change: Change,
-    pub(super) parents: Parents,
+    pub(super) change: UpdateSpec,
+    pub(super) parents: LostParents,
 }
 
 /// What becomes of the values that the deleted documents derive of the holders, which are their children.
-pub(super) enum Parents {
+pub(super) enum LostParents {
     /// Nothing: they derive none, or they are deleted in the same transaction.
     Left,
     /// They are derived anew in the transaction that detaches the holders, in the documents of this type with these keys.
@@ -49,8 +49,8 @@ impl Detachment<'_> {
         let edge = self.rule.edge;
         let fields = changed(&self.change.update);
         let but = match self.parents {
-            Parents::Derived(..) => None,
-            Parents::Left | Parents::Pending(..) => Some(edge),
+            LostParents::Derived(..) => None,
+            LostParents::Left | LostParents::Pending(..) => Some(edge),
         };
         let are_read = |modes: fn(SyncMode) -> bool| {
             let mut fields = fields.iter();
@@ -73,12 +73,12 @@ impl Detachment<'_> {
         let is_going = |id: &Bson| on_the_way.contains(&(edge.holder.collection, Key::of_bson(id)));
         let holders = self.holders.iter().cloned();
         let (going, staying): (Vec<Bson>, Vec<Bson>) = holders.partition(|id| has_version && is_going(id));
-        if let Parents::Pending(meta, which) = &self.parents {
+        if let LostParents::Pending(meta, which) = &self.parents {
             effects
                 .leave_pending(cx, meta, which.clone(), &[CHILDREN])
                 .await?;
         }
-        let detachment = Rewrite::detachment(edge);
+        let detachment = LibraryUpdate::detachment(edge);
         let is_split = !going.is_empty();
         let mut done = 0;
         for (holders, rewrite) in [(going, detachment.keeping_version()), (staying, detachment)] {
@@ -95,14 +95,14 @@ impl Detachment<'_> {
             done += cx.change(edge.holder, filter, change).await?;
             effects.pass_on(graph, edge.holder, ("_id", holders), fields);
         }
-        if let Parents::Derived(meta, keys) = &self.parents {
+        if let LostParents::Derived(meta, keys) = &self.parents {
             effects.derive_left(cx, meta, edge, keys.clone()).await?;
         }
         Ok(done)
     }
 }
 
-impl<'a> Walk<'a, '_> {
+impl<'a> DeletionWalk<'a, '_> {
     /// Removes the references to these documents from the documents that hold them.
     pub(super) async fn detach(
         &mut self,
@@ -148,18 +148,18 @@ impl<'a> Walk<'a, '_> {
                     filter,
                     change: change.clone(),
                     parents: if derive {
-                        Parents::Derived(meta, keys.iter().map(Key::of_bson).collect())
+                        LostParents::Derived(meta, keys.iter().map(Key::of_bson).collect())
                     } else {
-                        Parents::Left
+                        LostParents::Left
                     },
                 };
                 let together =
                     (transactions || session.is_some()) && detachment.is_followed_at_once(graph, few);
                 if derive && !together {
                     detachment.parents = if transactions {
-                        Parents::Pending(meta, doc! { rule.edge.by(): { "$in": &keys } })
+                        LostParents::Pending(meta, doc! { rule.edge.by(): { "$in": &keys } })
                     } else {
-                        Parents::Left
+                        LostParents::Left
                     };
                 }
                 if std::mem::take(&mut note) {
@@ -190,7 +190,7 @@ impl<'a> Walk<'a, '_> {
             let (_, deferred) = effects.settle(&cx).await?;
             Ok((changed, deferred))
         };
-        let is_one = together || matches!(detachment.parents, Parents::Pending(..));
+        let is_one = together || matches!(detachment.parents, LostParents::Pending(..));
         let (changed, deferred) = if is_one && cx.session.is_none() {
             transaction::take_turns(cx, Vec::new(), async |session| apply(cx.within(&session)).await).await?
         } else {

@@ -1,7 +1,7 @@
 //! Deletes the documents of a batch, with the other side of their links and what is derived of them.
 
-use crate::engine::delete::detach::{Detachment, Parents};
-use crate::engine::delete::walk::{BATCH, Level, OnTheWay, Walk};
+use crate::engine::delete::detach::{Detachment, LostParents};
+use crate::engine::delete::walk::{BATCH, DeletionWalk, OnTheWay, WalkLevel};
 use crate::engine::write::drain;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
@@ -24,10 +24,10 @@ const LINKS: usize = 5_000;
 /// MiB.
 const BYTES: usize = 8 << 20;
 
-impl<'a> Walk<'a, '_> {
+impl<'a> DeletionWalk<'a, '_> {
     /// Deletes the batch; afterwards it contains the documents that were deleted.
-    pub(super) async fn delete(&mut self, level: &mut Level<'a>) -> Result<()> {
-        let unlinks: Vec<OnDeleteRule<'a>> = if !self.is_alone() {
+    pub(super) async fn delete(&mut self, level: &mut WalkLevel<'a>) -> Result<()> {
+        let unlinks: Vec<OnDeleteRule<'a>> = if !self.is_standalone() {
             level.rules.two_way()
         } else {
             Vec::new()
@@ -76,7 +76,7 @@ impl<'a> Walk<'a, '_> {
 
     /// Deletes the next batch of documents that no rule protects or follows, but of which something is derived: they are read in the
     /// transaction that deletes them.
-    pub(super) async fn delete_next(&mut self, level: &mut Level<'a>) -> Result<()> {
+    pub(super) async fn delete_next(&mut self, level: &mut WalkLevel<'a>) -> Result<()> {
         let (cx, meta) = (self.cx, level.meta);
         let (filter, last) = (&level.filter, level.last.as_ref());
         let (batch, deleted, deferred) = transaction::take_turns(cx, Vec::new(), async |session| {
@@ -128,7 +128,7 @@ struct Erased {
 /// deleted them since, with their effects.
 async fn erase(
     cx: Cx<'_>,
-    level: &Level<'_>,
+    level: &WalkLevel<'_>,
     part: &[RawDocumentBuf],
     (unlinks, on_the_way): (&[OnDeleteRule<'_>], &OnTheWay),
     read_before: bool,
@@ -181,7 +181,7 @@ async fn erase(
                     holders: named.iter().map(Key::to_bson).collect(),
                     filter,
                     change: rule.detachment(gone.iter().copied()),
-                    parents: Parents::Left,
+                    parents: LostParents::Left,
                 };
                 detachment.apply(&cx, on_the_way, &mut effects).await?
             }

@@ -10,7 +10,7 @@ pub(crate) mod walk;
 use crate::error::results::{BulkDone, Deleted};
 use crate::model::document::DocumentMeta;
 use crate::plan::operation::refers_to_its_kind;
-use crate::plan::operation::{Batching, What, Write};
+use crate::plan::operation::{Batching, Write, WriteKind};
 use crate::plan::operators::implied;
 use crate::plan::outcome::{Done, Outcome};
 use crate::store::cx::Cx;
@@ -92,14 +92,14 @@ pub(super) async fn by_rules(
 
 /// Whether a deletion removes documents, also those of a type whose deletions keep them.
 fn removes(write: &Write) -> bool {
-    matches!(&write.what, What::Delete(delete) if delete.removes)
+    matches!(&write.what, WriteKind::Delete(delete) if delete.removes)
 }
 
 /// The condition of all documents that these deletions name; or two parts of them, where their conditions don't combine.
 fn condition(deletes: &[Write], most: usize) -> Result<Document, (&[Write], &[Write])> {
     let filters = || {
         deletes.iter().filter_map(|write| match &write.what {
-            What::Delete(delete) => Some(&delete.filter),
+            WriteKind::Delete(delete) => Some(&delete.filter),
             _ => None,
         })
     };
@@ -134,7 +134,7 @@ fn is_operator(value: &Bson) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Delete, One};
+    use super::super::{DeleteWrite, DocumentById};
     use super::*;
     use crate::Document as _;
     use crate::expansion_fixture::Person;
@@ -143,7 +143,7 @@ mod tests {
         let write = |(at, filter)| Write {
             at,
             meta: Person::META,
-            what: What::Delete(Box::new(Delete::many(filter))),
+            what: WriteKind::Delete(Box::new(DeleteWrite::many(filter))),
         };
         filters.into_iter().enumerate().map(write).collect()
     }
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn one_document_is_named_by_its_id() {
-        let one = One::new(7.into(), None);
-        let delete = Delete::one(Person::META, one);
+        let one = DocumentById::new(7.into(), None);
+        let delete = DeleteWrite::one(Person::META, one);
         assert_eq!((delete.filter, delete.one.is_some()), (doc! { "_id": 7 }, true));
     }
 }

@@ -1,11 +1,11 @@
 //! Restores documents that were deleted although another client has come to refer to them meanwhile.
 
 use crate::Result;
-use crate::engine::delete::walk::{Level, Walk};
+use crate::engine::delete::walk::{DeletionWalk, WalkLevel};
 use crate::engine::write::drain;
 use crate::model::key::Key;
 use crate::model::own_fields;
-use crate::rules::library::Rewrite;
+use crate::rules::library::LibraryUpdate;
 use crate::rules::on_delete::{OnDeleteRule, again};
 use crate::rules::pending::record_all;
 use crate::rules::rule::Effects;
@@ -14,9 +14,9 @@ use crate::store::each;
 use mongodb::bson::{Bson, RawDocumentBuf, doc};
 use std::collections::HashSet;
 
-impl<'a> Walk<'a, '_> {
+impl<'a> DeletionWalk<'a, '_> {
     /// Restores the documents of the deleted batch that new references restrict.
-    pub(super) async fn restore_referenced(&mut self, level: &mut Level<'a>) -> Result<()> {
+    pub(super) async fn restore_referenced(&mut self, level: &mut WalkLevel<'a>) -> Result<()> {
         let restricting = level.restricting(self.cx, true);
         if restricting.first(&level.batch).await?.is_none() {
             return Ok(());
@@ -61,7 +61,7 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Inserts these documents of the batch again, as they were. Returns the ids of those that exist already.
-    async fn put_back(&mut self, level: &Level<'a>, ids: &HashSet<Key>) -> Result<HashSet<Key>> {
+    async fn put_back(&mut self, level: &WalkLevel<'a>, ids: &HashSet<Key>) -> Result<HashSet<Key>> {
         let mut back: Vec<RawDocumentBuf> = level
             .batch
             .iter()
@@ -85,7 +85,7 @@ impl<'a> Walk<'a, '_> {
             let holder = rule.edge.holder;
             for document in &back {
                 for (filter, mut change) in rule.attachments(document) {
-                    effects.complete(graph, Rewrite::link(holder), &mut change.update);
+                    effects.complete(graph, LibraryUpdate::link(holder), &mut change.update);
                     self.cx.change(holder, filter, change).await?;
                 }
             }
@@ -122,7 +122,7 @@ impl<'a> Walk<'a, '_> {
     /// existing document is right.
     pub(super) async fn gone(
         &self,
-        level: &Level<'a>,
+        level: &WalkLevel<'a>,
         rule: OnDeleteRule<'a>,
     ) -> Result<(Vec<RawDocumentBuf>, Vec<RawDocumentBuf>)> {
         let by = rule.edge.by();

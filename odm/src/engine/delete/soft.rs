@@ -19,17 +19,17 @@
 //! the model of it.
 
 use crate::engine::delete::tree::{
-    Below, DocumentKey, Level, Meta, Tree, alive, deletion, document_key, fields, followers, is_deleted,
-    is_followed, token_at,
+    Below, DeletionTree, DocumentKey, TreeLevel, TreeMeta, alive, deletion, document_key, fields, followers,
+    is_deleted, is_followed, token_at,
 };
 use crate::engine::delete::walk::{BATCH, asked_once};
 use crate::engine::parts;
 use crate::graph::Graph;
 use crate::model::own_fields::{DELETION, Token};
 use crate::model::reference::OnDelete;
-use crate::plan::operation::{Batching, UpdateMany, What, Write};
+use crate::plan::operation::{Batching, UpdateManyWrite, Write, WriteKind};
 use crate::plan::outcome::Done;
-use crate::rules::on_delete::restrict::Refusal;
+use crate::rules::on_delete::restrict::RestrictRefusal;
 use crate::rules::on_delete::{OnDeleteRule, Rules};
 use crate::store::batch::document_id as id;
 use crate::store::cx::{Cx, Statement};
@@ -44,7 +44,7 @@ use std::collections::HashSet;
 const LOOKS: usize = 10;
 
 /// Whether a deletion of such documents asks something of others.
-fn has_rules(graph: &Graph, meta: Meta) -> bool {
+fn has_rules(graph: &Graph, meta: TreeMeta) -> bool {
     let mut incoming = graph.incoming(meta);
     incoming.any(|edge| {
         matches!(edge.reference.on_delete, OnDelete::Restrict)
@@ -53,18 +53,23 @@ fn has_rules(graph: &Graph, meta: Meta) -> bool {
 }
 
 /// Changes the documents that match, with everything that follows.
-async fn change(cx: Cx<'_>, meta: Meta, condition: Document, update: Document) -> Result<u64> {
-    let update = UpdateMany::by_library(meta, condition, update)?;
+async fn change(cx: Cx<'_>, meta: TreeMeta, condition: Document, update: Document) -> Result<u64> {
+    let update = UpdateManyWrite::by_library(meta, condition, update)?;
     let made = parts::update(cx, 0, meta, Box::new(update)).await?;
     Ok(made.outcome.counts.modified)
 }
 
 /// Deletes documents of one collection, write by write.
-pub(super) async fn by_rules(cx: Cx<'_>, batching: Batching, meta: Meta, deletes: &[Write]) -> Result<Done> {
+pub(super) async fn by_rules(
+    cx: Cx<'_>,
+    batching: Batching,
+    meta: TreeMeta,
+    deletes: &[Write],
+) -> Result<Done> {
     let mut all = Done::from(batching.refused(Vec::new()));
     let is_bulk = batching.is_bulk();
     for write in deletes {
-        let What::Delete(delete) = &write.what else {
+        let WriteKind::Delete(delete) = &write.what else {
             continue;
         };
         let made = delete_matching(cx, meta, &delete.filter, &mut all).await;
@@ -89,7 +94,7 @@ pub(super) async fn by_rules(cx: Cx<'_>, batching: Batching, meta: Meta, deletes
     Ok(all)
 }
 
-async fn delete_matching(cx: Cx<'_>, meta: Meta, filter: &Document, all: &mut Done) -> Result<()> {
+async fn delete_matching(cx: Cx<'_>, meta: TreeMeta, filter: &Document, all: &mut Done) -> Result<()> {
     let odm = cx.odm;
     for follower in followers(odm.graph(), meta).into_iter().chain([meta]) {
         odm.may_write(follower)?;
@@ -113,19 +118,19 @@ async fn delete_matching(cx: Cx<'_>, meta: Meta, filter: &Document, all: &mut Do
         if roots.len() > 1 {
             // Where one is refused, none is deleted.
             for document in &roots {
-                let mut tree = Tree::of(meta, document.clone(), token);
+                let mut tree = DeletionTree::new(meta, document.clone(), token);
                 tree.grow_free(&cx, &together).await?;
             }
         }
         for document in roots {
-            Tree::of(meta, document, token)
+            DeletionTree::new(meta, document, token)
                 .delete(cx, &together, &filter, all)
                 .await?;
         }
         Ok(())
     };
     let deleted = deleted.await;
-    unfinished.into_iter().for_each(Unfinished::end);
+    unfinished.into_iter().for_each(Unfinished::complete);
     if let (Err(error), Some(session)) = (&deleted, cx.session)
         && !matches!(error, Error::StillReferenced { .. })
     {
@@ -136,7 +141,7 @@ async fn delete_matching(cx: Cx<'_>, meta: Meta, filter: &Document, all: &mut Do
 }
 
 /// The documents at the top of a deletion.
-async fn roots(cx: &Cx<'_>, meta: Meta, filter: &Document) -> Result<Vec<RawDocumentBuf>> {
+async fn roots(cx: &Cx<'_>, meta: TreeMeta, filter: &Document) -> Result<Vec<RawDocumentBuf>> {
     let mut all = Vec::new();
     let mut last = None;
     loop {
@@ -152,17 +157,17 @@ async fn roots(cx: &Cx<'_>, meta: Meta, filter: &Document) -> Result<Vec<RawDocu
     }
 }
 
-impl Tree {
+impl DeletionTree {
     /// Reads the documents below that are not deleted, and gives them.
     ///
     /// # Errors
     /// [`Error::StillReferenced`] where another document refers to one of the tree with `restrict`, which is not among those that are
     /// deleted `together` with it.
-    async fn grow_free(&mut self, cx: &Cx<'_>, together: &HashSet<DocumentKey>) -> Result<Vec<Level>> {
+    async fn grow_free(&mut self, cx: &Cx<'_>, together: &HashSet<DocumentKey>) -> Result<Vec<TreeLevel>> {
         let graph = cx.odm.graph();
         let below = self.grow(cx, Below::Living, usize::MAX).await?;
         for (meta, documents) in &self.levels {
-            let rules = Rules::of(graph, meta);
+            let rules = Rules::for_model(graph, meta);
             for rule in rules.restricting(false) {
                 for part in documents.chunks(BATCH) {
                     self.is_free(cx, together, (rule, meta), part).await?;
@@ -177,7 +182,7 @@ impl Tree {
         &self,
         cx: &Cx<'_>,
         together: &HashSet<DocumentKey>,
-        (rule, meta): (OnDeleteRule<'_>, Meta),
+        (rule, meta): (OnDeleteRule<'_>, TreeMeta),
         documents: &[RawDocumentBuf],
     ) -> Result<()> {
         let holder = rule.edge.holder;
@@ -192,12 +197,14 @@ impl Tree {
         if found.is_empty() {
             return Ok(());
         }
-        Err(Refusal::new(rule, found).error(cx, meta, documents).await?)
+        Err(RestrictRefusal::new(rule, found)
+            .error(cx, meta, documents)
+            .await?)
     }
 
     /// Stores the id of the deletion in the document at the top. Gives that of another client's where there is one, and `None` where the
     /// document is deleted.
-    async fn begin(&self, cx: &Cx<'_>, meta: Meta, root: &Bson) -> Result<Option<Token>> {
+    async fn begin(&self, cx: &Cx<'_>, meta: TreeMeta, root: &Bson) -> Result<Option<Token>> {
         let document = within(doc! { "_id": root }, &alive(meta));
         let mark = Statement {
             filter: within(document.clone(), &doc! { DELETION: { "$exists": false } }),
@@ -265,12 +272,12 @@ impl Tree {
     }
 
     /// Gives what the deletion has deleted to the one that has deleted the document at the top.
-    async fn join(&self, cx: &Cx<'_>, meta: Meta, stored: RawDocumentBuf) -> Result<()> {
+    async fn join(&self, cx: &Cx<'_>, meta: TreeMeta, stored: RawDocumentBuf) -> Result<()> {
         let other = token_at(&stored, &[DELETION]);
         let Some(other) = other.filter(|other| *other != self.token) else {
             return Ok(());
         };
-        let mut own = Tree::with(meta, stored, self.token);
+        let mut own = DeletionTree::with(meta, stored, self.token);
         own.grow(cx, Below::Both, usize::MAX).await?;
         own.pass_to(cx, other).await
     }
@@ -292,7 +299,7 @@ impl Tree {
             let stored = cx.few(meta, doc! { "_id": &root }, fields, 1).await?.pop();
             let Some(stored) = stored else { return Ok(()) };
             if !is_deleted(meta, &stored) {
-                let mut below = Tree::with(meta, stored, self.token);
+                let mut below = DeletionTree::with(meta, stored, self.token);
                 below.grow(&cx, Below::Deleted, usize::MAX).await?;
                 below.leave_out_lacking(&cx).await?;
                 let Some(levels) = below.levels.get(1..).filter(|levels| !levels.is_empty()) else {
@@ -335,7 +342,7 @@ impl Tree {
         let Some(stored) = stored.filter(is_of_it) else {
             return Ok(());
         };
-        let mut tree = Tree::with(meta, stored, self.token);
+        let mut tree = DeletionTree::with(meta, stored, self.token);
         tree.grow(&cx, Below::Both, usize::MAX).await?;
         let (_, top_lacks) = tree.leave_out_lacking(&cx).await?;
         if top_lacks {
@@ -354,12 +361,12 @@ impl Tree {
 /// Changes documents as a part of an operation.
 pub(in crate::engine) fn changing<'c>(
     cx: Cx<'c>,
-) -> impl Fn(Meta, Document, Document) -> BoxFuture<'c, Result<u64>> + Send + Sync + 'c {
+) -> impl Fn(TreeMeta, Document, Document) -> BoxFuture<'c, Result<u64>> + Send + Sync + 'c {
     move |meta, condition, update| change(cx, meta, condition, update).boxed()
 }
 
 /// Looks for references to documents that were deleted in a transaction, after its commit.
-pub(crate) async fn look_again(cx: Cx<'_>, trees: Vec<Tree>) -> Result<()> {
+pub(crate) async fn compare_again(cx: Cx<'_>, trees: Vec<DeletionTree>) -> Result<()> {
     let mut failed = Ok(());
     for mut tree in trees {
         let compared = tree.compare(cx, &HashSet::new(), &mut Done::default()).await;

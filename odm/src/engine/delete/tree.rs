@@ -15,7 +15,7 @@ use crate::model::meta::Managed;
 use crate::model::meta::names::read_too;
 use crate::model::own_fields::{DELETION, RESTORING, Token};
 use crate::model::reference::OnDelete;
-use crate::plan::targets::{self, AddedReferences, Column, Missing};
+use crate::plan::targets::{self, AddedReferences, Column, MissingReferences};
 use crate::rules::exists;
 use crate::rules::on_delete::Rules;
 use crate::store::batch::{document_id as id, ids, value};
@@ -27,27 +27,27 @@ use futures::future::BoxFuture;
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
 
-pub(crate) type Meta = &'static DocumentMeta;
+pub(crate) type TreeMeta = &'static DocumentMeta;
 
 /// Changes the documents of a type that match a condition by an update, and returns how many it has changed.
 pub(crate) type ChangeFn<'c> =
-    dyn Fn(Meta, Document, Document) -> BoxFuture<'c, Result<u64>> + Send + Sync + 'c;
+    dyn Fn(TreeMeta, Document, Document) -> BoxFuture<'c, Result<u64>> + Send + Sync + 'c;
 
 /// A document by its collection and id.
 pub(super) type DocumentKey = (&'static str, Key);
 
-pub(super) fn document_key(meta: Meta, document: &RawDocumentBuf) -> DocumentKey {
+pub(super) fn document_key(meta: TreeMeta, document: &RawDocumentBuf) -> DocumentKey {
     (meta.collection, Key::of_bson(&id(document)))
 }
 
 /// The condition of documents that are not deleted.
-pub(in crate::engine) fn alive(meta: Meta) -> Document {
+pub(in crate::engine) fn alive(meta: TreeMeta) -> Document {
     meta.soft_delete
         .map_or_else(Document::new, |name| doc! { name: null })
 }
 
 /// The condition of the documents that one deletion has deleted.
-fn of_deletion(meta: Meta, token: Token) -> Document {
+fn of_deletion(meta: TreeMeta, token: Token) -> Document {
     let mut condition = doc! { DELETION: token };
     if let Some(name) = meta.soft_delete {
         condition.insert(name, doc! { "$ne": null });
@@ -56,7 +56,7 @@ fn of_deletion(meta: Meta, token: Token) -> Document {
 }
 
 /// The update that deletes documents.
-pub(super) fn deletion(meta: Meta, token: Token) -> Document {
+pub(super) fn deletion(meta: TreeMeta, token: Token) -> Document {
     let mut set = doc! { DELETION: token };
     if let Some(name) = meta.soft_delete {
         set.insert(name, crate::now());
@@ -65,7 +65,7 @@ pub(super) fn deletion(meta: Meta, token: Token) -> Document {
 }
 
 /// The update that restores documents. The one at the top may note the id until the others are restored.
-fn restoration(meta: Meta, notes: Option<Token>) -> Document {
+fn restoration(meta: TreeMeta, notes: Option<Token>) -> Document {
     let mut set = Document::new();
     if let Some(name) = meta.soft_delete {
         set.insert(name, Bson::Null);
@@ -77,7 +77,7 @@ fn restoration(meta: Meta, notes: Option<Token>) -> Document {
 }
 
 /// Raises the version of the documents, and sets the time of their last change: a deletion and a restoration are changes.
-fn stamped(meta: Meta, mut update: Document) -> Document {
+fn stamped(meta: TreeMeta, mut update: Document) -> Document {
     for field in meta.fields() {
         match field.managed {
             Managed::Version => put(&mut update, "$inc", field.name, 1_i64.into()),
@@ -97,23 +97,23 @@ pub(crate) fn token_at(document: &RawDocument, fields: &[&str]) -> Option<Token>
 }
 
 /// The time of its deletion, where a document is deleted and kept.
-fn deleted_at(meta: Meta, document: &RawDocument) -> Option<Bson> {
+fn deleted_at(meta: TreeMeta, document: &RawDocument) -> Option<Bson> {
     let time = document.get(meta.soft_delete?).ok().flatten()?;
     Bson::try_from(time).ok().filter(|time| *time != Bson::Null)
 }
 
 /// Whether a document is deleted and kept.
-pub(crate) fn is_deleted(meta: Meta, document: &RawDocument) -> bool {
+pub(crate) fn is_deleted(meta: TreeMeta, document: &RawDocument) -> bool {
     deleted_at(meta, document).is_some()
 }
 
 /// Whether documents are deleted with those that they refer to. The items of a bucket stay until the purge.
-pub(crate) fn is_followed(holder: Meta, rule: OnDelete) -> bool {
+pub(crate) fn is_followed(holder: TreeMeta, rule: OnDelete) -> bool {
     rule == OnDelete::Cascade && holder.soft_delete.is_some()
 }
 
 /// The collections of the documents that may be deleted with one of this type, from above.
-pub(crate) fn followers(graph: &Graph, meta: Meta) -> Vec<Meta> {
+pub(crate) fn followers(graph: &Graph, meta: TreeMeta) -> Vec<TreeMeta> {
     graph.cascades(meta, |edge| edge.holder.soft_delete.is_some())
 }
 
@@ -129,7 +129,7 @@ pub(crate) enum Below {
 }
 
 impl Below {
-    fn condition(self, meta: Meta, token: Token) -> Document {
+    fn condition(self, meta: TreeMeta, token: Token) -> Document {
         match self {
             Below::Living => alive(meta),
             Below::Deleted => of_deletion(meta, token),
@@ -138,7 +138,7 @@ impl Below {
     }
 
     /// Whether the holders of a reference lie below its targets.
-    fn follows(self, edge: &Edge, target: Meta) -> bool {
+    fn follows(self, edge: &Edge, target: TreeMeta) -> bool {
         match self {
             Below::Living => is_followed(edge.holder, edge.reference.on_delete),
             Below::Deleted | Below::Both => is_below(edge, target),
@@ -148,23 +148,23 @@ impl Below {
 
 /// Whether the holders of a reference are restored with its targets. Documents of one type that a condition has deleted together may
 /// refer to each other with `restrict`.
-pub(crate) fn is_below(edge: &Edge, target: Meta) -> bool {
+pub(crate) fn is_below(edge: &Edge, target: TreeMeta) -> bool {
     let rule = edge.reference.on_delete;
     is_followed(edge.holder, rule)
         || rule == OnDelete::Restrict && edge.holder.collection == target.collection
 }
 
 /// Whether documents may be restored with one of this type.
-pub(crate) fn has_below(graph: &Graph, meta: Meta) -> bool {
+pub(crate) fn has_below(graph: &Graph, meta: TreeMeta) -> bool {
     graph.incoming(meta).any(|edge| is_below(edge, meta))
 }
 
 /// The fields that are read of documents: all of those whose hooks get them.
-pub(crate) fn fields(graph: &Graph, meta: Meta) -> Document {
+pub(crate) fn fields(graph: &Graph, meta: TreeMeta) -> Document {
     if meta.has_hooks() {
         return Document::new();
     }
-    let mut fields = Rules::of(graph, meta).fields;
+    let mut fields = Rules::for_model(graph, meta).fields;
     fields.extend(doc! { DELETION: 1, RESTORING: 1 });
     fields.extend(meta.soft_delete.map(|name| (name.to_owned(), Bson::Int32(1))));
     for root in targets::roots(targets::dependent(graph, meta)) {
@@ -174,13 +174,13 @@ pub(crate) fn fields(graph: &Graph, meta: Meta) -> Document {
 }
 
 /// Documents of one type.
-pub(crate) type Level = (Meta, Vec<RawDocumentBuf>);
+pub(crate) type TreeLevel = (TreeMeta, Vec<RawDocumentBuf>);
 
 /// A document with those below it.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct DeletionTree {
     /// By the reference that led to them, each level behind those that it refers to.
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<TreeLevel>,
     pub(super) known: HashSet<DocumentKey>,
     /// The id of the deletion.
     pub(super) token: Token,
@@ -190,7 +190,7 @@ pub(crate) struct Tree {
 
 /// Deletes those of these documents again that were deleted when they were read and have been restored since, the last level first: with
 /// the time and the id of their deletion.
-async fn delete_again(levels: &[Level], change: &ChangeFn<'_>) -> Result<()> {
+async fn delete_again(levels: &[TreeLevel], change: &ChangeFn<'_>) -> Result<()> {
     for (meta, documents) in levels.iter().rev() {
         let Some(name) = meta.soft_delete else { continue };
         let mut by_time: HashMap<Key, (Bson, Option<Token>, Vec<Bson>)> = HashMap::new();
@@ -217,11 +217,11 @@ async fn delete_again(levels: &[Level], change: &ChangeFn<'_>) -> Result<()> {
 }
 
 /// Documents that references name: by a field, and its value.
-type Named = HashSet<(Column, Key)>;
+type NamedKeys = HashSet<(Column, Key)>;
 
 /// The documents that these references name.
-fn named(graph: &Graph, missing: &[Missing]) -> Named {
-    let each = |one: &Missing| {
+fn named(graph: &Graph, missing: &[MissingReferences]) -> NamedKeys {
+    let each = |one: &MissingReferences| {
         let column = one.column(graph);
         let keys = one.keys.iter();
         keys.map(move |(key, _)| (column, key.clone()))
@@ -231,7 +231,7 @@ fn named(graph: &Graph, missing: &[Missing]) -> Named {
 }
 
 /// Whether a document names one of these by a reference without whose target it can't be there.
-fn names_one(edges: &[&Edge], document: &RawDocumentBuf, named: &Named) -> bool {
+fn names_one(edges: &[&Edge], document: &RawDocumentBuf, named: &NamedKeys) -> bool {
     edges.iter().any(|edge| {
         edge.targets.iter().any(|target| {
             let column = (target.meta.collection, edge.by());
@@ -241,16 +241,16 @@ fn names_one(edges: &[&Edge], document: &RawDocumentBuf, named: &Named) -> bool 
     })
 }
 
-impl Tree {
+impl DeletionTree {
     /// The document alone. An interrupted deletion has left its id in it, and so has an interrupted restoration; any other has this one.
-    pub(crate) fn of(meta: Meta, document: RawDocumentBuf, token: Token) -> Tree {
+    pub(crate) fn new(meta: TreeMeta, document: RawDocumentBuf, token: Token) -> DeletionTree {
         let token = token_at(&document, &[DELETION, RESTORING]).unwrap_or(token);
-        Tree::with(meta, document, token)
+        DeletionTree::with(meta, document, token)
     }
 
     /// The document alone, for what the deletion with this id has deleted.
-    pub(super) fn with(meta: Meta, document: RawDocumentBuf, token: Token) -> Tree {
-        Tree {
+    pub(super) fn with(meta: TreeMeta, document: RawDocumentBuf, token: Token) -> DeletionTree {
+        DeletionTree {
             token,
             known: HashSet::from([document_key(meta, &document)]),
             levels: vec![(meta, vec![document])],
@@ -258,7 +258,7 @@ impl Tree {
         }
     }
 
-    pub(super) fn root(&self) -> Option<(Meta, &RawDocumentBuf)> {
+    pub(super) fn root(&self) -> Option<(TreeMeta, &RawDocumentBuf)> {
         let (meta, documents) = self.levels.first()?;
         Some((meta, documents.first()?))
     }
@@ -275,7 +275,7 @@ impl Tree {
     }
 
     /// Reads the documents below, level by level, until there are more than `most`. Gives all that were found, also those that it had.
-    pub(crate) async fn grow(&mut self, cx: &Cx<'_>, which: Below, most: usize) -> Result<Vec<Level>> {
+    pub(crate) async fn grow(&mut self, cx: &Cx<'_>, which: Below, most: usize) -> Result<Vec<TreeLevel>> {
         let graph = cx.odm.graph();
         let root = self.root().map(|(meta, root)| document_key(meta, root));
         let mut seen: HashSet<DocumentKey> = root.into_iter().collect();
@@ -284,7 +284,7 @@ impl Tree {
         while let Some((meta, documents)) = self.levels.get(level)
             && self.known.len() <= most
         {
-            let rules = Rules::of(graph, meta);
+            let rules = Rules::for_model(graph, meta);
             let mut more = Vec::new();
             for rule in rules.list.iter().filter(|rule| which.follows(rule.edge, meta)) {
                 let holder = rule.edge.holder;
@@ -316,7 +316,7 @@ impl Tree {
     }
 
     /// Deletes these documents, the last level first.
-    pub(crate) async fn delete_levels(&self, levels: &[Level], change: &ChangeFn<'_>) -> Result<u64> {
+    pub(crate) async fn delete_levels(&self, levels: &[TreeLevel], change: &ChangeFn<'_>) -> Result<u64> {
         let mut deleted = 0;
         for (meta, documents) in levels.iter().rev() {
             for part in documents.chunks(BATCH) {
@@ -328,7 +328,7 @@ impl Tree {
     }
 
     /// Restores those of these documents that the deletion has deleted, the first level first.
-    pub(super) async fn restore_levels(&self, levels: &[Level], change: &ChangeFn<'_>) -> Result<u64> {
+    pub(super) async fn restore_levels(&self, levels: &[TreeLevel], change: &ChangeFn<'_>) -> Result<u64> {
         let mut restored = 0;
         for (meta, documents) in levels {
             let deleted: Vec<Bson> = documents
@@ -408,7 +408,7 @@ impl Tree {
     }
 
     /// The document at the top, if it was not deleted when it was read: an earlier deletion or restoration was interrupted.
-    fn living_root(&self) -> Option<(Meta, &RawDocumentBuf)> {
+    fn living_root(&self) -> Option<(TreeMeta, &RawDocumentBuf)> {
         self.root().filter(|(meta, root)| !is_deleted(meta, root))
     }
 
@@ -436,7 +436,7 @@ impl Tree {
 
     /// The targets without which the deleted documents of the tree can't be there: those of their references with `cascade` or
     /// `restrict` that are deleted or missing, and not in the tree.
-    pub(crate) async fn missing_targets(&self, cx: &Cx<'_>) -> Result<Vec<Missing>> {
+    pub(crate) async fn missing_targets(&self, cx: &Cx<'_>) -> Result<Vec<MissingReferences>> {
         let graph = cx.odm.graph();
         let mut refs: Vec<AddedReferences> = Vec::new();
         for (meta, documents) in &self.levels {
@@ -459,10 +459,10 @@ impl Tree {
 
     /// Leaves out what also lies below another document of this deletion that is not in the tree: it is restored with the last of them.
     /// Gives the targets that the others lack.
-    pub(crate) async fn leave_out_shared(&mut self, cx: &Cx<'_>) -> Result<Vec<Missing>> {
+    pub(crate) async fn leave_out_shared(&mut self, cx: &Cx<'_>) -> Result<Vec<MissingReferences>> {
         let graph = cx.odm.graph();
         let missing = self.missing_targets(cx).await?;
-        let mut others = Named::new();
+        let mut others = NamedKeys::new();
         for one in &missing {
             let (edge, target) = (&graph[one.target.edge], one.target.meta);
             if !is_below(edge, target) {
@@ -483,7 +483,7 @@ impl Tree {
 
     /// Leaves out the documents that lack a target, and those that can't be there without them. Gives these, and whether the document at
     /// the top lacks one.
-    pub(super) async fn leave_out_lacking(&mut self, cx: &Cx<'_>) -> Result<(Vec<Level>, bool)> {
+    pub(super) async fn leave_out_lacking(&mut self, cx: &Cx<'_>) -> Result<(Vec<TreeLevel>, bool)> {
         let graph = cx.odm.graph();
         let lacking = named(graph, &self.missing_targets(cx).await?);
         let top_lacks = self.root().is_some_and(|(meta, root)| {
@@ -500,8 +500,13 @@ impl Tree {
     }
 
     /// Takes the deleted documents out that refer to one of these, and then those that refer to a document that was taken out.
-    fn leave_out(&mut self, graph: &Graph, mut named: Named, which: fn(&Edge, Meta) -> bool) -> Vec<Level> {
-        let mut out: Vec<Level> = Vec::new();
+    fn leave_out(
+        &mut self,
+        graph: &Graph,
+        mut named: NamedKeys,
+        which: fn(&Edge, TreeMeta) -> bool,
+    ) -> Vec<TreeLevel> {
+        let mut out: Vec<TreeLevel> = Vec::new();
         let mut before = None;
         while !named.is_empty() && before != Some(out.len()) {
             before = Some(out.len());
@@ -547,14 +552,14 @@ impl Tree {
     }
 
     /// Takes what an interrupted deletion or restoration of one of these documents has left deleted below it into this deletion.
-    pub(super) async fn take_over(&self, cx: &Cx<'_>, levels: &[Level]) -> Result<()> {
+    pub(super) async fn take_over(&self, cx: &Cx<'_>, levels: &[TreeLevel]) -> Result<()> {
         for (meta, documents) in levels {
             for document in documents {
                 let begun = token_at(document, &[DELETION, RESTORING]);
                 let Some(begun) = begun.filter(|begun| *begun != self.token) else {
                     continue;
                 };
-                let mut inner = Tree::with(meta, document.clone(), begun);
+                let mut inner = DeletionTree::with(meta, document.clone(), begun);
                 inner.grow(cx, Below::Both, usize::MAX).await?;
                 inner.pass_to(cx, self.token).await?;
             }
@@ -564,7 +569,7 @@ impl Tree {
 
     /// Those of them that are missing after the restoration, while a document of the tree that refers to them is there. The deletion of a
     /// target may have taken its documents by now.
-    pub(crate) async fn lost_targets(&self, cx: &Cx<'_>) -> Result<Vec<Missing>> {
+    pub(crate) async fn lost_targets(&self, cx: &Cx<'_>) -> Result<Vec<MissingReferences>> {
         let mut lost = Vec::new();
         for missing in self.missing_targets(cx).await? {
             if self.is_named(cx, &missing).await? {
@@ -575,7 +580,7 @@ impl Tree {
     }
 
     /// Whether a document of the tree that is not deleted has one of these references.
-    async fn is_named(&self, cx: &Cx<'_>, missing: &Missing) -> Result<bool> {
+    async fn is_named(&self, cx: &Cx<'_>, missing: &MissingReferences) -> Result<bool> {
         let edge = &cx.odm.graph()[missing.target.edge];
         let keys: Vec<Bson> = missing.keys.iter().map(|(_, value)| value.clone()).collect();
         let refers = edge.holders_of(missing.target, keys);

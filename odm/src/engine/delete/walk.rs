@@ -41,7 +41,7 @@ use crate::rules::on_delete::restrict::Restricting;
 use crate::rules::on_delete::{Detached, OnDeleteRule, Rules};
 use crate::rules::rule::DeferredWork;
 use crate::store::batch::document_id as id;
-use crate::store::batch::{Batch, behind};
+use crate::store::batch::{DocumentBatch, after_id};
 use crate::store::cx::Cx;
 use crate::store::filter::all;
 use crate::store::transaction::Turn;
@@ -79,7 +79,7 @@ pub(crate) fn walk<'s>(
             None => None,
         };
         let walked = walk_in_turn(cx, meta, filter, (done, gone)).await;
-        turn.into_iter().for_each(Turn::end);
+        turn.into_iter().for_each(Turn::complete);
         walked
     }
     .boxed()
@@ -93,7 +93,7 @@ async fn walk_in_turn(
 ) -> Result<()> {
     let filter = asked_once(&cx, meta, filter).await?;
     let transactions = cx.session.is_none() && cx.odm.has_transactions().await?;
-    let mut walk = Walk::new(cx, transactions, done);
+    let mut walk = DeletionWalk::new(cx, transactions, done);
     walk.purges = meta.soft_delete.is_some();
     let mut root = walk.level(meta, filter, true);
     if root.rules.restricts {
@@ -101,7 +101,7 @@ async fn walk_in_turn(
         walk.run(copy).await?;
         // A single batch need not be read again.
         if let Some(documents) = walk.first.take() {
-            root.resume(State::Before(0), documents);
+            root.resume(WalkState::Before(0), documents);
         }
     }
     walk.deletes = true;
@@ -150,13 +150,13 @@ fn may_follow(cx: Cx<'_>, meta: &'static DocumentMeta) -> Result<()> {
 }
 
 /// Looks for new references to documents that were deleted in a transaction, after its commit.
-pub(crate) async fn look_again(cx: Cx<'_>, later: Vec<Later>) -> Result<()> {
+pub(crate) async fn recheck_references(cx: Cx<'_>, later: Vec<DeferredRecheck>) -> Result<()> {
     let transactions = cx.odm.has_transactions().await?;
     let mut done = Deleted::default();
-    let mut walk = Walk::new(cx, transactions, &mut done);
+    let mut walk = DeletionWalk::new(cx, transactions, &mut done);
     walk.deletes = true;
     let mut failed = None;
-    for Later {
+    for DeferredRecheck {
         meta,
         deleted,
         purges,
@@ -167,7 +167,7 @@ pub(crate) async fn look_again(cx: Cx<'_>, later: Vec<Later>) -> Result<()> {
             walk.rules.clear();
         }
         let mut level = walk.level(meta, Document::new(), false);
-        level.resume(State::Look, deleted);
+        level.resume(WalkState::Look, deleted);
         if let Err(error) = walk.run(level).await {
             failed = failed.or(Some(error));
         }
@@ -178,13 +178,13 @@ pub(crate) async fn look_again(cx: Cx<'_>, later: Vec<Later>) -> Result<()> {
 
 /// Documents that were deleted in a transaction of the caller: references to them are looked up again after its commit.
 #[derive(Debug)]
-pub(crate) struct Later {
+pub(crate) struct DeferredRecheck {
     meta: &'static DocumentMeta,
     deleted: Vec<RawDocumentBuf>,
     purges: bool,
 }
 
-pub(super) enum State {
+pub(super) enum WalkState {
     /// The next batch is to be read.
     Read,
     /// This rule is to be applied to the documents that refer to the batch.
@@ -200,13 +200,13 @@ pub(super) enum State {
 }
 
 /// Documents that are deleted for the same reason: the condition at the top, or a reference to documents of the level above.
-pub(super) struct Level<'a> {
+pub(super) struct WalkLevel<'a> {
     pub(super) meta: &'static DocumentMeta,
     pub(super) rules: Arc<Rules<'a>>,
     /// All documents of the level.
     pub(super) filter: Document,
     pub(super) root: bool,
-    pub(super) state: State,
+    pub(super) state: WalkState,
     pub(super) batch: Vec<RawDocumentBuf>,
     /// The id of the last document that was read.
     pub(super) last: Option<Bson>,
@@ -219,9 +219,9 @@ pub(super) struct Level<'a> {
     pub(super) refused: Option<Error>,
 }
 
-impl<'a> Level<'a> {
+impl<'a> WalkLevel<'a> {
     /// Goes behind this batch, and returns its documents.
-    pub(super) fn read(&mut self, batch: Batch) -> Vec<RawDocumentBuf> {
+    pub(super) fn read(&mut self, batch: DocumentBatch) -> Vec<RawDocumentBuf> {
         self.more = batch.more;
         self.batches += 1;
         if let Some(last) = batch.documents.last() {
@@ -231,7 +231,7 @@ impl<'a> Level<'a> {
     }
 
     /// Continues with a batch that contains the whole level.
-    fn resume(&mut self, state: State, batch: Vec<RawDocumentBuf>) {
+    fn resume(&mut self, state: WalkState, batch: Vec<RawDocumentBuf>) {
         self.batch = batch;
         self.more = false;
         self.state = state;
@@ -243,7 +243,7 @@ impl<'a> Level<'a> {
             // Those that are still to be deleted.
             let changed = doc! { "_id": { "$in": &self.changed } };
             let coming = self.last.as_ref().filter(|_| self.more);
-            let coming = coming.map(|last| all([self.filter.clone(), behind(self.meta, last)]));
+            let coming = coming.map(|last| all([self.filter.clone(), after_id(self.meta, last)]));
             [changed].into_iter().chain(coming).collect()
         } else {
             vec![self.filter.clone()]
@@ -261,7 +261,7 @@ impl<'a> Level<'a> {
 /// The documents in the batches of all levels of a deletion, by collection and id.
 pub(super) type OnTheWay = HashSet<(&'static str, Key)>;
 
-pub(super) struct Walk<'a, 'd> {
+pub(super) struct DeletionWalk<'a, 'd> {
     pub(super) cx: Cx<'a>,
     /// Whether two-way references are removed in transactions of this walk's own.
     pub(super) transactions: bool,
@@ -276,7 +276,7 @@ pub(super) struct Walk<'a, 'd> {
     pub(super) hooked: Gone,
     /// The batch at the top, if one was all.
     pub(super) first: Option<Vec<RawDocumentBuf>>,
-    pub(super) later: Vec<Later>,
+    pub(super) later: Vec<DeferredRecheck>,
     /// The token of the pending work of documents from which references were removed.
     pub(super) token: own_fields::Token,
     /// This pending work, and the parents that children were detached from: they may stay after all, or be inserted again.
@@ -285,9 +285,9 @@ pub(super) struct Walk<'a, 'd> {
     pub(super) failed: Result<()>,
 }
 
-impl<'a, 'd> Walk<'a, 'd> {
+impl<'a, 'd> DeletionWalk<'a, 'd> {
     fn new(cx: Cx<'a>, transactions: bool, done: &'d mut Deleted) -> Self {
-        Walk {
+        DeletionWalk {
             cx,
             transactions,
             purges: false,
@@ -305,7 +305,7 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     /// Whether the two sides of a link are separate writes: on a standalone server.
-    pub(super) fn is_alone(&self) -> bool {
+    pub(super) fn is_standalone(&self) -> bool {
         !self.transactions && self.cx.session.is_none()
     }
 
@@ -322,20 +322,29 @@ impl<'a, 'd> Walk<'a, 'd> {
 
     fn rules(&mut self, meta: &'static DocumentMeta) -> Arc<Rules<'a>> {
         let graph = self.cx.odm.graph();
-        let of = if self.purges { Rules::of_purge } else { Rules::of };
+        let of = if self.purges {
+            Rules::for_purge
+        } else {
+            Rules::for_model
+        };
         self.rules
             .entry(meta.collection)
             .or_insert_with(|| Arc::new(of(graph, meta)))
             .clone()
     }
 
-    pub(super) fn level(&mut self, meta: &'static DocumentMeta, filter: Document, root: bool) -> Level<'a> {
-        Level {
+    pub(super) fn level(
+        &mut self,
+        meta: &'static DocumentMeta,
+        filter: Document,
+        root: bool,
+    ) -> WalkLevel<'a> {
+        WalkLevel {
             meta,
             rules: self.rules(meta),
             filter,
             root,
-            state: State::Read,
+            state: WalkState::Read,
             batch: Vec::new(),
             last: None,
             more: true,
@@ -346,7 +355,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         }
     }
 
-    async fn run(&mut self, mut top: Level<'a>) -> Result<()> {
+    async fn run(&mut self, mut top: WalkLevel<'a>) -> Result<()> {
         self.on_the_way.clear();
         self.enter(&mut top);
         let mut levels = vec![top];
@@ -361,10 +370,10 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     /// One step of a level: `None` when it is done, else the level below that comes first.
-    async fn step(&mut self, level: &mut Level<'a>) -> Result<Option<Option<Level<'a>>>> {
+    async fn step(&mut self, level: &mut WalkLevel<'a>) -> Result<Option<Option<WalkLevel<'a>>>> {
         match level.state {
-            State::Read => {
-                self.leave(level);
+            WalkState::Read => {
+                self.unmark(level);
                 if !level.more {
                     if !self.deletes && level.root && level.batches == 1 {
                         self.first = Some(std::mem::take(&mut level.batch));
@@ -378,15 +387,19 @@ impl<'a, 'd> Walk<'a, 'd> {
                 self.read(level).await?;
                 if !level.batch.is_empty() {
                     level.restricting(self.cx, false).check(&level.batch).await?;
-                    level.state = State::Before(0);
+                    level.state = WalkState::Before(0);
                 }
             }
-            State::Before(at) => {
+            WalkState::Before(at) => {
                 let Some(rule) = level.rules.list.get(at).copied() else {
-                    level.state = if self.deletes { State::Delete } else { State::Read };
+                    level.state = if self.deletes {
+                        WalkState::Delete
+                    } else {
+                        WalkState::Read
+                    };
                     return Ok(Some(None));
                 };
-                level.state = State::Before(at + 1);
+                level.state = WalkState::Before(at + 1);
                 let own = if self.purges {
                     rule.with_own_key(&self.cx, level.meta, &level.batch).await?
                 } else {
@@ -394,34 +407,34 @@ impl<'a, 'd> Walk<'a, 'd> {
                 };
                 return self.apply(level.meta, &own, rule).await.map(Some);
             }
-            State::Delete => {
+            WalkState::Delete => {
                 self.delete(level).await?;
                 level.state = match self.cx.session {
-                    None => State::Look,
+                    None => WalkState::Look,
                     Some(_) => {
                         self.postpone(level);
-                        State::Again
+                        WalkState::Again
                     }
                 };
             }
-            State::Look => {
+            WalkState::Look => {
                 self.restore_referenced(level).await?;
-                level.state = State::After(0);
+                level.state = WalkState::After(0);
             }
-            State::After(at) => {
+            WalkState::After(at) => {
                 let Some(rule) = level.rules.list.get(at).copied() else {
-                    level.state = State::Again;
+                    level.state = WalkState::Again;
                     return Ok(Some(None));
                 };
-                level.state = State::After(at + 1);
+                level.state = WalkState::After(at + 1);
                 // A new two-way reference would have changed the document itself, which then would not have been deleted;
                 // without a transaction the other side of a link may have been written before it.
-                if !rule.is_two_way() || self.is_alone() {
+                if !rule.is_two_way() || self.is_standalone() {
                     return self.apply_late(level, rule).await.map(Some);
                 }
             }
-            State::Again => {
-                level.state = State::Read;
+            WalkState::Again => {
+                level.state = WalkState::Read;
                 if let Some(error) = level.refused.take() {
                     return Err(error);
                 }
@@ -434,7 +447,7 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     /// Reads the next batch.
-    async fn read(&mut self, level: &mut Level<'a>) -> Result<()> {
+    async fn read(&mut self, level: &mut WalkLevel<'a>) -> Result<()> {
         // The walk that only looks needs no whole documents, except in the first batch, which is the only one most of the time.
         let whole = level.rules.whole && (self.deletes || level.root && level.batches == 0);
         let (fields, limit) = if whole {
@@ -460,8 +473,8 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     /// Reads those again that had changed, if they still are to be deleted.
-    async fn read_again(&mut self, level: &mut Level<'a>) -> Result<()> {
-        self.leave(level);
+    async fn read_again(&mut self, level: &mut WalkLevel<'a>) -> Result<()> {
+        self.unmark(level);
         level.attempts += 1;
         if level.attempts > ATTEMPTS {
             return Err(Error::Contention {
@@ -491,16 +504,16 @@ impl<'a, 'd> Walk<'a, 'd> {
         self.enter(level);
         if !level.batch.is_empty() {
             level.restricting(self.cx, false).check(&level.batch).await?;
-            level.state = State::Before(0);
+            level.state = WalkState::Before(0);
         }
         Ok(())
     }
 
     /// The second look waits until the caller's transaction is committed: its snapshot shows no new references.
-    fn postpone(&mut self, level: &Level<'a>) {
+    fn postpone(&mut self, level: &WalkLevel<'a>) {
         let one_way = level.rules.list.iter().any(|rule| !rule.is_two_way());
         if one_way && !level.batch.is_empty() {
-            self.later.push(Later {
+            self.later.push(DeferredRecheck {
                 meta: level.meta,
                 deleted: level.batch.clone(),
                 purges: self.purges,
@@ -509,14 +522,14 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     /// Leaves out the documents that the walk has reached already.
-    fn enter(&mut self, level: &mut Level<'a>) {
+    fn enter(&mut self, level: &mut WalkLevel<'a>) {
         let collection = level.meta.collection;
         level
             .batch
             .retain(|document| self.on_the_way.insert((collection, Key::of_bson(&id(document)))));
     }
 
-    fn leave(&mut self, level: &Level<'a>) {
+    fn unmark(&mut self, level: &WalkLevel<'a>) {
         for document in &level.batch {
             self.on_the_way
                 .remove(&(level.meta.collection, Key::of_bson(&id(document))));
@@ -529,7 +542,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         meta: &'static DocumentMeta,
         documents: &[RawDocumentBuf],
         rule: OnDeleteRule<'a>,
-    ) -> Result<Option<Level<'a>>> {
+    ) -> Result<Option<WalkLevel<'a>>> {
         match rule.on_delete() {
             OnDelete::Cascade => {
                 let holder = rule.edge.holder;
@@ -550,7 +563,9 @@ impl<'a, 'd> Walk<'a, 'd> {
                 Ok(Some(below))
             }
             // Two-way references are removed in one transaction with the documents.
-            OnDelete::Nullify | OnDelete::Pull if self.deletes && (!rule.is_two_way() || self.is_alone()) => {
+            OnDelete::Nullify | OnDelete::Pull
+                if self.deletes && (!rule.is_two_way() || self.is_standalone()) =>
+            {
                 self.detach(meta, documents, rule).await?;
                 Ok(None)
             }
@@ -559,7 +574,11 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     /// Applies the rule to documents that have got a reference to the batch since the first look.
-    async fn apply_late(&mut self, level: &Level<'a>, rule: OnDeleteRule<'a>) -> Result<Option<Level<'a>>> {
+    async fn apply_late(
+        &mut self,
+        level: &WalkLevel<'a>,
+        rule: OnDeleteRule<'a>,
+    ) -> Result<Option<WalkLevel<'a>>> {
         if rule.on_delete() == OnDelete::Restrict {
             return Ok(None);
         }
@@ -583,7 +602,7 @@ impl<'a, 'd> Walk<'a, 'd> {
         }
     }
 
-    pub(super) fn deleted(&mut self, level: &Level<'_>, deleted: u64) {
+    pub(super) fn deleted(&mut self, level: &WalkLevel<'_>, deleted: u64) {
         if level.root {
             self.done.deleted += deleted
         } else {

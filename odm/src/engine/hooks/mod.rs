@@ -22,10 +22,10 @@ use crate::model::document::DocumentMeta;
 use crate::model::key;
 use crate::model::key::Key;
 use crate::plan::modes::{belong_together, is_bare, named_by_ids};
-use crate::plan::operation::{Batching, Delete, What, Write, Writes};
+use crate::plan::operation::{Batching, DeleteWrite, Write, WriteKind, Writes};
 use crate::plan::operators::implied::demanded;
 use crate::plan::outcome::{Attempt, Done, Gone, Outcome};
-use crate::store::batch::{Batch, id};
+use crate::store::batch::{DocumentBatch, id};
 use crate::store::cx::Cx;
 use crate::store::decode::not_encoded;
 use crate::store::packed::Packed;
@@ -44,9 +44,9 @@ pub(super) type Dispatch = for<'e> fn(Cx<'e>, Batching, Writes) -> BoxFuture<'e,
 /// Whether writes call hooks.
 pub(super) fn are_called(odm: &Odm, writes: &Writes) -> bool {
     let calls = |write: &Write| match &write.what {
-        What::Delete(_) => call::is_reached(odm.graph(), write.meta),
-        What::Update(update) => write.meta.has_hooks() && !update.is_empty(),
-        What::Insert(_) | What::UpdateMany(_) | What::Replace(_) => write.meta.has_hooks(),
+        WriteKind::Delete(_) => call::is_reached(odm.graph(), write.meta),
+        WriteKind::Update(update) => write.meta.has_hooks() && !update.is_empty(),
+        WriteKind::Insert(_) | WriteKind::UpdateMany(_) | WriteKind::Replace(_) => write.meta.has_hooks(),
     };
     match writes {
         Writes::One(write) => calls(write),
@@ -104,10 +104,10 @@ pub(super) async fn execute(
         Writes::One(Write {
             at,
             meta,
-            what: What::UpdateMany(update),
+            what: WriteKind::UpdateMany(update),
         }) => {
             let run = |update, limit| {
-                let what = What::UpdateMany(update);
+                let what = WriteKind::UpdateMany(update);
                 hooked.in_transaction(Writes::One(Write { at, meta, what }), limit)
             };
             let done = parts::update_by(cx, meta, update, &run).await?;
@@ -116,7 +116,7 @@ pub(super) async fn execute(
         Writes::One(Write {
             at,
             meta,
-            what: What::Delete(delete),
+            what: WriteKind::Delete(delete),
         }) if delete.one.is_none() && demanded(&delete.filter, "_id").is_none() => {
             hooked.delete(at, meta, *delete).await
         }
@@ -164,15 +164,15 @@ impl<'e> Hooked<'e> {
     }
 
     /// Deletes the documents that match a condition, in parts of what one transaction takes.
-    async fn delete(self, at: usize, meta: &'static DocumentMeta, delete: Delete) -> Result<Outcome> {
+    async fn delete(self, at: usize, meta: &'static DocumentMeta, delete: DeleteWrite) -> Result<Outcome> {
         let mut parts = KeysetPages::open(self.cx, meta, delete.filter).await?;
         let mut all = Outcome::default();
         while let Some(condition) = parts.next().await? {
-            let part = Delete {
+            let part = DeleteWrite {
                 removes: delete.removes,
-                ..Delete::many(condition)
+                ..DeleteWrite::many(condition)
             };
-            let what = What::Delete(Box::new(part));
+            let what = WriteKind::Delete(Box::new(part));
             let part = Writes::One(Write { at, meta, what });
             match self.at_once(part).await {
                 Ok(made) => all.add(made),
@@ -237,7 +237,7 @@ impl<'e> Hooked<'e> {
                 Ok((made, changed)) => self.called(session, changed).await.map(|()| made),
                 Err(error) => Err(error),
             };
-            unfinished.end();
+            unfinished.complete();
             made
         }
         .boxed()
@@ -248,7 +248,7 @@ impl<'e> Hooked<'e> {
         if let Err(error) = call::call_within(self.cx.odm, session, &changed).await {
             session.spoil(&error);
             // The hook may have made an error of its own out of one after which the transaction is run again.
-            if session.end().spoiled.as_ref().is_some_and(|(_, again)| *again) {
+            if session.state().spoiled.as_ref().is_some_and(|(_, again)| *again) {
                 session.raced();
             }
             return Err(error);
@@ -284,7 +284,7 @@ impl<'e> Hooked<'e> {
                 Writes::Each(_) | Writes::Packed { .. } => None,
             };
             let step = async {
-                if !images.look(&cx, &writes, limit).await? {
+                if !images.read(&cx, &writes, limit).await? {
                     return Ok(None);
                 }
                 (self.dispatch)(cx, batching, writes).await.map(Some)
@@ -312,13 +312,13 @@ impl<'e> Hooked<'e> {
             } else {
                 outcome.add(made.outcome);
             }
-            if outcome.refusals.end() {
+            if outcome.refusals.end_operation() {
                 break;
             }
         }
         // A refusal of the server has ended the transaction, so that nothing can be read in it.
         let is_own_bulk = self.batching.is_bulk() && self.cx.session.is_none();
-        if !outcome.refusals.is_empty() && (is_own_bulk || session.end().spoiled.is_some()) {
+        if !outcome.refusals.is_empty() && (is_own_bulk || session.state().spoiled.is_some()) {
             return Err(Error::Bulk {
                 errors: std::mem::take(&mut outcome.refusals.errors),
                 done: Box::new(outcome.into()),
@@ -343,7 +343,9 @@ fn of_bulk(at: usize, error: Error) -> Error {
 /// Whether some of these writes are deletions.
 fn deletes(writes: &Writes) -> bool {
     match writes {
-        Writes::Each(writes) => writes.iter().any(|write| matches!(write.what, What::Delete(_))),
+        Writes::Each(writes) => writes
+            .iter()
+            .any(|write| matches!(write.what, WriteKind::Delete(_))),
         Writes::One(_) | Writes::Packed { .. } => false,
     }
 }
@@ -383,7 +385,7 @@ fn steps(writes: Writes, batching: Batching) -> Vec<(Writes, Batching)> {
 }
 
 /// The documents with hooks of an operation, of one collection.
-struct Documents {
+struct HookedCollection {
     meta: &'static DocumentMeta,
     /// As they were before the first write of them.
     before: Vec<RawDocumentBuf>,
@@ -395,9 +397,9 @@ struct Documents {
     inserted: Vec<RawDocumentBuf>,
 }
 
-impl Documents {
-    fn new(meta: &'static DocumentMeta) -> Documents {
-        Documents {
+impl HookedCollection {
+    fn new(meta: &'static DocumentMeta) -> HookedCollection {
+        HookedCollection {
             meta,
             before: Vec::new(),
             known: HashSet::new(),
@@ -416,7 +418,7 @@ impl Documents {
     }
 
     /// Reads those that these writes may change. Gives `false` where a condition matches more than `most`.
-    async fn look(
+    async fn read(
         &mut self,
         cx: &Cx<'_>,
         writes: &[&Write],
@@ -425,20 +427,20 @@ impl Documents {
         let mut named: HashSet<Key> = HashSet::new();
         for write in writes {
             match &write.what {
-                What::Insert(document) if may_be_there => drop(named.insert(id(document))),
-                What::Insert(document) => {
+                WriteKind::Insert(document) if may_be_there => drop(named.insert(id(document))),
+                WriteKind::Insert(document) => {
                     self.known.insert(id(document));
                     self.asked.insert(id(document));
                 }
-                What::Update(_) | What::Replace(_) => {
+                WriteKind::Update(_) | WriteKind::Replace(_) => {
                     let one = write.changed_id().or_else(|| write.upserted_id());
                     named.extend(one.map(Key::of_bson));
                 }
-                What::UpdateMany(update) => {
+                WriteKind::UpdateMany(update) => {
                     let matching = update.condition.clone();
                     let found = match most {
                         Some(most) => cx.some(self.meta, matching, doc! {}, most + 1).await?,
-                        None => Batch {
+                        None => DocumentBatch {
                             documents: cx.every(self.meta, matching, doc! {}).await?,
                             more: false,
                         },
@@ -450,7 +452,7 @@ impl Documents {
                     self.found(found.documents);
                 }
                 // They give back what they delete.
-                What::Delete(_) => {}
+                WriteKind::Delete(_) => {}
             }
         }
         let unknown: HashSet<Key> = named.difference(&self.known).cloned().collect();
@@ -494,31 +496,31 @@ async fn by_ids(cx: &Cx<'_>, meta: &'static DocumentMeta, ids: &HashSet<Key>) ->
 /// The documents with hooks of an operation.
 #[derive(Default)]
 struct HookedImages {
-    collections: Vec<Documents>,
+    collections: Vec<HookedCollection>,
     /// Whether the operation deletes documents, in the place of which it may insert others.
     deletes: bool,
 }
 
 impl HookedImages {
     #[allow(clippy::indexing_slicing)]
-    fn entry(&mut self, meta: &'static DocumentMeta) -> &mut Documents {
+    fn entry(&mut self, meta: &'static DocumentMeta) -> &mut HookedCollection {
         let known = self.collections.iter().position(|known| is(known.meta, meta));
         let position = known.unwrap_or_else(|| {
-            self.collections.push(Documents::new(meta));
+            self.collections.push(HookedCollection::new(meta));
             self.collections.len() - 1
         });
         &mut self.collections[position]
     }
 
     /// Reads the documents that these writes may change. Gives `false` where a condition matches more than `most`.
-    async fn look(&mut self, cx: &Cx<'_>, writes: &Writes, most: Option<usize>) -> Result<bool> {
+    async fn read(&mut self, cx: &Cx<'_>, writes: &Writes, most: Option<usize>) -> Result<bool> {
         let single;
         let writes = match writes {
             Writes::Packed { meta, documents, .. } => {
                 return self.insert(cx.odm, meta, documents).map(|()| true);
             }
             Writes::One(write) => {
-                if let What::Insert(document) = &write.what
+                if let WriteKind::Insert(document) = &write.what
                     && write.meta.has_hooks()
                     && is_bare(cx.odm, write.meta)?
                 {
@@ -543,7 +545,7 @@ impl HookedImages {
                 .filter(|write| is(write.meta, meta))
                 .copied()
                 .collect();
-            if !self.entry(meta).look(cx, &own, with).await? {
+            if !self.entry(meta).read(cx, &own, with).await? {
                 return Ok(false);
             }
         }

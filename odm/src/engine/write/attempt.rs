@@ -1,4 +1,4 @@
-//! Executes writes once, with what they ask of other documents. Their plan says how: [`Plan::modes`].
+//! Executes writes once, with what they ask of other documents. Their plan says how: [`WritePlan::modes`].
 
 use crate::engine::write::propagate::{self, WriteSet};
 use crate::engine::write::recheck::{AfterWrites, Recheck};
@@ -8,10 +8,10 @@ use crate::graph::edge::Edge;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::Token;
 use crate::plan::images::BeforeImages;
-use crate::plan::modes::{Mode, Modes, Plan};
+use crate::plan::modes::{Mode, Modes, WritePlan};
 use crate::plan::operation::{Batching, Write};
 use crate::plan::outcome::{Attempt, Done};
-use crate::plan::targets::{self, Missing};
+use crate::plan::targets::{self, MissingReferences};
 use crate::rules::exists;
 use crate::rules::link::other_side::Linking;
 use crate::rules::rule::{DeferredWork, Effects};
@@ -27,14 +27,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) const MAX_DOCS_PER_TX: usize = 1_000;
 
 /// Why writes were not executed.
-pub(in crate::engine) struct Failure {
+pub(in crate::engine) struct FailedAttempt {
     pub(in crate::engine) error: Error,
     /// Whether it came after the writes themselves were made: they must not be sent again.
     pub(in crate::engine) after_write: bool,
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Error {
+impl From<FailedAttempt> for Error {
+    fn from(failure: FailedAttempt) -> Error {
         failure.error
     }
 }
@@ -46,15 +46,15 @@ impl From<Failure> for Error {
 pub(in crate::engine) async fn attempt(
     cx: Cx<'_>,
     batching: Batching,
-    plan: Option<&Plan>,
+    plan: Option<&WritePlan>,
     writes: &mut [Write],
     token: Option<Token>,
     limit: Option<usize>,
-) -> Result<Attempt, Failure> {
+) -> Result<Attempt, FailedAttempt> {
     match plan {
         None => {
             let sent = send::taking(cx, batching, writes).await;
-            sent.map_err(|error| Failure {
+            sent.map_err(|error| FailedAttempt {
                 error,
                 after_write: false,
             })
@@ -64,7 +64,7 @@ pub(in crate::engine) async fn attempt(
 }
 
 /// How writes with this plan run here.
-pub(in crate::engine) async fn mode(cx: Cx<'_>, plan: &Plan) -> Result<Mode> {
+pub(in crate::engine) async fn mode(cx: Cx<'_>, plan: &WritePlan) -> Result<Mode> {
     Ok(match plan.modes(cx.session.is_some()) {
         Modes::One(mode) => mode,
         Modes::ByDeployment {
@@ -85,11 +85,11 @@ pub(in crate::engine) async fn mode(cx: Cx<'_>, plan: &Plan) -> Result<Mode> {
 fn planned<'a>(
     cx: Cx<'a>,
     batching: Batching,
-    plan: &'a Plan,
+    plan: &'a WritePlan,
     writes: &'a [Write],
     token: Option<Token>,
     limit: Option<usize>,
-) -> BoxFuture<'a, Result<Attempt, Failure>> {
+) -> BoxFuture<'a, Result<Attempt, FailedAttempt>> {
     async move {
         let planned = Planned {
             batching,
@@ -103,7 +103,7 @@ fn planned<'a>(
                 // A part of what follows from the write is missing: whatever the caller does with the error, that is not committed.
                 session.spoil(&error);
             }
-            Failure { error, after_write }
+            FailedAttempt { error, after_write }
         })
     }
     .boxed()
@@ -112,7 +112,7 @@ fn planned<'a>(
 /// Writes with their plan.
 struct Planned<'a> {
     batching: Batching,
-    plan: &'a Plan,
+    plan: &'a WritePlan,
     writes: &'a [Write],
     /// Whether the writes themselves were made.
     is_written: AtomicBool,
@@ -136,7 +136,7 @@ impl<'a> Planned<'a> {
         let together = mode == Mode::Checked { together: true };
         let made = self.apply_pending(cx, token, together, made).await;
         if let Some(turn) = turn {
-            turn.end();
+            turn.complete();
         }
         made
     }
@@ -167,7 +167,7 @@ impl<'a> Planned<'a> {
     /// In a transaction of its own.
     async fn in_transaction(&self, cx: Cx<'_>, may_fall_back: bool, limit: Option<usize>) -> Result<Attempt> {
         let work = |session: Session| async move { self.with_effects(cx.within(&session), limit).await };
-        let turns = Plan::turns(cx.odm.graph(), self.writes);
+        let turns = WritePlan::turns(cx.odm.graph(), self.writes);
         let made = if may_fall_back {
             match transaction::unless_contended(cx, turns, work).await {
                 Ok(Some(made)) => Ok(made),
@@ -223,7 +223,7 @@ impl<'a> Planned<'a> {
     async fn after_writes(
         &self,
         cx: &Cx<'_>,
-        before: &(BeforeImages, Vec<Missing>),
+        before: &(BeforeImages, Vec<MissingReferences>),
         done: &Done,
         deferred: DeferredWork,
     ) -> Result<AfterWrites> {
@@ -265,7 +265,7 @@ impl<'a> Planned<'a> {
         cx: &Cx<'_>,
         derived: bool,
         limit: Option<usize>,
-    ) -> Result<Option<(BeforeImages, Vec<Missing>)>> {
+    ) -> Result<Option<(BeforeImages, Vec<MissingReferences>)>> {
         let graph = cx.odm.graph();
         let linked: Vec<&Edge> = self.plan.links.iter().map(|link| &graph[link.edge]).collect();
         let read = || propagate::read_before(cx, self.writes, &linked, derived, limit);
@@ -288,7 +288,7 @@ impl<'a> Planned<'a> {
         Ok((!too_many).then_some((before, lacking)))
     }
 
-    async fn missing_targets(&self, cx: &Cx<'_>) -> Result<Vec<Missing>> {
+    async fn missing_targets(&self, cx: &Cx<'_>) -> Result<Vec<MissingReferences>> {
         let graph = cx.odm.graph();
         let asked = self.plan.targets_to_ask(graph, cx.session.is_some());
         exists::before(cx, graph, &asked, self.writes.iter()).await
@@ -339,7 +339,7 @@ impl<'a> Planned<'a> {
             (Ok(mut made), None) => {
                 let applied = match self.writes.first().filter(|_| together) {
                     Some(write) => {
-                        let turns = Plan::turns(cx.odm.graph(), self.writes);
+                        let turns = WritePlan::turns(cx.odm.graph(), self.writes);
                         drain::drain_together(cx, write.meta, token, turns.first()).await
                     }
                     None => drain::drain_all(&cx, pending()).await,

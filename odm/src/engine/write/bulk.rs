@@ -5,7 +5,7 @@ use crate::error::results::BulkDone;
 use crate::graph;
 use crate::model::document::DocumentMeta;
 use crate::model::encode;
-use crate::plan::operation::{UpdateMany, What, Write};
+use crate::plan::operation::{UpdateManyWrite, Write, WriteKind};
 use crate::plan::operators::{Built, growth};
 use crate::plan::outcome::{Attempt, Outcome, Refusals};
 use crate::store::command::{CommandStatement, Verb, WriteCommand, in_one_command};
@@ -130,9 +130,9 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
     let mut all = Vec::with_capacity(writes.len());
     for Write { at, meta, what } in writes {
         let collation = match what {
-            What::UpdateMany(update) => update.collation.as_ref(),
-            What::Delete(delete) => delete.collation.as_ref(),
-            What::Insert(_) | What::Update(_) | What::Replace(_) => None,
+            WriteKind::UpdateMany(update) => update.collation.as_ref(),
+            WriteKind::Delete(delete) => delete.collation.as_ref(),
+            WriteKind::Insert(_) | WriteKind::Update(_) | WriteKind::Replace(_) => None,
         };
         let mut add = |what, is_count| -> Result<()> {
             all.push(BulkStatement {
@@ -145,15 +145,15 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
             Ok(())
         };
         match what {
-            What::Insert(document) => add(CommandStatement::Insert(document), false)?,
-            What::Update(update) => {
+            WriteKind::Insert(document) => add(CommandStatement::Insert(document), false)?,
+            WriteKind::Update(update) => {
                 if let Some(idle) = &update.built.idle {
                     add(counting(idle, false), true)?;
                 }
                 let condition = Cow::Owned(update.condition(meta));
                 add(updating(condition, &update.built, false, update.upsert), false)?;
             }
-            What::UpdateMany(update) => {
+            WriteKind::UpdateMany(update) => {
                 if let Some(idle) = &update.built.idle {
                     add(counting(idle, true), true)?;
                 }
@@ -161,7 +161,7 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
                 let condition = Cow::Borrowed(&update.filter);
                 add(updating(condition, &update.built, many, update.upsert), false)?;
             }
-            What::Replace(replace) => {
+            WriteKind::Replace(replace) => {
                 let replacing = CommandStatement::Update {
                     filter: Cow::Owned(replace.one.filter(meta)),
                     update: replace.made(meta)?.update.clone(),
@@ -171,7 +171,7 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
                 };
                 add(replacing, false)?;
             }
-            What::Delete(delete) => {
+            WriteKind::Delete(delete) => {
                 let deleting = CommandStatement::Delete {
                     filter: &delete.filter,
                     many: delete.one.is_none(),
@@ -276,10 +276,10 @@ fn add_sizes(writes: &[Write], at: usize, error: &mut Error) {
     };
     let write = writes.iter().find(|write| write.at == at);
     match write.map(|write| &write.what) {
-        Some(What::Update(update)) => *brought = growth::brought(&update.built.update),
-        Some(What::UpdateMany(update)) => *brought = growth::brought(&update.built.update),
-        Some(What::Replace(replace)) => *brought = crate::bounds::largest(replace.stored()),
-        Some(What::Insert(_) | What::Delete(_)) | None => {}
+        Some(WriteKind::Update(update)) => *brought = growth::brought(&update.built.update),
+        Some(WriteKind::UpdateMany(update)) => *brought = growth::brought(&update.built.update),
+        Some(WriteKind::Replace(replace)) => *brought = crate::bounds::largest(replace.stored()),
+        Some(WriteKind::Insert(_) | WriteKind::Delete(_)) | None => {}
     }
 }
 
@@ -288,7 +288,7 @@ fn add_sizes(writes: &[Write], at: usize, error: &mut Error) {
 pub(in crate::engine) async fn update_and_count(
     cx: Cx<'_>,
     core: &Core,
-    update: &UpdateMany,
+    update: &UpdateManyWrite,
     idle: &Document,
 ) -> Result<(u64, u64)> {
     let collation = stored(update.collation.as_ref())?;
@@ -444,7 +444,7 @@ async fn one_command(cx: &Cx<'_>, statements: Vec<BulkStatement<'_>>, ordered: b
                 .iter()
                 .filter_map(|(sent, failure)| {
                     let (at, meta) = metas.get(*sent)?;
-                    Some((*at, write_error(Context::of(meta), failure)))
+                    Some((*at, write_error(Context::new(meta), failure)))
                 })
                 .collect();
             errors.sort_by_key(|(at, _)| *at);

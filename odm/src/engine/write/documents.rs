@@ -4,10 +4,10 @@
 
 use crate::engine::write::attempt::MAX_DOCS_PER_TX;
 use crate::model::document::DocumentMeta;
-use crate::plan::operation::{What, Write};
+use crate::plan::operation::{Write, WriteKind};
 use crate::plan::repeated::{follows_itself, is_asked_once, rest};
 use crate::query::find::Query;
-use crate::store::batch::{behind, document_id, ids};
+use crate::store::batch::{after_id, document_id, ids};
 use crate::store::core::Core;
 use crate::store::cx::Cx;
 use crate::store::filter::all;
@@ -68,7 +68,7 @@ impl<'a> KeysetPages<'a> {
             return Ok(None);
         }
         let filter = match &self.last {
-            Some(last) => all([behind(self.meta, last), self.filter.clone()]),
+            Some(last) => all([after_id(self.meta, last), self.filter.clone()]),
             None => self.filter.clone(),
         };
         let batch = self
@@ -93,28 +93,28 @@ impl<'a> KeysetPages<'a> {
 pub(in crate::engine) async fn find_by_collation(cx: Cx<'_>, write: &mut Write) -> Result<()> {
     let meta = write.meta;
     let collation = match &mut write.what {
-        What::Update(update) => &mut update.collation,
-        What::UpdateMany(update) => &mut update.collation,
-        What::Delete(delete) => &mut delete.collation,
-        What::Insert(_) | What::Replace(_) => return Ok(()),
+        WriteKind::Update(update) => &mut update.collation,
+        WriteKind::UpdateMany(update) => &mut update.collation,
+        WriteKind::Delete(delete) => &mut delete.collation,
+        WriteKind::Insert(_) | WriteKind::Replace(_) => return Ok(()),
     };
     let Some(given) = collation.take() else {
         return Ok(());
     };
     // What removes documents for good finds deleted ones.
-    let removes = matches!(&write.what, What::Delete(delete) if delete.removes);
+    let removes = matches!(&write.what, WriteKind::Delete(delete) if delete.removes);
     let of_removal = removes.then(|| cx.odm.with_deleted());
     let odm = of_removal.as_ref().unwrap_or(cx.odm);
     let core = Core::new(odm, meta, cx.session.cloned());
     let graph = cx.odm.graph();
     match &mut write.what {
-        What::Update(update) => {
+        WriteKind::Update(update) => {
             if let Some(one) = &update.one {
                 let id = id_by_collation(&core, one.id.clone(), given).await?;
                 update.rename(id);
             }
         }
-        What::UpdateMany(update)
+        WriteKind::UpdateMany(update)
             if graph.is_related(meta) || graph.is_depended_on(meta) || meta.has_hooks() =>
         {
             if update.upsert {
@@ -128,8 +128,8 @@ pub(in crate::engine) async fn find_by_collation(cx: Cx<'_>, write: &mut Write) 
             let found = by_collation(&core, std::mem::take(&mut update.condition), given).await?;
             **update = update.found(meta, found)?;
         }
-        What::UpdateMany(update) => update.collation = Some(given),
-        What::Delete(delete) => match &mut delete.one {
+        WriteKind::UpdateMany(update) => update.collation = Some(given),
+        WriteKind::Delete(delete) => match &mut delete.one {
             Some(one) => {
                 one.id = id_by_collation(&core, one.id.clone(), given).await?;
                 delete.filter = one.filter(meta);
@@ -141,7 +141,7 @@ pub(in crate::engine) async fn find_by_collation(cx: Cx<'_>, write: &mut Write) 
             }
             None => delete.collation = Some(given),
         },
-        What::Insert(_) | What::Replace(_) => {}
+        WriteKind::Insert(_) | WriteKind::Replace(_) => {}
     }
     Ok(())
 }

@@ -7,9 +7,9 @@ use crate::rules::pending::{clear, grouped, has_pending_work, is_gone, record};
 use crate::rules::rule::{DeferredWork, Draining};
 use crate::rules::{self, needed};
 use crate::store::batch;
-use crate::store::batch::{behind, id};
+use crate::store::batch::{after_id, id};
 use crate::store::cx::{Cx, Statement};
-use crate::store::each::{Written, but_for_the_deployment};
+use crate::store::each::{WriteReport, but_for_the_deployment};
 use crate::store::fields::at;
 use crate::store::filter;
 use crate::store::queue::QueueKey;
@@ -37,19 +37,23 @@ impl DeferredWork {
     ///
     /// # Errors
     /// An error that would occur with every document.
-    pub(crate) async fn apply(self, cx: &Cx<'_>) -> Result<Written> {
+    pub(crate) async fn apply(self, cx: &Cx<'_>) -> Result<WriteReport> {
         let cx = &cx.unvalidated();
-        let mut applied = Written::default();
+        let mut applied = WriteReport::default();
         if !self.tokens.is_empty() {
-            applied.add(drain_all(cx, self.tokens.clone()).await.map(Written::of))?;
+            applied.add(
+                drain_all(cx, self.tokens.clone())
+                    .await
+                    .map(WriteReport::of_documents),
+            )?;
         }
-        let mut of_rules = Written::default();
+        let mut of_rules = WriteReport::default();
         for rule in rules::all() {
             let token = Token::new();
             let rewritten = rule.after_commit(cx, &self, token).await?;
             of_rules.add(Ok(rewritten.written))?;
             for meta in rewritten.pending {
-                of_rules.add(drain(*cx, meta, token).await.map(Written::of))?;
+                of_rules.add(drain(*cx, meta, token).await.map(WriteReport::of_documents))?;
             }
         }
         if of_rules.refused.is_none() {
@@ -104,7 +108,7 @@ pub(crate) fn drain_any<'s>(
     async move {
         let fields = needed(cx.odm.graph(), meta);
         let pending = doc! { OPERATION: tokens };
-        let mut applied = Written::default();
+        let mut applied = WriteReport::default();
         let mut before: HashSet<Key> = HashSet::new();
         loop {
             let some = cx.some(meta, pending.clone(), fields.clone(), BATCH).await?;
@@ -122,7 +126,7 @@ pub(crate) fn drain_any<'s>(
         // Work that stays pending would be found again and again. A pass in the order of the ids reaches the others.
         let mut last: Option<Bson> = None;
         loop {
-            let after = last.as_ref().map(|last| behind(meta, last)).unwrap_or_default();
+            let after = last.as_ref().map(|last| after_id(meta, last)).unwrap_or_default();
             let filter = filter::all([pending.clone(), after]);
             let some = cx.batch(meta, filter, Some(fields.clone()), BATCH).await?;
             last = some.documents.last().map(batch::document_id);
@@ -141,11 +145,11 @@ pub(crate) fn drain_any<'s>(
 /// # Errors
 /// The first failure, when everything else is applied; or at once an error that would occur with every document.
 pub(crate) async fn drain_all(cx: &Cx<'_>, tokens: Vec<(&'static DocumentMeta, Token)>) -> Result<u64> {
-    let mut applied = Written::default();
+    let mut applied = WriteReport::default();
     let mut known = HashSet::new();
     for (meta, token) in tokens {
         if known.insert((meta.collection, token)) {
-            applied.add(drain(*cx, meta, token).await.map(Written::of))?;
+            applied.add(drain(*cx, meta, token).await.map(WriteReport::of_documents))?;
         }
     }
     applied.all()
@@ -183,7 +187,7 @@ pub(crate) fn apply_work<'s>(
     mut documents: Vec<RawDocumentBuf>,
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
-        let mut applied = Written::default();
+        let mut applied = WriteReport::default();
         for _ in 0..=ATTEMPTS {
             let tokens: HashMap<Key, Key> = documents.iter().filter_map(operation_of).collect();
             let (once, overtaken) = apply_once(cx, meta, documents).await?;
@@ -219,7 +223,7 @@ async fn apply_once(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
-) -> Result<(Written, HashSet<Key>)> {
+) -> Result<(WriteReport, HashSet<Key>)> {
     let graph = cx.odm.graph();
     let cx = &cx.unvalidated();
     let transactions = cx.session.is_none() && cx.odm.has_transactions().await?;
@@ -253,7 +257,7 @@ async fn apply_once(
     }
     pending.dedup_by_key(|meta| meta.collection);
     let further = pending.into_iter().map(|meta| (meta, token)).collect();
-    applied.add(drain_all(cx, further).await.map(Written::of))?;
+    applied.add(drain_all(cx, further).await.map(WriteReport::of_documents))?;
     Ok((applied, overtaken))
 }
 
@@ -298,7 +302,7 @@ pub(crate) async fn apply_each(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     documents: Vec<RawDocumentBuf>,
-    applied: &mut Written,
+    applied: &mut WriteReport,
 ) -> Result<()> {
     if documents.is_empty() {
         return Ok(());

@@ -18,19 +18,19 @@ pub(crate) mod send;
 pub(crate) mod unmatched;
 
 use crate::Result;
-use crate::engine::write::attempt::{Failure, attempt};
+use crate::engine::write::attempt::{FailedAttempt, attempt};
 use crate::engine::write::prepare::{mark_all_pending, prepare};
 use crate::engine::write::unmatched::{ATTEMPTS, Next, contended, diagnose, unchanged};
 use crate::model::own_fields::Token;
-use crate::plan::modes::Plan;
-use crate::plan::operation::{Batching, What, Write};
+use crate::plan::modes::WritePlan;
+use crate::plan::operation::{Batching, Write, WriteKind};
 use crate::plan::outcome::Attempt;
 use crate::store::cx::Cx;
 use futures::future::FutureExt;
 
 /// Executes one write until it is made, or what prevents it is known. With a `limit`, nothing is written where it is for more documents.
 pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> Result<Attempt> {
-    if let What::Update(update) = &write.what {
+    if let WriteKind::Update(update) = &write.what {
         if let (true, Some(one)) = (update.is_empty(), &update.one) {
             let unchanged = unchanged(cx, &write, one, &update.reply).boxed().await?;
             return Ok(Attempt::done(unchanged));
@@ -43,7 +43,7 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
         return Err(error);
     }
     let mut made = repeated(cx, &mut write, token, limit).await?;
-    if let (What::Insert(document), Attempt::Done(done)) = (write.what, &mut made) {
+    if let (WriteKind::Insert(document), Attempt::Done(done)) = (write.what, &mut made) {
         done.outcome.is_filled_in = cx.odm.graph().is_depended_on(write.meta);
         done.outcome.stored.push(document);
     }
@@ -57,7 +57,7 @@ async fn repeated(
     mut token: Option<Token>,
     limit: Option<usize>,
 ) -> Result<Attempt> {
-    let mut plan = Plan::for_writes(cx.odm, std::slice::from_ref(write))?;
+    let mut plan = WritePlan::for_writes(cx.odm, std::slice::from_ref(write))?;
     let mut number = 0;
     loop {
         let writes = std::slice::from_mut(write);
@@ -70,7 +70,7 @@ async fn repeated(
             }
             Ok(made @ (Attempt::Done(_) | Attempt::TooMany)) => return Ok(made),
             Ok(Attempt::Unmatched) => Ok(Attempt::Unmatched),
-            Err(Failure {
+            Err(FailedAttempt {
                 error,
                 after_write: true,
             }) => return Err(error),
@@ -82,13 +82,13 @@ async fn repeated(
             Next::Other(what) => {
                 write.what = what;
                 write.read_operators(cx.odm.graph())?;
-                plan = Plan::for_writes(cx.odm, std::slice::from_ref(write))?;
+                plan = WritePlan::for_writes(cx.odm, std::slice::from_ref(write))?;
             }
         }
         number += 1;
         let one = match &write.what {
-            What::Update(update) => update.one.as_ref(),
-            What::Replace(replace) => Some(&replace.one),
+            WriteKind::Update(update) => update.one.as_ref(),
+            WriteKind::Replace(replace) => Some(&replace.one),
             _ => None,
         };
         if let Some(one) = one.filter(|_| number == ATTEMPTS) {

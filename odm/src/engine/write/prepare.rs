@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::{OPERATION, OWN, PENDING, Token, name_of};
 use crate::plan::keep::FilledReplacement;
-use crate::plan::operation::{What, Write};
+use crate::plan::operation::{Write, WriteKind};
 use crate::plan::touches::Affected;
 use crate::rules::derived::unsupported;
 use crate::rules::pending::{all_fields, merged_mark, path_for, record};
@@ -39,7 +39,7 @@ pub(in crate::engine) async fn prepare(
     };
     // Replacements in which the library has nothing of its own.
     for write in writes {
-        if let What::Replace(replace) = &mut write.what {
+        if let WriteKind::Replace(replace) = &mut write.what {
             replace.make(write.meta, None)?;
         }
     }
@@ -50,9 +50,9 @@ pub(in crate::engine) async fn prepare(
 pub(in crate::engine) fn mark_all_pending(write: &mut Write, pending: &mut Option<Token>) -> Result<()> {
     let token = *pending.get_or_insert_with(Token::new);
     match &mut write.what {
-        What::Insert(document) => *document = with_all_pending(document, token)?,
-        What::Update(update) => record(&mut update.built.update, token),
-        What::UpdateMany(_) | What::Replace(_) | What::Delete(_) => {}
+        WriteKind::Insert(document) => *document = with_all_pending(document, token)?,
+        WriteKind::Update(update) => record(&mut update.built.update, token),
+        WriteKind::UpdateMany(_) | WriteKind::Replace(_) | WriteKind::Delete(_) => {}
     }
     Ok(())
 }
@@ -85,7 +85,9 @@ async fn fill_in(
     writes: &mut [Write],
     pending: &mut Option<Token>,
 ) -> Result<Vec<(usize, Error)>> {
-    let only_inserts = writes.iter().all(|write| matches!(write.what, What::Insert(_)));
+    let only_inserts = writes
+        .iter()
+        .all(|write| matches!(write.what, WriteKind::Insert(_)));
     let copied_by_others = metas.len() > 1 || !only_inserts;
     let mut inserted: Vec<Inserts> = Vec::new();
     let mut refused = Vec::new();
@@ -99,7 +101,7 @@ async fn fill_in(
         let (mut places, mut documents) = (Vec::new(), Vec::<RawDocumentBuf>::new());
         for (place, write) in writes.iter_mut().enumerate() {
             let own = of(&write);
-            if let (What::Insert(document), true) = (&mut write.what, own) {
+            if let (WriteKind::Insert(document), true) = (&mut write.what, own) {
                 places.push(place);
                 documents.push(std::mem::take(document));
             }
@@ -119,7 +121,7 @@ async fn fill_in(
             if let Err(error) = bounds::document(meta, &document) {
                 refused.push((write.at, error));
             }
-            write.what = What::Insert(document);
+            write.what = WriteKind::Insert(document);
         }
         inserted.extend(copied);
         // They may copy from what is inserted beside them, of their own collection too.
@@ -130,23 +132,23 @@ async fn fill_in(
         };
         for write in writes.iter_mut().filter(of) {
             match &mut write.what {
-                What::Update(update) => {
+                WriteKind::Update(update) => {
                     let one = update.one.as_ref().map(|one| &one.id);
                     let (changes, touches) = (&mut update.built.update, &update.touches);
                     let updating = Updating::new(one, update.upsert, changes, touches, &inserted);
                     behind.update(updating, pending).await?;
                 }
-                What::UpdateMany(update) => {
+                WriteKind::UpdateMany(update) => {
                     let (changes, touches) = (&mut update.built.update, &update.touches);
                     let updating = Updating::new(None, update.upsert, changes, touches, &inserted);
                     behind.update(updating, pending).await?;
                 }
-                What::Replace(replace) => {
+                WriteKind::Replace(replace) => {
                     let filled = behind.replace(replace.stored(), pending).await?;
                     replace.changed = true;
                     replace.make(meta, Some(filled))?;
                 }
-                What::Insert(_) | What::Delete(_) => {}
+                WriteKind::Insert(_) | WriteKind::Delete(_) => {}
             }
         }
     }

@@ -8,11 +8,11 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::read_too;
 use crate::plan::images::{BeforeImage, BeforeImages, BeforeOf, Image, Was};
-use crate::plan::links::Effect;
+use crate::plan::links::OtherSideWrite;
 use crate::plan::operation::Write;
 use crate::plan::outcome::Done;
 use crate::plan::targets::{self, roots};
-use crate::plan::touches::{Changed, ChangedFields};
+use crate::plan::touches::{ChangedDocument, WrittenFields};
 use crate::rules::rule::{DeferredWork, Effects, PassedOn};
 use crate::rules::{self, link, needed};
 use crate::store::batch::{by_ids, id as id_of};
@@ -26,11 +26,11 @@ use std::sync::Arc;
 const PUT_BACK: i64 = targets::MANY as i64;
 
 /// The fields that these writes may change in documents of a collection.
-fn written(meta: &DocumentMeta, writes: &[Write]) -> ChangedFields {
+fn written(meta: &DocumentMeta, writes: &[Write]) -> WrittenFields {
     let own = writes.iter().filter(|write| is(write.meta, meta));
     own.map(Write::changed_fields)
         .reduce(|all, one| all.and(Some(&one)))
-        .unwrap_or(ChangedFields::All)
+        .unwrap_or(WrittenFields::All)
 }
 
 /// The documents of one collection that the writes will change, and what is to be read of them.
@@ -291,7 +291,7 @@ impl WriteSet<'_> {
             let image = Image {
                 was: Was::Absent,
                 is: Some(RawDocument::to_owned(document)),
-                written: ChangedFields::All,
+                written: WrittenFields::All,
             };
             match all
                 .iter_mut()
@@ -334,7 +334,7 @@ impl Effects {
         &mut self,
         cx: &Cx<'_>,
         own: Option<WriteSet<'_>>,
-        links: &[Effect],
+        links: &[OtherSideWrite],
     ) -> Result<()> {
         let mut beside = Vec::new();
         if !links.is_empty() {
@@ -350,7 +350,7 @@ impl Effects {
             let images = before.into_iter().map(|(key, before)| Image {
                 is: after.remove(&key),
                 was: Was::There(Arc::new(before)),
-                written: ChangedFields::All,
+                written: WrittenFields::All,
             });
             match all.iter_mut().find(|(other, _)| is(other, meta)) {
                 Some((_, known)) => known.extend(images),
@@ -400,7 +400,7 @@ impl Effects {
         }) = self.next()
         {
             let keys: Vec<Key> = values.iter().map(Key::of_bson).collect();
-            let changed = ChangedFields::Of(changed);
+            let changed = WrittenFields::Of(changed);
             for values in key::chunks(&keys) {
                 let which = doc! { &field: { "$in": values } };
                 self.next_layer(cx, meta, which, &changed).await?;
@@ -415,7 +415,7 @@ impl Effects {
         cx: &Cx<'_>,
         meta: &'static DocumentMeta,
         which: Document,
-        changed: &ChangedFields,
+        changed: &WrittenFields,
     ) -> Result<()> {
         let graph = cx.odm.graph();
         let fields = needed(graph, meta);
@@ -440,7 +440,7 @@ impl Effects {
             let changed = self.with_earlier(meta, &document, changed.clone());
             (document, changed)
         };
-        let documents: Vec<Changed> = documents.into_iter().map(with_changes).collect();
+        let documents: Vec<ChangedDocument> = documents.into_iter().map(with_changes).collect();
         for rule in rules::all() {
             rule.after_effects(cx, meta, &documents, self).await?;
         }
@@ -452,7 +452,7 @@ impl Effects {
 async fn before_links(
     cx: &Cx<'_>,
     own: Option<&WriteSet<'_>>,
-    links: &[Effect],
+    links: &[OtherSideWrite],
 ) -> Result<Vec<(&'static DocumentMeta, HashMap<Key, RawDocumentBuf>)>> {
     let graph = cx.odm.graph();
     let own = own.map(WriteSet::read_after).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The second check of references, after a write: where a target has been deleted meanwhile, the write that refers to it is undone.
 
 use crate::engine::write::drain;
-use crate::graph::edge::{Edge, EdgeId, Target};
+use crate::graph::edge::{Edge, EdgeId, ReferenceTarget};
 use crate::graph::sync::is_atomic;
 use crate::graph::{Graph, is};
 use crate::model::key::{self, Key};
@@ -9,15 +9,15 @@ use crate::model::meta::bucket::VERSION;
 use crate::model::meta::{DocumentMeta, OnDelete};
 use crate::model::own_fields::Token;
 use crate::plan::images::BeforeImages;
-use crate::plan::links::Diff;
-use crate::plan::modes::{Plan, unlocked};
+use crate::plan::links::LinkDiff;
+use crate::plan::modes::{WritePlan, unlocked};
 use crate::plan::operation::Write;
 use crate::plan::outcome::Outcome;
 use crate::plan::put_back::{OwnReferences, put_back};
-use crate::plan::targets::{self, AddedReferences, Column, Missing, missing, roots};
-use crate::plan::touches::How;
+use crate::plan::targets::{self, AddedReferences, Column, MissingReferences, missing, roots};
+use crate::plan::touches::ArrayEffect;
 use crate::rules::exists::AskedTargets;
-use crate::rules::library::Rewrite;
+use crate::rules::library::LibraryUpdate;
 use crate::rules::link::other_side::{effects_of, node, values};
 use crate::rules::needed;
 use crate::rules::rule::{DeferredWork, Effects};
@@ -42,7 +42,7 @@ pub(crate) struct WrittenReferences {
 }
 
 /// The keys of documents that references name.
-type Named = HashMap<Target, HashSet<Key>>;
+type ReferencesByTarget = HashMap<ReferenceTarget, HashSet<Key>>;
 
 /// The targets that are checked again after a write.
 #[derive(Debug)]
@@ -154,9 +154,9 @@ impl Recheck {
     /// that is kept when its target is deleted may as well be written just before.
     pub(in crate::engine) async fn after_writes(
         cx: &Cx<'_>,
-        plan: &Plan,
+        plan: &WritePlan,
         writes: &[Write],
-        before: &(BeforeImages, Vec<Missing>),
+        before: &(BeforeImages, Vec<MissingReferences>),
         outcome: &Outcome,
     ) -> Result<Option<Recheck>> {
         let graph = cx.odm.graph();
@@ -210,16 +210,16 @@ impl Recheck {
 
 impl Recheck {
     /// Whether the write has added this reference.
-    fn adds(&self, target: Target, key: &Key) -> bool {
+    fn adds(&self, target: ReferenceTarget, key: &Key) -> bool {
         self.added
             .iter()
             .any(|one| one.target == target && one.keys.iter().any(|(added, _)| added == key))
     }
 
     /// The effect of the write on the references of this edge.
-    fn how(&self, edge: EdgeId) -> How {
+    fn how(&self, edge: EdgeId) -> ArrayEffect {
         let of_edge = self.added.iter().filter(|one| one.target.edge == edge);
-        of_edge.map(|one| one.how).max().unwrap_or(How::Adds)
+        of_edge.map(|one| one.how).max().unwrap_or(ArrayEffect::Adds)
     }
 
     async fn take_back(
@@ -237,7 +237,7 @@ impl Recheck {
                 Ok(named) => named,
                 Err(error) => {
                     failed = failed.and(Err(error));
-                    Named::new()
+                    ReferencesByTarget::new()
                 }
             };
             let removed = match meta.bucket {
@@ -257,7 +257,7 @@ impl Recheck {
         changed.extend(known.map(|(meta, documents)| (*meta, documents.as_slice().into())));
         for (meta, documents) in &changed {
             let documents = (*meta, documents.as_ref());
-            let mut lost = Named::new();
+            let mut lost = ReferencesByTarget::new();
             let restored = self.restore(cx, graph, is_there, documents, (&mut effects, &mut lost));
             failed = failed.and(restored.await);
             let ids = documents
@@ -316,7 +316,7 @@ impl Recheck {
         graph: &Graph,
         is_there: &(impl Fn(Column, &Key) -> bool + Sync),
         (meta, documents): (&'static DocumentMeta, &[Arc<RawDocumentBuf>]),
-        (effects, lost): (&mut Effects, &mut Named),
+        (effects, lost): (&mut Effects, &mut ReferencesByTarget),
     ) -> Result<()> {
         let edges: Vec<&Edge> = self
             .added
@@ -351,7 +351,9 @@ impl Recheck {
                     let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
                     let own = OwnReferences {
                         added: &|target, key| self.adds(target, key),
-                        removed: &|target, key| self.how(target.edge) != How::Adds && !self.adds(target, key),
+                        removed: &|target, key| {
+                            self.how(target.edge) != ArrayEffect::Adds && !self.adds(target, key)
+                        },
                         how: &|edge| self.how(edge.id),
                     };
                     for edge in &dangling {
@@ -405,8 +407,13 @@ impl Recheck {
 }
 
 /// By which references these documents are named, where a deletion takes those out of the documents that hold them.
-async fn names_of(cx: &Cx<'_>, graph: &Graph, meta: &'static DocumentMeta, ids: &[Bson]) -> Result<Named> {
-    let mut named = Named::new();
+async fn names_of(
+    cx: &Cx<'_>,
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    ids: &[Bson],
+) -> Result<ReferencesByTarget> {
+    let mut named = ReferencesByTarget::new();
     for edge in graph.incoming(meta).filter(|edge| is_taken_out(edge)) {
         let Some(target) = edge.target(meta) else { continue };
         let keys = match edge.by() {
@@ -434,11 +441,11 @@ fn is_taken_out(edge: &Edge) -> bool {
 async fn empty_gone(
     cx: &Cx<'_>,
     graph: &Graph,
-    named: Named,
+    named: ReferencesByTarget,
     within: Option<Vec<Bson>>,
     effects: &mut Effects,
 ) -> Result<()> {
-    let named: Vec<(&Edge, Target, HashSet<Key>)> = named
+    let named: Vec<(&Edge, ReferenceTarget, HashSet<Key>)> = named
         .into_iter()
         .map(|(target, keys)| (&graph[target.edge], target, keys))
         .filter(|(edge, _, keys)| is_taken_out(edge) && !keys.is_empty())
@@ -458,7 +465,7 @@ async fn empty_gone(
             continue;
         }
         let mut change = edge.detachment(target, &gone);
-        effects.complete(graph, Rewrite::detachment(edge), &mut change.update);
+        effects.complete(graph, LibraryUpdate::detachment(edge), &mut change.update);
         let within = within.as_ref().map(|ids| doc! { "_id": { "$in": ids } });
         let refers = edge.holders_of(target, gone);
         let filter = crate::store::filter::all(within.into_iter().chain([refers]));
@@ -502,7 +509,7 @@ async fn unlink(
     let mut effects = Effects::new(cx);
     let keys: Vec<Key> = ids.iter().map(Key::of_bson).collect();
     if graph.is_linked(meta) {
-        let mut diff = Diff::default();
+        let mut diff = LinkDiff::default();
         for document in by_ids(cx, meta, keys.iter(), roots(links().map(|(_, edge)| edge))).await? {
             let holder = node(meta, &document)?;
             for (two_way, edge) in links() {

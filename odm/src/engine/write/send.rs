@@ -6,7 +6,9 @@ use crate::error::results::BulkDone;
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::read_too;
 use crate::model::own_fields::OWN;
-use crate::plan::operation::{Batching, Delete, Replace, Reply, Selection, Update, UpdateMany, What, Write};
+use crate::plan::operation::{
+    Batching, DeleteWrite, ReplaceWrite, Reply, Selection, UpdateManyWrite, UpdateWrite, Write, WriteKind,
+};
 use crate::plan::operators::guard::Guard;
 use crate::plan::operators::{Built, growth};
 use crate::plan::outcome::{Attempt, Done, Outcome, Refusals};
@@ -58,7 +60,7 @@ pub(in crate::engine) fn taking<'a>(
         [
             Write {
                 meta,
-                what: What::Update(of),
+                what: WriteKind::Update(of),
                 ..
             },
         ] if batching == Batching::Single && matches!(of.reply, Reply::Counts) => {
@@ -67,7 +69,7 @@ pub(in crate::engine) fn taking<'a>(
         [
             Write {
                 meta,
-                what: What::Replace(of),
+                what: WriteKind::Replace(of),
                 ..
             },
         ] if batching == Batching::Single => {
@@ -105,8 +107,8 @@ fn send_with<'a>(
     }
     let core = cx.application(first.meta);
     match &first.what {
-        What::Insert(document) => insert(cx, core, document).boxed(),
-        What::Update(of) => match &of.reply {
+        WriteKind::Insert(document) => insert(cx, core, document).boxed(),
+        WriteKind::Update(of) => match &of.reply {
             Reply::Counts => {
                 let statement =
                     statement.unwrap_or_else(|| (of.condition(first.meta), of.built.modifications()));
@@ -115,9 +117,9 @@ fn send_with<'a>(
             Reply::Field(field) => update_field(cx, core, of, field).boxed(),
             Reply::Document(which) => update_document(cx, core, of, which).boxed(),
         },
-        What::UpdateMany(of) => update_many(cx, core, of).boxed(),
-        What::Replace(of) => replace(cx, core, of, statement).boxed(),
-        What::Delete(of) => match of.one {
+        WriteKind::UpdateMany(of) => update_many(cx, core, of).boxed(),
+        WriteKind::Replace(of) => replace(cx, core, of, statement).boxed(),
+        WriteKind::Delete(of) => match of.one {
             Some(_) => delete_one(cx, core, &of.filter).boxed(),
             None => match &of.first {
                 Some(by) => delete_first(cx, core, &of.filter, by).boxed(),
@@ -134,7 +136,7 @@ async fn inserts(
     writes: &[Write],
 ) -> Result<Attempt> {
     let documents = writes.iter().filter_map(|write| match &write.what {
-        What::Insert(document) => Some(document),
+        WriteKind::Insert(document) => Some(document),
         _ => None,
     });
     let places = |at: usize| writes.get(at).map_or(at, |write| write.at);
@@ -142,7 +144,7 @@ async fn inserts(
     inserted.map(Attempt::done)
 }
 
-async fn delete_many(cx: Cx<'_>, core: Core, delete: &Delete) -> Result<Attempt> {
+async fn delete_many(cx: Cx<'_>, core: Core, delete: &DeleteWrite) -> Result<Attempt> {
     let filter = delete.filter.clone();
     let mut options = DeleteOptions::default();
     options.collation.clone_from(&delete.collation);
@@ -222,7 +224,7 @@ async fn insert_many<D: Serialize + Clone + Send + Sync + 'static>(
     let Err(error) = inserted else {
         return Ok(refused(Vec::new(), sent as u64));
     };
-    match Context::of(meta).insert_many(error, sent, ordered) {
+    match Context::new(meta).insert_many(error, sent, ordered) {
         Error::InsertMany { inserted, errors, .. } => {
             // A position in a reply is not trusted: it may be that of no document.
             let errors: Vec<(usize, Error)> =
@@ -252,7 +254,7 @@ fn copies<D: Clone>(documents: impl IntoIterator<Item = impl Borrow<D>>) -> Vec<
 async fn update(
     cx: Cx<'_>,
     core: Core,
-    update: &Update,
+    update: &UpdateWrite,
     (filter, modifications): UpdateStatement,
 ) -> Result<Attempt> {
     fill_one(cx, &core, update).await?;
@@ -286,7 +288,7 @@ fn updated(result: UpdateResult) -> Outcome {
 }
 
 /// Whether others copy what an update of one document changes.
-fn changes_source(update: &Update) -> bool {
+fn changes_source(update: &UpdateWrite) -> bool {
     update.touches.is_of_source && update.one.is_some() && !update.upsert
 }
 
@@ -295,7 +297,7 @@ fn changes_source(update: &Update) -> bool {
 async fn update_and_read(
     cx: Cx<'_>,
     core: &Core,
-    update: &Update,
+    update: &UpdateWrite,
     filter: &Document,
 ) -> Result<Option<Attempt>> {
     if core.odm().server().await?.topology() == Topology::Sharded {
@@ -326,7 +328,7 @@ async fn update_and_read(
 }
 
 /// The options of an update of one document, if it has any.
-fn update_options(core: &Core, update: &Update) -> Option<UpdateOptions> {
+fn update_options(core: &Core, update: &UpdateWrite) -> Option<UpdateOptions> {
     if !update.upsert && update.built.array_filters.is_empty() {
         return None;
     }
@@ -343,7 +345,7 @@ fn array_filters(built: &Built) -> Option<Vec<Document>> {
 }
 
 /// Stores the defaults that an update begins with, where its statement can't.
-async fn fill_one(cx: Cx<'_>, core: &Core, update: &Update) -> Result<()> {
+async fn fill_one(cx: Cx<'_>, core: &Core, update: &UpdateWrite) -> Result<()> {
     match update.one.as_ref().filter(|_| update.built.fills_first()) {
         Some(one) => {
             let filled = fill(cx, core, &update.built, one.filter(core.meta()));
@@ -353,7 +355,7 @@ async fn fill_one(cx: Cx<'_>, core: &Core, update: &Update) -> Result<()> {
     }
 }
 
-async fn update_field(cx: Cx<'_>, core: Core, update: &Update, field: &str) -> Result<Attempt> {
+async fn update_field(cx: Cx<'_>, core: Core, update: &UpdateWrite, field: &str) -> Result<Attempt> {
     let (filter, modifications) = (update.condition(core.meta()), update.built.modifications());
     let mut options = FindOneAndUpdateOptions::default();
     options.projection = Some(doc! { field: 1 });
@@ -377,7 +379,12 @@ async fn update_field(cx: Cx<'_>, core: Core, update: &Update, field: &str) -> R
     })
 }
 
-async fn update_document(cx: Cx<'_>, core: Core, update: &Update, which: &ReturnDocument) -> Result<Attempt> {
+async fn update_document(
+    cx: Cx<'_>,
+    core: Core,
+    update: &UpdateWrite,
+    which: &ReturnDocument,
+) -> Result<Attempt> {
     fill_one(cx, &core, update).await?;
     let core = &core;
     let upsert = update.upsert && update.refused_insert(core.meta()).is_none();
@@ -420,7 +427,7 @@ async fn update_document(cx: Cx<'_>, core: Core, update: &Update, which: &Return
 async fn find_and_update(
     cx: Cx<'_>,
     core: &Core,
-    update: &Update,
+    update: &UpdateWrite,
     which: &ReturnDocument,
     filter: Document,
     upsert: bool,
@@ -442,7 +449,7 @@ async fn find_and_update(
     found.map_err(|error| core.error(error))
 }
 
-async fn update_many(cx: Cx<'_>, core: Core, update: &UpdateMany) -> Result<Attempt> {
+async fn update_many(cx: Cx<'_>, core: Core, update: &UpdateManyWrite) -> Result<Attempt> {
     let core = &core;
     if update.fills_first {
         fill(cx, core, &update.built, update.condition.clone()).await?;
@@ -530,7 +537,7 @@ async fn fill(cx: Cx<'_>, core: &Core, built: &Built, condition: Document) -> Re
 async fn replace(
     cx: Cx<'_>,
     core: Core,
-    replace: &Replace,
+    replace: &ReplaceWrite,
     statement: Option<UpdateStatement>,
 ) -> Result<Attempt> {
     let made = replace.made(core.meta())?;
@@ -579,7 +586,7 @@ pub(in crate::engine) async fn count(
     cx: Cx<'_>,
     core: &Core,
     condition: Option<&Document>,
-    update: &UpdateMany,
+    update: &UpdateManyWrite,
 ) -> Result<u64> {
     let Some(condition) = condition else { return Ok(0) };
     let condition = condition.clone();

@@ -6,9 +6,9 @@ use crate::engine::write::send::count;
 use crate::model::document::DocumentMeta;
 use crate::model::key::{self, Key};
 use crate::model::meta::names::read_too;
-use crate::plan::operation::{One, Reply, Update, UpdateMany, What, Write, Writes};
+use crate::plan::operation::{DocumentById, Reply, UpdateManyWrite, UpdateWrite, Write, WriteKind, Writes};
 use crate::plan::operators::guard::Guard;
-use crate::plan::operators::{Built, Known, growth};
+use crate::plan::operators::{Built, KnownItems, growth};
 use crate::plan::outcome::{Attempt, Outcome, Refusals};
 use crate::store::batch::id;
 use crate::store::core::{Core, PRIMARY, act};
@@ -29,11 +29,11 @@ pub(in crate::engine) enum Next {
     /// Another attempt.
     Again,
     /// Another attempt, with another write.
-    Other(What),
+    Other(WriteKind),
 }
 
 impl Next {
-    fn end(outcome: Outcome) -> Next {
+    fn done(outcome: Outcome) -> Next {
         Next::End(Attempt::done(outcome))
     }
 }
@@ -47,11 +47,11 @@ pub(in crate::engine) async fn diagnose(
 ) -> Result<Next> {
     let core = cx.application(write.meta);
     match (&mut write.what, made) {
-        (What::Update(update), made) => after_update(cx, &core, update, made, attempt).await,
-        (What::UpdateMany(update), Err(error)) => {
+        (WriteKind::Update(update), made) => after_update(cx, &core, update, made, attempt).await,
+        (WriteKind::UpdateMany(update), Err(error)) => {
             after_refused_update(cx, &core, update, error, attempt).await
         }
-        (What::Replace(replace), Ok(_)) => {
+        (WriteKind::Replace(replace), Ok(_)) => {
             if replace.is_unconditional() {
                 return Err(not_found(write.meta, &replace.one));
             }
@@ -75,7 +75,7 @@ pub(in crate::engine) async fn diagnose(
 }
 
 /// After the last attempt: what held it back came and went all the time.
-pub(in crate::engine) fn contended(meta: &DocumentMeta, one: &One) -> Error {
+pub(in crate::engine) fn contended(meta: &DocumentMeta, one: &DocumentById) -> Error {
     Error::Contention {
         collection: meta.collection,
         message: format!(
@@ -91,7 +91,7 @@ pub(in crate::engine) fn contended(meta: &DocumentMeta, one: &One) -> Error {
 pub(in crate::engine) async fn unchanged(
     cx: Cx<'_>,
     write: &Write,
-    one: &One,
+    one: &DocumentById,
     reply: &Reply,
 ) -> Result<Outcome> {
     let core = cx.application(write.meta);
@@ -112,9 +112,9 @@ pub(in crate::engine) async fn unchanged(
 pub(in crate::engine) async fn after_nothing_deleted(
     cx: Cx<'_>,
     meta: &'static DocumentMeta,
-    one: &One,
+    one: &DocumentById,
 ) -> Result<()> {
-    if one.seen.is_none() {
+    if one.expected_version.is_none() {
         return Ok(());
     }
     let core = cx.application(meta);
@@ -129,7 +129,7 @@ pub(in crate::engine) async fn after_nothing_deleted(
 async fn after_update(
     cx: Cx<'_>,
     core: &Core,
-    update: &Update,
+    update: &UpdateWrite,
     made: Result<Attempt>,
     attempt: usize,
 ) -> Result<Next> {
@@ -152,7 +152,7 @@ async fn after_update(
         // It was not there when the update came. By now it may be.
         None if update.is_unconditional() => Verdict::Refused(not_found(core.meta(), one)),
         None => verdict(cx, core, update, one).await?,
-        Some(error) => behind(cx, core, update, one, error, attempt).await?,
+        Some(error) => diagnose_refusal(cx, core, update, one, error, attempt).await?,
     };
     Ok(match verdict {
         // It is another document that matches by now.
@@ -160,14 +160,14 @@ async fn after_update(
             Next::End(Attempt::Unmatched)
         }
         Verdict::Refused(error) => return Err(explained(cx, core, update, one, error).await),
-        Verdict::Nothing => Next::end(match update.reply {
+        Verdict::Nothing => Next::done(match update.reply {
             Reply::Document(_) => Outcome {
                 document: read(cx, core, one).await?,
                 ..Outcome::default()
             },
             Reply::Counts | Reply::Field(_) => Outcome::unchanged(),
         }),
-        Verdict::Less(built) => Next::Other(What::Update(Box::new(update.with(*built)))),
+        Verdict::Less(built) => Next::Other(WriteKind::Update(Box::new(update.with(*built)))),
         Verdict::Again => Next::Again,
     })
 }
@@ -184,7 +184,7 @@ enum Verdict {
     Again,
 }
 
-async fn verdict(cx: Cx<'_>, core: &Core, update: &Update, one: &One) -> Result<Verdict> {
+async fn verdict(cx: Cx<'_>, core: &Core, update: &UpdateWrite, one: &DocumentById) -> Result<Verdict> {
     let (meta, built) = (core.meta(), &update.built);
     let names = built.guards.iter().map(Guard::name).chain(meta.version());
     let met = built.guards.iter().find_map(Guard::met);
@@ -202,8 +202,8 @@ async fn verdict(cx: Cx<'_>, core: &Core, update: &Update, one: &One) -> Result<
     }
     let value = |name: &str| stored.as_ref().and_then(|stored| at(stored, name));
     match built.without_known(&value) {
-        Some(Known::All) => return Ok(Verdict::Nothing),
-        Some(Known::Some(left)) => return Ok(Verdict::Less(left)),
+        Some(KnownItems::All) => return Ok(Verdict::Nothing),
+        Some(KnownItems::Some(left)) => return Ok(Verdict::Less(left)),
         None => {}
     }
     for guard in &built.guards {
@@ -249,7 +249,7 @@ async fn verdict(cx: Cx<'_>, core: &Core, update: &Update, one: &One) -> Result<
 
 /// After nothing explained why an update matched no document: the server says which of the guards hold it back. Where none does, the
 /// document has changed since the update, and another attempt may be made.
-async fn unexplained(cx: Cx<'_>, core: &Core, one: &One, guards: &[Guard]) -> Result<Verdict> {
+async fn unexplained(cx: Cx<'_>, core: &Core, one: &DocumentById, guards: &[Guard]) -> Result<Verdict> {
     // Which items hold a change back is known to the server alone, and was just asked.
     let guards: Vec<&Guard> = guards
         .iter()
@@ -309,11 +309,11 @@ async fn unexplained(cx: Cx<'_>, core: &Core, one: &One, guards: &[Guard]) -> Re
 }
 
 /// The cause of an error that [may come](may_exist) from an insert of a document which is there.
-async fn behind(
+async fn diagnose_refusal(
     cx: Cx<'_>,
     core: &Core,
-    update: &Update,
-    one: &One,
+    update: &UpdateWrite,
+    one: &DocumentById,
     error: Error,
     attempt: usize,
 ) -> Result<Verdict> {
@@ -329,9 +329,12 @@ async fn behind(
 /// Whether an error may come from an upsert that tried to insert a document which is there already, since it lost a
 /// race or a guard held it back. The server may find any fault with such an insert before it finds the document with the same id.
 /// Within the caller's transaction the error has ended it, so nothing more can be found out.
-fn may_exist(update: &Update, core: &Core, error: &Error) -> bool {
-    let guarded =
-        !update.built.guards.is_empty() || update.one.as_ref().is_some_and(|one| one.seen.is_some());
+fn may_exist(update: &UpdateWrite, core: &Core, error: &Error) -> bool {
+    let guarded = !update.built.guards.is_empty()
+        || update
+            .one
+            .as_ref()
+            .is_some_and(|one| one.expected_version.is_some());
     // Where it is unknown whether the write was made, it may not be made once more.
     let known = !error.outcome_unknown() && !matches!(error, Error::Unavailable { .. });
     let refused = known && is_refused(error);
@@ -340,7 +343,7 @@ fn may_exist(update: &Update, core: &Core, error: &Error) -> bool {
 
 /// The error of an upsert in the caller's transaction, which the refusal has ended. If the document was inserted by another
 /// client and matches, the transaction is run again.
-async fn raced(cx: Cx<'_>, core: &Core, update: &Update, one: &One, error: Error) -> Error {
+async fn raced(cx: Cx<'_>, core: &Core, update: &UpdateWrite, one: &DocumentById, error: Error) -> Error {
     let Some(session) = core.session().filter(|_| update.upsert && has_same_id(&error)) else {
         return error;
     };
@@ -360,7 +363,7 @@ async fn raced(cx: Cx<'_>, core: &Core, update: &Update, one: &One, error: Error
 /// added values.
 ///
 /// The error has ended a transaction, and the document that is stored outside of it need not be the same.
-async fn explained(cx: Cx<'_>, core: &Core, update: &Update, one: &One, error: Error) -> Error {
+async fn explained(cx: Cx<'_>, core: &Core, update: &UpdateWrite, one: &DocumentById, error: Error) -> Error {
     let mut error = growth::add_sizes(error, &update.built.update);
     let Error::TooLarge {
         size,
@@ -389,13 +392,13 @@ async fn explained(cx: Cx<'_>, core: &Core, update: &Update, one: &One, error: E
 async fn after_refused_update(
     cx: Cx<'_>,
     core: &Core,
-    update: &UpdateMany,
+    update: &UpdateManyWrite,
     error: Error,
     attempt: usize,
 ) -> Result<Next> {
     let Cx { session, .. } = cx;
     let refused = |refused| {
-        Ok(Next::end(Outcome {
+        Ok(Next::done(Outcome {
             refused,
             ..Outcome::default()
         }))
@@ -437,7 +440,7 @@ async fn after_refused_update(
 }
 
 /// The id of the document because of which an upsert was refused, if it does not match the rest of the condition.
-async fn taken_by(core: &Core, update: &UpdateMany, error: &Error) -> Result<Option<Bson>> {
+async fn taken_by(core: &Core, update: &UpdateManyWrite, error: &Error) -> Result<Option<Bson>> {
     let key = update.keys.iter().find(|key| key.is_taken(error));
     let Some(which) = key.and_then(|key| key.others(&update.condition)) else {
         return Ok(None);
@@ -472,7 +475,7 @@ pub(crate) fn has_same_id(error: &Error) -> bool {
     matches!(error, Error::DuplicateKey { fields, .. } if fields.len() == 1 && fields[0] == "_id")
 }
 
-fn not_found(meta: &DocumentMeta, one: &One) -> Error {
+fn not_found(meta: &DocumentMeta, one: &DocumentById) -> Error {
     let mut key = doc! { "_id": &one.id };
     // There may be one of another variant.
     let within = meta.tag().zip(one.within.as_ref());
@@ -529,7 +532,7 @@ pub(in crate::engine) async fn answered(
         }
         Err(error) => vec![(None, error)],
     };
-    let mut asked: Vec<Named<'_>> = Vec::new();
+    let mut asked: Vec<NamedDocuments<'_>> = Vec::new();
     for (at, error) in errors {
         let Some((meta, deleted_at, mut id)) = kept_by_id(cx, error) else {
             continue;
@@ -541,10 +544,11 @@ pub(in crate::engine) async fn answered(
         }
         // A refused insert has ended the transaction.
         let within = matches!(error, Error::NotFound { .. });
-        let known = |one: &&mut Named<'_>| one.meta.collection == meta.collection && one.within == within;
+        let known =
+            |one: &&mut NamedDocuments<'_>| one.meta.collection == meta.collection && one.within == within;
         match asked.iter_mut().find(known) {
             Some(one) => one.errors.push((id, error)),
-            None => asked.push(Named {
+            None => asked.push(NamedDocuments {
                 meta,
                 deleted_at,
                 within,
@@ -552,7 +556,7 @@ pub(in crate::engine) async fn answered(
             }),
         }
     }
-    for Named {
+    for NamedDocuments {
         meta,
         deleted_at,
         within,
@@ -588,7 +592,7 @@ pub(in crate::engine) async fn answered(
 }
 
 /// Errors that name documents of one collection by their ids.
-struct Named<'e> {
+struct NamedDocuments<'e> {
     meta: &'static DocumentMeta,
     /// The field with the time of a deletion.
     deleted_at: &'static str,
@@ -613,11 +617,11 @@ fn kept_by_id(cx: Cx<'_>, error: &Error) -> Option<(&'static DocumentMeta, &'sta
 
 /// Why a write of one document matched none: it does not exist, or it has another version. `None`: it exists with this version,
 /// so something else prevented the write.
-fn missed(meta: &DocumentMeta, one: &One, stored: Option<&Document>) -> Option<Error> {
+fn missed(meta: &DocumentMeta, one: &DocumentById, stored: Option<&Document>) -> Option<Error> {
     let Some(stored) = stored else {
         return Some(not_found(meta, one));
     };
-    let (Some(seen), Some(name)) = (one.seen, meta.version()) else {
+    let (Some(seen), Some(name)) = (one.expected_version, meta.version()) else {
         return None;
     };
     let found = match stored.get(name) {
@@ -637,7 +641,7 @@ fn missed(meta: &DocumentMeta, one: &One, stored: Option<&Document>) -> Option<E
 }
 
 /// The document with this id, as it is on the primary.
-async fn read(cx: Cx<'_>, core: &Core, one: &One) -> Result<Option<RawDocumentBuf>> {
+async fn read(cx: Cx<'_>, core: &Core, one: &DocumentById) -> Result<Option<RawDocumentBuf>> {
     let filter = core.odm().in_scope(core.meta(), one.place(), false)?;
     let options = core.on_primary();
     cx.trip();
@@ -649,7 +653,7 @@ async fn read(cx: Cx<'_>, core: &Core, one: &One) -> Result<Option<RawDocumentBu
 async fn peek(
     cx: Cx<'_>,
     core: &Core,
-    one: &One,
+    one: &DocumentById,
     names: impl IntoIterator<Item = &str>,
 ) -> Result<Option<Document>> {
     let mut projection = doc! { "_id": 1 };
@@ -669,7 +673,7 @@ async fn peek(
 async fn peek_items(
     cx: Cx<'_>,
     meta: &'static DocumentMeta,
-    one: &One,
+    one: &DocumentById,
     names: impl IntoIterator<Item = &str>,
     any: &[Document],
 ) -> Result<(Option<Document>, bool)> {
@@ -700,7 +704,7 @@ async fn peek_items(
 async fn result_of(
     cx: Cx<'_>,
     meta: &'static DocumentMeta,
-    one: &One,
+    one: &DocumentById,
     expression: &Bson,
 ) -> Result<Option<Bson>> {
     let pipeline = vec![

@@ -1,6 +1,6 @@
 //! The types of `chrono`: dates and durations, cut to the millisecond.
 
-use super::{Moment, OffsetFields, One, native, zoned};
+use super::{Moment, OffsetFields, OneNative, native, zoned};
 use crate::error::violation::Number;
 use crate::model::path::Path;
 use crate::model::shape::{Bounds, Shape};
@@ -9,7 +9,7 @@ use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
 use mongodb::bson::{self, Bson, doc};
 use serde::{Deserialize, Serialize};
 
-impl One for DateTime<Utc> {
+impl OneNative for DateTime<Utc> {
     type Stored = bson::DateTime;
 
     fn store(&self) -> Result<bson::DateTime, String> {
@@ -25,7 +25,7 @@ impl One for DateTime<Utc> {
     }
 }
 
-impl One for TimeDelta {
+impl OneNative for TimeDelta {
     type Stored = i64;
     const HAS_TEXT: bool = false;
 
@@ -65,7 +65,7 @@ impl From<WithOffset> for Bson {
     }
 }
 
-impl One for DateTime<FixedOffset> {
+impl OneNative for DateTime<FixedOffset> {
     type Stored = WithOffset;
 
     fn store(&self) -> Result<WithOffset, String> {

@@ -1,6 +1,6 @@
 //! The types of `jiff`: dates and durations, cut to the millisecond.
 
-use super::{Moment, One, ZonedFields, date, native, whole, zoned};
+use super::{Moment, OneNative, ZonedFields, date, native, whole, zoned};
 use crate::model::path::Path;
 use crate::model::shape::{Bounds, Shape};
 use crate::model::size::Size;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 const NANOS: i128 = 1_000_000;
 
-impl One for Timestamp {
+impl OneNative for Timestamp {
     type Stored = bson::DateTime;
 
     fn store(&self) -> Result<bson::DateTime, String> {
@@ -22,7 +22,7 @@ impl One for Timestamp {
     }
 }
 
-impl One for SignedDuration {
+impl OneNative for SignedDuration {
     type Stored = i64;
     const HAS_TEXT: bool = false;
 
@@ -59,7 +59,7 @@ impl From<WithZone> for Bson {
     }
 }
 
-impl One for ZonedDateTime {
+impl OneNative for ZonedDateTime {
     type Stored = WithZone;
 
     fn store(&self) -> Result<WithZone, String> {

@@ -113,7 +113,7 @@ pub fn deserialize<'de, T: Native, D: Deserializer<'de>>(deserializer: D) -> Res
 }
 
 /// One value with the type of BSON that it is stored as.
-pub(crate) trait One: Serialize + DeserializeOwned {
+pub(crate) trait OneNative: Serialize + DeserializeOwned {
     /// The type as which it is stored.
     type Stored: Serialize + DeserializeOwned + Into<Bson>;
     /// Whether it is written as serde does in a text format.
@@ -125,14 +125,14 @@ pub(crate) trait One: Serialize + DeserializeOwned {
     fn load(stored: Self::Stored) -> Result<Self, String>;
 }
 
-fn write_one<T: One, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+fn write_one<T: OneNative, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     if T::HAS_TEXT && serializer.is_human_readable() {
         return value.serialize(serializer);
     }
     value.store().map_err(ser::Error::custom)?.serialize(serializer)
 }
 
-fn read_one<'de, T: One, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+fn read_one<'de, T: OneNative, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     // A deserializer of serde's own buffer says that it is readable, whatever was read into it.
     if T::HAS_TEXT && deserializer.is_human_readable() {
         return of_bson(Bson::deserialize(deserializer)?).map_err(de::Error::custom);
@@ -140,7 +140,7 @@ fn read_one<'de, T: One, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::
     T::load(T::Stored::deserialize(deserializer)?).map_err(de::Error::custom)
 }
 
-fn of_bson<T: One>(stored: Bson) -> BsonResult<T> {
+fn of_bson<T: OneNative>(stored: Bson) -> BsonResult<T> {
     match stored {
         Bson::String(text) if T::HAS_TEXT => {
             let text: StringDeserializer<bson::error::Error> = text.into_deserializer();
@@ -155,7 +155,7 @@ fn of_bson<T: One>(stored: Bson) -> BsonResult<T> {
     }
 }
 
-fn to_bson<T: One>(value: &T) -> BsonResult<Bson> {
+fn to_bson<T: OneNative>(value: &T) -> BsonResult<Bson> {
     value.store().map(Into::into).map_err(ser::Error::custom)
 }
 
@@ -313,29 +313,29 @@ pub fn at<T: Moment>(now: bson::DateTime) -> T {
 }
 
 /// A value that is written as it is stored.
-struct Written<'a, T>(&'a T);
+struct WrittenNative<'a, T>(&'a T);
 
-impl<T: Native> Serialize for Written<'_, T> {
+impl<T: Native> Serialize for WrittenNative<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.write(serializer)
     }
 }
 
 /// A value that was read as it is stored.
-struct Read<T>(T);
+struct ReadNative<T>(T);
 
-impl<'de, T: Native> Deserialize<'de> for Read<T> {
+impl<'de, T: Native> Deserialize<'de> for ReadNative<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        T::read(deserializer).map(Read)
+        T::read(deserializer).map(ReadNative)
     }
 }
 
 impl<T: Native> Native for Option<T> {
     fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.as_ref().map(Written).serialize(serializer)
+        self.as_ref().map(WrittenNative).serialize(serializer)
     }
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::deserialize(deserializer)?.map(|Read(value)| value))
+        Ok(Option::deserialize(deserializer)?.map(|ReadNative(value)| value))
     }
 }
 
@@ -357,11 +357,11 @@ macro_rules! lists {
     ($($ty:ty, [$($p:tt)*];)*) => {$(
         impl<$($p)*> Native for $ty {
             fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_seq(self.iter().map(Written))
+                serializer.collect_seq(self.iter().map(WrittenNative))
             }
             fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let items = Vec::<Read<T>>::deserialize(deserializer)?;
-                Ok(items.into_iter().map(|Read(item)| item).collect())
+                let items = Vec::<ReadNative<T>>::deserialize(deserializer)?;
+                Ok(items.into_iter().map(|ReadNative(item)| item).collect())
             }
         }
     )*};
@@ -380,20 +380,20 @@ macro_rules! maps {
     ($($ty:ty, $read:ty, [$($p:tt)*];)*) => {$(
         impl<$($p)*> Native for $ty {
             fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_map(self.iter().map(|(key, value)| (key, Written(value))))
+                serializer.collect_map(self.iter().map(|(key, value)| (key, WrittenNative(value))))
             }
             fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let entries = <$read>::deserialize(deserializer)?;
-                Ok(entries.into_iter().map(|(key, Read(value))| (key, value)).collect())
+                Ok(entries.into_iter().map(|(key, ReadNative(value))| (key, value)).collect())
             }
         }
     )*};
 }
 
 maps! {
-    HashMap<K, V, H>, HashMap<K, Read<V>, H>,
+    HashMap<K, V, H>, HashMap<K, ReadNative<V>, H>,
         [K: MapKey + Serialize + DeserializeOwned + Eq + Hash, V: Native, H: BuildHasher + Default];
-    BTreeMap<K, V>, BTreeMap<K, Read<V>>, [K: MapKey + Serialize + DeserializeOwned + Ord, V: Native];
+    BTreeMap<K, V>, BTreeMap<K, ReadNative<V>>, [K: MapKey + Serialize + DeserializeOwned + Ord, V: Native];
 }
 
 /// The codec of a field with `#[serde(with = "odm::native")]`. `M` says whether a document may lack the field.

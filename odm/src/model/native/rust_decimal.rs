@@ -1,12 +1,12 @@
 //! `rust_decimal::Decimal`: a decimal of 128 bits, which holds each of its values exactly.
 
-use super::{One, native};
+use super::{OneNative, native};
 use crate::model::shape::Shape;
 use crate::model::size::Size;
 use mongodb::bson::Decimal128;
 use rust_decimal::Decimal;
 
-impl One for Decimal {
+impl OneNative for Decimal {
     type Stored = Decimal128;
 
     fn store(&self) -> Result<Decimal128, String> {

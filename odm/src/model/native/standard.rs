@@ -1,12 +1,12 @@
 //! Types of the standard library: durations in milliseconds, addresses of the network as texts.
 
-use super::{One, native};
+use super::{OneNative, native};
 use crate::model::shape::Shape;
 use crate::model::size::Size;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-impl One for Duration {
+impl OneNative for Duration {
     type Stored = i64;
     const HAS_TEXT: bool = false;
 
@@ -27,7 +27,7 @@ native! {
 
 macro_rules! addresses {
     ($($ty:ty: $longest:literal;)*) => {$(
-        impl One for $ty {
+        impl OneNative for $ty {
             type Stored = String;
             const HAS_TEXT: bool = false;
 

@@ -1,6 +1,6 @@
 //! The types of `time`: dates and durations, cut to the millisecond.
 
-use super::{Moment, One, date, native, whole};
+use super::{Moment, OneNative, date, native, whole};
 use crate::model::shape::Shape;
 use crate::model::size::Size;
 use mongodb::bson;
@@ -8,7 +8,7 @@ use time::{Duration, OffsetDateTime, UtcDateTime};
 
 const NANOS: i128 = 1_000_000;
 
-impl One for OffsetDateTime {
+impl OneNative for OffsetDateTime {
     type Stored = bson::DateTime;
 
     fn store(&self) -> Result<bson::DateTime, String> {
@@ -20,7 +20,7 @@ impl One for OffsetDateTime {
     }
 }
 
-impl One for UtcDateTime {
+impl OneNative for UtcDateTime {
     type Stored = bson::DateTime;
 
     fn store(&self) -> Result<bson::DateTime, String> {
@@ -32,7 +32,7 @@ impl One for UtcDateTime {
     }
 }
 
-impl One for Duration {
+impl OneNative for Duration {
     type Stored = i64;
     const HAS_TEXT: bool = false;
 

@@ -1,11 +1,11 @@
 //! `url::Url`: a text.
 
-use super::{One, native};
+use super::{OneNative, native};
 use crate::model::shape::Shape;
 use crate::model::size::Size;
 use url::Url;
 
-impl One for Url {
+impl OneNative for Url {
     type Stored = String;
     const HAS_TEXT: bool = false;
 

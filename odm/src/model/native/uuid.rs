@@ -1,12 +1,12 @@
 //! `uuid::Uuid`: binary data of subtype 4.
 
-use super::{One, native};
+use super::{OneNative, native};
 use crate::model::shape::Shape;
 use crate::model::size::Size;
 use mongodb::bson;
 use uuid::Uuid;
 
-impl One for Uuid {
+impl OneNative for Uuid {
     type Stored = bson::Uuid;
 
     fn store(&self) -> Result<bson::Uuid, String> {

@@ -2,7 +2,7 @@
 //! is missing would be all of it.
 
 use crate::model::shape;
-use crate::model::shape::{MOST_WRAPPERS, Shape, StructShape, Within};
+use crate::model::shape::{MOST_WRAPPERS, Shape, ShapeWithin, StructShape};
 use mongodb::bson::{Bson, Document};
 
 /// A struct that need not be there, around something that is written.
@@ -23,7 +23,7 @@ pub(crate) fn all(shape: Shape, operators: &Document) -> Vec<Around> {
         for (dot, _) in name.match_indices('.') {
             let (above, _) = name.split_at(dot);
             let part = above.rsplit('.').next().unwrap_or(above);
-            let Some(Within { shape, may_miss }) = shape::within(at, part) else {
+            let Some(ShapeWithin { shape, may_miss }) = shape::within(at, part) else {
                 break;
             };
             at = shape;
@@ -89,7 +89,7 @@ fn written(operators: &Document) -> impl Iterator<Item = &str> {
 fn is_whole(shape: Shape, name: &str, written: &[&str]) -> bool {
     let Some(of) = structure(shape) else { return true };
     of.fields.iter().all(|field| {
-        let within = Within::from(field);
+        let within = ShapeWithin::from(field);
         if field.flatten {
             return within.may_miss || is_whole(within.shape, name, written);
         }

@@ -7,7 +7,7 @@ use crate::model::shape::FieldMeta;
 use crate::model::value::{Array, List, Numeric, Removable};
 use crate::plan::operators::patch::Patches;
 use crate::plan::operators::push::Placed;
-use crate::plan::operators::{Changes, Part, Raw, Rooted, never};
+use crate::plan::operators::{Changes, GuardPart, Raw, Rooted, never};
 use crate::query::filter::equal::ComparedField;
 use crate::query::filter::expr::{Date, Expr, Expressed, Takes};
 use crate::query::filter::operand::{Operand, encode, encode_bson};
@@ -677,7 +677,7 @@ pub trait Change<R: Rooted>: Sized {
             P::PATH,
             P::FIELD,
             encode::<A::Item, Item>(P::PATH, new),
-            Part::Item,
+            GuardPart::Item,
         );
         if let (Some(old), Some(new)) = (old, new) {
             let place = P::FIELD.and_then(|field| ComparedField::items(field, P::PATH));
@@ -719,7 +719,7 @@ pub trait Change<R: Rooted>: Sized {
             return self;
         }
         let value = encode::<A::Item, Item>(P::PATH, value);
-        if let Some(value) = changes.checked(P::PATH, P::FIELD, value, Part::Item) {
+        if let Some(value) = changes.checked(P::PATH, P::FIELD, value, GuardPart::Item) {
             if let Some(max) = P::FIELD.and_then(|field| field.bounds.max_items) {
                 changes.entry(P::PATH, key, max);
             }

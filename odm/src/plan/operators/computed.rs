@@ -6,7 +6,7 @@ use crate::model::meta::CheckMeta;
 use crate::model::meta::condition;
 use crate::model::meta::value_rules::ValueRules;
 use crate::model::shape::{self, FieldMeta, MOST_WRAPPERS, Number, Shape};
-use crate::plan::operators::range::Range;
+use crate::plan::operators::range::NumberRange;
 use crate::{Error, Rule, Violation};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ pub(crate) const COMPUTE: &str = "$compute";
 
 /// The bounds of the result of an expression, within which its field takes it.
 #[derive(Clone, Debug)]
-pub(crate) struct Computed {
+pub(crate) struct ComputedGuard {
     pub(crate) name: String,
     /// The expression, without its conversion to the type of the field.
     pub(crate) value: Bson,
@@ -31,10 +31,10 @@ pub(crate) struct Computed {
     pub(crate) is_of_type: bool,
 }
 
-impl Computed {
+impl ComputedGuard {
     /// `None` where the field takes every result.
-    pub(crate) fn of(name: &str, field: Option<&'static FieldMeta>, value: &Bson) -> Option<Computed> {
-        let range = field.map(Range::of).unwrap_or_default();
+    pub(crate) fn new(name: &str, field: Option<&'static FieldMeta>, value: &Bson) -> Option<ComputedGuard> {
+        let range = field.map(NumberRange::for_field).unwrap_or_default();
         let (min, max) = range.ends();
         let null = field.is_none_or(|field| shape::may_be_null(shape::of_field(field)));
         let rules = field
@@ -43,7 +43,7 @@ impl Computed {
         if null && min.is_none() && max.is_none() && rules.is_empty() {
             return None;
         }
-        Some(Computed {
+        Some(ComputedGuard {
             name: name.to_owned(),
             value: value.clone(),
             min,
@@ -57,7 +57,7 @@ impl Computed {
 
     /// That a comparison of fields holds after the change; `None` where the change leaves it as it is, and where only the
     /// validator can say.
-    pub(crate) fn checked(check: &'static CheckMeta, operators: &Document) -> Option<Computed> {
+    pub(crate) fn checked(check: &'static CheckMeta, operators: &Document) -> Option<ComputedGuard> {
         let expression = check.expression()?;
         let mut fields = Vec::new();
         condition::fields(&expression, &mut fields);
@@ -71,7 +71,7 @@ impl Computed {
             let change = changes.iter().find(|(name, _)| name == field);
             change.map(|(_, new)| new.clone())
         };
-        Some(Computed {
+        Some(ComputedGuard {
             name,
             value: condition::with(&expression, &changed),
             min: None,
@@ -195,8 +195,8 @@ pub(crate) fn converted(field: Option<&'static FieldMeta>, value: Bson) -> Bson 
 mod tests {
     use super::*;
 
-    fn computed(min: Option<i64>, null: bool) -> Computed {
-        Computed {
+    fn computed(min: Option<i64>, null: bool) -> ComputedGuard {
+        ComputedGuard {
             name: "total".to_owned(),
             value: "$price".into(),
             min: min.map(Number::Int),
@@ -224,7 +224,7 @@ mod tests {
         assert!(bounded.refusal("orders", &Bson::Int32(1), None).is_some());
         assert!(refusal(Bson::Int32(10)).is_none());
         // A sum beyond the greatest `i64` is a double, whose nearest integer is that greatest one.
-        let range = Computed {
+        let range = ComputedGuard {
             min: Some(Number::Int(i64::MIN)),
             max: Some(Number::Int(i64::MAX)),
             ..computed(None, false)

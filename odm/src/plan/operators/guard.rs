@@ -3,7 +3,7 @@
 use crate::model::shape::FieldMeta;
 use crate::model::variant::Expected;
 use crate::plan::operators::around::Around;
-use crate::plan::operators::computed::Computed;
+use crate::plan::operators::computed::ComputedGuard;
 use crate::plan::operators::names::{joined, joined_names};
 use crate::plan::operators::range::Limit;
 use crate::query::filter::condition::{at_most, both, condition, in_array};
@@ -115,7 +115,7 @@ pub(crate) enum Guard {
     /// There are items for an update that does nothing else: one of these conditions holds.
     Met { any: Vec<Document> },
     /// The field takes what is computed for it.
-    Computed(Box<Computed>),
+    Computed(Box<ComputedGuard>),
 }
 
 /// An item that comes to an array, unless one equals it.
@@ -248,7 +248,7 @@ impl Guard {
     }
 
     /// The computed field, whose result only the server can say.
-    pub(crate) fn computed(&self) -> Option<&Computed> {
+    pub(crate) fn computed(&self) -> Option<&ComputedGuard> {
         match self {
             Guard::Computed(computed) => Some(computed),
             _ => None,
@@ -558,7 +558,7 @@ mod tests {
     use super::*;
     use crate::model::shape::Number;
     use crate::model::shape::{Bounds, FieldMeta, Shape};
-    use crate::plan::operators::range::Range;
+    use crate::plan::operators::range::NumberRange;
 
     fn sum(by: impl Into<Bson>, bound: Number) -> Guard {
         Guard::Sum {
@@ -581,7 +581,9 @@ mod tests {
             bounds,
             ..crate::expansion_fixture::FIELD
         };
-        let mut limits = Range::of(&field).of_sum("n", &by, None).expect("can be added");
+        let mut limits = NumberRange::for_field(&field)
+            .of_sum("n", &by, None)
+            .expect("can be added");
         limits.all.pop().expect("has a limit")
     }
 

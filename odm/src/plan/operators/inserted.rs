@@ -58,7 +58,7 @@ impl Changes<()> {
         document: &RawDocument,
     ) -> Result<Vec<&'static str>> {
         self.has_same_variants(meta.collection, document)?;
-        let taken = Taken {
+        let taken = TakenValues {
             collection: meta.collection,
             changed: written(&self.operators).map(str::to_owned).collect(),
             demanded: std::mem::take(&mut self.demanded),
@@ -139,7 +139,7 @@ impl Changes<()> {
 }
 
 /// The names of the fields that are not those of a given document.
-struct Taken {
+struct TakenValues {
     collection: &'static str,
     /// By the changes.
     changed: Vec<String>,
@@ -147,7 +147,7 @@ struct Taken {
     demanded: Vec<String>,
 }
 
-impl Taken {
+impl TakenValues {
     /// Adds the rest of a value to the parts: the whole of it, those in which nothing is taken, or none.
     fn rest(&self, name: String, value: RawBsonRef<'_>, parts: &mut Vec<(String, Bson)>) -> Result<()> {
         let meeting = |names: &[String]| {

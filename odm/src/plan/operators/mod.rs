@@ -9,10 +9,10 @@ use crate::model::path::{Codec, Item, Path, Root, Step, Way};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
 use crate::model::value::{Array, Value};
 use crate::model::{default, normalize, shape, variant};
-use crate::plan::operators::computed::{COMPUTE, Computed};
+use crate::plan::operators::computed::{COMPUTE, ComputedGuard};
 use crate::plan::operators::guard::Added;
 use crate::plan::operators::names::{joined, joined_names};
-use crate::plan::operators::range::{Limits, Range};
+use crate::plan::operators::range::{Limits, NumberRange};
 use crate::query::filter::Element;
 use crate::query::filter::condition::{self, both};
 use crate::query::filter::equal::ComparedField;
@@ -115,7 +115,7 @@ pub(crate) struct Raw {
     pub(crate) of_item: bool,
 }
 
-enum Part {
+enum GuardPart {
     /// The field's whole value.
     Whole,
     /// An item of its array, or the value of an entry of its map.
@@ -195,7 +195,7 @@ impl Built {
 
     /// The update without the items that a document with these values has already; `None` where nothing is left of it, and
     /// where it has none of them.
-    pub(crate) fn without_known<'s>(&self, stored: &dyn Fn(&str) -> Option<&'s Bson>) -> Option<Known> {
+    pub(crate) fn without_known<'s>(&self, stored: &dyn Fn(&str) -> Option<&'s Bson>) -> Option<KnownItems> {
         if self.added_by_value() == 0 {
             return None;
         }
@@ -241,9 +241,9 @@ impl Built {
         left.guards
             .retain(|guard| !matches!(guard, Guard::Room { more: 0, .. }));
         Some(if left.only_adds && left.added_by_value() == 0 {
-            Known::All
+            KnownItems::All
         } else {
-            Known::Some(Box::new(left))
+            KnownItems::Some(Box::new(left))
         })
     }
 
@@ -425,7 +425,7 @@ impl Built {
 
 /// The rest of an update where items that it adds are there already.
 #[derive(Debug)]
-pub(crate) enum Known {
+pub(crate) enum KnownItems {
     /// Nothing: all of them are.
     All,
     /// The other changes.
@@ -564,11 +564,11 @@ impl<R> Changes<R> {
         path: &str,
         field: Option<&'static FieldMeta>,
         value: Result<Stored>,
-        kind: Part,
+        kind: GuardPart,
     ) -> Option<Bson> {
         let mut value = self.value(value)?;
         if let Some(field) = field.filter(|field| field.cut) {
-            let of_item = matches!(kind, Part::Item);
+            let of_item = matches!(kind, GuardPart::Item);
             let normalized = value.bson().and_then(|mut bson| {
                 normalize::value(field, of_item, &mut bson);
                 Stored::of_bson(bson)
@@ -587,8 +587,8 @@ impl<R> Changes<R> {
                 };
                 let at = (path, level);
                 match kind {
-                    Part::Whole => bounds::value(at, field, raw, &mut self.violations),
-                    Part::Item => bounds::item(at, field, raw, &mut self.violations),
+                    GuardPart::Whole => bounds::value(at, field, raw, &mut self.violations),
+                    GuardPart::Item => bounds::item(at, field, raw, &mut self.violations),
                 }
             }
             raw.map_or(Ok(Bson::Null), crate::model::encode::owned)
@@ -618,13 +618,13 @@ impl<R> Changes<R> {
         again: fn(&mut Bson, Bson) -> Result<(), ()>,
     ) {
         if name.is_empty() {
-            let value = self.checked(name, self.array, encode::<V, C>(name, value), Part::Item);
+            let value = self.checked(name, self.array, encode::<V, C>(name, value), GuardPart::Item);
             if let Some(value) = value {
                 self.put(operator, name, value, again);
             }
             return;
         }
-        if let Some(value) = self.checked(name, field, encode::<V, C>(name, value), Part::Whole) {
+        if let Some(value) = self.checked(name, field, encode::<V, C>(name, value), GuardPart::Whole) {
             // As serde would store it: not at all.
             let skips = field.is_some_and(|field| field.skips_none);
             match operator {
@@ -746,18 +746,18 @@ impl<R> Changes<R> {
     }
 
     /// The numbers that may stand in a field; or in the items of the array, if the change is of them.
-    fn range(&self, field: Option<&'static FieldMeta>) -> Range {
+    fn range(&self, field: Option<&'static FieldMeta>) -> NumberRange {
         match (field, self.array) {
-            (Some(field), _) => Range::of(field),
-            (None, Some(array)) => Range::of_items(array),
-            (None, None) => Range::default(),
+            (Some(field), _) => NumberRange::for_field(field),
+            (None, Some(array)) => NumberRange::of_items(array),
+            (None, None) => NumberRange::default(),
         }
     }
 
     /// Sets a field to the result of an expression: keeps it within its bounds.
     fn computed(&mut self, name: &str, field: Option<&'static FieldMeta>, value: Bson) {
         self.can_be_checked("compute", name, field);
-        let guard = Computed::of(name, field, &value);
+        let guard = ComputedGuard::new(name, field, &value);
         self.guards
             .extend(guard.map(|guard| Guard::Computed(Box::new(guard))));
         self.put(COMPUTE, name, computed::converted(field, value), never);
@@ -956,7 +956,7 @@ impl<R> Changes<R> {
     ) -> Vec<Bson> {
         let mut values = Vec::new();
         for item in items {
-            values.extend(self.checked(name, field, encode::<I, Item>(name, item), Part::Item));
+            values.extend(self.checked(name, field, encode::<I, Item>(name, item), GuardPart::Item));
         }
         values
     }
@@ -1501,7 +1501,7 @@ impl Changes<()> {
         // The server takes no expression in the condition of an upsert: there its validator says.
         if !upsert {
             for check in meta.checks {
-                let guard = Computed::checked(check, &self.operators);
+                let guard = ComputedGuard::checked(check, &self.operators);
                 self.guards
                     .extend(guard.map(|guard| Guard::Computed(Box::new(guard))));
             }
@@ -1807,7 +1807,7 @@ mod tests {
         for levels in 90..110 {
             let set = |changes: &mut Changes<()>, path: &str| {
                 let value = encode::<Document, Plain>(path, deep(levels));
-                changes.checked(path, Some(EXTRA), value, Part::Whole);
+                changes.checked(path, Some(EXTRA), value, GuardPart::Whole);
             };
             let mut direct = Changes::<()>::new();
             set(&mut direct, "list.items.0.extra");

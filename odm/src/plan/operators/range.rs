@@ -1,7 +1,7 @@
 //! The bounds that a sum or a product keeps: those that a field declares and the range of its integer type. Which stored
 //! numbers pass them is worked out here, so that a guard is one comparison.
 
-use crate::model::compare::{Decimal, approximate, bson, compare_numbers, number, order_of};
+use crate::model::compare::{ExactDecimal, approximate, bson, compare_numbers, number, order_of};
 use crate::model::shape;
 use crate::model::shape::{Bounds, FieldMeta, MOST_WRAPPERS, Number, Shape};
 use crate::{Error, Rule, Violation};
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 /// One end of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct End {
+pub(crate) struct RangeEnd {
     number: Number,
     /// Whether it is the end of the integer type: nothing tighter is declared.
     of_type: bool,
@@ -18,26 +18,26 @@ pub(crate) struct End {
 
 /// The numbers that a field may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Range {
-    min: Option<End>,
-    max: Option<End>,
+pub(crate) struct NumberRange {
+    min: Option<RangeEnd>,
+    max: Option<RangeEnd>,
     /// The range of the integer type.
     of_type: Option<(i64, i64)>,
 }
 
-impl Range {
+impl NumberRange {
     /// Of a field's own value.
-    pub(crate) fn of(field: &FieldMeta) -> Range {
-        Range::find(field, true)
+    pub(crate) fn for_field(field: &FieldMeta) -> NumberRange {
+        NumberRange::find(field, true)
     }
 
     /// Of the items of an array, whose field's bounds are theirs.
-    pub(crate) fn of_items(array: &FieldMeta) -> Range {
-        Range::find(array, false)
+    pub(crate) fn of_items(array: &FieldMeta) -> NumberRange {
+        NumberRange::find(array, false)
     }
 
-    fn find(field: &FieldMeta, is_value: bool) -> Range {
-        let mut range = Range::default();
+    fn find(field: &FieldMeta, is_value: bool) -> NumberRange {
+        let mut range = NumberRange::default();
         let (mut shape, mut is_value) = (shape::of_field(field), is_value);
         range.declare(&field.bounds);
         for _ in 0..MOST_WRAPPERS {
@@ -67,10 +67,10 @@ impl Range {
     }
 
     fn tighten(&mut self, min: Option<Number>, max: Option<Number>, of_type: bool) {
-        let tighter = |end: &mut Option<End>, number: Option<Number>, order: Ordering| {
+        let tighter = |end: &mut Option<RangeEnd>, number: Option<Number>, order: Ordering| {
             let Some(number) = number else { return };
             if end.is_none_or(|end| compare_numbers(number, end.number) == Some(order)) {
-                *end = Some(End { number, of_type });
+                *end = Some(RangeEnd { number, of_type });
             }
         };
         tighter(&mut self.min, min, Ordering::Greater);
@@ -118,7 +118,7 @@ impl Range {
             Ordering::Less => (self.min, false),
             Ordering::Equal => (None, true),
         };
-        if let Some(End { number, of_type }) = end {
+        if let Some(RangeEnd { number, of_type }) = end {
             let last = minus(number, by);
             let mut limit = Limit {
                 above,
@@ -328,8 +328,8 @@ fn minus(bound: Number, by: &Bson) -> Option<Bson> {
         (Number::Int(bound), Some(Number::Int(by))) => bound.checked_sub(by).map(Bson::Int64),
         (_, Some(by)) => Some(float(by.value())),
         (_, None) => {
-            let exact = match (Decimal::of(&bson(bound)), Decimal::of(by)) {
-                (Some(bound), Some(by)) => bound.minus(by).and_then(Decimal::bson),
+            let exact = match (ExactDecimal::of(&bson(bound)), ExactDecimal::of(by)) {
+                (Some(bound), Some(by)) => bound.minus(by).and_then(ExactDecimal::bson),
                 _ => None,
             };
             exact.or_else(|| approximate(by).map(float))
@@ -429,7 +429,7 @@ mod tests {
         max: i64::MAX,
     };
 
-    fn products(range: &Range, by: i64) -> Vec<(Document, Rule)> {
+    fn products(range: &NumberRange, by: i64) -> Vec<(Document, Rule)> {
         let limits = range
             .of_product("n", &Bson::Int64(by), None)
             .expect("can be multiplied");
@@ -440,12 +440,12 @@ mod tests {
     #[test]
     fn the_tighter_of_the_declared_and_the_type_holds() {
         let int = |n, of_type| {
-            Some(End {
+            Some(RangeEnd {
                 number: Number::Int(n),
                 of_type,
             })
         };
-        let range = Range::of(&field(SMALL, Some(Number::Int(0)), Some(Number::Int(1000))));
+        let range = NumberRange::for_field(&field(SMALL, Some(Number::Int(0)), Some(Number::Int(1000))));
         assert_eq!((range.min, range.max), (int(0, false), int(127, true)));
         let newtype: shape::ShapeFn = || {
             const INNER: &FieldMeta = &FieldMeta {
@@ -458,13 +458,19 @@ mod tests {
             };
             Shape::Bounded(INNER)
         };
-        let range = Range::of(&field(newtype, None, Some(Number::Int(20))));
+        let range = NumberRange::for_field(&field(newtype, None, Some(Number::Int(20))));
         assert_eq!((range.min, range.max), (int(-128, true), int(9, false)));
         let items: shape::ShapeFn = || Shape::Array(|| Shape::Int { min: 0, max: 255 });
-        let range = Range::of_items(&field(items, None, Some(Number::Int(7))));
+        let range = NumberRange::of_items(&field(items, None, Some(Number::Int(7))));
         assert_eq!((range.min, range.max), (int(0, true), int(7, false)));
-        assert_eq!(Range::of(&field(items, None, None)), Range::default());
-        assert_eq!(Range::of(&field(|| Shape::Double, None, None)), Range::default());
+        assert_eq!(
+            NumberRange::for_field(&field(items, None, None)),
+            NumberRange::default()
+        );
+        assert_eq!(
+            NumberRange::for_field(&field(|| Shape::Double, None, None)),
+            NumberRange::default()
+        );
     }
 
     /// Against each number of the type.
@@ -476,7 +482,7 @@ mod tests {
             (Some(3), Some(90)),
             (Some(-90), Some(-3)),
         ] {
-            let range = Range::of(&field(SMALL, min.map(Number::Int), max.map(Number::Int)));
+            let range = NumberRange::for_field(&field(SMALL, min.map(Number::Int), max.map(Number::Int)));
             let kept = |n: i64| (min.unwrap_or(-128)..=max.unwrap_or(127)).contains(&n);
             for by in (-130..=130).filter(|by| *by != 0) {
                 let limits = range
@@ -500,7 +506,7 @@ mod tests {
 
     #[test]
     fn a_product_of_large_integers_is_exact() {
-        let range = Range::of(&field(LONG, None, None));
+        let range = NumberRange::for_field(&field(LONG, None, None));
         assert_eq!(products(&range, 1), []);
         let (max, min) = (Rule::Max(Number::Int(i64::MAX)), Rule::Min(Number::Int(i64::MIN)));
         assert_eq!(
@@ -519,7 +525,7 @@ mod tests {
 
     #[test]
     fn a_product_of_doubles_may_reach_its_bound() {
-        let range = Range::of(&field(
+        let range = NumberRange::for_field(&field(
             || Shape::Double,
             Some(Number::Float(-0.3)),
             Some(Number::Int(1)),
@@ -550,7 +556,7 @@ mod tests {
     #[test]
     fn a_sum_of_decimals_is_exact() {
         let decimal = |text: &str| Bson::Decimal128(text.parse().expect("a decimal"));
-        let range = Range::of(&field(
+        let range = NumberRange::for_field(&field(
             || Shape::Decimal,
             Some(Number::Int(0)),
             Some(Number::Float(0.3)),

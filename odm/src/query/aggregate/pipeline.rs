@@ -13,7 +13,7 @@ use crate::query::join::{LookedUp, Stages, warn_of_scan};
 use crate::query::scoped::restricted;
 use crate::query::untyped::projection;
 use crate::store::action::Action;
-use crate::store::batches::Batch;
+use crate::store::batches::RawDocuments;
 use crate::store::core::{Core, batches};
 use crate::store::options::configured;
 use crate::{Document, Error, Filter, Projection, Result, store::decode};
@@ -668,18 +668,18 @@ impl<T: Document, S> Aggregate<T, S> {
         Action::new(T::META.collection, "explain", Box::new(explain))
     }
 
-    fn batches(self) -> Batches {
+    fn batches(self) -> PipelineBatches {
         send(self.pipeline)
     }
 }
 
 /// The batches of a pipeline that is not sent yet.
-type Batches = BoxFuture<'static, Result<BoxStream<'static, Result<Batch>>>>;
+type PipelineBatches = BoxFuture<'static, Result<BoxStream<'static, Result<RawDocuments>>>>;
 
 /// All results of a pipeline.
 async fn all<Out: DeserializeOwned + Send>(
     meta: &'static DocumentMeta,
-    batches: Batches,
+    batches: PipelineBatches,
 ) -> Result<Vec<Out>> {
     let mut batches = batches.await?;
     let mut all = Vec::new();
@@ -707,7 +707,7 @@ pub(crate) fn documents(
 }
 
 /// Sends a pipeline, and gives the batches of its results.
-pub(crate) fn send(mut pipeline: Pipeline) -> Batches {
+pub(crate) fn send(mut pipeline: Pipeline) -> PipelineBatches {
     async move {
         let stages = pipeline.prepare().await?;
         aggregate(pipeline.core, stages, pipeline.options).await
@@ -719,11 +719,11 @@ async fn aggregate(
     core: Core,
     stages: Vec<bson::Document>,
     options: AggregateOptions,
-) -> Result<BoxStream<'static, Result<Batch>>> {
+) -> Result<BoxStream<'static, Result<RawDocuments>>> {
     core.may_have_options()?;
     let trace = core.trace("aggregate");
     let meta = core.meta();
-    let read = move |batch: RawBatch| Batch::of(meta, batch);
+    let read = move |batch: RawBatch| RawDocuments::new(meta, batch);
     let batches = trace
         .begin(async {
             Ok(batches!(
@@ -740,14 +740,14 @@ async fn aggregate(
 /// The results of a pipeline. One that can't be decoded is an item with the error, and the others follow.
 struct Results<Out> {
     meta: &'static DocumentMeta,
-    batches: BoxStream<'static, Result<Batch>>,
+    batches: BoxStream<'static, Result<RawDocuments>>,
     results: std::vec::IntoIter<Result<Out>>,
 }
 
 impl<Out: DeserializeOwned + Send + 'static> Results<Out> {
     fn stream(
         meta: &'static DocumentMeta,
-        batches: BoxStream<'static, Result<Batch>>,
+        batches: BoxStream<'static, Result<RawDocuments>>,
     ) -> BoxStream<'static, Result<Out>> {
         Box::into_pin(Box::new(Results {
             meta,

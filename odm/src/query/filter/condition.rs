@@ -1,7 +1,7 @@
 //! Conditions as MongoDB reads them: on one field, and on the items of an array.
 
 use crate::model::path::Way;
-use crate::model::variant::{Level, levels};
+use crate::model::variant::{VariantLevel, levels};
 use mongodb::bson::{Bson, Document, doc};
 
 /// The field's value under the operator. MongoDB looks into the list of `$in`, `$nin` and `$all`: a regular expression in it
@@ -69,15 +69,15 @@ pub(crate) fn with_variants(way: Option<&'static Way>, condition: Document) -> D
     of_levels(levels, inner)
 }
 
-fn of_levels(levels: Vec<Level>, inner: Document) -> Document {
+fn of_levels(levels: Vec<VariantLevel>, inner: Document) -> Document {
     levels.into_iter().rev().fold(inner, |inner, level| {
         let all = level.expected.iter().rev();
         let condition = all.fold(inner, |inner, expected| both(expected.condition(), inner));
         match level {
-            Level {
+            VariantLevel {
                 array: Some(array), ..
             } => doc! { array: { "$elemMatch": condition } },
-            Level { array: None, .. } => condition,
+            VariantLevel { array: None, .. } => condition,
         }
     })
 }

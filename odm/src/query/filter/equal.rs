@@ -216,7 +216,7 @@ impl ComparedField {
             ask.push(join(&self.name, only.name), leaf(Some(only), value).into());
             return Ok(ask);
         }
-        let at = At {
+        let at = EqualAt {
             name: self.name.clone(),
             in_array: self.array.is_some(),
             by_position: false,
@@ -436,7 +436,7 @@ fn join(above: &str, name: &str) -> String {
 
 /// Where a part stands.
 #[derive(Clone)]
-struct At {
+struct EqualAt {
     name: String,
     /// Whether it is within the items of an array, of which a schema says nothing.
     in_array: bool,
@@ -444,16 +444,16 @@ struct At {
     by_position: bool,
 }
 
-impl At {
-    fn field(&self, name: &str) -> At {
-        At {
+impl EqualAt {
+    fn field(&self, name: &str) -> EqualAt {
+        EqualAt {
             name: join(&self.name, name),
             ..self.clone()
         }
     }
 
-    fn item(&self, position: usize) -> At {
-        At {
+    fn item(&self, position: usize) -> EqualAt {
+        EqualAt {
             name: join(&self.name, &position.to_string()),
             in_array: true,
             by_position: true,
@@ -518,7 +518,7 @@ impl Ask {
             && all().all(|(name, one)| name == "$jsonSchema" || has(one, "$eq") || has(one, "$type"))
     }
 
-    fn leaf(&mut self, field: Option<&'static FieldMeta>, at: &At, value: &Bson) -> bool {
+    fn leaf(&mut self, field: Option<&'static FieldMeta>, at: &EqualAt, value: &Bson) -> bool {
         let condition = match value {
             // To the server a missing part of any item of the array is `null` too.
             Bson::Null if at.by_position => doc! { "$not": { "$type": THERE.to_vec() } },
@@ -529,7 +529,7 @@ impl Ask {
     }
 
     /// Asks for the value of a field. Gives whether that can only be met where there is something.
-    fn field(&mut self, field: &'static FieldMeta, at: At, value: &Bson) -> Result<bool, Unlike> {
+    fn field(&mut self, field: &'static FieldMeta, at: EqualAt, value: &Bson) -> Result<bool, Unlike> {
         if *value == Bson::Null || is_plain(field, 0) {
             self.leaf(Some(field), &at, value);
             return Ok(*value != Bson::Null && !is_default(field, value));
@@ -544,7 +544,7 @@ impl Ask {
         Ok(false)
     }
 
-    fn shaped(&mut self, shape: Shape, set: bool, at: At, value: &Bson) -> Result<bool, Unlike> {
+    fn shaped(&mut self, shape: Shape, set: bool, at: EqualAt, value: &Bson) -> Result<bool, Unlike> {
         let (shape, is_set) = unwrapped(shape);
         match (shape, value) {
             (Shape::Struct(of), Bson::Document(value)) => {
@@ -570,7 +570,7 @@ impl Ask {
     }
 
     /// The fields of a struct. Gives whether one of them has to be there.
-    fn own(&mut self, of: &'static StructShape, at: &At, value: &Document) -> Result<bool, Unlike> {
+    fn own(&mut self, of: &'static StructShape, at: &EqualAt, value: &Document) -> Result<bool, Unlike> {
         let mut there = false;
         for field in of.fields.iter().filter(|field| field.is_compared()) {
             if !field.flatten {
@@ -585,7 +585,7 @@ impl Ask {
         Ok(there)
     }
 
-    fn variant(&mut self, of: &'static EnumShape, at: At, value: &Bson) -> Result<bool, Unlike> {
+    fn variant(&mut self, of: &'static EnumShape, at: EqualAt, value: &Bson) -> Result<bool, Unlike> {
         let named = |name: &str| of.variants.iter().find(|variant| variant.name == name);
         match (of.tagging, value) {
             (Tagging::External, Bson::Document(content)) => {
@@ -656,7 +656,7 @@ impl Ask {
         Ok(true)
     }
 
-    fn body(&mut self, body: &'static Body, at: At, value: &Bson) -> Result<bool, Unlike> {
+    fn body(&mut self, body: &'static Body, at: EqualAt, value: &Bson) -> Result<bool, Unlike> {
         match (body, value) {
             (Body::Newtype(field), value) => self.field(field, at, value),
             (Body::Struct(of), Bson::Document(content)) => {
@@ -678,7 +678,7 @@ impl Ask {
     }
 
     /// An array: the number of items, and each at its place.
-    fn list(&mut self, at: &At, values: &[Bson], item: &dyn Fn(usize) -> Shape) -> Result<(), Unlike> {
+    fn list(&mut self, at: &EqualAt, values: &[Bson], item: &dyn Fn(usize) -> Shape) -> Result<(), Unlike> {
         let mut shapes = (0..values.len()).map(item);
         if shapes.all(|shape| is_plain_shape(shape, 0)) {
             self.leaf(None, at, &Bson::Array(values.to_vec()));
@@ -700,7 +700,7 @@ impl Ask {
     }
 
     /// A set: all of these items, in whatever order and number, and no other.
-    fn set(&mut self, shape: Shape, at: &At, values: &[Bson]) -> Result<(), Unlike> {
+    fn set(&mut self, shape: Shape, at: &EqualAt, values: &[Bson]) -> Result<(), Unlike> {
         if values.is_empty() {
             self.leaf(None, at, &Bson::Array(Vec::new()));
             return Ok(());
@@ -711,7 +711,7 @@ impl Ask {
                 Bson::RegularExpression(_) => return Err(Unlike::Pattern),
                 Bson::Document(_) | Bson::Array(_) if has_parts(shape) => {
                     let mut ask = Ask::default();
-                    let item = At {
+                    let item = EqualAt {
                         name: String::new(),
                         in_array: true,
                         by_position: false,
@@ -768,7 +768,7 @@ impl Ask {
     }
 
     /// A map: each key, and as many as there are.
-    fn map(&mut self, shape: Shape, at: &At, entries: &Document) -> Result<(), Unlike> {
+    fn map(&mut self, shape: Shape, at: &EqualAt, entries: &Document) -> Result<(), Unlike> {
         let wrong = |key: &&String| key.is_empty() || key.starts_with('$') || key.contains(['.', '\0']);
         if let Some(key) = entries.keys().find(wrong) {
             return Err(Unlike::Key(key.clone()));

@@ -135,13 +135,13 @@ impl Unit {
 pub struct DatePart<T> {
     date: Bson,
     name: String,
-    part: Part,
+    part: ExpressionPart,
     time_zone: Option<String>,
     of: PhantomData<fn() -> T>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum ExpressionPart {
     /// The operator of the part, and its name.
     Number(&'static str, &'static str),
     Truncated(Unit),
@@ -154,7 +154,7 @@ impl<T> std::fmt::Debug for DatePart<T> {
 }
 
 impl<T> DatePart<T> {
-    fn new<P: Step>(part: Part) -> Self {
+    fn new<P: Step>(part: ExpressionPart) -> Self {
         DatePart {
             date: expression_of(P::WAY, P::PATH),
             name: named(P::PATH),
@@ -183,11 +183,11 @@ impl<T> DatePart<T> {
     fn expression(&self) -> Bson {
         let zone = self.time_zone.as_deref().map(text);
         match (self.part, zone) {
-            (Part::Number(operator, _), None) => doc! { operator: self.date.clone() },
-            (Part::Number(operator, _), Some(zone)) => {
+            (ExpressionPart::Number(operator, _), None) => doc! { operator: self.date.clone() },
+            (ExpressionPart::Number(operator, _), Some(zone)) => {
                 doc! { operator: { "date": self.date.clone(), "timezone": zone } }
             }
-            (Part::Truncated(unit), zone) => {
+            (ExpressionPart::Truncated(unit), zone) => {
                 let mut truncated = doc! { "date": self.date.clone(), "unit": unit.name() };
                 if unit == Unit::Week {
                     truncated.insert("startOfWeek", "monday");
@@ -220,8 +220,8 @@ impl<T> Expression<T> for DatePart<T> {
 
     fn name(&self) -> String {
         match self.part {
-            Part::Number(_, part) => format!("{}_{part}", self.name),
-            Part::Truncated(_) => self.name.clone(),
+            ExpressionPart::Number(_, part) => format!("{}_{part}", self.name),
+            ExpressionPart::Truncated(_) => self.name.clone(),
         }
     }
 }
@@ -233,7 +233,7 @@ macro_rules! parts {
         where
             P: Holds<T, Stored: Date>,
         {
-            DatePart::new::<P>(Part::Number($operator, stringify!($name)))
+            DatePart::new::<P>(ExpressionPart::Number($operator, stringify!($name)))
         }
     )*};
 }
@@ -286,7 +286,7 @@ impl<R, T, P: Step, C> Path<R, T, P, C> {
     where
         P: Holds<T, Stored: Date>,
     {
-        DatePart::new::<P>(Part::Truncated(unit))
+        DatePart::new::<P>(ExpressionPart::Truncated(unit))
     }
 }
 

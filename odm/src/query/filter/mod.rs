@@ -22,7 +22,7 @@ use crate::query::filter::condition::{
 };
 use crate::query::filter::equal::ComparedField;
 use crate::query::filter::operand::{Operand, encode_bson};
-use crate::query::filter::seen::{Asked, Seen};
+use crate::query::filter::seen::{AskedValue, Seen};
 use crate::{Error, Ref, Result};
 use mongodb::bson::{Bson, Document, doc};
 use std::marker::PhantomData;
@@ -227,7 +227,7 @@ impl<R> Filter<R> {
 
     fn of_seen<P: Step>(operator: &'static str, value: Result<Bson>, item: bool) -> Filter<R> {
         let seen = value.as_ref().ok();
-        let seen = seen.and_then(|value| Seen::of(P::WAY, Asked::Operator(operator, value)));
+        let seen = seen.and_then(|value| Seen::of(P::WAY, AskedValue::Operator(operator, value)));
         Filter::of_value::<P>(operator, value, item).seen(P::PATH, seen)
     }
 
@@ -560,7 +560,7 @@ impl<R, T: Text, P: Step, C> Path<R, T, P, C> {
     pub fn regex(self, pattern: impl Into<Pattern>) -> Filter<R> {
         let pattern = pattern.into();
         let seen = pattern.literal.as_ref().and_then(|text| {
-            let asked = Asked::Text {
+            let asked = AskedValue::Text {
                 text,
                 at_start: pattern.at_start,
                 ignores_case: pattern.options.contains('i'),

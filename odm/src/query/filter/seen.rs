@@ -24,7 +24,7 @@ pub(crate) struct Seen {
 
 /// The question that a condition asks of a value.
 #[derive(Clone, Copy)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum AskedValue<'a> {
     /// A comparison by an operator of MongoDB's.
     Operator(&'static str, &'a Bson),
     /// To hold this text: at its beginning, or anywhere.
@@ -37,7 +37,7 @@ pub(crate) enum Asked<'a> {
 
 impl Seen {
     /// `None` where the condition says the same of what is stored.
-    pub(crate) fn of(way: Option<&'static Way>, asked: Asked<'_>) -> Option<Seen> {
+    pub(crate) fn of(way: Option<&'static Way>, asked: AskedValue<'_>) -> Option<Seen> {
         let way = way?;
         if !way.has_default() || goes_by_stored_values() {
             return None;
@@ -45,8 +45,8 @@ impl Seen {
         let (array, fields) = split(way);
         // No item is this: it is not so that one is.
         let (asked, is_none) = match (&array, asked) {
-            (Some(_), Asked::Operator("$ne", value)) => (Asked::Operator("$eq", value), true),
-            (Some(_), Asked::Operator("$nin", value)) => (Asked::Operator("$in", value), true),
+            (Some(_), AskedValue::Operator("$ne", value)) => (AskedValue::Operator("$eq", value), true),
+            (Some(_), AskedValue::Operator("$nin", value)) => (AskedValue::Operator("$in", value), true),
             (_, asked) => (asked, false),
         };
         // To the server a missing field is `null`.
@@ -59,7 +59,7 @@ impl Seen {
             (wrong.collect::<Vec<_>>(), Vec::new())
         };
         let of_item = match (&array, asked) {
-            (Some(_), Asked::Operator(operator, value)) => Some((operator, value.clone())),
+            (Some(_), AskedValue::Operator(operator, value)) => Some((operator, value.clone())),
             _ => None,
         };
         (!more.is_empty() || !but.is_empty()).then_some(Seen {
@@ -154,7 +154,7 @@ fn with_null(name: &str, stored: &Document) -> Option<Document> {
     Some(doc! { name: { operator: values } })
 }
 
-impl Asked<'_> {
+impl AskedValue<'_> {
     /// Whether it holds of this value, as the server has it.
     fn holds(&self, value: &Bson) -> bool {
         let any = |holds: &dyn Fn(&Bson) -> bool| match value {
@@ -169,7 +169,7 @@ impl Asked<'_> {
             _ => false,
         };
         match self {
-            Asked::Text {
+            AskedValue::Text {
                 text,
                 at_start,
                 ignores_case,
@@ -186,7 +186,7 @@ impl Asked<'_> {
                     value.contains(&text)
                 }
             }),
-            Asked::Operator(operator, asked) => match *operator {
+            AskedValue::Operator(operator, asked) => match *operator {
                 "$eq" => any(&|value| same(value, asked)),
                 "$ne" => !any(&|value| same(value, asked)),
                 "$in" => is_one(asked, false),
@@ -273,7 +273,7 @@ mod tests {
         let names: Vec<&str> = fields.iter().flatten().map(|field| field.name).collect();
         let (name, value) = (names.join("."), value.into());
         let stored = condition(&name, operator, value.clone());
-        match Seen::of(way(fields), Asked::Operator(operator, &value)) {
+        match Seen::of(way(fields), AskedValue::Operator(operator, &value)) {
             Some(seen) => seen.apply(&name, stored),
             None => stored,
         }
@@ -336,7 +336,7 @@ mod tests {
         let tags = [Some(TAGS)];
         let missing = doc! { "tags": { "$exists": false } };
         let size = Bson::Int64(0);
-        let of = Seen::of(way(&tags), Asked::Operator("$size", &size)).expect("differs");
+        let of = Seen::of(way(&tags), AskedValue::Operator("$size", &size)).expect("differs");
         assert_eq!(
             of.apply("tags", doc! { "tags": { "$size": 0 } }),
             doc! { "$or": [{ "tags": { "$size": 0 } }, missing.clone()] }

@@ -1,7 +1,7 @@
 //! The documents of a stream in their type, with what is joined to them.
 
 use crate::query::join::{Join, Source, Work};
-use crate::store::batches::Batch;
+use crate::store::batches::RawDocuments;
 use crate::{Document, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// A row, or the error that ends the stream; within it the error of a document that does not fit.
-type Row<T, Out, J> = Result<Result<<J as Join<T>>::Row<Out>>>;
+type FoundRow<T, Out, J> = Result<Result<<J as Join<T>>::Row<Out>>>;
 
 /// The rows of a stream. One batch is in memory, with what is joined to it.
 pub(crate) struct Rows<T: Document, Out: Send + 'static, J: Join<T>> {
-    batches: BoxStream<'static, Result<Batch>>,
+    batches: BoxStream<'static, Result<RawDocuments>>,
     from: Source,
     join: Arc<J>,
     projected: bool,
-    rows: std::vec::IntoIter<Row<T, Out, J>>,
-    joining: Option<BoxFuture<'static, Vec<Row<T, Out, J>>>>,
+    rows: std::vec::IntoIter<FoundRow<T, Out, J>>,
+    joining: Option<BoxFuture<'static, Vec<FoundRow<T, Out, J>>>>,
 }
 
 // Nothing of it is pinned but what is in a box.
@@ -29,7 +29,7 @@ impl<T: Document, Out: Send + 'static, J: Join<T>> Unpin for Rows<T, Out, J> {}
 
 impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Rows<T, Out, J> {
     pub(crate) fn of(
-        batches: BoxStream<'static, Result<Batch>>,
+        batches: BoxStream<'static, Result<RawDocuments>>,
         from: Source,
         join: J,
         projected: bool,
@@ -46,15 +46,15 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Rows<T, Ou
 
     /// As a stream in which a document that does not fit is an error like others.
     pub(crate) fn whole(self) -> BoxStream<'static, Result<J::Row<Out>>> {
-        Box::into_pin(Box::new(Whole(self)))
+        Box::into_pin(Box::new(WholeRows(self)))
     }
 
     /// As a stream in which a document that does not fit is an item.
     pub(crate) fn lossy(self) -> BoxStream<'static, Result<Result<J::Row<Out>>>> {
-        Box::into_pin(Box::new(Lossy(self)))
+        Box::into_pin(Box::new(LossyRows(self)))
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Row<T, Out, J>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<FoundRow<T, Out, J>>> {
         loop {
             if let Some(row) = self.rows.next() {
                 return Poll::Ready(Some(row));
@@ -68,13 +68,13 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Rows<T, Ou
                 None => return Poll::Ready(None),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 Some(Ok(batch)) if J::NOTHING => {
-                    let read = Read::of(&*self.join, self.projected, &batch);
+                    let read = ReadRows::of(&*self.join, self.projected, &batch);
                     self.rows = read.into_rows(Ok(())).into_iter();
                 }
                 Some(Ok(batch)) => {
                     let (join, from, projected) = (self.join.clone(), self.from.clone(), self.projected);
                     let joined = async move {
-                        let mut read = Read::of(&*join, projected, &batch);
+                        let mut read = ReadRows::of(&*join, projected, &batch);
                         let done = read.work.run(&from).await;
                         read.into_rows(done)
                     };
@@ -85,10 +85,10 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Rows<T, Ou
     }
 }
 
-struct Whole<R>(R);
-struct Lossy<R>(R);
+struct WholeRows<R>(R);
+struct LossyRows<R>(R);
 
-impl<T, Out, J> Stream for Whole<Rows<T, Out, J>>
+impl<T, Out, J> Stream for WholeRows<Rows<T, Out, J>>
 where
     T: Document,
     Out: DeserializeOwned + Send + 'static,
@@ -101,7 +101,7 @@ where
     }
 }
 
-impl<T, Out, J> Stream for Lossy<Rows<T, Out, J>>
+impl<T, Out, J> Stream for LossyRows<Rows<T, Out, J>>
 where
     T: Document,
     Out: DeserializeOwned + Send + 'static,
@@ -115,15 +115,15 @@ where
 }
 
 /// A batch that is read: its documents, the errors of those that don't fit in their places, and what is to be joined.
-struct Read<'j, T: Document, Out, J: Join<T>> {
+struct ReadRows<'j, T: Document, Out, J: Join<T>> {
     work: Work<'j, T, J>,
     documents: Vec<Out>,
     places: Vec<Result<()>>,
     failed: Result<()>,
 }
 
-impl<'j, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Read<'j, T, Out, J> {
-    fn of(join: &'j J, projected: bool, batch: &Batch) -> Self {
+impl<'j, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ReadRows<'j, T, Out, J> {
+    fn of(join: &'j J, projected: bool, batch: &RawDocuments) -> Self {
         let mut work = Work::of_query(join, projected);
         let (mut documents, mut places) = (Vec::new(), Vec::new());
         let mut take = |raw: &RawDocument| {
@@ -133,7 +133,7 @@ impl<'j, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Read<'
             Ok(())
         };
         let failed = batch.each(T::META, &mut take);
-        Read {
+        ReadRows {
             work,
             documents,
             places,
@@ -142,7 +142,7 @@ impl<'j, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Read<'
     }
 
     /// Where the join failed, its error stands for all documents that fit.
-    fn into_rows(self, joined: Result<()>) -> Vec<Row<T, Out, J>> {
+    fn into_rows(self, joined: Result<()>) -> Vec<FoundRow<T, Out, J>> {
         let rows = self
             .failed
             .and(joined)

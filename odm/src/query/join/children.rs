@@ -365,24 +365,24 @@ impl<R: Document, C: Document, J> Children<R, C, J> {
 }
 
 /// Children that are wanted, by their parents.
-struct Wanted<C> {
+struct WantedChildren<C> {
     what: Arc<JoinedChildren>,
     places: Places,
-    groups: Vec<Group>,
-    found: Vec<Found<C>>,
+    groups: Vec<ChildGroup>,
+    found: Vec<FoundChildren<C>>,
     with_raw: bool,
 }
 
 /// One parent's children.
 #[derive(Default)]
-struct Group {
+struct ChildGroup {
     /// Their numbers.
     children: Vec<u32>,
     /// How many documents they are joined to: a query may give their parent several times, or several with one key.
     rows: u32,
 }
 
-struct Found<C> {
+struct FoundChildren<C> {
     document: Option<C>,
     raw: Option<RawDocumentBuf>,
     wanted: u32,
@@ -400,13 +400,13 @@ fn part_of(chunk: &[Bson]) -> Option<RangeInclusive<Key>> {
     Some(Key::of_bson(chunk.first()?)..=Key::of_bson(chunk.last()?))
 }
 
-impl<C: Document + Clone> Wanted<C> {
+impl<C: Document + Clone> WantedChildren<C> {
     /// The group of this parent, and whether it is wanted for the first time.
     fn want(&mut self, key: Key) -> (u32, bool) {
         let next = self.groups.len() as u32;
         let at = *self.places.entry(key).or_insert(next);
         if at == next {
-            self.groups.push(Group::default());
+            self.groups.push(ChildGroup::default());
         }
         if let Some(group) = self.groups.get_mut(at as usize) {
             group.rows = group.rows.saturating_add(1);
@@ -475,7 +475,7 @@ impl<C: Document + Clone> Wanted<C> {
                 wanted = wanted.saturating_add(group.rows);
             }
         }
-        self.found.push(Found {
+        self.found.push(FoundChildren {
             document: child.document,
             raw: child.raw,
             wanted,
@@ -736,7 +736,7 @@ pub(super) fn each_of<'a>(
     .boxed()
 }
 
-impl<C: Document + Clone> Fetch for Wanted<C> {
+impl<C: Document + Clone> Fetch for WantedChildren<C> {
     fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
         Box::into_pin(Box::new(self.load(from)))
     }
@@ -825,7 +825,7 @@ impl<R: Document, C: Document + Clone, J: Beyond<Ref<C>>> Join<R> for Children<R
     fn parent(&self, state: &mut Self::State, raw: &RawDocument, hop: &mut Hop, level: usize) -> Result<()> {
         state.level = level;
         let list = *state.list.get_or_insert_with(|| {
-            hop.add(Box::new(Wanted::<C> {
+            hop.add(Box::new(WantedChildren::<C> {
                 what: self.what.clone(),
                 places: Places::default(),
                 groups: Vec::new(),
@@ -924,7 +924,7 @@ impl<R: Document, C: Document + Clone> LookedUp<R> for OnlyChild<R, C> {
     const ONE: bool = true;
 }
 
-fn wanted<C: Document + Clone>(hop: &mut Hop, list: Slot) -> Option<&mut Wanted<C>> {
+fn wanted<C: Document + Clone>(hop: &mut Hop, list: Slot) -> Option<&mut WantedChildren<C>> {
     hop.fetch_mut(list)?.as_any().downcast_mut()
 }
 

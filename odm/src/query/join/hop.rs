@@ -178,7 +178,7 @@ impl Hop {
     /// The document of a `T` whose field `by` has this value.
     pub(crate) fn want<T: Document + Clone>(&mut self, value: RawBsonRef<'_>, by: &'static str) -> Slot {
         for (fetch, known) in self.fetches.iter_mut().enumerate() {
-            if let Some(known) = known.as_any().downcast_mut::<ById<T>>()
+            if let Some(known) = known.as_any().downcast_mut::<HopById<T>>()
                 && known.by == by
                 && known.lane == self.lane
             {
@@ -188,7 +188,7 @@ impl Hop {
                 };
             }
         }
-        let mut new = ById::<T>::new(by);
+        let mut new = HopById::<T>::new(by);
         new.lane = self.lane;
         let at = new.want(value);
         self.add(Box::new(new)).at(at)
@@ -205,7 +205,10 @@ impl Hop {
     pub(crate) fn get<T: Document + Clone>(&mut self, slot: Slot) -> Option<T> {
         let repeated = self.repeated;
         let fetch = self.fetches.get_mut(slot.fetch as usize)?;
-        fetch.as_any().downcast_mut::<ById<T>>()?.get(slot.at, repeated)
+        fetch
+            .as_any()
+            .downcast_mut::<HopById<T>>()?
+            .get(slot.at, repeated)
     }
 
     pub(super) fn fetch(&self, slot: Slot) -> Option<&dyn Fetch> {
@@ -279,10 +282,10 @@ impl Slot {
 }
 
 /// Documents that are wanted by the value of a field.
-pub(crate) struct ById<T> {
+pub(crate) struct HopById<T> {
     by: &'static str,
     places: Places,
-    found: Vec<Found<T>>,
+    found: Vec<FoundTarget<T>>,
     with_raw: bool,
     lane: u32,
     /// What its queries are called.
@@ -292,15 +295,15 @@ pub(crate) struct ById<T> {
     deleted: HashSet<u32>,
 }
 
-struct Found<T> {
+struct FoundTarget<T> {
     document: Option<T>,
     raw: Option<RawDocumentBuf>,
     wanted: u32,
 }
 
-impl<T> Default for Found<T> {
+impl<T> Default for FoundTarget<T> {
     fn default() -> Self {
-        Found {
+        FoundTarget {
             document: None,
             raw: None,
             wanted: 0,
@@ -308,9 +311,9 @@ impl<T> Default for Found<T> {
     }
 }
 
-impl<T: Document + Clone> ById<T> {
-    pub(crate) fn new(by: &'static str) -> ById<T> {
-        ById {
+impl<T: Document + Clone> HopById<T> {
+    pub(crate) fn new(by: &'static str) -> HopById<T> {
+        HopById {
             by,
             places: Places::default(),
             found: Vec::new(),
@@ -322,8 +325,8 @@ impl<T: Document + Clone> ById<T> {
         }
     }
 
-    pub(crate) fn named(self, operation: &'static str) -> ById<T> {
-        ById { operation, ..self }
+    pub(crate) fn named(self, operation: &'static str) -> HopById<T> {
+        HopById { operation, ..self }
     }
 
     pub(crate) fn want(&mut self, value: RawBsonRef<'_>) -> u32 {
@@ -335,7 +338,7 @@ impl<T: Document + Clone> ById<T> {
         let at = place(&mut self.places, key, next);
         match self.found.get_mut(at as usize) {
             Some(found) => found.wanted = found.wanted.saturating_add(1),
-            None => self.found.push(Found {
+            None => self.found.push(FoundTarget {
                 document: None,
                 raw: None,
                 wanted: 1,
@@ -363,7 +366,7 @@ impl<T: Document + Clone> ById<T> {
     }
 }
 
-impl<T: Document + Clone> ById<T> {
+impl<T: Document + Clone> HopById<T> {
     /// Whether texts that differ may name the same document.
     fn is_folded(&self) -> bool {
         // Also with a strength of 3 accents may be written in several ways.
@@ -489,14 +492,14 @@ fn read<T: Document>(
     Ok(Some((at, document, with_raw.then(|| raw.to_owned()))))
 }
 
-fn put<T>(found: &mut [Found<T>], at: u32, document: T, raw: Option<RawDocumentBuf>) {
+fn put<T>(found: &mut [FoundTarget<T>], at: u32, document: T, raw: Option<RawDocumentBuf>) {
     if let Some(found) = found.get_mut(at as usize) {
         found.document = Some(document);
         found.raw = raw;
     }
 }
 
-impl<T: Document + Clone> Fetch for ById<T> {
+impl<T: Document + Clone> Fetch for HopById<T> {
     fn run<'a>(&'a mut self, from: &'a Source) -> BoxFuture<'a, Result<()>> {
         self.load(from)
     }
@@ -508,7 +511,7 @@ impl<T: Document + Clone> Fetch for ById<T> {
             // It is one of those that are wanted, by a text that may be another one.
             let next = self.found.len() as u32;
             if place(&mut self.places, Key::of(value), next) == next {
-                self.found.push(Found::default());
+                self.found.push(FoundTarget::default());
             }
         }
         if let Some((at, document, raw)) = read(&self.places, self.by, self.with_raw, raw)? {

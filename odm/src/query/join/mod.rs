@@ -21,7 +21,7 @@ pub use crate::model::tree::{Slot, Tree};
 pub use asked::Asked;
 pub use children::{Children, OnlyChild, Paths, PathsOf};
 pub(crate) use children::{Via, warn_of_scan};
-pub(crate) use hop::ById;
+pub(crate) use hop::HopById;
 pub use hop::{Hop, ReadFrom, Source};
 pub use include::{Include, LeaveOut, OrNone, Strict};
 pub use load::{LoadRefs, Loading};

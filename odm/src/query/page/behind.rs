@@ -2,31 +2,31 @@
 //! other.
 
 use crate::model::shape::{Shape, inner, may_be_null, shape_at};
-use crate::model::types::{Type, Types, types};
+use crate::model::types::{Type, TypeSet, types};
 use crate::query::filter::condition::both;
 use crate::store::filter::all;
 use mongodb::bson::{Bson, doc};
 
 /// A field by which pages are sorted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key {
+pub(super) struct KeysetKey {
     pub(super) name: &'static str,
     pub(super) descending: bool,
-    types: Types,
+    types: TypeSet,
     /// Whether its numbers are integers, so that none of them is NaN.
     is_integer: bool,
     /// Whether a document may have `null` there, or nothing. Of an id only its type says so: the one of a group, read by a view, may be `null`.
     may_be_null: bool,
 }
 
-impl Key {
+impl KeysetKey {
     /// The field of this name in a document of this shape. One that is not declared may hold anything.
-    pub(super) fn of(shape: Shape, name: &'static str, descending: bool) -> Key {
+    pub(super) fn of(shape: Shape, name: &'static str, descending: bool) -> KeysetKey {
         let field = shape_at(shape, name);
-        Key {
+        KeysetKey {
             name,
             descending,
-            types: field.map_or(Types::ALL, |field| types(field, 0)),
+            types: field.map_or(TypeSet::ALL, |field| types(field, 0)),
             may_be_null: name != "_id"
                 || field.is_none_or(|field| may_be_null(field) || types(field, 0).are_several()),
             is_integer: matches!(field.map(inner), Some(Shape::Int { .. } | Shape::Long { .. })),
@@ -51,7 +51,7 @@ impl Key {
 
     /// Whether it holds an array in every document that has it.
     pub(super) fn is_array(&self) -> bool {
-        self.types == Types::one(Type::Array)
+        self.types == TypeSet::one(Type::Array)
     }
 
     fn may_be_array(&self) -> bool {
@@ -60,13 +60,13 @@ impl Key {
 }
 
 /// What sorts where these values do.
-pub(super) fn at(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
+pub(super) fn at(keys: &[KeysetKey], values: &[Bson]) -> mongodb::bson::Document {
     let equal = keys.iter().zip(values);
     all(equal.map(|(key, value)| doc! { key.name: { "$eq": value } }))
 }
 
 /// Everything that sorts behind these values: by the first key, or equal there and behind by the second, and so on.
-pub(super) fn behind(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
+pub(super) fn behind(keys: &[KeysetKey], values: &[Bson]) -> mongodb::bson::Document {
     let mut alternatives = Vec::new();
     for (at, (key, value)) in keys.iter().zip(values).enumerate() {
         let equal = keys
@@ -88,7 +88,7 @@ pub(super) fn behind(keys: &[Key], values: &[Bson]) -> mongodb::bson::Document {
 
 /// What sorts behind one value: more of its own type, and the types that sort behind that. Missing and `null` sort
 /// before everything else but MinKey, and among numbers NaN before all others.
-fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
+fn further(key: &KeysetKey, value: &Bson) -> Vec<mongodb::bson::Document> {
     let name = key.name;
     let own = Type::of(value);
     let is_nan = match value {
@@ -113,7 +113,7 @@ fn further(key: &Key, value: &Bson) -> Vec<mongodb::bson::Document> {
         (_, true) => vec![doc! { name: { "$lt": value } }],
     };
     all.extend(array);
-    if own == Type::Null && !key.descending && key.types != Types::ALL {
+    if own == Type::Null && !key.descending && key.types != TypeSet::ALL {
         // All types that the field may have.
         all.push(doc! { name: { "$ne": null } });
         return all;
@@ -174,9 +174,9 @@ mod tests {
     };
 
     fn filter(shape: Shape, descending: bool, value: impl Into<Bson>) -> Vec<mongodb::bson::Document> {
-        let key = Key {
+        let key = KeysetKey {
             name: "a",
-            ..Key::of(shape, "", descending)
+            ..KeysetKey::of(shape, "", descending)
         };
         further(&key, &value.into())
     }
@@ -184,17 +184,17 @@ mod tests {
     #[test]
     fn the_types_of_a_field() {
         let of = |shape| types(shape, 0);
-        let two = |a, b| Types::one(a).and(Types::one(b));
+        let two = |a, b| TypeSet::one(a).and(TypeSet::one(b));
         assert_eq!(of(Shape::Enum(EXTERNAL)), two(Type::String, Type::Object));
-        assert_eq!(of(Shape::Enum(INTERNAL)), Types::one(Type::Object));
-        assert_eq!(of(Shape::Enum(UNTAGGED)), Types::one(Type::Number));
+        assert_eq!(of(Shape::Enum(INTERNAL)), TypeSet::one(Type::Object));
+        assert_eq!(of(Shape::Enum(UNTAGGED)), TypeSet::one(Type::Number));
         assert_eq!(
             of(Shape::Optional(|| Shape::Enum(EXTERNAL))),
             two(Type::String, Type::Object)
         );
-        assert_eq!(of(Shape::Any), Types::ALL);
+        assert_eq!(of(Shape::Any), TypeSet::ALL);
         for one in Type::ALL {
-            assert!(Types::ALL.has(one));
+            assert!(TypeSet::ALL.has(one));
         }
     }
 
@@ -223,12 +223,12 @@ mod tests {
             ],
             deny_unknown: false,
         };
-        let of = |name| Key::of(Shape::Struct(OUTER), name, false).types;
-        assert_eq!(of("inner.n"), Types::one(Type::Number));
-        assert_eq!(of("n"), Types::one(Type::Number));
-        assert_eq!(of("inner"), Types::one(Type::Object));
+        let of = |name| KeysetKey::of(Shape::Struct(OUTER), name, false).types;
+        assert_eq!(of("inner.n"), TypeSet::one(Type::Number));
+        assert_eq!(of("n"), TypeSet::one(Type::Number));
+        assert_eq!(of("inner"), TypeSet::one(Type::Object));
         for anything in ["any", "flat", "any.n", "else", "n.n"] {
-            assert_eq!(of(anything), Types::ALL, "{anything}");
+            assert_eq!(of(anything), TypeSet::ALL, "{anything}");
         }
         assert!(holds_text(Shape::Struct(OUTER), "any"));
         assert!(!holds_text(Shape::Struct(OUTER), "inner"));
@@ -363,14 +363,16 @@ mod tests {
             }
         }
         assert!(!filter(Shape::Enum(EXTERNAL), true, "Draft").contains(&arrays));
-        assert!(Key::of(list, "", false).is_array() && !Key::of(Shape::Any, "", false).is_array());
+        assert!(
+            KeysetKey::of(list, "", false).is_array() && !KeysetKey::of(Shape::Any, "", false).is_array()
+        );
     }
 
     #[test]
     fn behind_the_last_value_of_all_is_nothing() {
-        let id = Key {
+        let id = KeysetKey {
             name: "_id",
-            ..Key::of(Shape::Any, "", false)
+            ..KeysetKey::of(Shape::Any, "", false)
         };
         assert_eq!(behind(&[id], &[Bson::MaxKey]), doc! { "$nor": [{}] });
     }
@@ -396,7 +398,7 @@ mod tests {
         const PLAIN: &StructShape = &document(&[of_id(|| INT)]);
         const GROUP: &StructShape = &document(&[of_id(|| Shape::Optional(|| INT))]);
         const ANY: &StructShape = &document(&[of_id(|| Shape::Any)]);
-        let before = |of| further(&Key::of(Shape::Struct(of), "_id", true), &1.into());
+        let before = |of| further(&KeysetKey::of(Shape::Struct(of), "_id", true), &1.into());
         let null = doc! { "_id": { "$eq": null } };
         assert_eq!(before(PLAIN), [doc! { "_id": { "$lt": 1 } }]);
         assert_eq!(before(GROUP), [doc! { "_id": { "$lt": 1 } }, null.clone()]);

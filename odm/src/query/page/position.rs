@@ -1,6 +1,6 @@
 //! Where a page or a stream is: what its last document is sorted by.
 
-use super::behind::Key;
+use super::behind::SortKey;
 use crate::{Error, Order, Result};
 use mongodb::bson::{self, Bson, Document, RawDocument};
 use std::sync::{Mutex, PoisonError};
@@ -44,10 +44,10 @@ impl SortPosition {
         }
     }
 
-    pub(super) fn of_keys(keys: &[Key]) -> SortPosition {
+    pub(super) fn of_keys(keys: &[SortKey]) -> SortPosition {
         SortPosition {
             names: keys.iter().map(|key| key.name).collect(),
-            may_be_refused: keys.iter().any(Key::may_be_refused),
+            may_be_refused: keys.iter().any(SortKey::may_be_refused),
             last: Mutex::default(),
         }
     }

@@ -1,14 +1,14 @@
 //! Streams that go on where a cursor or a connection was lost: from the last document that came, by the order of a page.
 
-use super::behind::{Key, behind};
+use super::behind::{SortKey, behind};
 use super::order::{keep_keys, refuse_several, total_order, twins};
 use super::position::SortPosition;
 use crate::model::types::holds_text;
 use crate::query::find::Rows;
 use crate::query::join::Join;
-use crate::query::untyped::{JOINED_AT_ONCE, Options, Query};
+use crate::query::untyped::{JOINED_AT_ONCE, Query, QueryOptions};
 use crate::store::action::Action;
-use crate::store::batches::Batch;
+use crate::store::batches::RawDocuments;
 use crate::store::core::Core;
 use crate::store::filter::all;
 use crate::{Document, Error, Filter, Find, Result};
@@ -100,10 +100,10 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ResumableF
     }
 }
 
-type Batches = BoxStream<'static, Result<Batch>>;
+type PageBatches = BoxStream<'static, Result<RawDocuments>>;
 
 /// The batches of a query that goes on by itself.
-fn batches(mut query: Query) -> BoxFuture<'static, Result<Batches>> {
+fn batches(mut query: Query) -> BoxFuture<'static, Result<PageBatches>> {
     async move {
         refuse_several(query.meta(), &query.sort)?;
         let keys = total_order(&query)?;
@@ -151,14 +151,14 @@ fn batches(mut query: Query) -> BoxFuture<'static, Result<Batches>> {
 struct Going {
     core: Core,
     filter: bson::Document,
-    options: Options,
-    keys: Vec<Key>,
+    options: QueryOptions,
+    keys: Vec<SortKey>,
     place: Arc<SortPosition>,
     /// The number of documents so far.
     given: u64,
     /// The number of losses in a row, without a document between them.
     losses: u32,
-    open: Option<Batches>,
+    open: Option<PageBatches>,
 }
 
 impl Going {
@@ -173,7 +173,7 @@ impl Going {
         Ok(())
     }
 
-    async fn ask(&mut self) -> Result<Batches> {
+    async fn ask(&mut self) -> Result<PageBatches> {
         let mut options = self.options.clone();
         let mut filter = self.filter.clone();
         if let Some(position) = self.place.last() {
@@ -205,7 +205,7 @@ impl Going {
         query.batches(self.place.clone()).await
     }
 
-    async fn next(&mut self) -> Result<Option<Batch>> {
+    async fn next(&mut self) -> Result<Option<RawDocuments>> {
         loop {
             self.begin().await?;
             let Some(batches) = &mut self.open else { continue };

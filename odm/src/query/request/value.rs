@@ -42,7 +42,7 @@ pub(super) fn typed<V: Value + DeserializeOwned>(text: &str) -> Result<V, String
     if V::NATIVE {
         return V::from_native(stored).map_err(|_| accepts());
     }
-    decode::alone(stored).map_err(|_| accepts())
+    decode::single_value(stored).map_err(|_| accepts())
 }
 
 /// The text as a value of this shape.

@@ -23,10 +23,10 @@ use crate::model::reference::OnDelete;
 use crate::model::shape::Shape;
 use crate::plan::images::Image;
 use crate::rules::children::newest::newest;
-use crate::rules::children::parents::{Parents, integer, is_whole};
+use crate::rules::children::parents::{ParentChanges, integer, is_whole};
 use crate::rules::pending::PendingWork;
 use crate::store::cx::{Cx, Statement};
-use crate::store::each::{Written, but_for_the_deployment};
+use crate::store::each::{WriteReport, but_for_the_deployment};
 use crate::store::fields::{at, is_number, number, put};
 use crate::store::filter::all;
 use crate::store::filter::within;
@@ -75,7 +75,7 @@ struct InCollection {
 }
 
 impl InCollection {
-    fn of<'c>(all: &'c mut Vec<InCollection>, meta: &'static DocumentMeta) -> &'c mut InCollection {
+    fn entry<'c>(all: &'c mut Vec<InCollection>, meta: &'static DocumentMeta) -> &'c mut InCollection {
         let known = all.iter().position(|one| is(one.meta, meta));
         let at = known.unwrap_or_else(|| {
             all.push(InCollection {
@@ -148,7 +148,7 @@ fn without(update: &mut Document, names: &[&str]) {
 
 /// Writes the changes to the parents, in one command for each collection, which also locks the parents
 /// whose fields are derived anew then.
-async fn write_parents(cx: &Cx<'_>, parents: Parents, pending: PendingWork) -> Result<UpdatedParents> {
+async fn write_parents(cx: &Cx<'_>, parents: ParentChanges, pending: PendingWork) -> Result<UpdatedParents> {
     let graph = cx.odm.graph();
     let mut collections: Vec<InCollection> = Vec::new();
     let mut anew: Vec<Anew<'_>> = Vec::new();
@@ -166,7 +166,7 @@ async fn write_parents(cx: &Cx<'_>, parents: Parents, pending: PendingWork) -> R
                 passed_on.push((meta, edge.by(), key.to_bson(), derived.field.name));
             }
         }
-        let collection = InCollection::of(&mut collections, meta);
+        let collection = InCollection::entry(&mut collections, meta);
         let parent = doc! { edge.by(): key.to_bson() };
         collection.statements.push(Statement {
             filter: if edge.reference.check && change.named {
@@ -360,7 +360,7 @@ fn as_update(values: Values) -> Document {
 }
 
 /// A number that is derived, of which field of the children.
-type Computed<'g> = (&'g Derived, Operation, &'static str);
+type ComputedValues<'g> = (&'g Derived, Operation, &'static str);
 
 /// Derives fields of these parents from their children: one query for all numbers with the same condition, and one for each
 /// subset, which asks for no more children than are kept.
@@ -374,7 +374,7 @@ pub(crate) async fn derive(
         .iter()
         .map(|parent| (parent.clone(), Values::new()))
         .collect();
-    let mut numbers: Vec<(Document, Vec<Computed>)> = Vec::new();
+    let mut numbers: Vec<(Document, Vec<ComputedValues>)> = Vec::new();
     for derived in list {
         let condition = all([
             derived.counted().unwrap_or_default(),
@@ -434,7 +434,7 @@ pub(crate) async fn derive(
 }
 
 /// The stage that computes these numbers for each parent.
-fn grouped(edge: &Edge, list: &[Computed]) -> Document {
+fn grouped(edge: &Edge, list: &[ComputedValues]) -> Document {
     let mut group = doc! { "_id": format!("${}", edge.key_path()) };
     for (at, (derived, operation, of)) in list.iter().enumerate() {
         let field = default::expression((derived.child.shape)(), of);
@@ -456,7 +456,7 @@ fn grouped(edge: &Edge, list: &[Computed]) -> Document {
 
 /// The numbers that the stage has found for a parent; without children there is nothing found.
 fn computed<'l>(
-    list: &'l [Computed],
+    list: &'l [ComputedValues],
     found: Option<&'l Document>,
 ) -> impl Iterator<Item = (&'static str, Option<Bson>)> + 'l {
     list.iter().enumerate().map(move |(at, (derived, operation, _))| {
@@ -511,9 +511,9 @@ pub(crate) async fn adopt(
     meta: &'static DocumentMeta,
     documents: &[&RawDocumentBuf],
     pending: PendingWork,
-) -> Result<Written> {
+) -> Result<WriteReport> {
     if documents.is_empty() {
-        return Ok(Written::default());
+        return Ok(WriteReport::default());
     }
     let graph = cx.odm.graph();
     let mut edges: Vec<(&Edge, Vec<&Derived>)> = Vec::new();
@@ -527,7 +527,7 @@ pub(crate) async fn adopt(
             None => edges.push((edge, vec![derived])),
         }
     }
-    let mut written = Written::default();
+    let mut written = WriteReport::default();
     for (edge, list) in edges {
         let keys: Vec<Key> = documents
             .iter()
@@ -611,9 +611,9 @@ pub(crate) async fn refresh(
     list: &[&Derived],
     keys: HashSet<Key>,
     pending: PendingWork,
-) -> Result<Written> {
+) -> Result<WriteReport> {
     let Some(meta) = list.first().map(|derived| derived.parent) else {
-        return Ok(Written::default());
+        return Ok(WriteReport::default());
     };
     let graph = cx.odm.graph();
     let mut open: Vec<Key> = keys.into_iter().collect();
@@ -665,7 +665,7 @@ pub(crate) async fn refresh(
             }
         }
         if open.is_empty() {
-            let mut all = Written::of(written);
+            let mut all = WriteReport::of_documents(written);
             refused.into_values().for_each(|error| all.refuse(error));
             return Ok(all);
         }

@@ -3,7 +3,7 @@
 //! For each parent the server begins in the index of the parent reference, and where that has the order it stops at the limit.
 //! Neither a query for the children of all parents does so, nor a `$group`: both read all that there are.
 
-use crate::graph::edge::{Derived, Edge, Target};
+use crate::graph::edge::{Derived, Edge, ReferenceTarget};
 use crate::model::copy::Subset;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
@@ -23,10 +23,10 @@ const AT_ONCE: usize = 8;
 const PARENTS_IN_ONE_QUERY: usize = 1_000;
 
 /// Which children of a parent are wanted.
-struct First<'g> {
+struct FirstChildren<'g> {
     edge: &'g Edge,
     /// The parents, as a target of the reference.
-    target: Target,
+    target: ReferenceTarget,
     condition: Document,
     sort: Document,
     fields: Document,
@@ -47,7 +47,7 @@ pub(crate) async fn newest(
     for field in (subset.fields)() {
         read_too(&mut fields, field.source);
     }
-    let first = First {
+    let first = FirstChildren {
         edge,
         target: derived.target,
         condition,
@@ -72,7 +72,7 @@ pub(crate) async fn newest(
     Ok(found)
 }
 
-impl First<'_> {
+impl FirstChildren<'_> {
     /// A query for each parent: for one, and where the server has no other way.
     async fn one_by_one(
         &self,

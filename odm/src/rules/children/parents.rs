@@ -1,7 +1,7 @@
 //! What changes of children mean for their parents: an element is pushed, a number is added, or a field is to be derived again.
 
 use crate::graph::Graph;
-use crate::graph::edge::{Derivation, Derived, DerivedId, Edge, EdgeId, Target};
+use crate::graph::edge::{Derivation, Derived, DerivedId, Edge, EdgeId, ReferenceTarget};
 use crate::graph::sync::is_atomic;
 use crate::model::copy::{Operation, Subset};
 use crate::model::default;
@@ -31,7 +31,7 @@ pub(crate) struct ParentChange {
 }
 
 /// Parents are known by the target that they are of a reference, and the key by which it names them.
-pub(crate) type Parents = BTreeMap<(Target, Key), ParentChange>;
+pub(crate) type ParentChanges = BTreeMap<(ReferenceTarget, Key), ParentChange>;
 
 /// The parent that a child names.
 pub(crate) fn parent_of(edge: &Edge, derived: &Derived, child: &RawDocument) -> Option<Key> {
@@ -48,8 +48,8 @@ fn is_deleted(derived: &Derived, child: &RawDocument) -> bool {
 }
 
 /// The changes of the parents of documents that a write has changed as these images show.
-pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Image]) -> Parents {
-    let mut parents = Parents::new();
+pub(crate) fn changes(graph: &Graph, meta: &'static DocumentMeta, images: &[Image]) -> ParentChanges {
+    let mut parents = ParentChanges::new();
     for derived in graph.derived_from(meta) {
         let edge = graph.parent_edge(derived);
         let reads = derived.reads(graph);
@@ -100,7 +100,9 @@ fn was_negative(derived: &Derived, image: &Image) -> bool {
     let Derivation::Computed { of, .. } = derived.what else {
         return false;
     };
-    let before = image.before().and_then(|child| Number::at(derived, child, of));
+    let before = image
+        .before()
+        .and_then(|child| ChildNumber::at(derived, child, of));
     before.is_some_and(|number| number.value() < 0.0)
 }
 
@@ -127,15 +129,21 @@ fn up_to_array<'d>(document: &'d RawDocument, name: &str) -> Option<RawBsonRef<'
     Some(value)
 }
 
-fn change<'p>(parents: &'p mut Parents, derived: &Derived, key: Key) -> &'p mut ParentChange {
+fn change<'p>(parents: &'p mut ParentChanges, derived: &Derived, key: Key) -> &'p mut ParentChange {
     let change = parents.entry((derived.target, key)).or_default();
     change.touched.insert(derived.id);
     change
 }
 
 /// The effect of one child on one derived field.
-fn one(parents: &mut Parents, derived: &Derived, image: &Image, before: Option<Key>, after: Option<Key>) {
-    let both = |parents: &mut Parents| {
+fn one(
+    parents: &mut ParentChanges,
+    derived: &Derived,
+    image: &Image,
+    before: Option<Key>,
+    after: Option<Key>,
+) {
+    let both = |parents: &mut ParentChanges| {
         for key in [&before, &after].into_iter().flatten() {
             change(parents, derived, key.clone()).anew.insert(derived.id);
         }
@@ -158,12 +166,12 @@ fn one(parents: &mut Parents, derived: &Derived, image: &Image, before: Option<K
             }
         }
         Derivation::Computed { operation, of } => {
-            let value = |child: Option<&RawDocumentBuf>| Number::at(derived, child?, of);
+            let value = |child: Option<&RawDocumentBuf>| ChildNumber::at(derived, child?, of);
             let (old, new) = (
                 value(image.before()).filter(|_| before.is_some()),
                 value(image.after()).filter(|_| after.is_some()),
             );
-            let odd = |n: &Option<Number>| n.is_some_and(|n| !n.is_like(operation, derived));
+            let odd = |n: &Option<ChildNumber>| n.is_some_and(|n| !n.is_like(operation, derived));
             match operation {
                 Operation::Count => {
                     let moved = before != after;
@@ -180,7 +188,7 @@ fn one(parents: &mut Parents, derived: &Derived, image: &Image, before: Option<K
                 Operation::Sum | Operation::Avg
                     if !odd(&new) && old.is_none_or(|old| old.is_exact(operation, derived)) =>
                 {
-                    let mut put = |key: Option<Key>, n: Option<Number>, sign: i64| {
+                    let mut put = |key: Option<Key>, n: Option<ChildNumber>, sign: i64| {
                         let (Some(key), Some(n)) = (key, n) else { return };
                         let parent = change(parents, derived, key);
                         let fits = match operation {
@@ -233,39 +241,39 @@ fn one(parents: &mut Parents, derived: &Derived, image: &Image, before: Option<K
 
 /// The number in a child's field.
 #[derive(Clone, Copy, Debug)]
-enum Number {
+enum ChildNumber {
     Whole(i64),
     Float(f64),
     /// One that can't be added and taken away again.
     Odd,
 }
 
-impl Number {
-    fn at(derived: &Derived, child: &RawDocument, name: &str) -> Option<Number> {
+impl ChildNumber {
+    fn at(derived: &Derived, child: &RawDocument, name: &str) -> Option<ChildNumber> {
         Some(match default::read((derived.child.shape)(), child, name)? {
-            Bson::Int32(n) => Number::Whole(n.into()),
-            Bson::Int64(n) => Number::Whole(n),
-            Bson::Double(n) if n.is_finite() => Number::Float(n),
-            Bson::Double(_) | Bson::Decimal128(_) => Number::Odd,
+            Bson::Int32(n) => ChildNumber::Whole(n.into()),
+            Bson::Int64(n) => ChildNumber::Whole(n),
+            Bson::Double(n) if n.is_finite() => ChildNumber::Float(n),
+            Bson::Double(_) | Bson::Decimal128(_) => ChildNumber::Odd,
             _ => return None,
         })
     }
 
     fn value(self) -> f64 {
         match self {
-            Number::Whole(n) => n as f64,
-            Number::Float(n) => n,
-            Number::Odd => 0.0,
+            ChildNumber::Whole(n) => n as f64,
+            ChildNumber::Float(n) => n,
+            ChildNumber::Odd => 0.0,
         }
     }
 
     /// Whether it can be added to what is stored.
     fn is_like(self, operation: Operation, derived: &Derived) -> bool {
         match self {
-            Number::Whole(_) => true,
+            ChildNumber::Whole(_) => true,
             // Only an out-of-band write stores a fraction in a sum of whole numbers.
-            Number::Float(_) => operation != Operation::Sum || !is_whole(derived),
-            Number::Odd => false,
+            ChildNumber::Float(_) => operation != Operation::Sum || !is_whole(derived),
+            ChildNumber::Odd => false,
         }
     }
 
@@ -273,16 +281,16 @@ impl Number {
     /// whole numbers of this size are exact as long as there are not millions of them.
     fn is_exact(self, operation: Operation, derived: &Derived) -> bool {
         match (self, operation) {
-            (Number::Whole(n), Operation::Avg) => i32::try_from(n).is_ok(),
-            (Number::Whole(_), _) => is_whole(derived),
-            (Number::Float(_) | Number::Odd, _) => false,
+            (ChildNumber::Whole(n), Operation::Avg) => i32::try_from(n).is_ok(),
+            (ChildNumber::Whole(_), _) => is_whole(derived),
+            (ChildNumber::Float(_) | ChildNumber::Odd, _) => false,
         }
     }
 
     /// `None` where that is no number that can be stored, or one of another type than the field's, which would become that.
     fn times(self, sign: i64, derived: &Derived) -> Option<Bson> {
         match self {
-            Number::Whole(n) => {
+            ChildNumber::Whole(n) => {
                 let n = n.checked_mul(sign)?;
                 let is_narrow = matches!((derived.field.shape)(), Shape::Int { .. });
                 (!is_narrow || i32::try_from(n).is_ok()).then(|| derived.whole(n))

@@ -10,21 +10,21 @@ use crate::model::meta::names::root;
 use crate::model::own_fields::{CHILDREN, REVISION, Token, name_of};
 use crate::plan::images::{Image, before_and_after};
 use crate::plan::operation::Write;
-use crate::plan::touches::{Changed, ChangedFields};
+use crate::plan::touches::{ChangedDocument, WrittenFields};
 use crate::rules::children::parents::{parents_of, previous_parents};
 use crate::rules::children::value::OfChildren;
 use crate::rules::children::{
     UpdatedParents, adopt, may_be_absent, missing, orphans, refresh, update_parents,
 };
-use crate::rules::derived::{DerivedValue, Rewritten};
+use crate::rules::derived::{DerivedValue, RederiveReport};
 use crate::rules::others::note_parents;
 use crate::rules::pending::{first_version, has_entry, is_gone, record_all};
 use crate::rules::rule::{
-    DeferredWork, Draining, Effects, Meta, NewDocuments, Replacing, Rule, Step, Updating,
+    DeferredWork, Draining, Effects, MetaRef, NewDocuments, Replacing, RuleStep, SyncRule, Updating,
 };
 use crate::store::batch::id;
 use crate::store::cx::Cx;
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use crate::store::fields::put;
 use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -33,7 +33,7 @@ use std::collections::{HashMap, HashSet};
 /// The rule of subsets and computed fields.
 pub(crate) struct Deriving;
 
-impl Rule for Deriving {
+impl SyncRule for Deriving {
     fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>> {
         let of_children = graph.derived().iter().map(|derived| OfChildren { derived });
         of_children
@@ -42,7 +42,7 @@ impl Rule for Deriving {
     }
 
     /// A new parent starts without children, unless the reference allows children to be inserted first.
-    fn fill_new<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
+    fn fill_new<'s>(&'s self, cx: &'s Cx<'_>, meta: MetaRef, new: &'s mut NewDocuments<'_>) -> RuleStep<'s> {
         async move {
             let graph = cx.odm.graph();
             if graph.may_have_children(meta) {
@@ -61,7 +61,12 @@ impl Rule for Deriving {
         .boxed()
     }
 
-    fn fill_update<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, updating: &'s mut Updating<'_>) -> Step<'s> {
+    fn fill_update<'s>(
+        &'s self,
+        cx: &'s Cx<'_>,
+        meta: MetaRef,
+        updating: &'s mut Updating<'_>,
+    ) -> RuleStep<'s> {
         async move {
             if !updating.upsert {
                 return Ok(());
@@ -87,9 +92,9 @@ impl Rule for Deriving {
     fn fill_replacement<'s>(
         &'s self,
         cx: &'s Cx<'_>,
-        meta: Meta,
+        meta: MetaRef,
         replacing: &'s mut Replacing<'_>,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         async move {
             let graph = cx.odm.graph();
             for derived in graph.derived_in(meta) {
@@ -128,10 +133,10 @@ impl Rule for Deriving {
     fn after_write<'s>(
         &'s self,
         cx: &'s Cx<'_>,
-        meta: Meta,
+        meta: MetaRef,
         images: &'s [Image],
         effects: &'s mut Effects,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         async move {
             let graph = cx.odm.graph();
             note_parents(cx, meta, before_and_after(images)).await?;
@@ -162,13 +167,13 @@ impl Rule for Deriving {
     fn after_effects<'s>(
         &'s self,
         cx: &'s Cx<'_>,
-        meta: Meta,
-        documents: &'s [Changed],
+        meta: MetaRef,
+        documents: &'s [ChangedDocument],
         effects: &'s mut Effects,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         async move {
             let graph = cx.odm.graph();
-            let all_changed: HashMap<Key, &ChangedFields> = documents
+            let all_changed: HashMap<Key, &WrittenFields> = documents
                 .iter()
                 .map(|(document, changed)| (id(document), changed))
                 .collect();
@@ -199,14 +204,14 @@ impl Rule for Deriving {
         .boxed()
     }
 
-    fn drain<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, draining: &'s mut Draining) -> Step<'s> {
+    fn drain<'s>(&'s self, cx: &'s Cx<'_>, meta: MetaRef, draining: &'s mut Draining) -> RuleStep<'s> {
         async move {
             let graph = cx.odm.graph();
             let token = draining.token;
             let has_children =
                 |document: &&RawDocumentBuf| has_entry(document, CHILDREN) && !is_gone(document);
             let parents: Vec<&RawDocumentBuf> = draining.all().filter(has_children).collect();
-            let mut adopted = Written::default();
+            let mut adopted = WriteReport::default();
             adopted.add(adopt(cx, meta, &parents, token.into()).await)?;
             let mut held = graph.derived_in(meta);
             if adopted.is_any() && held.any(|derived| graph.is_read(meta, derived.field.name)) {
@@ -214,7 +219,7 @@ impl Rule for Deriving {
             }
             draining.applied.add(Ok(adopted))?;
             let has_changed = |derived: &Derived, child: &RawDocumentBuf| {
-                ChangedFields::pending_in(child).is_derived(graph, derived)
+                WrittenFields::pending_in(child).is_derived(graph, derived)
             };
             for (edge, list, keys) in parents_of(graph, meta, draining.all(), has_changed) {
                 draining
@@ -242,9 +247,9 @@ impl Rule for Deriving {
         cx: &'s Cx<'_>,
         deferred: &'s DeferredWork,
         token: Token,
-    ) -> Step<'s, Rewritten> {
+    ) -> RuleStep<'s, RederiveReport> {
         async move {
-            let mut derived = Rewritten::default();
+            let mut derived = RederiveReport::default();
             for (edge, keys) in &deferred.parents {
                 derive_anew(cx, &cx.odm.graph()[*edge], keys, token, &mut derived).await?;
             }
@@ -305,7 +310,7 @@ async fn leave_for_absent(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     (edge, list, keys): (&Edge, &[&Derived], HashSet<Key>),
-    children: &[Changed],
+    children: &[ChangedDocument],
     effects: &mut Effects,
 ) -> Result<()> {
     let Some(target) = list.first().map(|derived| derived.target) else {
@@ -315,7 +320,7 @@ async fn leave_for_absent(
     let absent = missing(cx, target.meta, keys, None).await?.into_iter();
     let absent: HashSet<Key> = absent.flat_map(|(_, keys)| keys).collect();
     let names_one = |child: &RawDocumentBuf| edge.keys(target, child).iter().any(|key| absent.contains(key));
-    let left: Vec<&Changed> = children.iter().filter(|(child, _)| names_one(child)).collect();
+    let left: Vec<&ChangedDocument> = children.iter().filter(|(child, _)| names_one(child)).collect();
     let names: HashSet<&str> = left.iter().flat_map(|(_, changed)| changed.names()).collect();
     let names: Vec<&str> = names.into_iter().collect();
     let ids: Vec<Key> = left.iter().map(|(child, _)| id(child)).collect();
@@ -361,7 +366,7 @@ async fn derive_anew(
     edge: &Edge,
     keys: &HashSet<Key>,
     token: Token,
-    all: &mut Rewritten,
+    all: &mut RederiveReport,
 ) -> Result<()> {
     let graph = cx.odm.graph();
     for meta in edge.targets.iter().map(|target| target.meta) {
@@ -372,7 +377,7 @@ async fn derive_anew(
         if list.is_empty() {
             continue;
         }
-        let mut written = Written::default();
+        let mut written = WriteReport::default();
         written.add(refresh(cx, edge, &list, keys.clone(), token.into()).await)?;
         if written.is_any() {
             all.pending.push(meta);

@@ -10,7 +10,7 @@ use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{OWN, Token};
 use crate::rules::children::{derive, is_whole, refresh};
-use crate::rules::derived::{Compared, DerivedValue, Like, Rewritten, is_same};
+use crate::rules::derived::{Comparison, DerivedValue, Like, RederiveReport, is_same};
 use crate::store::batch;
 use crate::store::batch::id;
 use crate::store::cx::Cx;
@@ -112,7 +112,7 @@ impl DerivedValue for OfChildren<'_> {
         &'s self,
         cx: &'s Cx<'_>,
         documents: &'s [RawDocumentBuf],
-    ) -> BoxFuture<'s, Result<Compared>> {
+    ) -> BoxFuture<'s, Result<Comparison>> {
         derived_in(cx, self.derived, documents).boxed()
     }
 
@@ -121,10 +121,10 @@ impl DerivedValue for OfChildren<'_> {
         cx: &'s Cx<'_>,
         ids: &'s [Bson],
         token: Token,
-    ) -> BoxFuture<'s, Result<Rewritten>> {
+    ) -> BoxFuture<'s, Result<RederiveReport>> {
         async move {
             let (derived, graph) = (self.derived, cx.odm.graph());
-            let mut rewritten = Rewritten::default();
+            let mut rewritten = RederiveReport::default();
             let edge = graph.parent_edge(derived);
             let filter = doc! { "_id": { "$in": ids } };
             let fields = doc! { "_id": 1, edge.by(): 1 };
@@ -146,8 +146,8 @@ impl DerivedValue for OfChildren<'_> {
     }
 }
 
-async fn derived_in(cx: &Cx<'_>, derived: &Derived, documents: &[RawDocumentBuf]) -> Result<Compared> {
-    let mut compared = Compared::default();
+async fn derived_in(cx: &Cx<'_>, derived: &Derived, documents: &[RawDocumentBuf]) -> Result<Comparison> {
+    let mut compared = Comparison::default();
     let edge = cx.odm.graph().parent_edge(derived);
     let by = edge.by();
     let mut keys: HashMap<Key, Key> = HashMap::new();

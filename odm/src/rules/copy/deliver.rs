@@ -12,15 +12,15 @@ use crate::model::key::Key;
 use crate::model::meta::names::read_too;
 use crate::model::own_fields::{COPIED, OPERATION, PROGRESS, Token, VERSION};
 use crate::model::{default, key};
-use crate::plan::touches::{Changed, ChangedFields};
+use crate::plan::touches::{ChangedDocument, WrittenFields};
 use crate::rules::lease;
 use crate::rules::pending::{PendingWork, below, first_version, record};
-use crate::store::batch::{Ids, id};
+use crate::store::batch::{IdBatches, id};
 use crate::store::cx::{Cx, Statement};
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use crate::store::fields::{at, number, put};
 use crate::store::filter::within;
-use crate::store::looked::Which;
+use crate::store::looked::DeliveryKey;
 use crate::store::{batch, each, filter};
 use crate::{Error, FanOut, Progress, Result};
 use futures::future::{try_join, try_join_all};
@@ -36,11 +36,11 @@ pub(crate) struct CopySource {
     /// In the order of the edge's copies; `None` where the source has no such field.
     pub(crate) values: Vec<Option<Bson>>,
     /// The fields that may be new to the holders.
-    pub(crate) changed: ChangedFields,
+    pub(crate) changed: WrittenFields,
 }
 
 impl CopySource {
-    pub(crate) fn of(edge: &Edge, document: &RawDocument) -> Option<CopySource> {
+    pub(crate) fn read(edge: &Edge, document: &RawDocument) -> Option<CopySource> {
         let shape = (edge.first_target()?.shape)();
         Some(CopySource {
             key: Bson::try_from(at(document, edge.by())?).ok()?,
@@ -50,7 +50,7 @@ impl CopySource {
                 .iter()
                 .map(|copy| default::read(shape, document, copy.source))
                 .collect(),
-            changed: ChangedFields::All,
+            changed: WrittenFields::All,
         })
     }
 }
@@ -91,7 +91,7 @@ pub(crate) async fn sources_within(
             filter = within(filter, condition);
         }
         for document in cx.every(meta, filter, fields.clone()).await? {
-            if let Some(source) = CopySource::of(edge, &document) {
+            if let Some(source) = CopySource::read(edge, &document) {
                 found.insert(Key::of_bson(&source.key), source);
             }
         }
@@ -101,7 +101,7 @@ pub(crate) async fn sources_within(
 
 /// Which copies a delivery goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum To {
+pub(crate) enum DeliverTo {
     /// Those of an older version.
     Older,
     /// Those of no newer version: values that an out-of-band write has overwritten are written again.
@@ -111,13 +111,13 @@ pub(crate) enum To {
 }
 
 /// The condition on the version of a copy.
-fn is_behind(version: i64, to: To) -> Document {
+fn is_behind(version: i64, to: DeliverTo) -> Document {
     // `$not` matches a missing version too.
     match to {
-        To::Older => doc! { "$not": { "$gte": version } },
-        To::NoNewer => doc! { "$not": { "$gt": version } },
-        To::Seen(-1) => doc! { "$exists": false },
-        To::Seen(seen) => doc! { "$eq": seen },
+        DeliverTo::Older => doc! { "$not": { "$gte": version } },
+        DeliverTo::NoNewer => doc! { "$not": { "$gt": version } },
+        DeliverTo::Seen(-1) => doc! { "$exists": false },
+        DeliverTo::Seen(seen) => doc! { "$eq": seen },
     }
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct StructPath {
 }
 
 impl StructPath {
-    pub(crate) fn of(edge: &Edge) -> StructPath {
+    pub(crate) fn new(edge: &Edge) -> StructPath {
         let (array, rest) = edge
             .segments
             .split_at(edge.array().unwrap_or(0).min(edge.segments.len()));
@@ -147,12 +147,12 @@ pub(crate) fn statement(
     cx: &Cx<'_>,
     edge: &Edge,
     source: &CopySource,
-    to: To,
+    to: DeliverTo,
     restriction: Document,
     pending: PendingWork,
 ) -> Statement {
     let behind = is_behind(source.version, to);
-    let StructPath { array, below } = StructPath::of(edge);
+    let StructPath { array, below } = StructPath::new(edge);
     let (prefix, version_prefix);
     let (filter, array_filters) = match array {
         None => {
@@ -216,7 +216,7 @@ pub(crate) fn statement(
 }
 
 /// Of the copies that a delivery of these fields may change, those from which others are derived in turn.
-pub(crate) fn passed_on(cx: &Cx<'_>, edge: &Edge, changed: &ChangedFields) -> Vec<String> {
+pub(crate) fn passed_on(cx: &Cx<'_>, edge: &Edge, changed: &WrittenFields) -> Vec<String> {
     let graph = cx.odm.graph();
     kept_in_sync(edge)
         .filter(|copy| changed.is_of(copy.source))
@@ -255,7 +255,7 @@ impl Delivered {
         self
     }
 
-    fn add(&mut self, document: &RawDocumentBuf, (written, to_all): (Written, bool)) {
+    fn add(&mut self, document: &RawDocumentBuf, (written, to_all): (WriteReport, bool)) {
         self.documents += written.documents;
         self.refused = self.refused.take().or(written.refused);
         if !to_all {
@@ -270,12 +270,12 @@ pub(crate) async fn deliver(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     edge: &Edge,
-    documents: &[Changed],
+    documents: &[ChangedDocument],
     pending: PendingWork,
 ) -> Result<Delivered> {
     let mut sources: Vec<(&RawDocumentBuf, CopySource)> = Vec::new();
     for (document, changed) in documents.iter().filter(|(_, changed)| changed.is_copied(edge)) {
-        let source = CopySource::of(edge, document).map(|source| CopySource {
+        let source = CopySource::read(edge, document).map(|source| CopySource {
             changed: changed.clone(),
             ..source
         });
@@ -325,7 +325,7 @@ pub(crate) async fn deliver(
         // newest values, and it does no harm to update them twice.
         let statements: Vec<Statement> = sources
             .iter()
-            .map(|(_, source)| statement(cx, edge, source, To::Older, Document::new(), pending))
+            .map(|(_, source)| statement(cx, edge, source, DeliverTo::Older, Document::new(), pending))
             .collect();
         let written = each::update(cx, edge.holder, &statements).await?;
         delivered.documents += written.documents;
@@ -352,7 +352,7 @@ pub(crate) async fn deliver(
     Ok(first.and(second))
 }
 
-fn looked_by(edge: &Edge, source: &CopySource, options: &FanOut) -> Which {
+fn looked_by(edge: &Edge, source: &CopySource, options: &FanOut) -> DeliveryKey {
     (edge.id, Key::of_bson(&source.key), options.batch)
 }
 
@@ -433,7 +433,7 @@ async fn fan_out(
     document: &RawDocumentBuf,
     source: &CopySource,
     pending: PendingWork,
-) -> Result<(Written, bool)> {
+) -> Result<(WriteReport, bool)> {
     let options = cx.odm.fan_out_options().clone();
     let own = batch::document_id(document);
     // A delivery to itself may change it, and comes last.
@@ -450,14 +450,14 @@ async fn fan_out(
     let ids_of = |rounds: &Rounds| {
         let of = holders(edge, vec![source.key.clone()]);
         let of = filter::all(rounds.up_to(edge.holder).into_iter().chain([of]));
-        Ids::of(cx, edge.holder, of, rounds.last.clone(), options.batch, at_once)
+        IdBatches::new(cx, edge.holder, of, rounds.last.clone(), options.batch, at_once)
     };
     let mut ids = ids_of(&rounds);
     let looked = cx.odm.looked().take(&looked_by(edge, source, &options));
     if rounds.last.is_none() && rounds.from.is_none() {
         ids.are_known(looked);
     }
-    let mut written = Written::default();
+    let mut written = WriteReport::default();
     let mut batches = 0_u64;
     let mut ends = ids.next(at_once).await?;
     loop {
@@ -481,7 +481,7 @@ async fn fan_out(
                 };
                 let restriction = filter::all(but_itself.into_iter().chain([restriction]));
                 from = Some(end.clone());
-                let one = statement(cx, edge, source, To::Older, restriction, pending);
+                let one = statement(cx, edge, source, DeliverTo::Older, restriction, pending);
                 async move { each::update(cx, edge.holder, std::slice::from_ref(&one)).await }
             })
             .collect();
@@ -505,7 +505,7 @@ async fn fan_out(
                     update: doc! { "$set": {
                         &place: rounds.note(source.version),
                         // A worker that looks for work of ended processes sees that this one is still running.
-                        lease::end(): lease::until(options.pause),
+                        lease::until_path(): lease::until(options.pause),
                     } },
                     array_filters: Vec::new(),
                 };
@@ -546,7 +546,7 @@ async fn fan_out(
         }
     }
     if to_all && itself_is_left {
-        let one = statement(cx, edge, source, To::Older, doc! { "_id": &own }, pending);
+        let one = statement(cx, edge, source, DeliverTo::Older, doc! { "_id": &own }, pending);
         written.add(each::update(cx, edge.holder, std::slice::from_ref(&one)).await)?;
     }
     Ok((written, to_all))
@@ -589,7 +589,7 @@ pub(crate) async fn pull<'d>(
     cx: &Cx<'_>,
     edge: &Edge,
     documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
-    to: To,
+    to: DeliverTo,
     pending: PendingWork,
 ) -> Result<Pulled> {
     let mut wanted: HashMap<Key, Vec<(&RawDocumentBuf, i64)>> = HashMap::new();
@@ -613,19 +613,19 @@ pub(crate) async fn pull<'d>(
         for (document, version) in holders {
             let id = batch::document_id(document);
             let ids = match to {
-                To::NoNewer if *version <= source.version => &mut behind,
-                To::Older if *version >= source.version => continue,
-                To::Older if passes_on && is_same(edge, document, source) => {
+                DeliverTo::NoNewer if *version <= source.version => &mut behind,
+                DeliverTo::Older if *version >= source.version => continue,
+                DeliverTo::Older if passes_on && is_same(edge, document, source) => {
                     same.entry(*version).or_default()
                 }
-                To::Older => &mut behind,
-                To::NoNewer | To::Seen(_) => continue,
+                DeliverTo::Older => &mut behind,
+                DeliverTo::NoNewer | DeliverTo::Seen(_) => continue,
             };
             if ids.last() != Some(&id) {
                 ids.push(id);
             }
         }
-        let mut add = |source: &CopySource, to: To, ids: Vec<Bson>| {
+        let mut add = |source: &CopySource, to: DeliverTo, ids: Vec<Bson>| {
             if !ids.is_empty() {
                 expected += ids.len() as u64;
                 let restriction = doc! { "_id": { "$in": ids } };
@@ -634,10 +634,10 @@ pub(crate) async fn pull<'d>(
         };
         for (seen, ids) in same {
             let unchanged = CopySource {
-                changed: ChangedFields::Of(Vec::new()),
+                changed: WrittenFields::Of(Vec::new()),
                 ..source.clone()
             };
-            add(&unchanged, To::Seen(seen), ids);
+            add(&unchanged, DeliverTo::Seen(seen), ids);
         }
         add(source, to, behind);
     }
@@ -683,12 +683,12 @@ pub(crate) async fn empty_copies(
     edge: &Edge,
     ids: &[Bson],
     pending: PendingWork,
-) -> Result<Written> {
+) -> Result<WriteReport> {
     let copies = || edge.bare_copies();
     if copies().next().is_none() {
-        return Ok(Written::default());
+        return Ok(WriteReport::default());
     }
-    let StructPath { array, below } = StructPath::of(edge);
+    let StructPath { array, below } = StructPath::new(edge);
     let left = |prefix: &str| -> Document {
         let left = copies().map(|copy| doc! { format!("{prefix}{}", copy.name): { "$ne": null } });
         doc! { format!("{prefix}{}", edge.name()): null, "$or": left.collect::<Vec<_>>() }
@@ -741,7 +741,7 @@ pub(crate) async fn raise(
     filter: Document,
     least: i64,
     token: Token,
-) -> Result<Written> {
+) -> Result<WriteReport> {
     let statement = |version: Document, operator: &str, by: i64| {
         let mut update = doc! { operator: { VERSION: by } };
         record(&mut update, token);
@@ -769,7 +769,7 @@ const COUNTED: i64 = 1_000_000_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Raised {
     /// All documents as they are then, if a version had to be raised.
-    pub(crate) documents: Option<Vec<Changed>>,
+    pub(crate) documents: Option<Vec<ChangedDocument>>,
     /// The server's error for the first document that it refused.
     pub(crate) refused: Option<Error>,
 }
@@ -780,7 +780,7 @@ pub(crate) struct Raised {
 pub(crate) async fn raise_counted(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,
-    documents: &[Changed],
+    documents: &[ChangedDocument],
 ) -> Result<Raised> {
     let (low, high): (Vec<_>, Vec<_>) = documents
         .iter()
@@ -788,7 +788,7 @@ pub(crate) async fn raise_counted(
     if low.is_empty() {
         return Ok(Raised::default());
     }
-    let low: HashMap<Key, &ChangedFields> = low
+    let low: HashMap<Key, &WrittenFields> = low
         .into_iter()
         .map(|(document, changed)| (id(document), changed))
         .collect();
@@ -802,14 +802,14 @@ pub(crate) async fn raise_counted(
         })
         .collect();
     let written = each::update(cx, meta, &statements).await?;
-    let mut raised: Vec<Changed> = high.into_iter().cloned().collect();
+    let mut raised: Vec<ChangedDocument> = high.into_iter().cloned().collect();
     for ids in key::chunks(low.keys()) {
         let fields = cx.odm.graph().fields_of_copies(meta);
         for document in cx.every(meta, doc! { "_id": { "$in": ids } }, fields).await? {
             // Another writer may have changed it since it was read.
             let changed = match low.get(&id(&document)) {
                 Some(changed) => (*changed).clone().with_pending(&document),
-                None => ChangedFields::All,
+                None => WrittenFields::All,
             };
             raised.push((document, changed));
         }

@@ -6,7 +6,7 @@ use crate::graph::edge::{CopyField, Edge, EdgeId, Segment};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{COPIED, VERSION, name_of};
-use crate::plan::touches::{ChangedFields, Holds, Operand, Touches};
+use crate::plan::touches::{OperandPlace, Touches, UpdateOperand, WrittenFields};
 use crate::rules::copy::deliver::{CopySource, sources_within, structs};
 use crate::rules::pending::first_version;
 use crate::rules::rule::{Inserts, NewDocuments, Replacing, Updating};
@@ -79,7 +79,7 @@ async fn read(
             .filter(|(meta, _)| edge.target(meta).is_some())
         {
             for document in documents {
-                if let Some(source) = CopySource::of(edge, document) {
+                if let Some(source) = CopySource::read(edge, document) {
                     found.entry(Key::of_bson(&source.key)).or_insert(source);
                 }
             }
@@ -121,7 +121,7 @@ async fn taken_before(cx: &Cx<'_>, edge: &Edge, id: &Key) -> Result<HashMap<Key,
                 let source = CopySource {
                     version: number(within, &version),
                     values: edge.copies.iter().map(|copy| value(copy.name)).collect(),
-                    changed: ChangedFields::All,
+                    changed: WrittenFields::All,
                     key,
                 };
                 taken.insert(Key::of_bson(&source.key), source);
@@ -187,7 +187,10 @@ fn want(edge: &Edge, within: &Document, wanted: &mut HashMap<EdgeId, HashMap<Key
 }
 
 /// The operands of an update that hold references with copies, or around which programs with other models keep copies.
-fn operands<'t>(graph: &'t Graph, touches: &'t Touches) -> impl Iterator<Item = (&'t Edge, &'t Operand)> {
+fn operands<'t>(
+    graph: &'t Graph,
+    touches: &'t Touches,
+) -> impl Iterator<Item = (&'t Edge, &'t UpdateOperand)> {
     let edges = touches
         .references
         .iter()
@@ -197,7 +200,7 @@ fn operands<'t>(graph: &'t Graph, touches: &'t Touches) -> impl Iterator<Item = 
 }
 
 /// The value of an operand.
-fn value_of<'u>(update: &'u mut Document, operand: &Operand) -> Option<&'u mut Bson> {
+fn value_of<'u>(update: &'u mut Document, operand: &UpdateOperand) -> Option<&'u mut Bson> {
     update
         .get_document_mut(&operand.operator)
         .ok()?
@@ -307,40 +310,41 @@ fn snapshots(edge: &Edge) -> impl Iterator<Item = &CopyField> {
 
 /// The snapshots of a struct as they are stored.
 #[derive(Clone, Debug, PartialEq)]
-struct Kept(Vec<(&'static str, Option<Bson>)>);
+struct KeptSnapshots(Vec<(&'static str, Option<Bson>)>);
 
-impl Kept {
-    fn read(edge: &Edge, get: impl Fn(&str) -> Option<Bson>) -> Kept {
-        Kept(snapshots(edge).map(|copy| (copy.name, get(copy.name))).collect())
+impl KeptSnapshots {
+    fn read(edge: &Edge, get: impl Fn(&str) -> Option<Bson>) -> KeptSnapshots {
+        KeptSnapshots(snapshots(edge).map(|copy| (copy.name, get(copy.name))).collect())
     }
 
     /// For each struct that is visited, of a replacement or an update, the snapshots that are stored beside the same reference. Of
     /// several stored items with one reference, each takes the one with the same snapshots, and else the next of them.
-    fn of(
+    fn for_structs(
         edge: &Edge,
         stored: &RawDocumentBuf,
         visit: impl FnOnce(&mut dyn FnMut(&mut Document)),
-    ) -> Vec<Option<Kept>> {
+    ) -> Vec<Option<KeptSnapshots>> {
         if edge.segments.len() == 1 || snapshots(edge).next().is_none() {
             return Vec::new();
         }
-        let mut old: Vec<(Key, Kept)> = Vec::new();
+        let mut old: Vec<(Key, KeptSnapshots)> = Vec::new();
         for within in structs(edge, stored) {
             if let Some(key) = within.get(edge.name()).ok().flatten() {
                 let value = |name: &str| Bson::try_from(within.get(name).ok().flatten()?).ok();
-                old.push((Key::of(key), Kept::read(edge, value)));
+                old.push((Key::of(key), KeptSnapshots::read(edge, value)));
             }
         }
-        let mut new: Vec<(Option<Key>, Kept)> = Vec::new();
+        let mut new: Vec<(Option<Key>, KeptSnapshots)> = Vec::new();
         visit(&mut |within| {
             let key = within.get(edge.name()).map(Key::of_bson);
-            new.push((key, Kept::read(edge, |name| within.get(name).cloned())));
+            new.push((key, KeptSnapshots::read(edge, |name| within.get(name).cloned())));
         });
-        let mut found: Vec<Option<Kept>> = vec![None; new.len()];
+        let mut found: Vec<Option<KeptSnapshots>> = vec![None; new.len()];
         for exact in [true, false] {
             for ((key, given), found) in new.iter().zip(&mut found) {
-                let is_matched =
-                    |(other, kept): &(Key, Kept)| key.as_ref() == Some(other) && (!exact || kept == given);
+                let is_matched = |(other, kept): &(Key, KeptSnapshots)| {
+                    key.as_ref() == Some(other) && (!exact || kept == given)
+                };
                 if found.is_none()
                     && let Some(at) = old.iter().position(is_matched)
                 {
@@ -417,7 +421,7 @@ pub(super) async fn fill_update(
         ..
     } = updating;
     let mut wanted: HashMap<EdgeId, HashMap<Key, Bson>> = HashMap::new();
-    let mut itself: Vec<(&Edge, &Operand, &str, Bson)> = Vec::new();
+    let mut itself: Vec<(&Edge, &UpdateOperand, &str, Bson)> = Vec::new();
     let mut read_before: Vec<&str> = Vec::new();
     let mut adds = false;
     for (edge, operand) in operands(graph, touches) {
@@ -437,13 +441,13 @@ pub(super) async fn fill_update(
             });
         }
         match &operand.holds {
-            Holds::Itself { prefix } => {
+            OperandPlace::Itself { prefix } => {
                 if operator != "$unset" {
                     want(edge, &doc! { edge.name(): value.clone() }, &mut wanted);
                 }
                 itself.push((edge, operand, prefix, value.clone()));
             }
-            Holds::Around { depth, item } => {
+            OperandPlace::Around { depth, item } => {
                 let mut has_snapshots = false;
                 visit_operand(edge, operator, *depth, *item, value, &mut |within| {
                     want(edge, within, &mut wanted);
@@ -470,13 +474,14 @@ pub(super) async fn fill_update(
         _ => None,
     };
     for (edge, operand) in operands(graph, touches) {
-        let (Holds::Around { depth, item }, Some(value)) = (&operand.holds, value_of(update, operand)) else {
+        let (OperandPlace::Around { depth, item }, Some(value)) = (&operand.holds, value_of(update, operand))
+        else {
             continue;
         };
         let operator = operand.operator.as_str();
         let before = before.as_ref().filter(|_| operator == "$set");
         let kept = before.map(|stored| {
-            Kept::of(edge, stored, |take| {
+            KeptSnapshots::for_structs(edge, stored, |take| {
                 visit_operand(edge, operator, *depth, *item, value, take)
             })
         });
@@ -545,7 +550,7 @@ pub(super) async fn fill_replacement(
         let mut kept = taken
             .as_ref()
             .map(|stored| {
-                Kept::of(edge, stored, |take| {
+                KeptSnapshots::for_structs(edge, stored, |take| {
                     visit_document(&edge.segments, &mut replacing.document, take)
                 })
             })

@@ -11,18 +11,18 @@ use crate::model::own_fields::{COPIED, OPERATION, OWN, REVISION, VERSION};
 use crate::model::reference::OnDelete;
 use crate::plan::images::Image;
 use crate::plan::operation::Write;
-use crate::plan::touches::{Changed, ChangedFields};
+use crate::plan::touches::{ChangedDocument, WrittenFields};
 use crate::rules::copy::deliver::{
-    To, deliver, held, is_read_on, passed_on, pull, raise_counted, sources_within,
+    DeliverTo, deliver, held, is_read_on, passed_on, pull, raise_counted, sources_within,
 };
 use crate::rules::copy::fill;
 use crate::rules::copy::value::Copies;
 use crate::rules::derived::DerivedValue;
 use crate::rules::pending::PendingWork;
-use crate::rules::rule::{Draining, Effects, Meta, NewDocuments, Replacing, Rule, Step, Updating};
+use crate::rules::rule::{Draining, Effects, MetaRef, NewDocuments, Replacing, RuleStep, SyncRule, Updating};
 use crate::store::batch::{self, by_ids, id};
 use crate::store::cx::{Cx, Statement};
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use crate::store::fields::{at, is_number};
 use futures::future::FutureExt;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -34,28 +34,33 @@ pub(crate) const PULLS: usize = 20;
 /// The rule of copies.
 pub(crate) struct Copying;
 
-impl Rule for Copying {
+impl SyncRule for Copying {
     fn values<'g>(&self, graph: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>> {
-        let copies = graph.edges().iter().filter_map(Copies::of);
+        let copies = graph.edges().iter().filter_map(Copies::new);
         copies
             .map(|value| -> Box<dyn DerivedValue> { Box::new(value) })
             .collect()
     }
 
-    fn fill_new<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
+    fn fill_new<'s>(&'s self, cx: &'s Cx<'_>, meta: MetaRef, new: &'s mut NewDocuments<'_>) -> RuleStep<'s> {
         fill::fill_new(cx, meta, new).boxed()
     }
 
-    fn fill_update<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, updating: &'s mut Updating<'_>) -> Step<'s> {
+    fn fill_update<'s>(
+        &'s self,
+        cx: &'s Cx<'_>,
+        meta: MetaRef,
+        updating: &'s mut Updating<'_>,
+    ) -> RuleStep<'s> {
         fill::fill_update(cx, meta, updating).boxed()
     }
 
     fn fill_replacement<'s>(
         &'s self,
         cx: &'s Cx<'_>,
-        meta: Meta,
+        meta: MetaRef,
         replacing: &'s mut Replacing<'_>,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         fill::fill_replacement(cx, meta, replacing).boxed()
     }
 
@@ -75,10 +80,10 @@ impl Rule for Copying {
     fn after_write<'s>(
         &'s self,
         cx: &'s Cx<'_>,
-        meta: Meta,
+        meta: MetaRef,
         images: &'s [Image],
         effects: &'s mut Effects,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         async move {
             if !effects.are_in_transaction() {
                 return Ok(());
@@ -87,15 +92,15 @@ impl Rule for Copying {
             for edge in graph.copying(meta).filter(|edge| is_kept(edge)) {
                 if hold(cx, edge, images, effects.pending()).await? {
                     let written = images.iter().filter_map(|image| image.after());
-                    let changed = passed_on(cx, edge, &ChangedFields::All);
+                    let changed = passed_on(cx, edge, &WrittenFields::All);
                     effects.pass_on(graph, meta, ("_id", batch::ids(written)), changed);
                 }
             }
-            let mut earlier: HashMap<Key, ChangedFields> = HashMap::new();
+            let mut earlier: HashMap<Key, WrittenFields> = HashMap::new();
             let known = images.iter().filter_map(|image| image.before().or(image.after()));
             for document in known {
                 // Not recorded as known: a later change that is passed on to it reaches further than its current copies.
-                earlier.insert(id(document), ChangedFields::Of(Vec::new()).with_pending(document));
+                earlier.insert(id(document), WrittenFields::Of(Vec::new()).with_pending(document));
             }
             for edge in graph.copied(meta).filter(|edge| is_kept(edge)) {
                 let after = |inserted: bool| {
@@ -106,7 +111,7 @@ impl Rule for Copying {
                         Some((after, fields))
                     })
                 };
-                let inserted: Vec<Changed> = after(true).collect();
+                let inserted: Vec<ChangedDocument> = after(true).collect();
                 let mut changed = raise_counted(cx, meta, &inserted)
                     .await?
                     .documents
@@ -122,10 +127,10 @@ impl Rule for Copying {
     fn after_effects<'s>(
         &'s self,
         cx: &'s Cx<'_>,
-        meta: Meta,
-        documents: &'s [Changed],
+        meta: MetaRef,
+        documents: &'s [ChangedDocument],
         effects: &'s mut Effects,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         async move {
             for edge in cx.odm.graph().copied(meta).filter(|edge| is_kept(edge)) {
                 to_holders(cx, meta, edge, documents, effects).await?;
@@ -135,7 +140,7 @@ impl Rule for Copying {
         .boxed()
     }
 
-    fn drain<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, draining: &'s mut Draining) -> Step<'s> {
+    fn drain<'s>(&'s self, cx: &'s Cx<'_>, meta: MetaRef, draining: &'s mut Draining) -> RuleStep<'s> {
         async move {
             take(cx, meta, draining).await?;
             if !draining.is_given_up {
@@ -183,7 +188,7 @@ async fn take(cx: &Cx<'_>, meta: &'static DocumentMeta, draining: &mut Draining)
             let written = draining
                 .documents
                 .iter()
-                .filter(|(_, changed)| *changed == ChangedFields::All);
+                .filter(|(_, changed)| *changed == WrittenFields::All);
             let written = written.map(|(document, _)| document);
             if draining.transactions && is_kept(edge) {
                 let waited = wait_for_sources(cx, edge, written.clone()).await;
@@ -191,12 +196,12 @@ async fn take(cx: &Cx<'_>, meta: &'static DocumentMeta, draining: &mut Draining)
                     continue;
                 }
             }
-            let pulled = pull(cx, edge, written, To::Older, draining.token.into()).await;
+            let pulled = pull(cx, edge, written, DeliverTo::Older, draining.token.into()).await;
             let Some(pulled) = draining.applied.and(pulled)? else {
                 continue;
             };
             let is_any = pulled.documents > 0 || pulled.refused.is_some();
-            let is_passed_on = !passed_on(cx, edge, &ChangedFields::All).is_empty();
+            let is_passed_on = !passed_on(cx, edge, &WrittenFields::All).is_empty();
             if is_any && is_passed_on {
                 draining.pending.push(meta);
             }
@@ -246,7 +251,7 @@ async fn pass_on_copied(cx: &Cx<'_>, meta: &'static DocumentMeta, draining: &mut
             continue;
         };
         draining.overtaken.extend(delivered.overtaken);
-        let written = Written {
+        let written = WriteReport {
             documents: delivered.documents,
             refused: delivered.refused,
         };
@@ -264,7 +269,7 @@ async fn to_holders(
     cx: &Cx<'_>,
     meta: &'static DocumentMeta,
     edge: &Edge,
-    documents: &[Changed],
+    documents: &[ChangedDocument],
     effects: &mut Effects,
 ) -> Result<()> {
     let delivered = deliver(cx, meta, edge, documents, effects.pending()).await?;
@@ -295,12 +300,12 @@ pub(crate) fn is_kept(edge: &Edge) -> bool {
 }
 
 /// The fields that others copy by this reference and that a write changed, if any.
-fn changed_fields(edge: &Edge, image: &Image) -> Option<ChangedFields> {
+fn changed_fields(edge: &Edge, image: &Image) -> Option<WrittenFields> {
     let after = image.after()?;
     if image.is_inserted() {
         // Only where holders may have been there before it.
         let may_be = edge.reference.on_delete == OnDelete::Keep || !edge.reference.check;
-        return may_be.then_some(ChangedFields::All);
+        return may_be.then_some(WrittenFields::All);
     }
     let is_changed = |copy: &&CopyField| match image.before() {
         Some(before) => at(before, copy.source) != at(after, copy.source),
@@ -312,7 +317,7 @@ fn changed_fields(edge: &Edge, image: &Image) -> Option<ChangedFields> {
         .filter(is_changed)
         .map(|copy| copy.source.to_owned())
         .collect();
-    (!names.is_empty()).then_some(ChangedFields::Of(names))
+    (!names.is_empty()).then_some(WrittenFields::Of(names))
 }
 
 /// Locks the sources of the copies that a write has stored, if their versions are those of the copies. If a source has a newer
@@ -366,7 +371,7 @@ async fn hold(cx: &Cx<'_>, edge: &Edge, images: &[Image], pending: PendingWork) 
     if !gone.is_empty() {
         return Err(missing(edge, meta, gone));
     }
-    let pulled = pull(cx, edge, &holders, To::Older, pending).await?;
+    let pulled = pull(cx, edge, &holders, DeliverTo::Older, pending).await?;
     // Those with the same values have only a newer version.
     Ok(pulled.documents > 0)
 }

@@ -10,12 +10,14 @@ use crate::model::default;
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::own_fields::{COPIED, OWN, Token};
-use crate::plan::touches::ChangedFields;
-use crate::rules::copy::deliver::{To, empty_copies, held, named, passed_on, pull, raise, sources, structs};
-use crate::rules::derived::{Compared, DerivedValue, Like, Rewritten, is_same};
+use crate::plan::touches::WrittenFields;
+use crate::rules::copy::deliver::{
+    DeliverTo, empty_copies, held, named, passed_on, pull, raise, sources, structs,
+};
+use crate::rules::derived::{Comparison, DerivedValue, Like, RederiveReport, is_same};
 use crate::store::batch;
 use crate::store::cx::Cx;
-use crate::store::each::Written;
+use crate::store::each::WriteReport;
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use std::collections::{HashMap, HashSet};
@@ -28,7 +30,7 @@ pub(crate) struct Copies<'g> {
 
 impl<'g> Copies<'g> {
     /// `None` for a reference beside which nothing is kept in sync.
-    pub(crate) fn of(edge: &'g Edge) -> Option<Copies<'g>> {
+    pub(crate) fn new(edge: &'g Edge) -> Option<Copies<'g>> {
         edge.sync().map(|_| Copies { edge })
     }
 }
@@ -97,8 +99,8 @@ impl DerivedValue for Copies<'_> {
         &'s self,
         cx: &'s Cx<'_>,
         documents: &'s [RawDocumentBuf],
-    ) -> BoxFuture<'s, Result<Compared>> {
-        beside(cx, self.edge, documents).boxed()
+    ) -> BoxFuture<'s, Result<Comparison>> {
+        compare_with_sources(cx, self.edge, documents).boxed()
     }
 
     fn rewrite<'s>(
@@ -106,26 +108,26 @@ impl DerivedValue for Copies<'_> {
         cx: &'s Cx<'_>,
         ids: &'s [Bson],
         token: Token,
-    ) -> BoxFuture<'s, Result<Rewritten>> {
+    ) -> BoxFuture<'s, Result<RederiveReport>> {
         async move {
             let edge = self.edge;
             let mut pending = Vec::new();
-            let mut written = Written::default();
+            let mut written = WriteReport::default();
             let filter = doc! { "_id": { "$in": ids } };
             let documents = cx.every(edge.holder, filter, self.projection()).await?;
             pending.extend(raise_above(cx, edge, &documents, token, &mut written).await?);
-            let pulled = pull(cx, edge, &documents, To::NoNewer, token.into()).await;
-            written.add(pulled.map(|pulled| Written {
+            let pulled = pull(cx, edge, &documents, DeliverTo::NoNewer, token.into()).await;
+            written.add(pulled.map(|pulled| WriteReport {
                 documents: pulled.documents,
                 refused: pulled.refused,
             }))?;
             written.add(empty_copies(cx, edge, ids, token.into()).await)?;
-            if written.is_any() && !passed_on(cx, edge, &ChangedFields::All).is_empty() {
+            if written.is_any() && !passed_on(cx, edge, &WrittenFields::All).is_empty() {
                 pending.push(edge.holder);
             }
             // One document may hold several sources, of which each is a statement of its own.
             written.documents = written.documents.min(documents.len() as u64);
-            Ok(Rewritten { written, pending })
+            Ok(RederiveReport { written, pending })
         }
         .boxed()
     }
@@ -138,7 +140,7 @@ async fn raise_above(
     edge: &Edge,
     documents: &[RawDocumentBuf],
     token: Token,
-    written: &mut Written,
+    written: &mut WriteReport,
 ) -> Result<Option<&'static DocumentMeta>> {
     let Some(meta) = edge.first_target() else {
         return Ok(None);
@@ -155,7 +157,7 @@ async fn raise_above(
     let Some(most) = claimed.values().max() else {
         return Ok(None);
     };
-    let mut raised = Written::default();
+    let mut raised = WriteReport::default();
     for keys in crate::model::key::chunks(claimed.keys()) {
         let filter = doc! { edge.by(): { "$in": keys } };
         raised.add(raise(cx, meta, filter, most.saturating_add(1), token).await)?;
@@ -166,14 +168,14 @@ async fn raise_above(
     Ok(Some(meta))
 }
 
-async fn beside(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Compared> {
+async fn compare_with_sources(cx: &Cx<'_>, edge: &Edge, documents: &[RawDocumentBuf]) -> Result<Comparison> {
     let mut keys: HashSet<Key> = HashSet::new();
     let key_of = |within: &RawDocument| named(edge, within);
     for document in documents {
         keys.extend(structs(edge, document).into_iter().filter_map(key_of));
     }
     let sources = sources(cx, edge, &keys).await?;
-    let mut compared = Compared::default();
+    let mut compared = Comparison::default();
     for document in documents {
         let wrong = compared.wrong;
         for within in structs(edge, document) {

@@ -4,7 +4,7 @@ use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
 use crate::model::own_fields::{LINKS, name_of};
 use crate::rules::derived::DerivedValue;
-use crate::rules::rule::{Meta, NewDocuments, Replacing, Rule, Step, Updating};
+use crate::rules::rule::{MetaRef, NewDocuments, Replacing, RuleStep, SyncRule, Updating};
 use crate::store::cx::Cx;
 use crate::store::fields;
 use crate::store::fields::put;
@@ -14,12 +14,12 @@ use mongodb::bson::{Document, RawDocumentBuf, doc};
 /// The rule of the count: a write that links or unlinks a document counts itself in it.
 pub(crate) struct Counting;
 
-impl Rule for Counting {
+impl SyncRule for Counting {
     fn values<'g>(&self, _: &'g Graph) -> Vec<Box<dyn DerivedValue + 'g>> {
         Vec::new()
     }
 
-    fn fill_new<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, new: &'s mut NewDocuments<'_>) -> Step<'s> {
+    fn fill_new<'s>(&'s self, cx: &'s Cx<'_>, meta: MetaRef, new: &'s mut NewDocuments<'_>) -> RuleStep<'s> {
         async move {
             if cx.odm.graph().is_linked(meta) {
                 new.own.insert(name_of(LINKS), 1_i64);
@@ -29,7 +29,12 @@ impl Rule for Counting {
         .boxed()
     }
 
-    fn fill_update<'s>(&'s self, cx: &'s Cx<'_>, meta: Meta, updating: &'s mut Updating<'_>) -> Step<'s> {
+    fn fill_update<'s>(
+        &'s self,
+        cx: &'s Cx<'_>,
+        meta: MetaRef,
+        updating: &'s mut Updating<'_>,
+    ) -> RuleStep<'s> {
         async move {
             let graph = cx.odm.graph();
             if updating.touches.links(graph) {
@@ -46,9 +51,9 @@ impl Rule for Counting {
     fn fill_replacement<'s>(
         &'s self,
         cx: &'s Cx<'_>,
-        meta: Meta,
+        meta: MetaRef,
         replacing: &'s mut Replacing<'_>,
-    ) -> Step<'s> {
+    ) -> RuleStep<'s> {
         async move {
             if cx.odm.graph().is_linked(meta) {
                 let writes = doc! { "$add": [{ "$ifNull": [format!("${LINKS}"), 0_i64] }, 1_i64] };

@@ -8,8 +8,8 @@ use crate::graph::edge::{Edge, EdgeId, TwoWay};
 use crate::graph::{Graph, is};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::plan::links::{Act, Answers, Effect, Node, Questions, missing};
-use crate::rules::library::Rewrite;
+use crate::plan::links::{Answers, LinkAction, LinkedDocument, OtherSideWrite, Questions, missing};
+use crate::rules::library::LibraryUpdate;
 use crate::rules::rule::Effects;
 use crate::store::batch::{by_ids, by_ids_within, id, stored_value};
 use crate::store::cx::{Cx, Statement};
@@ -34,8 +34,12 @@ pub(crate) async fn answer(cx: &Cx<'_>, graph: &Graph, questions: Questions) -> 
     Ok(answers)
 }
 
-fn node(edge: &Edge, value: RawBsonRef<'_>) -> Result<Node> {
-    Ok(Node::of(&stored_value(edge.holder, &edge.path, value)?))
+fn node(edge: &Edge, value: RawBsonRef<'_>) -> Result<LinkedDocument> {
+    Ok(LinkedDocument::new(&stored_value(
+        edge.holder,
+        &edge.path,
+        value,
+    )?))
 }
 
 /// Writes these effects, all of them or with an error. Within a transaction that is the caller's to abort; without one a part may
@@ -46,10 +50,10 @@ fn node(edge: &Edge, value: RawBsonRef<'_>) -> Result<Node> {
 pub(crate) async fn apply(
     cx: &Cx<'_>,
     graph: &Graph,
-    effects: &[Effect],
+    effects: &[OtherSideWrite],
     further: &mut Effects,
 ) -> Result<()> {
-    let mut collections: Vec<(&'static DocumentMeta, Vec<&Effect>)> = Vec::new();
+    let mut collections: Vec<(&'static DocumentMeta, Vec<&OtherSideWrite>)> = Vec::new();
     for effect in effects {
         let edge = &graph[effect.two_way.edge];
         match collections.iter_mut().find(|(meta, _)| is(meta, edge.holder)) {
@@ -60,7 +64,7 @@ pub(crate) async fn apply(
     for (meta, effects) in collections {
         let existing = cx.odm.scope_of_existing(meta);
         let mut prepared = statements(graph, &effects, meta.version().is_some(), existing.as_ref());
-        let link = Rewrite::link(meta);
+        let link = LibraryUpdate::link(meta);
         for statement in &mut prepared.statements {
             further.complete(graph, link, &mut statement.update);
         }
@@ -87,11 +91,11 @@ pub(crate) async fn apply(
 pub(crate) async fn have_room(
     cx: &Cx<'_>,
     graph: &Graph,
-    effects: &[Effect],
+    effects: &[OtherSideWrite],
     is_inserted: impl Fn(&DocumentMeta, &Key) -> bool,
 ) -> Result<()> {
-    let mut arrays: HashMap<TwoWay, HashMap<&Key, Vec<&Effect>>> = HashMap::new();
-    for effect in effects.iter().filter(|effect| effect.act == Act::Gain) {
+    let mut arrays: HashMap<TwoWay, HashMap<&Key, Vec<&OtherSideWrite>>> = HashMap::new();
+    for effect in effects.iter().filter(|effect| effect.act == LinkAction::Gain) {
         let holders = arrays.entry(effect.two_way).or_default();
         holders.entry(&effect.holder.key).or_default().push(effect);
     }
@@ -112,7 +116,7 @@ pub(crate) async fn have_room(
         }
         for (key, gains) in holders {
             let lost = effects.iter().filter(|effect| {
-                effect.act == Act::Lose && effect.two_way == two_way && effect.holder.key == *key
+                effect.act == LinkAction::Lose && effect.two_way == two_way && effect.holder.key == *key
             });
             let lost: HashSet<&Key> = lost.map(|effect| &effect.target.key).collect();
             let mut after: HashSet<Key> = found
@@ -133,7 +137,7 @@ pub(crate) async fn have_room(
     Ok(())
 }
 
-fn full(edge: &Edge, effect: &Effect, max: u64) -> Error {
+fn full(edge: &Edge, effect: &OtherSideWrite, max: u64) -> Error {
     Error::ArrayFull {
         collection: edge.holder.collection,
         id: Box::new(effect.holder.id.clone()),
@@ -158,7 +162,7 @@ pub(crate) struct Prepared {
 /// not among those that get it; `existing` is the condition of documents that may get one.
 pub(crate) fn statements(
     graph: &Graph,
-    effects: &[&Effect],
+    effects: &[&OtherSideWrite],
     only_changed: bool,
     existing: Option<&Document>,
 ) -> Prepared {
@@ -174,26 +178,26 @@ pub(crate) fn statements(
             .iter()
             .filter(|effect| effect.two_way.edge == edge.id)
             .copied();
-        let lost = of.clone().filter(|effect| effect.act == Act::Lose);
+        let lost = of.clone().filter(|effect| effect.act == LinkAction::Lose);
         if edge.list {
             for (holders, targets) in by_targets(lost) {
                 let filter = doc! { &edge.path: { "$in": targets.clone() } };
                 let update = doc! { "$pullAll": { &edge.path: targets.clone() } };
                 prepared.add(&holders, &filter, &update);
-                prepared.leave(&holders, doc! { &edge.path: { "$nin": targets } });
+                prepared.touch_unchanged(&holders, doc! { &edge.path: { "$nin": targets } });
             }
         } else {
             for (target, holders) in by_target(lost.map(|effect| (&effect.target, &effect.holder))) {
                 let filter = doc! { &edge.path: target.id.clone() };
                 prepared.add(&holders, &filter, &edge.cleared());
-                prepared.leave(&holders, doc! { &edge.path: { "$ne": target.id } });
+                prepared.touch_unchanged(&holders, doc! { &edge.path: { "$ne": target.id } });
             }
         }
-        let right = of.filter(|effect| effect.act == Act::Stay);
+        let right = of.filter(|effect| effect.act == LinkAction::Stay);
         let right: Vec<Bson> = right.map(|effect| effect.holder.id.clone()).collect();
         if !right.is_empty() {
             prepared.documents += right.len() as u64;
-            prepared.leave(&right, Document::new());
+            prepared.touch_unchanged(&right, Document::new());
         }
     }
     for edge in &edges {
@@ -201,9 +205,9 @@ pub(crate) fn statements(
             .iter()
             .filter(|effect| effect.two_way.edge == edge.id)
             .copied();
-        let mut become_: Vec<(Option<Node>, Vec<&Effect>)> = Vec::new();
+        let mut become_: Vec<(Option<LinkedDocument>, Vec<&OtherSideWrite>)> = Vec::new();
         for effect in of.clone() {
-            let Act::Become { previous } = &effect.act else {
+            let LinkAction::Become { previous } = &effect.act else {
                 continue;
             };
             match become_.iter_mut().find(|(before, _)| before == previous) {
@@ -219,7 +223,7 @@ pub(crate) fn statements(
                 prepared.add(&holders, &filter, &doc! { "$set": { &edge.path: target.id } });
             }
         }
-        for (holders, targets) in by_targets(of.filter(|effect| effect.act == Act::Gain)) {
+        for (holders, targets) in by_targets(of.filter(|effect| effect.act == LinkAction::Gain)) {
             if edge.reference.optional {
                 let update = doc! { "$set": { &edge.path: [] } };
                 split(&holders, &edge.is_no_list(), &update, &mut prepared.before);
@@ -229,7 +233,7 @@ pub(crate) fn statements(
             let mut filter = room(edge, targets);
             if only_changed {
                 filter.insert("$nor", vec![there.clone()]);
-                prepared.leave(&holders, there);
+                prepared.touch_unchanged(&holders, there);
             }
             prepared.add(&holders, &among_existing(filter), &update);
         }
@@ -239,7 +243,7 @@ pub(crate) fn statements(
 
 impl Prepared {
     /// These are not changed where this is so.
-    fn leave(&mut self, holders: &[Bson], filter: Document) {
+    fn touch_unchanged(&mut self, holders: &[Bson], filter: Document) {
         split(holders, &filter, &Document::new(), &mut self.untouched);
     }
 
@@ -264,8 +268,8 @@ fn split(holders: &[Bson], filter: &Document, update: &Document, statements: &mu
 }
 
 /// Those that get or lose the same references together.
-fn by_targets<'e>(effects: impl Iterator<Item = &'e Effect>) -> Vec<(Vec<Bson>, Vec<Bson>)> {
-    let mut holders: Vec<(&Node, Vec<&Node>)> = Vec::new();
+fn by_targets<'e>(effects: impl Iterator<Item = &'e OtherSideWrite>) -> Vec<(Vec<Bson>, Vec<Bson>)> {
+    let mut holders: Vec<(&LinkedDocument, Vec<&LinkedDocument>)> = Vec::new();
     let mut places: HashMap<&Key, usize> = HashMap::new();
     for effect in effects {
         let at = *places.entry(&effect.holder.key).or_insert_with(|| {
@@ -295,8 +299,10 @@ fn by_targets<'e>(effects: impl Iterator<Item = &'e Effect>) -> Vec<(Vec<Bson>, 
 }
 
 /// The holders of each target.
-fn by_target<'e>(links: impl Iterator<Item = (&'e Node, &'e Node)>) -> Vec<(Node, Vec<Bson>)> {
-    let mut groups: Vec<(Node, Vec<Bson>)> = Vec::new();
+fn by_target<'e>(
+    links: impl Iterator<Item = (&'e LinkedDocument, &'e LinkedDocument)>,
+) -> Vec<(LinkedDocument, Vec<Bson>)> {
+    let mut groups: Vec<(LinkedDocument, Vec<Bson>)> = Vec::new();
     let mut places: HashMap<&Key, usize> = HashMap::new();
     for (target, holder) in links {
         let at = *places.entry(&target.key).or_insert_with(|| {
@@ -333,8 +339,13 @@ fn room(edge: &Edge, targets: Vec<Bson>) -> Document {
 }
 
 /// Returns why an effect was not applied, if one was not.
-async fn verify(cx: &Cx<'_>, graph: &Graph, meta: &'static DocumentMeta, effects: &[&Effect]) -> Result<()> {
-    let adds = |effect: &&&Effect| matches!(effect.act, Act::Gain | Act::Become { .. });
+async fn verify(
+    cx: &Cx<'_>,
+    graph: &Graph,
+    meta: &'static DocumentMeta,
+    effects: &[&OtherSideWrite],
+) -> Result<()> {
+    let adds = |effect: &&&OtherSideWrite| matches!(effect.act, LinkAction::Gain | LinkAction::Become { .. });
     let wanted = || effects.iter().filter(adds);
     let mut ids = HashSet::new();
     let keys: Vec<&Key> = wanted()

@@ -6,7 +6,7 @@ use crate::graph::edge::{Edge, TwoWay};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::plan::images::BeforeImages;
-use crate::plan::links::{self, Diff, Effect, Node};
+use crate::plan::links::{self, LinkDiff, LinkedDocument, OtherSideWrite};
 use crate::plan::operation::Write;
 use crate::plan::outcome::Outcome;
 use crate::plan::targets::roots;
@@ -44,7 +44,7 @@ impl<'a> Linking<'a> {
         cx: &Cx<'_>,
         before: &BeforeImages,
         done: &Outcome,
-    ) -> Result<Vec<Effect>> {
+    ) -> Result<Vec<OtherSideWrite>> {
         let foreseen = self
             .after(before, |at| done.is_made(at))?
             .filter(|_| done.counts.missed == 0);
@@ -80,8 +80,13 @@ impl<'a> Linking<'a> {
     }
 
     /// The documents that the writes concern, as they are read after them.
-    async fn read_after(&self, cx: &Cx<'_>, before: &BeforeImages, upserted: Option<&Bson>) -> Result<After> {
-        let mut after = After::default();
+    async fn read_after(
+        &self,
+        cx: &Cx<'_>,
+        before: &BeforeImages,
+        upserted: Option<&Bson>,
+    ) -> Result<LinksAfter> {
+        let mut after = LinksAfter::default();
         let mut collections: Vec<(&'static DocumentMeta, HashSet<Key>)> = Vec::new();
         let mut concern = |meta: &'static DocumentMeta, key: Key| match collections
             .iter_mut()
@@ -123,12 +128,12 @@ impl<'a> Linking<'a> {
 
     /// The documents after the writes, where that can be told without reading them: of inserts alone, of those that are
     /// made, or of one write.
-    fn after(&self, before: &BeforeImages, made: impl Fn(usize) -> bool) -> Result<Option<After>> {
+    fn after(&self, before: &BeforeImages, made: impl Fn(usize) -> bool) -> Result<Option<LinksAfter>> {
         let only_inserts = self.writes.iter().all(Write::is_insert);
         if self.writes.len() > 1 && !only_inserts {
             return Ok(None);
         }
-        let mut after = After::default();
+        let mut after = LinksAfter::default();
         for write in self.writes {
             let meta = write.meta;
             let edges = || self.edges_of(meta);
@@ -166,20 +171,20 @@ impl<'a> Linking<'a> {
                     let Some(now) = touches.after(edge, &[], true) else {
                         return Ok(None);
                     };
-                    after.add(two_way, &Node::of(id), now);
+                    after.add(two_way, &LinkedDocument::new(id), now);
                 }
             }
         }
         Ok(Some(after))
     }
 
-    fn diff(&self, before: &BeforeImages, after: &After) -> Result<Diff> {
-        let mut diff = Diff::default();
+    fn diff(&self, before: &BeforeImages, after: &LinksAfter) -> Result<LinkDiff> {
+        let mut diff = LinkDiff::default();
         let mut seen: HashSet<(TwoWay, Key)> = HashSet::new();
         for (two_way, edge) in self.edges() {
             for document in before.of_collection(edge.holder) {
                 let holder = node(edge.holder, document)?;
-                let now = after.of(two_way, &holder).unwrap_or_default();
+                let now = after.references(two_way, &holder).unwrap_or_default();
                 diff.add((two_way, edge), &holder, &values(edge, document)?, now)?;
                 seen.insert((two_way, holder.key));
             }
@@ -197,25 +202,25 @@ impl<'a> Linking<'a> {
 ///
 /// # Errors
 /// As [`links::effects`].
-pub(crate) async fn effects_of(cx: &Cx<'_>, graph: &Graph, diff: &Diff) -> Result<Vec<Effect>> {
+pub(crate) async fn effects_of(cx: &Cx<'_>, graph: &Graph, diff: &LinkDiff) -> Result<Vec<OtherSideWrite>> {
     let answers = link::answer(cx, graph, links::questions(graph, diff)).await?;
     links::effects(graph, diff, &answers)
 }
 
 /// The references after the write, in the order of the writes.
 #[derive(Debug, Default)]
-pub(crate) struct After {
-    list: Vec<(TwoWay, Node, Vec<Bson>)>,
+pub(crate) struct LinksAfter {
+    list: Vec<(TwoWay, LinkedDocument, Vec<Bson>)>,
     places: HashMap<(TwoWay, Key), usize>,
 }
 
-impl After {
-    fn add(&mut self, two_way: TwoWay, holder: &Node, now: Vec<Bson>) {
+impl LinksAfter {
+    fn add(&mut self, two_way: TwoWay, holder: &LinkedDocument, now: Vec<Bson>) {
         self.places.insert((two_way, holder.key.clone()), self.list.len());
         self.list.push((two_way, holder.clone(), now));
     }
 
-    fn of(&self, two_way: TwoWay, holder: &Node) -> Option<&[Bson]> {
+    fn references(&self, two_way: TwoWay, holder: &LinkedDocument) -> Option<&[Bson]> {
         let at = self.places.get(&(two_way, holder.key.clone()))?;
         self.list.get(*at).map(|(_, _, now)| now.as_slice())
     }
@@ -225,8 +230,8 @@ impl After {
 ///
 /// # Errors
 /// [`Error::Decode`](crate::Error::Decode) where it has none that can be read: no link of it would be known.
-pub(crate) fn node(meta: &DocumentMeta, document: &RawDocument) -> Result<Node> {
-    Ok(Node::of(&stored_id(meta, document)?))
+pub(crate) fn node(meta: &DocumentMeta, document: &RawDocument) -> Result<LinkedDocument> {
+    Ok(LinkedDocument::new(&stored_id(meta, document)?))
 }
 
 /// The references of an edge in a document.

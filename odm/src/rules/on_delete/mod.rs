@@ -3,7 +3,7 @@
 pub(crate) mod restrict;
 
 use crate::graph::Graph;
-use crate::graph::edge::{Edge, Segment, Target, dotted};
+use crate::graph::edge::{Edge, ReferenceTarget, Segment, dotted};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
 use crate::model::meta::names::read_too;
@@ -13,7 +13,7 @@ use crate::rules::children::rule::without_children;
 use crate::rules::pending::{all_fields, first_version, mark};
 use crate::rules::rule::{decoded, encoded};
 use crate::store::batch;
-use crate::store::batch::Change;
+use crate::store::batch::UpdateSpec;
 use crate::store::cx::Cx;
 use crate::store::filter;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
@@ -25,10 +25,10 @@ use std::collections::HashSet;
 pub(crate) struct OnDeleteRule<'g> {
     pub(crate) edge: &'g Edge,
     /// The deleted documents, as a target of the edge.
-    target: Target,
+    target: ReferenceTarget,
     /// The deleted documents' own side of a two-way reference, and the holders as its target: it names them, so they are found by their
     /// ids.
-    back: Option<(&'g Edge, Target)>,
+    back: Option<(&'g Edge, ReferenceTarget)>,
 }
 
 /// The counter for a detached reference.
@@ -39,7 +39,7 @@ pub(crate) enum Detached {
 }
 
 impl<'g> OnDeleteRule<'g> {
-    fn of(graph: &'g Graph, edge: &'g Edge, meta: &DocumentMeta) -> Option<OnDeleteRule<'g>> {
+    fn new(graph: &'g Graph, edge: &'g Edge, meta: &DocumentMeta) -> Option<OnDeleteRule<'g>> {
         Some(OnDeleteRule {
             edge,
             target: edge.target(meta)?,
@@ -159,12 +159,15 @@ impl<'g> OnDeleteRule<'g> {
     }
 
     /// The update that takes the references to these documents out of their holders.
-    pub(crate) fn detachment<'d>(&self, documents: impl IntoIterator<Item = &'d RawDocumentBuf>) -> Change {
+    pub(crate) fn detachment<'d>(
+        &self,
+        documents: impl IntoIterator<Item = &'d RawDocumentBuf>,
+    ) -> UpdateSpec {
         self.edge.detachment(self.target, &self.keys(documents))
     }
 
     /// The updates that put the reference to a document back, each with the condition that there is room for it.
-    pub(crate) fn attachments(&self, document: &RawDocumentBuf) -> Vec<(Document, Change)> {
+    pub(crate) fn attachments(&self, document: &RawDocumentBuf) -> Vec<(Document, UpdateSpec)> {
         let named: Vec<Bson> = self.named([document]).iter().map(Key::to_bson).collect();
         let Some(key) = self.key(document).filter(|_| !named.is_empty()) else {
             return Vec::new();
@@ -185,7 +188,7 @@ impl Edge {
 
     /// The update that takes references with these keys out of a document. Of an array the items are pulled, a single
     /// reference is made empty; inside arrays only in the items that hold one.
-    pub(crate) fn detachment(&self, target: Target, keys: &[Bson]) -> Change {
+    pub(crate) fn detachment(&self, target: ReferenceTarget, keys: &[Bson]) -> UpdateSpec {
         let tag = self.tag(target);
         let (name, mut array_filters) = self.at_items("e", tag, keys);
         let name_beside = name.strip_suffix(self.name()).unwrap_or_default().to_owned();
@@ -194,7 +197,7 @@ impl Edge {
             let (array, rest) = self
                 .segments
                 .split_at(self.array().unwrap_or(self.segments.len()));
-            return Change {
+            return UpdateSpec {
                 update: doc! { "$pull": { dotted(array): refers("", rest, tag, keys) } },
                 array_filters: Vec::new(),
             };
@@ -219,7 +222,7 @@ impl Edge {
             }
             self.emptied(&name_beside, &name)
         };
-        Change {
+        UpdateSpec {
             update,
             array_filters,
         }
@@ -277,8 +280,8 @@ impl Edge {
 
     /// The updates that add a key to a two-way reference, of which a document takes one, each with its condition: that the
     /// key is not there yet, and has room.
-    pub(crate) fn attachments(&self, key: &Bson) -> Vec<(Document, Change)> {
-        let change = |update| Change {
+    pub(crate) fn attachments(&self, key: &Bson) -> Vec<(Document, UpdateSpec)> {
+        let change = |update| UpdateSpec {
             update,
             array_filters: Vec::new(),
         };
@@ -305,7 +308,7 @@ impl Edge {
     }
 
     /// The `type` of a reference to this target, in a union.
-    pub(crate) fn tag(&self, target: Target) -> Option<&'static str> {
+    pub(crate) fn tag(&self, target: ReferenceTarget) -> Option<&'static str> {
         self.reference.union.then_some(target.tag)
     }
 }
@@ -373,7 +376,7 @@ impl<'g> Rules<'g> {
         self.list.iter().copied().filter(links).collect()
     }
 
-    pub(crate) fn of(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
+    pub(crate) fn for_model(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
         let list = rules(graph, meta);
         let mut fields = doc! { "_id": 1 };
         for rule in &list {
@@ -406,8 +409,8 @@ impl<'g> Rules<'g> {
     }
 
     /// The same for a purge.
-    pub(crate) fn of_purge(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
-        let mut rules = Rules::of(graph, meta);
+    pub(crate) fn for_purge(graph: &'g Graph, meta: &DocumentMeta) -> Rules<'g> {
+        let mut rules = Rules::for_model(graph, meta);
         let keeps = |rule: &OnDeleteRule<'_>| rule.keeps_holders();
         rules.purges = true;
         rules
@@ -423,7 +426,7 @@ fn rules<'g>(graph: &'g Graph, meta: &DocumentMeta) -> Vec<OnDeleteRule<'g>> {
     graph
         .incoming(meta)
         .filter(|edge| edge.reference.on_delete != OnDelete::Keep)
-        .filter_map(|edge| OnDeleteRule::of(graph, edge, meta))
+        .filter_map(|edge| OnDeleteRule::new(graph, edge, meta))
         .collect()
 }
 

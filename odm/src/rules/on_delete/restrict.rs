@@ -36,7 +36,7 @@ pub(crate) struct Restricting<'l, 'g> {
 }
 
 /// The references that refuse a deletion.
-pub(crate) struct Refusal<'g> {
+pub(crate) struct RestrictRefusal<'g> {
     rule: OnDeleteRule<'g>,
     /// The documents that hold them, or a few of these.
     found: Vec<RawDocumentBuf>,
@@ -57,7 +57,7 @@ impl<'g> Restricting<'_, 'g> {
     }
 
     /// The references that refuse the deletion of one of these documents, by the first rule that has some.
-    pub(crate) async fn first(&self, documents: &[RawDocumentBuf]) -> Result<Option<Refusal<'g>>> {
+    pub(crate) async fn first(&self, documents: &[RawDocumentBuf]) -> Result<Option<RestrictRefusal<'g>>> {
         let cx = self.cx;
         let looks: Vec<_> = self
             .rules
@@ -75,7 +75,7 @@ impl<'g> Restricting<'_, 'g> {
                     let found = cx
                         .few(rule.edge.holder, others.clone(), fields_of([rule.edge]), SAMPLE)
                         .await?;
-                    Ok::<_, Error>(Some(Refusal {
+                    Ok::<_, Error>(Some(RestrictRefusal {
                         rule,
                         found,
                         others: Some(others),
@@ -86,7 +86,8 @@ impl<'g> Restricting<'_, 'g> {
             .collect();
         // The operations of a transaction take turns.
         let at_once = if cx.session.is_some() { 1 } else { AT_ONCE };
-        let looks: Vec<Option<Refusal<'g>>> = stream::iter(looks).buffered(at_once).try_collect().await?;
+        let looks: Vec<Option<RestrictRefusal<'g>>> =
+            stream::iter(looks).buffered(at_once).try_collect().await?;
         let mut looks = looks.into_iter().flatten();
         Ok(looks.find(|refusal| !refusal.found.is_empty()))
     }
@@ -96,7 +97,7 @@ impl<'g> Restricting<'_, 'g> {
         &self,
         rule: OnDeleteRule<'g>,
         documents: &[RawDocumentBuf],
-    ) -> Result<Option<(HashSet<Key>, Option<Refusal<'g>>)>> {
+    ) -> Result<Option<(HashSet<Key>, Option<RestrictRefusal<'g>>)>> {
         let Some(others) = self.others(rule, documents) else {
             return Ok(None);
         };
@@ -120,7 +121,7 @@ impl<'g> Restricting<'_, 'g> {
                 break;
             }
         }
-        let refusal = (!sample.is_empty()).then_some(Refusal {
+        let refusal = (!sample.is_empty()).then_some(RestrictRefusal {
             rule,
             found: sample,
             others: Some(others),
@@ -143,10 +144,10 @@ impl<'g> Restricting<'_, 'g> {
     }
 }
 
-impl<'g> Refusal<'g> {
+impl<'g> RestrictRefusal<'g> {
     /// By all documents that hold references of this rule.
-    pub(crate) fn new(rule: OnDeleteRule<'g>, found: Vec<RawDocumentBuf>) -> Refusal<'g> {
-        Refusal {
+    pub(crate) fn new(rule: OnDeleteRule<'g>, found: Vec<RawDocumentBuf>) -> RestrictRefusal<'g> {
+        RestrictRefusal {
             rule,
             found,
             others: None,
@@ -160,7 +161,7 @@ impl<'g> Refusal<'g> {
         meta: &'static DocumentMeta,
         documents: &[RawDocumentBuf],
     ) -> Result<Error> {
-        let Refusal { rule, found, others } = self;
+        let RestrictRefusal { rule, found, others } = self;
         let referred = found
             .iter()
             .find_map(|holder| rule.referred(holder, documents).next());

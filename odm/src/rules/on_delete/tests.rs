@@ -160,7 +160,7 @@ fn sound() -> Graph {
 }
 
 fn rule<'g>(graph: &'g Graph, meta: &DocumentMeta, path: &str) -> OnDeleteRule<'g> {
-    let rules = Rules::of(graph, meta);
+    let rules = Rules::for_model(graph, meta);
     let found = rules.list.iter().find(|rule| rule.edge.path == path);
     *found.unwrap_or_else(|| panic!("{path} is a rule"))
 }
@@ -293,7 +293,7 @@ fn the_holders_of_a_two_way_reference_are_named_by_the_document() {
 #[test]
 fn restricting_references_are_known_down_every_cascade() {
     let graph = sound();
-    let rules = |meta| Rules::of(&graph, meta);
+    let rules = |meta| Rules::for_model(&graph, meta);
     assert!(rules(&GRID).restricts, "a child may have toys");
     assert!(!rules(&GRID).whole, "nothing holds a grid itself back");
     assert!(rules(&CHILD).restricts && rules(&CHILD).whole);

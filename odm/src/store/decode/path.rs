@@ -14,12 +14,12 @@ const MAX_TRIED: usize = 100;
 /// Whether reading a document fails with the error whose path is wanted.
 type Fails<'a> = &'a dyn Fn(&RawDocument) -> bool;
 
-type Element<'a> = (&'a CStr, RawBsonRef<'a>);
+type RawElement<'a> = (&'a CStr, RawBsonRef<'a>);
 
 /// The path of the value that reading `doc` fails at. It is empty where the document as a whole is refused, and where reading it
 /// again does not fail in the same way.
-pub(super) fn of(doc: &RawDocument, fails: Fails) -> Vec<String> {
-    let mut search = Search {
+pub(super) fn find(doc: &RawDocument, fails: Fails) -> Vec<String> {
+    let mut search = PathSearch {
         fails,
         around: Vec::new(),
     };
@@ -37,27 +37,27 @@ pub(super) fn of(doc: &RawDocument, fails: Fails) -> Vec<String> {
     path
 }
 
-struct Search<'a> {
+struct PathSearch<'a> {
     fails: Fails<'a>,
     /// The containers of the value that is looked at, from the document inwards.
-    around: Vec<Step<'a>>,
+    around: Vec<PathStep<'a>>,
 }
 
 /// An element that holds the error.
-struct Step<'a> {
+struct PathStep<'a> {
     array: bool,
     /// The elements that are read before it, as far as the error needs them.
-    before: Vec<Element<'a>>,
+    before: Vec<RawElement<'a>>,
     position: usize,
     key: &'a CStr,
     value: RawBsonRef<'a>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PathSearch<'a> {
     /// The element of `at` that holds the error. `None` if it is an error of `at` as a whole.
-    fn step(&self, at: RawBsonRef<'a>) -> Option<Step<'a>> {
+    fn step(&self, at: RawBsonRef<'a>) -> Option<PathStep<'a>> {
         let (array, elements) = elements(at)?;
-        let fails = |elements: &[Element]| self.fails(array, elements);
+        let fails = |elements: &[RawElement]| self.fails(array, elements);
         if !fails(&elements) || fails(&[]) {
             return None;
         }
@@ -71,9 +71,9 @@ impl<'a> Search<'a> {
                 low = middle
             }
         }
-        let step = |position: usize, before: Vec<Element<'a>>| {
+        let step = |position: usize, before: Vec<RawElement<'a>>| {
             let (key, value) = elements[position];
-            Step {
+            PathStep {
                 array,
                 before,
                 position,
@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether reading these elements, which fails, does not get beyond the last of them: what can't be read stands behind it.
-    fn ends_in(&self, array: bool, elements: &[Element]) -> bool {
+    fn ends_in(&self, array: bool, elements: &[RawElement]) -> bool {
         let Some((key, value)) = elements.last() else {
             return false;
         };
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether reading fails with `elements` in the place of those of the value that is looked at.
-    fn fails(&self, array: bool, elements: &[Element]) -> bool {
+    fn fails(&self, array: bool, elements: &[RawElement]) -> bool {
         let mut value = container(array, elements.iter().copied());
         for step in self.around.iter().rev() {
             let last = (step.key, value.as_raw_bson_ref());
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
 }
 
 /// The elements of a document or an array, and whether it is an array. `None` for other values, and where it can't be read.
-fn elements(of: RawBsonRef<'_>) -> Option<(bool, Vec<Element<'_>>)> {
+fn elements(of: RawBsonRef<'_>) -> Option<(bool, Vec<RawElement<'_>>)> {
     let (array, elements) = match of {
         RawBsonRef::Document(doc) => (false, doc.iter_elements()),
         RawBsonRef::Array(items) => (true, items.iter_elements()),
@@ -146,7 +146,7 @@ fn elements(of: RawBsonRef<'_>) -> Option<(bool, Vec<Element<'_>>)> {
     Some((array, elements.collect::<Option<_>>()?))
 }
 
-fn container<'a>(array: bool, elements: impl Iterator<Item = Element<'a>>) -> RawBson {
+fn container<'a>(array: bool, elements: impl Iterator<Item = RawElement<'a>>) -> RawBson {
     if array {
         let mut items = RawArrayBuf::new();
         elements.for_each(|(_, value)| items.push(value));

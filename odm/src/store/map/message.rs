@@ -176,10 +176,10 @@ impl Budget {
     }
 }
 
-type Pairs = Vec<(String, Bson)>;
+type FieldValues = Vec<(String, Bson)>;
 
 /// `{ a: 1, b: "x" }`, or `{ : 1, : "x" }`; and what stands behind it. At the outermost level nothing may.
-fn pairs<'a>(text: &'a str, outer: bool, budget: &Budget) -> Option<(Pairs, &'a str)> {
+fn pairs<'a>(text: &'a str, outer: bool, budget: &Budget) -> Option<(FieldValues, &'a str)> {
     let text = text.strip_prefix('{')?;
     if let Some(rest) = text.trim_start().strip_prefix('}') {
         return Some((Vec::new(), rest));
@@ -189,14 +189,14 @@ fn pairs<'a>(text: &'a str, outer: bool, budget: &Budget) -> Option<(Pairs, &'a 
 
 /// One field and all that follow it. Where a value could end in several places, the first that makes sense of all the
 /// rest is taken.
-fn pair<'a>(text: &'a str, outer: bool, budget: &Budget) -> Option<(Pairs, &'a str)> {
+fn pair<'a>(text: &'a str, outer: bool, budget: &Budget) -> Option<(FieldValues, &'a str)> {
     budget.step()?;
     let read = tried(text, outer, budget);
     budget.fields.set(budget.fields.get() + 1);
     read
 }
 
-fn tried<'a>(text: &'a str, outer: bool, budget: &Budget) -> Option<(Pairs, &'a str)> {
+fn tried<'a>(text: &'a str, outer: bool, budget: &Budget) -> Option<(FieldValues, &'a str)> {
     let (name, text) = match text.strip_prefix(':') {
         Some(rest) => ("", rest),
         None => text
@@ -204,7 +204,7 @@ fn tried<'a>(text: &'a str, outer: bool, budget: &Budget) -> Option<(Pairs, &'a 
             .filter(|(name, _)| !name.contains(['"', '{', '}']))?,
     };
     let (name, text) = (name.trim().to_owned(), text.trim_start());
-    let go_on = |value: Bson, rest: &'a str| -> Option<(Pairs, &'a str)> {
+    let go_on = |value: Bson, rest: &'a str| -> Option<(FieldValues, &'a str)> {
         if let Some(rest) = rest.strip_prefix(" }")
             && (!outer || rest.trim().is_empty())
         {

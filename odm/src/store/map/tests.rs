@@ -192,7 +192,7 @@ fn an_index_without_field_names_is_looked_up() {
     let value = doc! { "country": "CH", "ids.ssn": "12" };
     let fields = strings(&["country", "ids.ssn"]);
     assert_eq!(
-        duplicate(map(Context::of(META), &reply)),
+        duplicate(map(Context::new(META), &reply)),
         ("one ssn only".to_owned(), fields, value)
     );
     // Nothing is made up where nothing is known.
@@ -363,7 +363,7 @@ fn the_declaration_gives_the_bound_behind_a_rule() {
     for operator in ["minItems", "maxItems"] {
         let details = schema(vec![property("point", vec![rule(operator)])]);
         assert_eq!(
-            invalid_with(Context::of(META), details),
+            invalid_with(Context::new(META), details),
             [broken("point", Rule::Items(3), None)]
         );
     }
@@ -375,7 +375,7 @@ fn the_declaration_gives_the_bound_behind_a_rule() {
         }],
     )]);
     assert_eq!(
-        invalid_with(Context::of(META), details),
+        invalid_with(Context::new(META), details),
         [broken("labels", Rule::KeyLength(4), Bson::from("toolong"))]
     );
 }

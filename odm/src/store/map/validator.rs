@@ -11,7 +11,7 @@ const MOST: usize = 100;
 
 /// One violation for each rule that the details name.
 pub(super) fn violations(details: &Document, meta: Option<&DocumentMeta>) -> Vec<Violation> {
-    let mut reader = Reader {
+    let mut reader = RefusalReader {
         meta,
         found: Vec::new(),
     };
@@ -20,12 +20,12 @@ pub(super) fn violations(details: &Document, meta: Option<&DocumentMeta>) -> Vec
     reader.found
 }
 
-struct Reader<'a> {
+struct RefusalReader<'a> {
     meta: Option<&'a DocumentMeta>,
     found: Vec<Violation>,
 }
 
-impl Reader<'_> {
+impl RefusalReader<'_> {
     fn add(&mut self, path: &str, rule: Rule, value: Option<&Bson>) {
         self.found.push(Violation::new(path, rule, value.cloned()));
     }

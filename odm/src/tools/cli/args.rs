@@ -18,14 +18,14 @@ Exit codes:
 #[command(after_help = CODES)]
 pub(super) struct Cli {
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(super) command: CliCommand,
     /// Write the result as one JSON document.
     #[arg(long, global = true)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum CliCommand {
     /// Show what differs between the models and the database.
     Plan {
         /// Exit with 1 if something is to be changed or backfilled, or the database holds copies that the models lack.
@@ -47,7 +47,7 @@ pub(super) enum Command {
         #[arg(long, value_name = "DOCUMENTS")]
         sample: Option<u64>,
         #[command(flatten)]
-        chosen: Chosen,
+        chosen: ChosenArguments,
     },
     /// Repair faults that have one right answer, and list the rest.
     Repair {
@@ -55,7 +55,7 @@ pub(super) enum Command {
         #[arg(long, short)]
         yes: bool,
         #[command(flatten)]
-        chosen: Chosen,
+        chosen: ChosenArguments,
     },
     /// Apply the pending work of processes that ended: copies that they did not update any more.
     Recover,
@@ -88,17 +88,17 @@ pub(super) enum Command {
     },
 }
 
-impl Command {
+impl CliCommand {
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Command::Plan { .. } => "plan",
-            Command::Sync { .. } => "sync",
-            Command::Audit { .. } => "audit",
-            Command::Repair { .. } => "repair",
-            Command::Recover => "recover",
-            Command::Backfill { .. } => "backfill",
-            Command::Forget { .. } => "forget",
-            Command::Edges { .. } => "edges",
+            CliCommand::Plan { .. } => "plan",
+            CliCommand::Sync { .. } => "sync",
+            CliCommand::Audit { .. } => "audit",
+            CliCommand::Repair { .. } => "repair",
+            CliCommand::Recover => "recover",
+            CliCommand::Backfill { .. } => "backfill",
+            CliCommand::Forget { .. } => "forget",
+            CliCommand::Edges { .. } => "edges",
         }
     }
 }
@@ -116,13 +116,13 @@ pub(super) enum Format {
 
 /// Which references and copies are meant.
 #[derive(Debug, Args)]
-pub(super) struct Chosen {
+pub(super) struct ChosenArguments {
     /// Only the references and copies in this collection, or those at this field or within it; may be given several times.
     #[arg(long, value_name = "COLLECTION[.FIELD]")]
     only: Vec<String>,
 }
 
-impl Chosen {
+impl ChosenArguments {
     /// As the audit takes them; empty for all.
     pub(super) fn of(&self, odm: &Odm) -> Result<Vec<(&'static str, Option<String>)>, Failure> {
         let edges = odm.edges();

@@ -79,7 +79,7 @@ mod progress;
 
 use crate::schema::{Applied, plural};
 use crate::{Audit, Backfilled, Odm, Recovered, Repaired};
-use args::{Chosen, Cli, Command, Format};
+use args::{ChosenArguments, Cli, CliCommand, Format};
 use clap::Parser;
 use failure::{CLEAN, FAILED, Failure, WRONG};
 use progress::watched;
@@ -155,7 +155,7 @@ pub async fn run_with<A: Into<OsString> + Clone>(
     };
     let done = match execute(&odm, &cli.command, streams).await {
         Ok(done) => done,
-        Err(error) => Done {
+        Err(error) => CommandEnd {
             code: error.code,
             text: None,
             json: json::error(&error.message),
@@ -226,16 +226,16 @@ impl<'s> Streams<'s> {
 }
 
 /// The result of a command.
-struct Done {
+struct CommandEnd {
     code: u8,
     text: Option<String>,
     json: Value,
     error: Option<String>,
 }
 
-impl Done {
-    fn new(code: u8, text: impl ToString, json: Value) -> Done {
-        Done {
+impl CommandEnd {
+    fn new(code: u8, text: impl ToString, json: Value) -> CommandEnd {
+        CommandEnd {
             code,
             text: Some(text.to_string()),
             json,
@@ -265,16 +265,16 @@ impl Done {
     }
 }
 
-async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Result<Done, Failure> {
+async fn execute(odm: &Odm, command: &CliCommand, streams: &mut Streams<'_>) -> Result<CommandEnd, Failure> {
     match command {
-        Command::Plan { check } => {
+        CliCommand::Plan { check } => {
             let plan = watched(streams.progress, "comparing", None, odm.plan()).await?;
             let is_refused = !plan.unknown().is_empty() && !odm.allows_unknown();
             let to_do = !plan.is_empty() || !plan.backfills().is_empty() || is_refused;
             let code = if *check && to_do { WRONG } else { CLEAN };
-            Ok(Done::new(code, &plan, json::plan(&plan)))
+            Ok(CommandEnd::new(code, &plan, json::plan(&plan)))
         }
-        Command::Sync {
+        CliCommand::Sync {
             accept_violations,
             allow_unknown,
         } => {
@@ -285,23 +285,23 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
             };
             let work = sync(&odm, *accept_violations);
             let applied = watched(streams.progress, "changing", None, work).await?;
-            Ok(Done::new(CLEAN, &applied, json::applied(&applied)))
+            Ok(CommandEnd::new(CLEAN, &applied, json::applied(&applied)))
         }
-        Command::Audit { sample, chosen } => {
+        CliCommand::Audit { sample, chosen } => {
             let audit = audit(odm, chosen, *sample, streams).await?;
             let code = if audit.is_clean() { CLEAN } else { WRONG };
-            Ok(Done::new(code, &audit, json::audit(&audit)))
+            Ok(CommandEnd::new(code, &audit, json::audit(&audit)))
         }
-        Command::Repair { yes, chosen } => repair(odm, chosen, *yes, streams).await,
-        Command::Recover => {
+        CliCommand::Repair { yes, chosen } => repair(odm, chosen, *yes, streams).await,
+        CliCommand::Recover => {
             let recovered = watched(streams.progress, "recovering", None, odm.recover()).await?;
-            Ok(Done::new(
+            Ok(CommandEnd::new(
                 CLEAN,
                 in_words(&recovered),
                 json::recovered(&recovered),
             ))
         }
-        Command::Backfill {
+        CliCommand::Backfill {
             all,
             snapshots,
             at_once,
@@ -328,10 +328,14 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
                     Some(why) = waits.recv() => writeln!(streams.err, "{why}").map_err(crate::Error::application)?,
                 }
             };
-            Ok(Done::new(CLEAN, filling(&filled), json::backfilled(&filled)))
+            Ok(CommandEnd::new(
+                CLEAN,
+                filling(&filled),
+                json::backfilled(&filled),
+            ))
         }
-        Command::Forget { yes } => forget(odm, *yes, streams).await,
-        Command::Edges { format, output } => {
+        CliCommand::Forget { yes } => forget(odm, *yes, streams).await,
+        CliCommand::Edges { format, output } => {
             let edges = odm.edges();
             let text = match format {
                 Format::Text => edges.to_string(),
@@ -339,11 +343,11 @@ async fn execute(odm: &Odm, command: &Command, streams: &mut Streams<'_>) -> Res
                 Format::Svg => edges.svg(),
             };
             let Some(file) = output else {
-                return Ok(Done::new(CLEAN, text, json::edges(&edges)));
+                return Ok(CommandEnd::new(CLEAN, text, json::edges(&edges)));
             };
             let newline = if text.ends_with('\n') { "" } else { "\n" };
             match std::fs::write(file, text + newline) {
-                Ok(()) => Ok(Done::new(CLEAN, "", json::edges(&edges))),
+                Ok(()) => Ok(CommandEnd::new(CLEAN, "", json::edges(&edges))),
                 Err(error) => Err(Failure::new(format!(
                     "{} can't be written: {error}",
                     file.display()
@@ -363,7 +367,7 @@ async fn sync(odm: &Odm, accept_violations: bool) -> crate::Result<Applied> {
 
 async fn audit(
     odm: &Odm,
-    chosen: &Chosen,
+    chosen: &ChosenArguments,
     sample: Option<u64>,
     streams: &Streams<'_>,
 ) -> Result<Audit, Failure> {
@@ -381,7 +385,12 @@ async fn audit(
     Ok(watched(streams.progress, "reading", so_far, auditing).await?)
 }
 
-async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>) -> Result<Done, Failure> {
+async fn repair(
+    odm: &Odm,
+    chosen: &ChosenArguments,
+    yes: bool,
+    streams: &mut Streams<'_>,
+) -> Result<CommandEnd, Failure> {
     let only = chosen.of(odm)?;
     let total = if streams.progress {
         args::documents(odm, &only, None).await
@@ -403,7 +412,7 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
                 left: audit,
                 ..Repaired::default()
             };
-            return Ok(Done::new(CLEAN, text, json::repaired(&nothing)));
+            return Ok(CommandEnd::new(CLEAN, text, json::repaired(&nothing)));
         }
         let question = format!(
             "{audit}\nRepair what has one right answer, in the database `{}`?",
@@ -420,10 +429,10 @@ async fn repair(odm: &Odm, chosen: &Chosen, yes: bool, streams: &mut Streams<'_>
     let so_far = Some((repairing.read(), total));
     let repaired = watched(streams.progress, "repairing", so_far, repairing).await?;
     let code = if repaired.left.is_clean() { CLEAN } else { WRONG };
-    Ok(Done::new(code, &repaired, json::repaired(&repaired)))
+    Ok(CommandEnd::new(code, &repaired, json::repaired(&repaired)))
 }
 
-async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<Done, Failure> {
+async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<CommandEnd, Failure> {
     if !yes && streams.answers.is_none() {
         return Err(Failure::new(
             "`forget` lets other programs leave copies stale, and there is no terminal to ask on: pass `--yes`",
@@ -431,7 +440,11 @@ async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<Done,
     }
     let names = odm.undeclared_copies().await?;
     if names.is_empty() {
-        return Ok(Done::new(CLEAN, "nothing to forget", json::forgotten(&names)));
+        return Ok(CommandEnd::new(
+            CLEAN,
+            "nothing to forget",
+            json::forgotten(&names),
+        ));
     }
     if !yes {
         let question = format!(
@@ -449,7 +462,7 @@ async fn forget(odm: &Odm, yes: bool, streams: &mut Streams<'_>) -> Result<Done,
     }
     odm.forget_copies().await?;
     let lines: Vec<String> = names.iter().map(|name| format!("forgotten: {name}")).collect();
-    Ok(Done::new(CLEAN, lines.join("\n"), json::forgotten(&names)))
+    Ok(CommandEnd::new(CLEAN, lines.join("\n"), json::forgotten(&names)))
 }
 
 fn in_words(recovered: &Recovered) -> String {

@@ -17,7 +17,7 @@ use futures::stream::Stream;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use stream::{Asked, Following};
+use stream::{AskedFrom, Following};
 
 impl Odm {
     /// The changes of all registered collections, as they are made. The library's own collections and fields are not shown.
@@ -38,7 +38,7 @@ impl Odm {
     /// # Ok(()) }
     /// ```
     pub fn watch(&self) -> Watch<AnyChange> {
-        Watch::of(Asked {
+        Watch::of(AskedFrom {
             odm: self.clone(),
             of: None,
             filter: Filter::all(),
@@ -90,7 +90,7 @@ impl HasImages for AnyChange {}
 /// ```
 #[must_use = "a change stream is open when its `start` is awaited"]
 pub struct Watch<E> {
-    asked: Asked,
+    asked: AskedFrom,
     of: PhantomData<fn() -> E>,
 }
 
@@ -107,7 +107,7 @@ impl<E> std::fmt::Debug for Watch<E> {
 impl<T: Document> Watch<ChangeEvent<T>> {
     /// Of a collection.
     pub(crate) fn new(core: &Core, filter: Filter<T>) -> Self {
-        Watch::of(Asked {
+        Watch::of(AskedFrom {
             odm: core.odm().clone(),
             of: Some(core.meta()),
             filter: filter.untyped(),
@@ -119,7 +119,7 @@ impl<T: Document> Watch<ChangeEvent<T>> {
 }
 
 impl<E> Watch<E> {
-    fn of(asked: Asked) -> Self {
+    fn of(asked: AskedFrom) -> Self {
         Watch {
             asked,
             of: PhantomData,

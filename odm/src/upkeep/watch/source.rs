@@ -32,7 +32,7 @@ pub(crate) async fn with_change_streams<'o>(odm: &'o Odm, operation: &'static st
 
 /// A collection or a database whose changes are followed, and a condition on the changes.
 #[derive(Clone)]
-pub(crate) struct Source {
+pub(crate) struct WatchSource {
     pub(crate) odm: Odm,
     /// The collection; `None` for the whole database.
     pub(crate) collection: Option<&'static str>,
@@ -41,7 +41,7 @@ pub(crate) struct Source {
     pub(crate) options: ChangeStreamOptions,
 }
 
-impl Source {
+impl WatchSource {
     /// Opens the stream. It begins behind an event that has ended another stream, too.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::store::map::Context;
 use crate::upkeep::position::{Begin, StreamPosition, fingerprint, is_refused, token_of};
 use crate::upkeep::watch::event::AnyChange;
 use crate::upkeep::watch::reroot::rerooted;
-use crate::upkeep::watch::source::{Event, Pause, Source, Stream, with_change_streams};
+use crate::upkeep::watch::source::{Event, Pause, Stream, WatchSource, with_change_streams};
 use crate::{Error, Odm, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{Bson, Document, Timestamp, deserialize_from_document, doc};
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const STORED: Duration = Duration::from_secs(60);
 
 /// The options of a change stream, as an application sets them.
-pub(super) struct Asked {
+pub(super) struct AskedFrom {
     pub(super) odm: Odm,
     /// The document whose collection is watched; `None` for all that are registered.
     pub(super) of: Option<&'static DocumentMeta>,
@@ -38,7 +38,7 @@ pub(super) struct Asked {
     pub(super) in_transaction: bool,
 }
 
-impl Asked {
+impl AskedFrom {
     pub(super) fn collection(&self) -> &'static str {
         self.of.map_or("(all)", |meta| meta.collection)
     }
@@ -128,7 +128,7 @@ impl Asked {
         ] })
     }
 
-    async fn source(&mut self, metas: &[&'static DocumentMeta]) -> Result<Source> {
+    async fn source(&mut self, metas: &[&'static DocumentMeta]) -> Result<WatchSource> {
         let condition = std::mem::replace(&mut self.filter, Filter::all()).into_document()?;
         let server = with_change_streams(&self.odm, "a change stream").await?;
         if self.pre_images && !server.has_pre_and_post_images() {
@@ -155,7 +155,7 @@ impl Asked {
             .and_then(|meta| meta.collation)
             .filter(|_| !condition.is_empty());
         options.collation = declared.and_then(|meta| deserialize_from_document(collation(meta)).ok());
-        Ok(Source {
+        Ok(WatchSource {
             odm: self.odm.clone(),
             collection: self.of.map(|meta| meta.collection),
             filter: self.condition(metas, &condition)?,
@@ -166,31 +166,31 @@ impl Asked {
 
 /// A change stream that is followed.
 pub(super) struct Following {
-    asked: Asked,
-    source: Arc<Source>,
+    asked: AskedFrom,
+    source: Arc<WatchSource>,
     metas: Vec<&'static DocumentMeta>,
     place: Option<Arc<StreamPosition>>,
     /// Tells the filter from another one.
     filter: String,
     /// Every change before it was handed out, or is not shown.
-    position: Position,
+    position: ResumePosition,
     /// Whether the stored position is another one.
     moved: bool,
     /// Whether a change was handed out since the position was stored: then only the application knows whether it is done.
     handed_out: bool,
     stored: Instant,
     pause: Pause,
-    state: State,
+    state: StreamState,
 }
 
 #[derive(Clone)]
-struct Position {
+struct ResumePosition {
     begin: Begin,
     /// The time of the event that it is behind. A position between two events has none.
     time: Option<Timestamp>,
 }
 
-impl Position {
+impl ResumePosition {
     fn token(&self) -> Option<&ResumeToken> {
         match &self.begin {
             Begin::After(token) => Some(token),
@@ -200,25 +200,25 @@ impl Position {
 
     /// Where a stream with this filter goes on. Behind an event that another filter let through the server may not find it, so
     /// there it begins with the events of that time.
-    fn stored(entry: &Document, filter: &str) -> Option<Position> {
+    fn stored(entry: &Document, filter: &str) -> Option<ResumePosition> {
         let token = token_of(entry)?;
         let time = entry.get_timestamp("time").ok();
         let begin = match time {
             Some(time) if entry.get_str("filter").ok() != Some(filter) => Begin::At(time),
             _ => Begin::After(token),
         };
-        Some(Position { begin, time })
+        Some(ResumePosition { begin, time })
     }
 }
 
-enum State {
+enum StreamState {
     Open(Box<Stream>),
-    Waiting(BoxFuture<'static, Next>),
+    Waiting(BoxFuture<'static, StreamStep>),
     Ended,
 }
 
 /// What comes of waiting.
-enum Next {
+enum StreamStep {
     Event(Box<Stream>, Box<Event>),
     /// An event that the driver can't read, and the position behind it.
     Unread(Box<Stream>, DriverError, Option<ResumeToken>),
@@ -231,25 +231,25 @@ enum Next {
     Closed,
 }
 
-async fn next(mut stream: Box<Stream>) -> Next {
+async fn next(mut stream: Box<Stream>) -> StreamStep {
     match stream.next_if_any().await {
-        Ok(Some(event)) => Next::Event(stream, Box::new(event)),
-        Ok(None) if !stream.is_alive() => Next::Closed,
+        Ok(Some(event)) => StreamStep::Event(stream, Box::new(event)),
+        Ok(None) if !stream.is_alive() => StreamStep::Closed,
         Ok(None) => {
             let token = stream.resume_token();
-            Next::Nothing(stream, token)
+            StreamStep::Nothing(stream, token)
         }
         Err(error) if matches!(&*error.kind, ErrorKind::BsonDeserialization(_)) => {
             let token = stream.resume_token();
-            Next::Unread(stream, error, token)
+            StreamStep::Unread(stream, error, token)
         }
-        Err(error) => Next::Failed(error),
+        Err(error) => StreamStep::Failed(error),
     }
 }
 
 impl Following {
     /// Opens the stream: at the stored position, unless it is to begin anew. Returns the number of round trips, too.
-    pub(super) async fn start(mut asked: Asked, fresh: bool) -> Result<(Following, u64)> {
+    pub(super) async fn start(mut asked: AskedFrom, fresh: bool) -> Result<(Following, u64)> {
         if asked.in_transaction {
             return Err(Error::Query {
                 collection: asked.collection(),
@@ -272,7 +272,7 @@ impl Following {
             }
             _ => None,
         };
-        let position = entry.and_then(|entry| Position::stored(&entry, &filter));
+        let position = entry.and_then(|entry| ResumePosition::stored(&entry, &filter));
         let mut following = Following {
             asked,
             source: Arc::new(source),
@@ -280,14 +280,14 @@ impl Following {
             place,
             filter,
             moved: position.is_none(),
-            position: position.unwrap_or(Position {
+            position: position.unwrap_or(ResumePosition {
                 begin: Begin::Now,
                 time: None,
             }),
             handed_out: false,
             stored: Instant::now(),
             pause: Pause::new(),
-            state: State::Ended,
+            state: StreamState::Ended,
         };
         let stream = match following.source.open(&following.position.begin).await {
             Ok(stream) => stream,
@@ -301,7 +301,7 @@ impl Following {
                 following.store().await?;
             }
         }
-        following.state = State::Open(Box::new(stream));
+        following.state = StreamState::Open(Box::new(stream));
         Ok((following, trips))
     }
 
@@ -316,7 +316,7 @@ impl Following {
             };
         }
         let error = match self.asked.of {
-            Some(meta) => Context::of(meta).driver(error),
+            Some(meta) => Context::new(meta).driver(error),
             None => error.into(),
         };
         error.of_read()
@@ -328,7 +328,7 @@ impl Following {
         let has_position = !matches!(self.position.begin, Begin::Now);
         let error = self.failed(error);
         if !(has_position && passes_by(&error)) {
-            self.state = State::Ended;
+            self.state = StreamState::Ended;
             return Some(error);
         }
         tracing::warn!(target: "odm", %error, collection = self.asked.collection(), "a change stream failed, opening it again");
@@ -340,17 +340,17 @@ impl Following {
         let opened = async move {
             tokio::time::sleep(pause).await;
             match source.open(&begin).await {
-                Ok(stream) => Next::Opened(Box::new(stream)),
-                Err(error) => Next::Failed(error),
+                Ok(stream) => StreamStep::Opened(Box::new(stream)),
+                Err(error) => StreamStep::Failed(error),
             }
         };
-        self.state = State::Waiting(opened.boxed());
+        self.state = StreamState::Waiting(opened.boxed());
         None
     }
 
     fn move_to(&mut self, token: ResumeToken, time: Option<Timestamp>) {
         self.moved |= self.position.token() != Some(&token);
-        self.position = Position {
+        self.position = ResumePosition {
             begin: Begin::After(token),
             time,
         };
@@ -358,79 +358,79 @@ impl Following {
 
     pub(super) fn poll(&mut self, cx: &mut Waker<'_>) -> Poll<Option<Result<AnyChange>>> {
         loop {
-            let next = match std::mem::replace(&mut self.state, State::Ended) {
-                State::Ended => return Poll::Ready(None),
-                State::Open(stream) => {
-                    self.state = State::Waiting(next(stream).boxed());
+            let next = match std::mem::replace(&mut self.state, StreamState::Ended) {
+                StreamState::Ended => return Poll::Ready(None),
+                StreamState::Open(stream) => {
+                    self.state = StreamState::Waiting(next(stream).boxed());
                     continue;
                 }
-                State::Waiting(mut waiting) => match waiting.poll_unpin(cx) {
+                StreamState::Waiting(mut waiting) => match waiting.poll_unpin(cx) {
                     Poll::Ready(next) => next,
                     Poll::Pending => {
-                        self.state = State::Waiting(waiting);
+                        self.state = StreamState::Waiting(waiting);
                         return Poll::Pending;
                     }
                 },
             };
             match next {
-                Next::Event(stream, event) => {
+                StreamStep::Event(stream, event) => {
                     self.pause.reset();
                     self.move_to(event.id.clone(), event.cluster_time);
                     // The server closes a stream behind this one.
                     if event.operation_type != OperationType::Invalidate {
-                        self.state = State::Open(stream);
+                        self.state = StreamState::Open(stream);
                     }
                     if let Some(change) = AnyChange::shown(&self.metas, *event) {
                         self.handed_out = true;
                         return Poll::Ready(Some(Ok(change)));
                     }
                 }
-                Next::Unread(stream, error, token) => {
+                StreamStep::Unread(stream, error, token) => {
                     if let Some(token) = token {
                         self.move_to(token, None);
                     }
                     self.handed_out = true;
-                    self.state = State::Open(stream);
+                    self.state = StreamState::Open(stream);
                     return Poll::Ready(Some(Err(self.failed(error))));
                 }
-                Next::Nothing(stream, token) => {
+                StreamStep::Nothing(stream, token) => {
                     if let Some(token) = token {
                         self.move_to(token, None);
                     }
                     self.state = self.idle(stream);
                 }
-                Next::Opened(stream) => self.state = State::Open(stream),
-                Next::Stored(stream, stored) => {
+                StreamStep::Opened(stream) => self.state = StreamState::Open(stream),
+                StreamStep::Stored(stream, stored) => {
                     if let Err(error) = stored {
                         tracing::warn!(target: "odm", %error, "the position of a change stream could not be stored");
                     }
-                    self.state = State::Open(stream);
+                    self.state = StreamState::Open(stream);
                 }
-                Next::Failed(error) => {
+                StreamStep::Failed(error) => {
                     if let Some(error) = self.open_again(error) {
                         return Poll::Ready(Some(Err(error)));
                     }
                 }
-                Next::Closed => return Poll::Ready(None),
+                StreamStep::Closed => return Poll::Ready(None),
             }
         }
     }
 
     /// Stores the position from time to time while there is nothing to hand out, and nothing that was handed out since it was
     /// stored.
-    fn idle(&mut self, stream: Box<Stream>) -> State {
+    fn idle(&mut self, stream: Box<Stream>) -> StreamState {
         let is_due = self.moved && !self.handed_out && self.stored.elapsed() >= STORED;
         let storing = if is_due { self.storing() } else { None };
         let Some(storing) = storing else {
-            return State::Open(stream);
+            return StreamState::Open(stream);
         };
         self.stored = Instant::now();
         self.moved = false;
         let stored = async move {
             let stored = storing.await;
-            Next::Stored(stream, stored)
+            StreamStep::Stored(stream, stored)
         };
-        State::Waiting(stored.boxed())
+        StreamState::Waiting(stored.boxed())
     }
 
     /// The write of the position, where it has a name.

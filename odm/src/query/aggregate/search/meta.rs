@@ -12,10 +12,10 @@ use mongodb::bson::{Bson, doc};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a value does nothing until a pipeline takes it"]
-pub struct Meta(Of);
+pub struct Meta(MetaOf);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Of {
+enum MetaOf {
     Document(&'static str),
     Search(&'static str),
 }
@@ -37,7 +37,7 @@ enum Of {
 /// # Ok(()) }
 /// ```
 pub fn score() -> Meta {
-    Meta(Of::Document("searchScore"))
+    Meta(MetaOf::Document("searchScore"))
 }
 
 /// The parts of texts that matched, where the search has [`highlight`](crate::atlas::SearchStage::highlight): an array of documents, as Atlas
@@ -58,7 +58,7 @@ pub fn score() -> Meta {
 /// # Ok(()) }
 /// ```
 pub fn highlights() -> Meta {
-    Meta(Of::Document("searchHighlights"))
+    Meta(MetaOf::Document("searchHighlights"))
 }
 
 /// How many documents a search matches, where it has [`count_total`](crate::atlas::SearchStage::count_total): the same number beside each
@@ -80,7 +80,7 @@ pub fn highlights() -> Meta {
 /// # Ok(()) }
 /// ```
 pub fn total() -> Meta {
-    Meta(Of::Search("count.total"))
+    Meta(MetaOf::Search("count.total"))
 }
 
 /// How near the vector of a document is, in a [search for vectors](crate::Collection::vector_search): from 0 to 1, the greater the nearer.
@@ -97,7 +97,7 @@ pub fn total() -> Meta {
 /// # Ok(()) }
 /// ```
 pub fn vector_score() -> Meta {
-    Meta(Of::Document("vectorSearchScore"))
+    Meta(MetaOf::Document("vectorSearchScore"))
 }
 
 impl Sealed for Meta {}
@@ -105,13 +105,13 @@ impl Sealed for Meta {}
 impl<T> Expression<T> for Meta {
     fn expression(&self) -> Bson {
         match self.0 {
-            Of::Document(name) => doc! { "$meta": name }.into(),
-            Of::Search(path) => format!("$$SEARCH_META.{path}").into(),
+            MetaOf::Document(name) => doc! { "$meta": name }.into(),
+            MetaOf::Search(path) => format!("$$SEARCH_META.{path}").into(),
         }
     }
 
     fn name(&self) -> String {
-        let (Of::Document(name) | Of::Search(name)) = self.0;
+        let (MetaOf::Document(name) | MetaOf::Search(name)) = self.0;
         name.replace('.', "_")
     }
 }

@@ -28,10 +28,10 @@ const MOST_CANDIDATES: u32 = 10_000;
 /// let vector = QueryVector::from(vec![0.1_f64, -0.2, 0.3]);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct QueryVector(Of);
+pub struct QueryVector(VectorOf);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Of {
+enum VectorOf {
     Numbers(Vec<f64>),
     Packed(Binary),
 }
@@ -40,7 +40,7 @@ macro_rules! numbers {
     ($($number:ty),*) => {$(
         impl From<&[$number]> for QueryVector {
             fn from(numbers: &[$number]) -> Self {
-                QueryVector(Of::Numbers(numbers.iter().map(|number| f64::from(*number)).collect()))
+                QueryVector(VectorOf::Numbers(numbers.iter().map(|number| f64::from(*number)).collect()))
             }
         }
         impl From<Vec<$number>> for QueryVector {
@@ -64,7 +64,7 @@ numbers!(f32, f64);
 
 impl From<Binary> for QueryVector {
     fn from(packed: Binary) -> Self {
-        QueryVector(Of::Packed(packed))
+        QueryVector(VectorOf::Packed(packed))
     }
 }
 
@@ -259,8 +259,8 @@ impl Near {
 /// As Atlas takes it, where it has the length of the index.
 fn as_bson(vector: QueryVector, dimensions: Option<u32>) -> Result<Bson, String> {
     let numbers = match vector.0 {
-        Of::Packed(packed) => return Ok(Bson::Binary(packed)),
-        Of::Numbers(numbers) => numbers,
+        VectorOf::Packed(packed) => return Ok(Bson::Binary(packed)),
+        VectorOf::Numbers(numbers) => numbers,
     };
     if numbers.is_empty() {
         return Err("the vector of the search has no numbers".to_owned());
