@@ -638,7 +638,7 @@ impl ReplaceWrite {
     ///
     /// # Errors
     /// [`Error::Encode`](crate::Error::Encode).
-    pub(crate) fn made(&self, meta: &DocumentMeta) -> Result<Cow<'_, Replacement>> {
+    pub(crate) fn replacement(&self, meta: &DocumentMeta) -> Result<Cow<'_, Replacement>> {
         match &self.body {
             ReplacementBody::Made(made) => Ok(Cow::Borrowed(made)),
             ReplacementBody::Given(document) => {

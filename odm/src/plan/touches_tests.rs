@@ -7,9 +7,9 @@ use crate::plan::touches::*;
 
 fn edge<'g>(graph: &'g Graph, path: &str) -> &'g Edge {
     let of = |meta| graph.outgoing(meta).find(|edge| edge.path == path);
-    of(&ORDER)
-        .or_else(|| of(&BOOK))
-        .or_else(|| of(&TASK))
+    read(&ORDER)
+        .or_else(|| read(&BOOK))
+        .or_else(|| read(&TASK))
         .unwrap_or_else(|| panic!("{path} is a reference"))
 }
 
@@ -296,14 +296,14 @@ fn shops() -> Graph {
     graph(&[&SHOP, &RATING]).expect("sound models")
 }
 
-fn of(graph: &Graph, meta: &'static DocumentMeta, update: Document) -> Touches {
+fn read(graph: &Graph, meta: &'static DocumentMeta, update: Document) -> Touches {
     Touches::read(graph, meta, &built(update), None).expect("values that can be stored")
 }
 
 #[test]
 fn a_change_of_a_source_leaves_work_and_raises_the_version() {
     let graph = shops();
-    let touches = of(&graph, &SHOP, doc! { "$set": { "name": 1 } });
+    let touches = read(&graph, &SHOP, doc! { "$set": { "name": 1 } });
     assert_eq!(touches.fields, ["name"]);
     assert!(touches.is_of_source && !touches.moves_children);
     let later = Affected {
@@ -311,7 +311,7 @@ fn a_change_of_a_source_leaves_work_and_raises_the_version() {
         eventual: true,
     };
     assert_eq!(touches.affected, later);
-    let touches = of(
+    let touches = read(
         &graph,
         &SHOP,
         doc! { "$set": { "stars": 1 }, "$inc": { "other": 1 } },
@@ -331,7 +331,7 @@ fn a_change_of_a_child_affects_its_parent_where_the_parent_reads_it() {
         doc! { "$unset": { "published": "" } },
         doc! { "$rename": { "text": "stars" } },
     ] {
-        let touches = of(&graph, &RATING, update.clone());
+        let touches = read(&graph, &RATING, update.clone());
         assert_eq!(touches.affected, now, "{update}");
         assert!(
             !touches.moves_children && touches.references.is_empty(),
@@ -339,7 +339,7 @@ fn a_change_of_a_child_affects_its_parent_where_the_parent_reads_it() {
         );
     }
     assert!(
-        !of(&graph, &RATING, doc! { "$set": { "text": 1 } })
+        !read(&graph, &RATING, doc! { "$set": { "text": 1 } })
             .affected
             .is_any()
     );
@@ -348,7 +348,7 @@ fn a_change_of_a_child_affects_its_parent_where_the_parent_reads_it() {
 #[test]
 fn a_new_parent_moves_a_child_and_changes_the_copies_beside_the_reference() {
     let graph = shops();
-    let touches = of(&graph, &RATING, doc! { "$set": { "shop": 7 } });
+    let touches = read(&graph, &RATING, doc! { "$set": { "shop": 7 } });
     assert!(touches.moves_children);
     assert_eq!(
         (touches.fields.as_slice(), touches.copies.as_slice()),

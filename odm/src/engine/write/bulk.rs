@@ -164,7 +164,7 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
             WriteKind::Replace(replace) => {
                 let replacing = CommandStatement::Update {
                     filter: Cow::Owned(replace.one.filter(meta)),
-                    update: replace.made(meta)?.update.clone(),
+                    update: replace.replacement(meta)?.update.clone(),
                     array_filters: &[],
                     many: false,
                     upsert: false,

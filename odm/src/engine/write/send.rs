@@ -149,21 +149,21 @@ async fn delete_many(cx: Cx<'_>, core: Core, delete: &DeleteWrite) -> Result<Att
     let mut options = DeleteOptions::default();
     options.collation.clone_from(&delete.collation);
     options.hint = delete.hint.clone().map(Hint::Name);
-    cx.trip();
+    cx.trace.trip();
     let result = act!(&core, write, [core] core.raw().delete_many(filter).with_options(options));
     let result = result.map_err(|error| core.error(error))?;
     Ok(Attempt::done(Outcome::deleted(result.deleted_count)))
 }
 
 async fn insert(cx: Cx<'_>, core: Core, document: &RawDocumentBuf) -> Result<Attempt> {
-    cx.trip();
+    cx.trace.trip();
     let inserted = act!(&core, write, [core, document] core.raw().insert_one(document));
     inserted.map_err(|error| core.error(error))?;
     Ok(Attempt::done(Outcome::inserted(1)))
 }
 
 async fn delete_one(cx: Cx<'_>, core: Core, filter: &Document) -> Result<Attempt> {
-    cx.trip();
+    cx.trace.trip();
     let filter = filter.clone();
     let result = act!(&core, write, [core] core.raw().delete_one(filter));
     let result = result.map_err(|error| core.error(error))?;
@@ -174,7 +174,7 @@ async fn delete_first(cx: Cx<'_>, core: Core, filter: &Document, by: &Selection)
     let filter = filter.clone();
     let mut options = FindOneAndDeleteOptions::default();
     select!(options, by);
-    cx.trip();
+    cx.trace.trip();
     let document = act!(&core, modify, [core] core.raw().find_one_and_delete(filter).with_options(options));
     let document = document.map_err(|error| core.error(error))?;
     let deleted = Outcome::deleted(document.is_some().into());
@@ -211,7 +211,7 @@ async fn insert_many<D: Serialize + Clone + Send + Sync + 'static>(
     let core = &cx.application(meta);
     let target = core.raw().clone_with_type::<D>();
     // The driver splits what is too much for one command; it does not say into how many.
-    cx.trip();
+    cx.trace.trip();
     let inserted = act!(
         core,
         write,
@@ -264,7 +264,7 @@ async fn update(
     {
         return Ok(done);
     }
-    cx.trip();
+    cx.trace.trip();
     let options = update_options(&core, update);
     let result =
         act!(&core, write, [core] core.raw().update_one(filter, modifications).with_options(options));
@@ -311,7 +311,7 @@ async fn update_and_read(
     options.return_document = Some(ReturnDocument::After);
     options.projection = Some(fields);
     options.array_filters = array_filters(&update.built);
-    cx.trip();
+    cx.trace.trip();
     let found = act!(
         core,
         modify,
@@ -362,7 +362,7 @@ async fn update_field(cx: Cx<'_>, core: Core, update: &UpdateWrite, field: &str)
     if let Some(by) = &update.first {
         select!(options, by);
     }
-    cx.trip();
+    cx.trace.trip();
     let refused = |error| growth::add_sizes(core.error(error), &update.built.update);
     let found = act!(
         &core,
@@ -440,7 +440,7 @@ async fn find_and_update(
     }
     options.upsert = upsert.then_some(true);
     options.array_filters = array_filters(&update.built);
-    cx.trip();
+    cx.trace.trip();
     let found = act!(
         core,
         modify,
@@ -483,7 +483,7 @@ async fn update_many(cx: Cx<'_>, core: Core, update: &UpdateManyWrite) -> Result
     options.hint = update.hint.clone().map(Hint::Name);
     options.array_filters = array_filters(&update.built);
     let of_many = update.keys.is_empty();
-    cx.trip();
+    cx.trace.trip();
     let result = act!(core, write, [core] {
         let action = if of_many {
             core.raw().update_many(filter, modifications)
@@ -521,7 +521,7 @@ async fn fill(cx: Cx<'_>, core: &Core, built: &Built, condition: Document) -> Re
         let filter = all([held.clone(), filling.condition]);
         let mut options = UpdateOptions::default();
         options.array_filters = Some(filling.array_filters).filter(|filters| !filters.is_empty());
-        cx.trip();
+        cx.trace.trip();
         let filled = act!(
             core,
             write,
@@ -540,12 +540,12 @@ async fn replace(
     replace: &ReplaceWrite,
     statement: Option<UpdateStatement>,
 ) -> Result<Attempt> {
-    let made = replace.made(core.meta())?;
+    let made = replace.replacement(core.meta())?;
     let (mut filter, update) =
         statement.unwrap_or_else(|| (replace.one.filter(core.meta()), made.update.clone()));
     let by_time = replace.created.is_none() && made.is_whole;
     filter.extend(made.created.clone().filter(|_| by_time));
-    cx.trip();
+    cx.trace.trip();
     let result = act!(&core, write, [core] core.raw().update_one(filter, update)).map_err(|error| {
         let mut error = core.error(error);
         // With what it keeps of the stored document it is larger than it was when it was looked at.
@@ -573,7 +573,7 @@ async fn replace(
     // Not by one command with the write: of a sharded collection it takes only what names a shard key.
     let filter = replace.one.place();
     let options = core.on_primary();
-    cx.trip();
+    cx.trace.trip();
     let stored = act!(&core, own, [core] core.raw().find_one(filter).with_options(options));
     let stored = stored.map_err(|error| core.error(error))?;
     Ok(replaced(
@@ -596,7 +596,7 @@ pub(in crate::engine) async fn count(
         options.selection_criteria = Some(PRIMARY);
         options.read_concern = Some(ReadConcern::local());
     }
-    cx.trip();
+    cx.trace.trip();
     let count = act!(core, own, [core] core.raw().count_documents(condition).with_options(options));
     count.map_err(|error| core.error(error))
 }

@@ -55,7 +55,7 @@ pub(in crate::engine) async fn diagnose(
             if replace.is_unconditional() {
                 return Err(not_found(write.meta, &replace.one));
             }
-            let made = replace.made(write.meta)?;
+            let made = replace.replacement(write.meta)?;
             let created = made.created.as_ref();
             let created = created.filter(|_| replace.created.is_none());
             let created = created.map(|(name, _)| name.clone());

@@ -1,6 +1,6 @@
 //! The order of pages and of resumable streams, in which every document has a place of its own.
 
-use super::behind::{SortKey, at};
+use super::behind::{KeysetKey, at};
 use super::position::value_at;
 use crate::model::document::DocumentMeta;
 use crate::model::types::holds_text;
@@ -14,7 +14,7 @@ use mongodb::options::{Collation, CollationAlternate, CollationStrength, FindOpt
 /// Refuses an order by what has several values in one document.
 pub(super) fn refuse_several(meta: &'static DocumentMeta, sort: &[Order<()>]) -> Result<()> {
     let shape = (meta.shape)();
-    let has_several = |order: &&Order<()>| order.multi || SortKey::of(shape, order.name, false).is_array();
+    let has_several = |order: &&Order<()>| order.multi || KeysetKey::of(shape, order.name, false).is_array();
     match sort.iter().find(has_several) {
         Some(order) => Err(Error::Query {
             collection: meta.collection,
@@ -28,16 +28,16 @@ pub(super) fn refuse_several(meta: &'static DocumentMeta, sort: &[Order<()>]) ->
 }
 
 /// The order of a query with the id behind it, in which every document has a place of its own.
-pub(super) fn total_order(query: &Query) -> Result<Vec<SortKey>> {
+pub(super) fn total_order(query: &Query) -> Result<Vec<KeysetKey>> {
     let meta = query.meta();
     let shape = (meta.shape)();
-    let mut keys: Vec<SortKey> = query
+    let mut keys: Vec<KeysetKey> = query
         .sort
         .iter()
-        .map(|o| SortKey::of(shape, o.name, o.descending))
+        .map(|o| KeysetKey::of(shape, o.name, o.descending))
         .collect();
     if !keys.iter().any(|key| key.name == "_id") {
-        keys.push(SortKey::of(
+        keys.push(KeysetKey::of(
             shape,
             "_id",
             keys.last().is_some_and(|key| key.descending),
@@ -55,8 +55,8 @@ pub(super) fn total_order(query: &Query) -> Result<Vec<SortKey>> {
 }
 
 /// Reads these with a projection, whether it has them or not. A field within a selected one is there.
-pub(super) fn keep_keys(fields: &mut Vec<&'static str>, keys: &[SortKey]) {
-    for SortKey { name, .. } in keys {
+pub(super) fn keep_keys(fields: &mut Vec<&'static str>, keys: &[KeysetKey]) {
+    for KeysetKey { name, .. } in keys {
         let there = fields
             .iter()
             .any(|f| *name == *f || name.strip_prefix(f).is_some_and(|r| r.starts_with('.')));
@@ -73,7 +73,7 @@ pub(super) async fn twins(
     core: &Core,
     filter: &bson::Document,
     options: &FindOptions,
-    keys: &[SortKey],
+    keys: &[KeysetKey],
     position: &[Bson],
 ) -> Result<Option<(Bson, Bson)>> {
     let Some(collation) = options.collation.as_ref().filter(|by| by.locale != "simple") else {

@@ -1,6 +1,6 @@
 //! Where a page or a stream is: what its last document is sorted by.
 
-use super::behind::SortKey;
+use super::behind::KeysetKey;
 use crate::{Error, Order, Result};
 use mongodb::bson::{self, Bson, Document, RawDocument};
 use std::sync::{Mutex, PoisonError};
@@ -44,10 +44,10 @@ impl SortPosition {
         }
     }
 
-    pub(super) fn of_keys(keys: &[SortKey]) -> SortPosition {
+    pub(super) fn of_keys(keys: &[KeysetKey]) -> SortPosition {
         SortPosition {
             names: keys.iter().map(|key| key.name).collect(),
-            may_be_refused: keys.iter().any(SortKey::may_be_refused),
+            may_be_refused: keys.iter().any(KeysetKey::may_be_refused),
             last: Mutex::default(),
         }
     }

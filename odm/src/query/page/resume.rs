@@ -1,6 +1,6 @@
 //! Streams that go on where a cursor or a connection was lost: from the last document that came, by the order of a page.
 
-use super::behind::{SortKey, behind};
+use super::behind::{KeysetKey, behind};
 use super::order::{keep_keys, refuse_several, total_order, twins};
 use super::position::SortPosition;
 use crate::model::types::holds_text;
@@ -152,7 +152,7 @@ struct Going {
     core: Core,
     filter: bson::Document,
     options: QueryOptions,
-    keys: Vec<SortKey>,
+    keys: Vec<KeysetKey>,
     place: Arc<SortPosition>,
     /// The number of documents so far.
     given: u64,
