@@ -2,7 +2,6 @@
 
 use crate::model::document::DocumentMeta;
 use crate::store::batches::Take;
-use crate::store::cx::Cx;
 use crate::store::held::Hold;
 use crate::store::options::{CommandOptions, Options, raised};
 use crate::store::session::Session;
@@ -117,11 +116,6 @@ impl Core {
             session,
             ..self.clone()
         }
-    }
-
-    /// The context of an operation on the collection.
-    pub(crate) fn cx<'a>(&'a self, trace: &'a Trace) -> Cx<'a> {
-        Cx::new(&self.odm, self.session.as_ref(), trace)
     }
 
     pub(crate) fn trace(&self, operation: &'static str) -> Trace {

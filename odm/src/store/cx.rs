@@ -57,6 +57,13 @@ macro_rules! collect {
 }
 pub(crate) use collect;
 
+impl Core {
+    /// The context of an operation on the collection.
+    pub(crate) fn cx<'a>(&'a self, trace: &'a Trace) -> Cx<'a> {
+        Cx::new(self.odm(), self.session(), trace)
+    }
+}
+
 impl<'a> Cx<'a> {
     pub(crate) fn new(odm: &'a Odm, session: Option<&'a Session>, trace: &'a Trace) -> Self {
         Cx {
