@@ -7,9 +7,9 @@ use crate::plan::touches::*;
 
 fn edge<'g>(graph: &'g Graph, path: &str) -> &'g Edge {
     let of = |meta| graph.outgoing(meta).find(|edge| edge.path == path);
-    read(&ORDER)
-        .or_else(|| read(&BOOK))
-        .or_else(|| read(&TASK))
+    of(&ORDER)
+        .or_else(|| of(&BOOK))
+        .or_else(|| of(&TASK))
         .unwrap_or_else(|| panic!("{path} is a reference"))
 }
 
