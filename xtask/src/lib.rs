@@ -22,7 +22,7 @@ mod source;
 mod suite;
 mod workspace;
 
-use odm::testing::launch::process;
+use odm_launch::process;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;

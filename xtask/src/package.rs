@@ -9,12 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use odm::testing::launch::process::{Process, exit_code};
+use odm_launch::process::{Process, exit_code};
 
 use crate::workspace::{cargo, root, step, target_dir};
 
-/// The packages that are published, each after those that it needs.
-const PACKAGES: [&str; 3] = ["odm-derive", "mongodb-odm", "odm-cli"];
+/// The packages that are published, each after those that it needs, with their folders.
+const PACKAGES: [(&str, &str); 4] = [
+    ("odm-derive", "odm-derive"),
+    ("odm-launch", "odm/launch"),
+    ("mongodb-odm", "odm"),
+    ("odm-cli", "odm/cli"),
+];
 
 /// The files that a package may hold beside those of cargo: code, the template of `odm new`, and texts.
 const ALLOWED: [&str; 9] = [
@@ -126,7 +131,7 @@ pub async fn run() -> Result<u8> {
     step("packing");
     let mut pack = cargo();
     pack.args(["package", "--locked", "--allow-dirty", "--no-verify", "--quiet"]);
-    for package in PACKAGES {
+    for (package, _) in PACKAGES {
         pack.args(["-p", package]);
     }
     succeeds("cargo package", &mut pack).await?;
@@ -135,7 +140,7 @@ pub async fn run() -> Result<u8> {
         std::fs::remove_dir_all(&place).with_context(|| format!("{} cannot be deleted", place.display()))?;
     }
     std::fs::create_dir_all(&place)?;
-    for package in PACKAGES {
+    for (package, _) in PACKAGES {
         let file = packed.join(format!("{package}-{}.crate", version()?));
         unpack(&file, &place, package).await?;
         let files = files_of(&place.join(package))?;
@@ -144,7 +149,8 @@ pub async fn run() -> Result<u8> {
     }
     write_applications(&place)?;
     let applications = APPLICATIONS.iter().map(|(name, _, _)| *name);
-    let members: Vec<&str> = PACKAGES.into_iter().chain(applications).collect();
+    let packages = || PACKAGES.into_iter().map(|(package, _)| package);
+    let members: Vec<&str> = packages().chain(applications).collect();
     write_workspace(&place, &members)?;
     // The versions that the tests run with.
     std::fs::copy(root().join("Cargo.lock"), place.join("Cargo.lock"))?;
@@ -164,7 +170,7 @@ pub async fn run() -> Result<u8> {
     )
     .await?;
     step("compiling them with the oldest versions of dependencies that they allow");
-    write_workspace(&place, &PACKAGES)?;
+    write_workspace(&place, &packages().collect::<Vec<_>>())?;
     std::fs::remove_file(place.join("Cargo.lock"))?;
     for (name, _, _) in APPLICATIONS {
         std::fs::remove_dir_all(place.join(name))?;
@@ -303,7 +309,7 @@ fn write_workspace(place: &Path, members: &[&str]) -> Result<()> {
     // The packages name each other by version, as they do in the registry.
     let patches: Vec<String> = PACKAGES
         .iter()
-        .map(|package| format!("{package} = {{ path = \"{package}\" }}\n"))
+        .map(|(package, _)| format!("{package} = {{ path = \"{package}\" }}\n"))
         .collect();
     let manifest = format!(
         "[workspace]\nresolver = \"3\"\nmembers = {members:?}\n\n[patch.crates-io]\n{}\n[profile.dev.package.\"*\"]\ndebug = false\n",
@@ -367,7 +373,7 @@ mod tests {
     #[tokio::test]
     async fn what_code_includes_is_packed() {
         let mut included = 0;
-        for (package, folder) in PACKAGES.into_iter().zip(["odm-derive", "odm", "odm/cli"]) {
+        for (package, folder) in PACKAGES {
             let output = cargo()
                 .args(["package", "--list", "--allow-dirty", "--locked", "-p", package])
                 .output()

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-pub use odm::testing::launch::server::*;
+pub use odm_launch::server::*;
 
 use crate::workspace::target_dir;
 

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-pub use odm::testing::launch::{find_program, is_executable, step};
+pub use odm_launch::{find_program, is_executable, step};
 
 /// The root of the workspace.
 pub fn root() -> PathBuf {

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use odm::testing::launch::server::{Home, Source, obtain};
+use odm_launch::server::{Home, Source, obtain};
 
 fn fake_mongod() -> PathBuf {
     env!("CARGO_BIN_EXE_fake-mongod").into()

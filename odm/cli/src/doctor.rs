@@ -10,7 +10,7 @@ use odm::mongodb::error::Error;
 use odm::mongodb::options::ClientOptions;
 use odm::mongodb::{Client, Database};
 use odm::server::Topology;
-use odm::testing::launch::server::probe::without_credentials;
+use odm_launch::server::probe::without_credentials;
 
 /// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

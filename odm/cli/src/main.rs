@@ -13,7 +13,7 @@ mod server;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use odm::testing::launch::process::unless_interrupted;
+use odm_launch::process::unless_interrupted;
 
 /// A MongoDB for development, a new application, and what a server can do.
 #[derive(Debug, Parser)]

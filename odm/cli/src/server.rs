@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use odm::testing::launch::server::{Environment, Home, Server, Source, find_mongod, obtain, probe};
-use odm::testing::launch::step;
+use odm_launch::server::{Environment, Home, Server, Source, find_mongod, obtain, probe};
+use odm_launch::step;
 use tokio::time::{Instant, timeout};
 
 /// The folder in which the server has its data, below the one that the command is run in.

@@ -5,7 +5,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use odm::mongodb::Client;
 use odm::mongodb::bson::{Document, doc};
-use odm::testing::launch::find_program;
+use odm_launch::find_program;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

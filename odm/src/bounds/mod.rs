@@ -4,6 +4,8 @@
 //! A value that fits costs no allocation: the walk reads the raw bytes and keeps its path on the stack. All violations are
 //! collected, so that a form can show them together.
 
+#[cfg(test)]
+mod agreement_tests;
 mod at;
 mod checks;
 mod number;

@@ -3,7 +3,7 @@ use super::*;
 use crate::model::shape::{Body, Bounds, EnumShape, Number, ShapeFn, StructShape, Tagging, VariantMeta};
 use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, Regex, bson, doc, oid::ObjectId};
 
-const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta {
+pub(super) const fn field(name: &'static str, shape: ShapeFn, bounds: Bounds) -> FieldMeta {
     FieldMeta {
         rust: name,
         name,
@@ -27,11 +27,11 @@ const fn structure(name: &'static str, fields: &'static [FieldMeta]) -> StructSh
     }
 }
 
-fn meta(shape: ShapeFn) -> DocumentMeta {
+pub(super) fn meta(shape: ShapeFn) -> DocumentMeta {
     crate::expansion_fixture::document("Test", "tests", shape)
 }
 
-fn raw(doc: &Document) -> RawDocumentBuf {
+pub(super) fn raw(doc: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(doc).expect("encodes")
 }
 

@@ -44,9 +44,6 @@
 
 mod commands;
 mod database;
-#[cfg(feature = "_launch")]
-#[doc(hidden)]
-pub mod launch;
 mod scans;
 
 pub use commands::{Commands, Sent};

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tokio::process::Command;
 
-use crate::tools::testing::launch::process::Process;
-use crate::tools::testing::launch::programs::{find_program, flags, step};
+use crate::process::Process;
+use crate::programs::{find_program, flags, step};
 
 /// The release that is installed from PyPI.
 const VERSION: &str = "0.7.0b3";

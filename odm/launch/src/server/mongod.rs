@@ -9,7 +9,7 @@ use tokio::process::Command;
 use tokio::time::Instant;
 
 use super::probe;
-use crate::tools::testing::launch::programs::flags;
+use crate::programs::flags;
 
 /// The name of the replica set.
 pub const SET: &str = "odm";

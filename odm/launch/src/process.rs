@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::programs::step;
+use crate::programs::step;
 
 /// A running child; dropping it stops it and its process group.
 #[derive(Debug)]

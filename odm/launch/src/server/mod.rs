@@ -19,8 +19,8 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::time::Instant;
 
-use crate::tools::testing::launch::process::Process;
-use crate::tools::testing::launch::programs::{find_program, is_executable, step};
+use crate::process::Process;
+use crate::programs::{find_program, is_executable, step};
 
 /// How long a server may take from its start to its first answer as a primary.
 const READY_WITHIN: Duration = Duration::from_secs(60);
