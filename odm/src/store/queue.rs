@@ -34,8 +34,16 @@ struct QueueEntry {
     /// How many have the turn or wait for it.
     operations: usize,
     turn: Arc<Mutex<()>>,
-    /// The tokens of the pending work that these operations have recorded, and that none of them has applied.
-    pending: Vec<ObjectId>,
+    /// The pending work that these operations have recorded, and that none of them has applied.
+    pending: Vec<PendingWork>,
+}
+
+/// Pending work in the documents of a collection, by its token. Operations at one document may record theirs in several collections:
+/// an insert of a book in the book, where it takes its turn at the author, and an update of the author in the author.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct PendingWork {
+    collection: &'static str,
+    token: ObjectId,
 }
 
 /// How long transactions take, before one has ended.
@@ -92,31 +100,35 @@ struct TurnAtDocument {
 pub(crate) struct QueuedWork {
     waiting: QueueWaiting,
     turn: Arc<Mutex<()>>,
-    token: ObjectId,
+    work: PendingWork,
 }
 
 impl Drop for QueuedWork {
     fn drop(&mut self) {
-        self.applied(&[self.token]);
+        self.applied(&[self.work.token]);
     }
 }
 
 impl QueuedWork {
-    /// Waits for the turn to apply pending work at the document, and gives the tokens of all that is left there by then: none where
-    /// another operation has applied that of this one.
+    /// Waits for the turn to apply pending work at the document, and gives the tokens of all that is left there by then in the same
+    /// collection: none where another operation has applied that of this one.
     pub(crate) async fn turn(&self) -> (OwnedMutexGuard<()>, Vec<ObjectId>) {
         let turn = self.turn.clone().lock_owned().await;
         let entries = self.waiting.queue.entries();
         let pending = entries.get(&self.waiting.key).map(|entry| &entry.pending);
-        let pending = pending.filter(|pending| pending.contains(&self.token));
-        (turn, pending.cloned().unwrap_or_default())
+        let pending = pending.filter(|pending| pending.contains(&self.work));
+        let tokens = pending.into_iter().flatten();
+        let tokens = tokens.filter(|work| work.collection == self.work.collection);
+        (turn, tokens.map(|work| work.token).collect())
     }
 
     /// Nothing of this work is left.
     pub(crate) fn applied(&self, tokens: &[ObjectId]) {
         let mut entries = self.waiting.queue.entries();
         if let Some(entry) = entries.get_mut(&self.waiting.key) {
-            entry.pending.retain(|token| !tokens.contains(token));
+            let is_applied =
+                |work: &PendingWork| work.collection == self.work.collection && tokens.contains(&work.token);
+            entry.pending.retain(|work| !is_applied(work));
         }
     }
 }
@@ -160,12 +172,18 @@ impl Queue {
 
     /// Says that an operation has recorded pending work at this document. Several operations do so at the same time where they don't
     /// wait for each other: the first that has its turn applies the work of all.
-    pub(crate) fn register(self: &Arc<Self>, key: &QueueKey, token: ObjectId) -> QueuedWork {
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        key: &QueueKey,
+        collection: &'static str,
+        token: ObjectId,
+    ) -> QueuedWork {
         let (waiting, turn) = self.wait(key);
+        let work = PendingWork { collection, token };
         if let Some(entry) = self.entries().get_mut(key) {
-            entry.pending.push(token);
+            entry.pending.push(work);
         }
-        QueuedWork { waiting, turn, token }
+        QueuedWork { waiting, turn, work }
     }
 
     /// Transactions that write one of these documents meet those of other processes again and again.
@@ -326,7 +344,7 @@ mod tests {
         let tokens: Vec<ObjectId> = (0..4).map(|_| ObjectId::new()).collect();
         let mut left: Vec<QueuedWork> = tokens
             .iter()
-            .map(|token| queue.register(&meter(1), *token))
+            .map(|token| queue.register(&meter(1), "meters", *token))
             .collect();
         // One that is dropped leaves its work to `recover`.
         drop(left.pop());
@@ -334,7 +352,7 @@ mod tests {
         assert_eq!(of_all, tokens[..3]);
         assert!(left[1].turn().now_or_never().is_none(), "it waits");
         // What comes while the first one applies the others' is not a part of it.
-        let late = queue.register(&meter(1), tokens[3]);
+        let late = queue.register(&meter(1), "meters", tokens[3]);
         left[0].applied(&of_all);
         drop(turn);
         assert!(left[1].turn().await.1.is_empty());
@@ -343,6 +361,20 @@ mod tests {
         assert_eq!(late.turn().await.1, [tokens[3]]);
         drop((left, late));
         assert!(queue.entries().is_empty());
+    }
+
+    #[tokio::test]
+    async fn work_in_another_collection_is_not_applied_with_it() {
+        let queue = Arc::new(Queue::default());
+        let [of_reading, of_meter] = [ObjectId::new(), ObjectId::new()];
+        // An insert takes its turn at the document that it refers to.
+        let reading = queue.register(&meter(1), "readings", of_reading);
+        let changed_meter = queue.register(&meter(1), "meters", of_meter);
+        let (turn, tokens) = reading.turn().await;
+        assert_eq!(tokens, [of_reading]);
+        reading.applied(&tokens);
+        drop(turn);
+        assert_eq!(changed_meter.turn().await.1, [of_meter]);
     }
 
     #[test]

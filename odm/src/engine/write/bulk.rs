@@ -475,7 +475,14 @@ async fn runs(
     let (mut rest, mut encoded) = (statements.as_slice(), encoded.as_slice());
     while let Some(first) = rest.first() {
         let run = rest.iter().take(most).take_while(|next| next.goes_with(first));
-        let of_command = in_one_command(encoded, run.count());
+        let mut of_command = in_one_command(encoded, run.count());
+        // What matches follows from the sum of an update and of the count before it: both are in one command.
+        let ends_with_count = rest.get(of_command.len() - 1).is_some_and(|last| last.is_count);
+        if ends_with_count
+            && let Some((_, others)) = of_command.split_last().filter(|(_, rest)| !rest.is_empty())
+        {
+            of_command = others;
+        }
         let command = WriteCommand {
             verb: first.what.verb(),
             meta: first.meta,
@@ -486,8 +493,11 @@ async fn runs(
         };
         let reply = match command.send(cx).await {
             Ok(reply) => reply,
-            // Out of a transaction, the commands before it are done.
+            // Out of a transaction, the commands before it are done. Which writes were made is known where they are made in order.
             Err(error) if session.is_none() && rest.len() < statements.len() => {
+                if !ordered {
+                    return Err(error.after_a_part(first.meta.collection));
+                }
                 errors.push((first.at, error));
                 break;
             }
@@ -496,7 +506,7 @@ async fn runs(
         let sent;
         (sent, rest) = rest.split_at(of_command.len());
         encoded = encoded.split_at(of_command.len()).1;
-        // The statements that were tried; of those that failed it can't be said that they were looked for in vain.
+        // The statements that were tried; one that failed is no miss.
         let mut tried: Vec<bool> = sent.iter().map(BulkStatement::finds_one).collect();
         for (index, error) in reply.refused {
             if let Some(tried) = tried.get_mut(index) {

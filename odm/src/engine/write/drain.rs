@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 const BATCH: usize = 200;
 
 /// Maximum number of times that documents are read again because other writers change them while their work is applied.
-const ATTEMPTS: usize = 20;
+const REREADS: usize = 20;
 
 impl DeferredWork {
     /// Applies it, after the commit. Returns the number of changed documents.
@@ -72,8 +72,9 @@ pub(crate) fn drain<'s>(cx: Cx<'s>, meta: &'static DocumentMeta, token: Token) -
     drain_any(cx, meta, token.into())
 }
 
-/// Applies the pending work of a contended write, together with that of the other writes of this process at the same document. The first of
-/// them applies all that is there by then, and the others find nothing left to do.
+/// Applies the pending work of a contended write, together with that of the other writes of this process that take their turn at the
+/// same document and record their work in this collection. The first of them applies all that is there by then, and the others find
+/// nothing left to do.
 ///
 /// # Errors
 /// As [`drain`].
@@ -86,7 +87,7 @@ pub(crate) async fn drain_together(
     let Some(document) = document else {
         return drain(cx, meta, token).await;
     };
-    let registered = cx.odm.queue().register(document, token);
+    let registered = cx.odm.queue().register(document, meta.collection, token);
     let (_turn, tokens) = registered.turn().await;
     if tokens.is_empty() {
         return Ok(0);
@@ -188,7 +189,7 @@ pub(crate) fn apply_work<'s>(
 ) -> BoxFuture<'s, Result<u64>> {
     async move {
         let mut applied = WriteReport::default();
-        for _ in 0..=ATTEMPTS {
+        for attempt in 0..=REREADS {
             let tokens: HashMap<Key, Key> = documents.iter().filter_map(operation_of).collect();
             let (once, overtaken) = apply_once(cx, meta, documents).await?;
             applied.add(Ok(once))?;
@@ -205,6 +206,13 @@ pub(crate) fn apply_work<'s>(
             });
             if documents.is_empty() {
                 break;
+            }
+            if attempt == REREADS {
+                tracing::warn!(
+                    target: "odm",
+                    collection = meta.collection,
+                    "other writers keep changing documents whose pending work is applied; it stays pending, and `recover` will apply it"
+                );
             }
         }
         applied.all()
