@@ -14,8 +14,9 @@ use odm_launch::process::{Process, exit_code};
 use crate::workspace::{cargo, root, step, target_dir};
 
 /// The packages that are published, each after those that it needs, with their folders.
-const PACKAGES: [(&str, &str); 4] = [
+const PACKAGES: [(&str, &str); 5] = [
     ("odm-derive", "odm-derive"),
+    ("odm-diagram", "odm/diagram"),
     ("odm-launch", "odm/launch"),
     ("mongodb-odm", "odm"),
     ("odm-cli", "odm/cli"),

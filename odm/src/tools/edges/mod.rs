@@ -3,12 +3,9 @@
 //! [`Odm::edges`](crate::Odm::edges) gives [`Edges`]. It prints as text; [`Edges::mermaid`] draws it for a page that knows
 //! [Mermaid](https://mermaid.js.org), and [`Edges::svg`] as an image of its own.
 
+mod draw;
 mod fields;
 mod find;
-mod layout;
-mod mermaid;
-mod rows;
-mod svg;
 
 pub use crate::model::copy::Operation;
 pub use crate::model::reference::ReferenceKind;
@@ -226,12 +223,6 @@ pub enum CopyKind {
 }
 
 impl Edges {
-    fn document(&self, collection: &str) -> Option<usize> {
-        self.documents
-            .iter()
-            .position(|document| document.collection == collection)
-    }
-
     fn references_of<'e>(&'e self, document: &'e DocumentNode) -> impl Iterator<Item = &'e ReferenceEdge> {
         self.references
             .iter()
@@ -242,99 +233,6 @@ impl Edges {
         self.copies
             .iter()
             .filter(|edge| edge.holder == document.collection)
-    }
-
-    /// Of the two sides of a two-way reference the second: the first one is drawn for both.
-    fn is_second_side(&self, edge: &ReferenceEdge) -> bool {
-        let Some(inverse) = &edge.inverse else {
-            return false;
-        };
-        let is_first = |other: &ReferenceEdge| {
-            edge.targets.contains(&other.holder)
-                && other.field == *inverse
-                && other.inverse.as_ref() == Some(&edge.field)
-        };
-        let at = self.references.iter().position(|other| other == edge);
-        at.is_some_and(|at| self.references.iter().take(at).any(is_first))
-    }
-}
-
-impl DocumentNode {
-    /// The text below its name in a diagram, beside its collection.
-    fn more(&self) -> Vec<String> {
-        let append_only = self.append_only.then(|| "append-only".to_owned());
-        append_only
-            .into_iter()
-            .chain(self.bucket.as_ref().map(BucketNode::short))
-            .collect()
-    }
-}
-
-impl BucketNode {
-    /// `comments: 50 per bucket`: for diagrams.
-    fn short(&self) -> String {
-        let per = self.per.map(|per| format!(", by {per}")).unwrap_or_default();
-        format!("{}: {} per bucket{per}", self.items, self.size)
-    }
-}
-
-impl ReferenceEdge {
-    /// `many ≤ 500`: for diagrams, where the line says the rest, and defaults are left out.
-    fn short(&self) -> String {
-        let mut words = match self.kind {
-            ReferenceKind::One => "one".to_owned(),
-            ReferenceKind::Many => "many".to_owned(),
-            ReferenceKind::Parent if self.only => "parent of one".to_owned(),
-            ReferenceKind::Parent => "parent".to_owned(),
-        };
-        if self.optional {
-            words.push_str(" or none");
-        }
-        if let Some(max) = self.max {
-            words.push_str(&format!(" ≤ {max}"));
-        }
-        words + &self.rule()
-    }
-
-    /// `, on_delete = cascade`, unless the rule is the one that applies where none is declared.
-    fn rule(&self) -> String {
-        let default = match (self.kind, self.inverse.is_some()) {
-            (ReferenceKind::Many, true) => OnDelete::Pull,
-            (_, true) if self.optional => OnDelete::Nullify,
-            _ => OnDelete::Restrict,
-        };
-        if self.on_delete == default {
-            return String::new();
-        }
-        format!(", on_delete = {}", self.on_delete)
-    }
-}
-
-impl CopyEdge {
-    /// `avg(stars), sync = atomic`: for diagrams.
-    fn short(&self) -> String {
-        let what = match &self.kind {
-            CopyKind::Field { source, through } => format!("copy of {source} through {through}"),
-            CopyKind::Subset {
-                limit, last, order, ..
-            } => {
-                let end = if *last { "last" } else { "first" };
-                format!("{end} {limit} by {order}")
-            }
-            CopyKind::Computed { operation, of, .. } => match of {
-                Some(of) => format!("{operation}({of})"),
-                None => format!("{operation}({})", self.source),
-            },
-        };
-        what + &self.mode()
-    }
-
-    /// `, sync = atomic`, unless it is the mode that applies where none is declared.
-    fn mode(&self) -> String {
-        if self.sync == SyncMode::Auto {
-            return String::new();
-        }
-        format!(", sync = {}", self.sync)
     }
 }
 

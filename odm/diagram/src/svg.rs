@@ -1,8 +1,8 @@
 //! The diagram as an image.
 
-use super::layout::{Columns, End, Layout, Rect, Wire, columns, layout};
-use super::rows::{Kind, Row, broken, cut, wanted, width};
-use crate::tools::edges::{CopyKind, DocumentNode, Edges};
+use crate::layout::{Columns, End, Layout, MARGIN, Rect, Side, Wire, columns, layout};
+use crate::rows::{Row, broken, cut, rows, wanted, width};
+use crate::{Diagram, FieldKind, Line, LineKind, Node, Port};
 use std::fmt::Write;
 
 const ROW: i64 = 18;
@@ -46,14 +46,24 @@ const STYLE: &str = "\
 .odm-edges .reference-head{fill:#58a6ff}\
 .odm-edges .copy-head{fill:#bc8cff}}";
 
-/// A line between boxes.
-struct Line {
-    /// Where it begins and ends: a box, and a row of it, or its head.
-    from: (usize, Option<usize>),
-    to: (usize, Option<usize>),
-    copy: bool,
-    both: bool,
-    words: String,
+/// The box of a line's end, and its row.
+type Place = (usize, Option<usize>);
+
+/// A line with the places of its ends.
+struct Placed<'d> {
+    line: &'d Line,
+    from: Place,
+    to: Place,
+}
+
+impl Placed<'_> {
+    fn is_copy(&self) -> bool {
+        self.line.kind == LineKind::Copy
+    }
+
+    fn has_two_heads(&self) -> bool {
+        self.line.kind == LineKind::TwoWay
+    }
 }
 
 /// A box with what stands in it, at heights below its upper side.
@@ -75,38 +85,26 @@ struct Text {
     words: String,
 }
 
-impl Edges {
-    /// The diagram as an SVG image: a box for each document with its fields, embedded structs and bounds, a line for each
-    /// reference (with two heads if it is two-way), a dashed line from source to copy. Fields that the library writes are
-    /// in italics.
+impl Diagram {
+    /// The diagram as an SVG image: a box for each node with its fields, a line for each line, dashed for a copy. Fields that
+    /// the library writes are in italics.
     ///
     /// It is at most 700 pixels wide, with text of 12. It can be read in light and in dark mode, and needs nothing else: no
     /// font, no script. Rows and lines say more where the pointer rests.
-    ///
-    /// ```no_run
-    /// # use samples::model::*;
-    /// # fn example(odm: Odm) -> std::io::Result<()> {
-    /// std::fs::write("models.svg", odm.edges().svg())?;
-    /// # Ok(()) }
-    /// ```
     pub fn svg(&self) -> String {
-        let rows: Vec<Vec<Row>> = self
-            .documents
-            .iter()
-            .map(|document| self.rows(document))
-            .collect();
-        let lines = self.lines(&rows);
+        let rows: Vec<Vec<Row>> = self.boxes.iter().map(|node| rows(&node.fields)).collect();
+        let lines = self.placed(&rows);
         let drawn = |columns: &[usize]| -> Vec<Drawn> {
-            let all = self.documents.iter().zip(&rows).zip(columns);
-            all.map(|((document, rows), columns)| drawn(document, rows, *columns))
+            let all = self.boxes.iter().zip(&rows).zip(columns);
+            all.map(|((node, rows), columns)| drawn(node, rows, *columns))
                 .collect()
         };
         // First as wide as each box wants to be, then as wide as it may be.
         let wanted: Vec<usize> = self
-            .documents
+            .boxes
             .iter()
             .zip(&rows)
-            .map(|(document, rows)| wanted(rows).max(head(document)))
+            .map(|(node, rows)| wanted(rows).max(head(node)))
             .collect();
         let wide = drawn(&wanted);
         let sizes: Vec<(i64, i64)> = wanted
@@ -122,10 +120,11 @@ impl Edges {
         self.draw(&narrow, &lines, &layout)
     }
 
-    fn lines(&self, rows: &[Vec<Row>]) -> Vec<Line> {
-        // The row of a field, or of what it is embedded in where that is not looked into.
-        let row = |document: usize, field: &str| {
-            let rows = rows.get(document)?;
+    /// The lines with the rows at which they end: that of the field, or of what it is embedded in where that is not looked
+    /// into.
+    fn placed(&self, rows: &[Vec<Row>]) -> Vec<Placed<'_>> {
+        let row = |node: usize, field: &str| {
+            let rows = rows.get(node)?;
             let mut path = field;
             loop {
                 if let Some(at) = rows.iter().position(|row| row.path == path) {
@@ -134,44 +133,21 @@ impl Edges {
                 path = path.rsplit_once('.')?.0;
             }
         };
-        let mut lines = Vec::new();
-        for edge in self.references.iter().filter(|edge| !self.is_second_side(edge)) {
-            let Some(holder) = self.document(edge.holder) else {
-                continue;
-            };
-            for target in edge.targets.iter().filter_map(|target| self.document(target)) {
-                let end = edge.inverse.as_deref().unwrap_or(edge.by);
-                lines.push(Line {
-                    from: (holder, row(holder, &edge.field)),
-                    to: (target, row(target, end)),
-                    copy: false,
-                    both: edge.inverse.is_some(),
-                    words: format!("{}.{}: {edge}", edge.holder, edge.field),
-                });
-            }
-        }
-        for edge in &self.copies {
-            let (Some(holder), Some(source)) = (self.document(edge.holder), self.document(edge.source))
-            else {
-                continue;
-            };
-            let of = match &edge.kind {
-                CopyKind::Field { source, .. } => Some(*source),
-                CopyKind::Subset { .. } => None,
-                CopyKind::Computed { of, .. } => *of,
-            };
-            lines.push(Line {
-                from: (source, of.and_then(|of| row(source, of))),
-                to: (holder, row(holder, &edge.field)),
-                copy: true,
-                both: false,
-                words: format!("{}.{}: {edge}", edge.holder, edge.field),
-            });
-        }
-        lines
+        let place = |port: &Port| {
+            (
+                port.node,
+                port.field.as_deref().and_then(|field| row(port.node, field)),
+            )
+        };
+        let placed = self.lines.iter().map(|line| Placed {
+            line,
+            from: place(&line.from),
+            to: place(&line.to),
+        });
+        placed.collect()
     }
 
-    fn draw(&self, drawn: &[Drawn], lines: &[Line], layout: &Layout) -> String {
+    fn draw(&self, drawn: &[Drawn], lines: &[Placed<'_>], layout: &Layout) -> String {
         let legend = Legend::of(drawn, lines);
         let width = layout.width.max(legend.width());
         let height = layout.height + if legend.is_empty() { 0 } else { LEGEND };
@@ -179,8 +155,8 @@ impl Edges {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"odm-edges\" role=\"img\" width=\"{width}\" \
              height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n<title>{}</title>\n<desc>{}</desc>\n\
              <style>{STYLE}</style>\n<defs>",
-            escaped(&self.title()),
-            escaped(&self.to_string().replace('\n', "; "))
+            escaped(&self.title),
+            escaped(&self.description)
         );
         for kind in ["reference", "copy"] {
             let _ = write!(
@@ -204,35 +180,19 @@ impl Edges {
         svg.push_str("</svg>\n");
         svg
     }
-
-    /// `Person and Task: fields, references and copies`.
-    fn title(&self) -> String {
-        let names: Vec<&str> = self.documents.iter().map(|document| document.name).collect();
-        match names.as_slice() {
-            [] => "No documents".to_owned(),
-            [name] => format!("{name}: fields, references and copies"),
-            [names @ .., last] => format!("{} and {last}: fields, references and copies", names.join(", ")),
-        }
-    }
 }
 
 /// How many columns the head of a box wants.
-fn head(document: &DocumentNode) -> usize {
-    let name = width(document.name) as i64 * BOLD / CHARACTER + 1;
-    (name as usize).max(width(&subtitle(document)))
-}
-
-fn subtitle(document: &DocumentNode) -> String {
-    let mut words = document.more();
-    words.insert(0, document.collection.to_owned());
-    words.join(", ")
+fn head(node: &Node) -> usize {
+    let name = width(&node.name) as i64 * BOLD / CHARACTER + 1;
+    (name as usize).max(width(&node.below.join(", ")))
 }
 
 /// How many columns of text fit into the boxes of a column.
-fn fits(columns: &Columns, side: super::layout::Side) -> usize {
+fn fits(columns: &Columns, side: Side) -> usize {
     let width = match side {
-        super::layout::Side::Left => columns.left,
-        super::layout::Side::Right => columns.right,
+        Side::Left => columns.left,
+        Side::Right => columns.right,
     };
     usize::try_from((width - 2 * PADDING) * 10 / CHARACTER).unwrap_or(0)
 }
@@ -241,8 +201,8 @@ fn pixels(columns: usize) -> i64 {
     (columns as i64 * CHARACTER + 9) / 10
 }
 
-/// The content of the box of a document that has this number of columns.
-fn drawn(document: &DocumentNode, rows: &[Row], columns: usize) -> Drawn {
+/// The content of a box that has this number of columns.
+fn drawn(node: &Node, rows: &[Row], columns: usize) -> Drawn {
     let text = |class, column, y, text: String, words: &str| Text {
         class,
         column,
@@ -250,8 +210,8 @@ fn drawn(document: &DocumentNode, rows: &[Row], columns: usize) -> Drawn {
         text,
         words: words.to_owned(),
     };
-    let name = cut(document.name, columns * CHARACTER as usize / BOLD as usize);
-    let words = subtitle(document);
+    let name = cut(&node.name, columns * CHARACTER as usize / BOLD as usize);
+    let words = node.below.join(", ");
     let below = broken(&words, columns);
     let mut y = HEAD + BELOW * (below.len() as i64 - 1);
     let mut drawn = Drawn {
@@ -270,12 +230,12 @@ fn drawn(document: &DocumentNode, rows: &[Row], columns: usize) -> Drawn {
     for (at, row) in rows.iter().enumerate() {
         drawn.rows.push(y + ROW / 2 - 1);
         let class = match row.kind {
-            Kind::Plain => "quiet",
-            Kind::Reference => "refers",
-            Kind::Derived => "derived",
+            FieldKind::Plain => "quiet",
+            FieldKind::Reference => "refers",
+            FieldKind::Derived => "derived",
         };
         let (name, pieces) = row.pieces(columns);
-        let of_name = if row.kind == Kind::Derived {
+        let of_name = if row.kind == FieldKind::Derived {
             "derived"
         } else {
             "field"
@@ -311,15 +271,15 @@ fn drawn(document: &DocumentNode, rows: &[Row], columns: usize) -> Drawn {
     drawn
 }
 
-/// The box of a line's end, and its row.
-type Port = (usize, Option<usize>);
-
 /// Where the lines end. Those that end at one row stand beside each other, but for those that mean the same there.
-fn ends(lines: &[Line], drawn: &[Drawn]) -> Vec<(End, End)> {
-    let mut ports: Vec<(Port, Vec<(bool, bool)>)> = Vec::new();
-    let all = lines
-        .iter()
-        .flat_map(|line| [(line.from, (line.copy, line.both)), (line.to, (line.copy, true))]);
+fn ends(lines: &[Placed<'_>], drawn: &[Drawn]) -> Vec<(End, End)> {
+    let mut ports: Vec<(Place, Vec<(bool, bool)>)> = Vec::new();
+    let all = lines.iter().flat_map(|line| {
+        [
+            (line.from, (line.is_copy(), line.has_two_heads())),
+            (line.to, (line.is_copy(), true)),
+        ]
+    });
     for (end, meaning) in all {
         let known = ports.iter().position(|(known, _)| *known == end);
         let at = known.unwrap_or(ports.len());
@@ -332,7 +292,7 @@ fn ends(lines: &[Line], drawn: &[Drawn]) -> Vec<(End, End)> {
             meanings.push(meaning);
         }
     }
-    let place = |end: Port, meaning: (bool, bool)| {
+    let place = |end: Place, meaning: (bool, bool)| {
         let meanings = ports.iter().find(|(known, _)| *known == end);
         let (at, of) = meanings.map_or((0, 1), |(_, meanings)| {
             let at = meanings.iter().position(|known| *known == meaning);
@@ -348,8 +308,8 @@ fn ends(lines: &[Line], drawn: &[Drawn]) -> Vec<(End, End)> {
         }
     };
     let both = lines.iter().map(|line| {
-        let mut from = place(line.from, (line.copy, line.both));
-        let mut to = place(line.to, (line.copy, true));
+        let mut from = place(line.from, (line.is_copy(), line.has_two_heads()));
+        let mut to = place(line.to, (line.is_copy(), true));
         if line.from == line.to {
             // With both ends at one place nothing would be seen.
             from.y -= 4;
@@ -360,9 +320,9 @@ fn ends(lines: &[Line], drawn: &[Drawn]) -> Vec<(End, End)> {
     both.collect()
 }
 
-fn draw_line(svg: &mut String, line: &Line, path: &str) {
-    let kind = if line.copy { "copy" } else { "reference" };
-    let start = if line.both {
+fn draw_line(svg: &mut String, line: &Placed<'_>, path: &str) {
+    let kind = if line.is_copy() { "copy" } else { "reference" };
+    let start = if line.has_two_heads() {
         format!(" marker-start=\"url(#odm-{kind}-head)\"")
     } else {
         String::new()
@@ -370,7 +330,7 @@ fn draw_line(svg: &mut String, line: &Line, path: &str) {
     let _ = writeln!(
         svg,
         "<path class=\"{kind}\"{start} marker-end=\"url(#odm-{kind}-head)\" d=\"{path}\"><title>{}</title></path>",
-        escaped(&line.words)
+        escaped(&line.line.words)
     );
 }
 
@@ -437,11 +397,11 @@ struct Legend {
 }
 
 impl Legend {
-    fn of(drawn: &[Drawn], lines: &[Line]) -> Legend {
+    fn of(drawn: &[Drawn], lines: &[Placed<'_>]) -> Legend {
         let mut texts = drawn.iter().flat_map(|drawn| &drawn.texts);
         Legend {
-            reference: lines.iter().any(|line| !line.copy),
-            copy: lines.iter().any(|line| line.copy),
+            reference: lines.iter().any(|line| !line.is_copy()),
+            copy: lines.iter().any(|line| line.is_copy()),
             derived: texts.any(|text| text.class == "derived"),
         }
     }
@@ -470,11 +430,11 @@ impl Legend {
         if entries.is_empty() {
             return 0;
         }
-        entries.iter().map(width).sum::<i64>() + gaps + 2 * super::layout::MARGIN
+        entries.iter().map(width).sum::<i64>() + gaps + 2 * MARGIN
     }
 
     fn draw(&self, svg: &mut String, top: i64) {
-        let mut x = super::layout::MARGIN;
+        let mut x = MARGIN;
         let y = top + 8;
         for (line, class, text) in self.entries() {
             if let Some(kind) = line {

@@ -6,10 +6,10 @@
 //! models give the same picture.
 
 /// The greatest width of a picture: that of a page's column, so that its text is shown in its own size.
-pub(super) const WIDTH: i64 = 700;
+pub(crate) const WIDTH: i64 = 700;
 
 /// The space around everything.
-pub(super) const MARGIN: i64 = 12;
+pub(crate) const MARGIN: i64 = 12;
 
 /// The space between boxes of one column.
 const GAP: i64 = 20;
@@ -31,7 +31,7 @@ const ROUNDS: usize = 50;
 
 /// The column of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Left,
     Right,
 }
@@ -47,27 +47,27 @@ impl Side {
 
 /// A box: left upper corner and size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Rect {
-    pub(super) x: i64,
-    pub(super) y: i64,
-    pub(super) width: i64,
-    pub(super) height: i64,
+pub(crate) struct Rect {
+    pub(crate) x: i64,
+    pub(crate) y: i64,
+    pub(crate) width: i64,
+    pub(crate) height: i64,
 }
 
 /// The end of a line: at a box, so far below its upper side.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct End {
-    pub(super) at: usize,
-    pub(super) y: i64,
+pub(crate) struct End {
+    pub(crate) at: usize,
+    pub(crate) y: i64,
 }
 
 /// The columns of boxes, and how wide everything is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Columns {
-    pub(super) sides: Vec<Side>,
+pub(crate) struct Columns {
+    pub(crate) sides: Vec<Side>,
     /// The width of the boxes of the left and of the right column.
-    pub(super) left: i64,
-    pub(super) right: i64,
+    pub(crate) left: i64,
+    pub(crate) right: i64,
     /// The width of the space between them.
     channel: i64,
     /// How many lanes it has.
@@ -76,24 +76,24 @@ pub(super) struct Columns {
 
 /// A line through the channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Wire {
-    pub(super) from: (i64, i64),
-    pub(super) to: (i64, i64),
+pub(crate) struct Wire {
+    pub(crate) from: (i64, i64),
+    pub(crate) to: (i64, i64),
     /// Where it runs up or down.
-    pub(super) lane: i64,
+    pub(crate) lane: i64,
 }
 
 /// Where everything is.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
-    pub(super) boxes: Vec<Rect>,
-    pub(super) wires: Vec<Wire>,
-    pub(super) width: i64,
-    pub(super) height: i64,
+pub(crate) struct Layout {
+    pub(crate) boxes: Vec<Rect>,
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) width: i64,
+    pub(crate) height: i64,
 }
 
 /// Puts boxes of these heights into columns that are as wide as their boxes want to be, if there is room.
-pub(super) fn columns(sizes: &[(i64, i64)], lines: &[(End, End)]) -> Columns {
+pub(crate) fn columns(sizes: &[(i64, i64)], lines: &[(End, End)]) -> Columns {
     let heights: Vec<i64> = sizes.iter().map(|(_, height)| *height).collect();
     let sides = sides(&heights, lines);
     let widest = |side: Side| {
@@ -186,7 +186,7 @@ fn tops(heights: &[i64], sides: &[Side]) -> Vec<i64> {
 }
 
 /// Lays out boxes of these heights in their columns, and the lines between them.
-pub(super) fn layout(columns: &Columns, heights: &[i64], lines: &[(End, End)]) -> Layout {
+pub(crate) fn layout(columns: &Columns, heights: &[i64], lines: &[(End, End)]) -> Layout {
     let right = MARGIN + columns.left + columns.channel;
     let tops = tops(heights, &columns.sides);
     let boxes: Vec<Rect> = tops
