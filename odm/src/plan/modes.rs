@@ -144,7 +144,8 @@ impl WritePlan {
     }
 
     /// The documents that its transaction will write, as far as they are known before: those that the writes name by their ids, and those
-    /// on the other end of their references, which are locked or changed. A replacement may have had its references before.
+    /// on the other end of their references, which are locked or changed. Replacements and
+    /// deletions wait at their own documents only: which references a replacement adds is not known before it is sent.
     pub(crate) fn turns(graph: &Graph, writes: &[Write]) -> Vec<QueueKey> {
         let mut documents = named_by_ids(writes);
         let is_written = |edge: &&Edge| edge.is_two_way() || sync::is_locked(graph, edge);

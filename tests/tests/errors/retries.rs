@@ -220,6 +220,46 @@ fn a_bulk_goes_by_kinds_where_bulk_write_is_not_enabled() {
     });
 }
 
+/// Of a bulk in several commands, one of which fails, only an ordered one knows which of its writes were made.
+#[odm_tests::test]
+fn a_bulk_in_several_commands_says_that_a_part_was_made() {
+    with_db(async |t| {
+        let (proxy, odm) = start(&t).await;
+        let notes = odm.collection::<Note>();
+        odm.check_models().await.unwrap();
+        let failed = doc! {
+            "ok": 0.0, "code": 91, "codeName": "ShutdownInProgress", "errmsg": "The server is in quiesce mode and will shut down",
+        };
+        for (id, is_ordered) in [(100, true), (200, false)] {
+            notes.insert_many([note(id), note(id + 1)]).await.unwrap();
+            let bulk = odm.bulk().without_bulk_write_command();
+            let bulk = if is_ordered { bulk } else { bulk.unordered() };
+            proxy.next("update", 1, Fate::Answered(failed.clone()));
+            let error = bulk
+                .insert(note(id + 2))
+                .replace(note(id))
+                .delete::<Note>(id + 1)
+                .await
+                .unwrap_err();
+            assert!(proxy.is_done());
+            match error {
+                Error::Bulk { errors, done } if is_ordered => {
+                    assert_eq!(errors.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [1]);
+                    assert_eq!((done.inserted, done.deleted), (1, 0));
+                }
+                Error::Unfinished { collection, .. } if !is_ordered => assert_eq!(collection, "notes"),
+                other => panic!("{is_ordered}: {other:?}"),
+            }
+            assert!(
+                notes.get(id + 1).await.unwrap().is_some(),
+                "the deletion was not sent"
+            );
+            assert!(notes.get(id + 2).await.unwrap().is_some());
+        }
+        proxy.bury().await;
+    });
+}
+
 /// The driver sends a command that an application runs by itself once.
 #[odm_tests::test]
 fn a_lost_reply_to_a_read_of_the_schema_ends_no_sync() {

@@ -95,10 +95,10 @@ fn planned<'a>(
             batching,
             plan,
             writes,
-            is_written: AtomicBool::new(false),
+            is_sent: AtomicBool::new(false),
         };
         planned.run(cx, token, limit).await.map_err(|error| {
-            let after_write = planned.is_written.load(Ordering::Relaxed);
+            let after_write = planned.is_sent.load(Ordering::Relaxed);
             if let (true, Some(session)) = (after_write, cx.session) {
                 // A part of what follows from the write is missing: whatever the caller does with the error, that is not committed.
                 session.spoil(&error);
@@ -114,8 +114,8 @@ struct Planned<'a> {
     batching: Batching,
     plan: &'a WritePlan,
     writes: &'a [Write],
-    /// Whether the writes themselves were made.
-    is_written: AtomicBool,
+    /// Whether the writes themselves were sent without an error.
+    is_sent: AtomicBool,
 }
 
 impl<'a> Planned<'a> {
@@ -202,7 +202,8 @@ impl<'a> Planned<'a> {
 
     /// Sends the writes, and applies everything that they ask of other documents. Gives what follows the commit.
     async fn with_effects(&self, cx: Cx<'_>, limit: Option<usize>) -> Result<(Attempt, AfterWrites)> {
-        let derived = self.plan.affected.atomic && cx.session.is_some() || self.plan.moves_children;
+        // Without transactions atomic copies are pending work; which parents children are taken from is known only from the documents before.
+        let derived = (self.plan.affected.atomic && cx.session.is_some()) || self.plan.moves_children;
         let Some(before) = self.read_images(&cx, derived, limit).await? else {
             return Ok((Attempt::TooMany, AfterWrites::default()));
         };
@@ -252,7 +253,7 @@ impl<'a> Planned<'a> {
             writes: self.writes,
             done,
         });
-        effects.written(&cx, own, &links).await?;
+        effects.pass_on_writes(&cx, own, &links).await?;
         let (copies, deferred) = effects.settle(&cx).await?;
         done.outcome.copies += copies;
         Ok(deferred)
@@ -306,7 +307,7 @@ impl<'a> Planned<'a> {
     /// Sends the writes themselves, which a transaction may do several times.
     async fn send(&self, cx: Cx<'_>) -> Result<Attempt> {
         let sent = send::send(cx, self.batching, self.writes).await;
-        self.is_written.store(sent.is_ok(), Ordering::Relaxed);
+        self.is_sent.store(sent.is_ok(), Ordering::Relaxed);
         sent
     }
 

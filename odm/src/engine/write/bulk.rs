@@ -456,6 +456,31 @@ async fn one_command(cx: &Cx<'_>, statements: Vec<BulkStatement<'_>>, ordered: b
     }
 }
 
+/// The statements of the next command: of one kind and collection, and not more than the server takes. What an update matches follows
+/// from the sum of it and of the count before it, so both are in one command.
+fn of_one_command<'e>(
+    statements: &[BulkStatement<'_>],
+    encoded: &'e [RawDocumentBuf],
+    most: usize,
+) -> &'e [RawDocumentBuf] {
+    let Some(first) = statements.first() else {
+        return encoded;
+    };
+    let run = statements
+        .iter()
+        .take(most)
+        .take_while(|next| next.goes_with(first));
+    let of_command = in_one_command(encoded, run.count());
+    match of_command.split_last() {
+        Some((_, others))
+            if !others.is_empty() && statements.get(others.len()).is_some_and(|last| last.is_count) =>
+        {
+            others
+        }
+        _ => of_command,
+    }
+}
+
 /// By one command for each run of writes of one kind to one collection.
 async fn runs(
     cx: &Cx<'_>,
@@ -474,15 +499,7 @@ async fn runs(
     let encoded: Vec<RawDocumentBuf> = encoded.collect::<Result<_>>()?;
     let (mut rest, mut encoded) = (statements.as_slice(), encoded.as_slice());
     while let Some(first) = rest.first() {
-        let run = rest.iter().take(most).take_while(|next| next.goes_with(first));
-        let mut of_command = in_one_command(encoded, run.count());
-        // What matches follows from the sum of an update and of the count before it: both are in one command.
-        let ends_with_count = rest.get(of_command.len() - 1).is_some_and(|last| last.is_count);
-        if ends_with_count
-            && let Some((_, others)) = of_command.split_last().filter(|(_, rest)| !rest.is_empty())
-        {
-            of_command = others;
-        }
+        let of_command = of_one_command(rest, encoded, most);
         let command = WriteCommand {
             verb: first.what.verb(),
             meta: first.meta,
@@ -546,5 +563,36 @@ async fn runs(
     match unacknowledged {
         Some(error) => Err(error),
         None => Ok(done),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expansion_fixture::Person;
+    use crate::model::document::Document as _;
+
+    fn statement(is_count: bool, filter: &Document) -> BulkStatement<'_> {
+        BulkStatement {
+            at: 0,
+            meta: Person::META,
+            what: counting(filter, false),
+            collation: None,
+            is_count,
+        }
+    }
+
+    #[test]
+    fn a_count_is_in_the_command_of_its_update() {
+        let filter = Document::new();
+        // Two updates, the second of which has a count before it.
+        let statements = [false, true, false].map(|is_count| statement(is_count, &filter));
+        let encoded = statements.iter().map(|one| one.what.encode(None));
+        let encoded: Vec<RawDocumentBuf> = encoded.collect::<Result<_>>().unwrap();
+        let number = |from: usize, most| of_one_command(&statements[from..], &encoded[from..], most).len();
+        assert_eq!([number(0, 3), number(0, 2), number(0, 1)], [3, 1, 1]);
+        assert_eq!(number(1, 2), 2);
+        // A command without a statement would be none.
+        assert_eq!(number(1, 1), 1);
     }
 }

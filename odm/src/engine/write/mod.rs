@@ -20,7 +20,7 @@ pub(crate) mod unmatched;
 use crate::Result;
 use crate::engine::write::attempt::{FailedAttempt, attempt};
 use crate::engine::write::prepare::{mark_all_pending, prepare};
-use crate::engine::write::unmatched::{ATTEMPTS, Next, contended, diagnose, unchanged};
+use crate::engine::write::unmatched::{ATTEMPTS, Next, diagnose, kept_changing, unchanged};
 use crate::model::own_fields::Token;
 use crate::plan::modes::WritePlan;
 use crate::plan::operation::{Batching, Write, WriteKind};
@@ -63,7 +63,7 @@ async fn repeated(
         let writes = std::slice::from_mut(write);
         let made = match attempt(cx, Batching::Single, plan.as_deref(), writes, token, limit).await {
             Ok(Attempt::Contended) => {
-                // It is no attempt: nothing was sent that the next one sends.
+                // Its transaction was rolled back, or never begun: this does not count as an attempt.
                 mark_all_pending(write, &mut token)?;
                 plan.iter_mut().for_each(|plan| plan.fall_back());
                 continue;
@@ -92,7 +92,7 @@ async fn repeated(
             _ => None,
         };
         if let Some(one) = one.filter(|_| number == ATTEMPTS) {
-            return Err(contended(write.meta, one));
+            return Err(kept_changing(write.meta, one));
         }
     }
 }

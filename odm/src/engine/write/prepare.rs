@@ -1,5 +1,5 @@
-//! Fills in what the library keeps in the documents of writes, before they are sent: outside of their transaction, so that it is not repeated
-//! with it. It may read what is old by then: rules lock their sources in the transaction and compare versions.
+//! Fills in what the library keeps in the documents of writes, before they are sent: before the library's own transaction, so that it is not
+//! repeated with it. It may read what is old by then: rules lock their sources in the transaction and compare versions.
 
 use crate::graph::Graph;
 use crate::model::document::DocumentMeta;
@@ -155,12 +155,12 @@ async fn fill_in(
     Ok(refused)
 }
 
-/// Has the rules fill in what the library has in documents of one collection, before a write, in its transaction or not.
+/// Has the rules fill in what the library has in documents of one collection, before a write: in the caller's transaction, where there is one.
 #[derive(Clone, Copy)]
 struct FillIn<'a> {
     cx: Cx<'a>,
     meta: &'static DocumentMeta,
-    /// The inserts of the same operation into other collections.
+    /// The other inserts of the same operation.
     beside: &'a [Inserts],
 }
 
@@ -256,7 +256,8 @@ impl FillIn<'_> {
         })
     }
 
-    /// Whether work is pending after a write.
+    /// Whether work is pending after a write: in the modes in which nothing else updates what is derived of it, which
+    /// [`WritePlan::modes`](crate::plan::modes::WritePlan::modes) chooses by the same [`Affected`].
     ///
     /// # Errors
     /// [`Error::Unsupported`](crate::Error::Unsupported) for what this deployment can't keep in sync.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 const PUT_BACK: i64 = targets::MANY as i64;
 
 /// The fields that these writes may change in documents of a collection.
-fn written(meta: &DocumentMeta, writes: &[Write]) -> WrittenFields {
+fn changed_fields(meta: &DocumentMeta, writes: &[Write]) -> WrittenFields {
     let own = writes.iter().filter(|write| is(write.meta, meta));
     own.map(Write::changed_fields)
         .reduce(|all, one| all.and(Some(&one)))
@@ -275,7 +275,7 @@ impl WriteSet<'_> {
                 let found = by_ids(cx, meta, was.keys(), names).await?;
                 after = found.into_iter().map(read).collect();
             }
-            let written = written(meta, writes);
+            let written = changed_fields(meta, writes);
             let images = was
                 .into_iter()
                 .map(|(key, was)| Image {
@@ -330,7 +330,7 @@ impl Effects {
     /// Applies the effects of writes: writes the other side of two-way references, and compares the documents of both before and after.
     /// Documents of one collection are handled together: a field that is computed again for one of them is computed from all, so
     /// nothing may be added to it for another one.
-    pub(in crate::engine) async fn written(
+    pub(in crate::engine) async fn pass_on_writes(
         &mut self,
         cx: &Cx<'_>,
         own: Option<WriteSet<'_>>,

@@ -27,7 +27,7 @@ use crate::store::fields::at;
 use crate::store::transaction;
 use crate::{Error, Result};
 use futures::future::{BoxFuture, FutureExt};
-use mongodb::bson::{Bson, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, RawDocument, RawDocumentBuf, doc};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -48,27 +48,26 @@ type ReferencesByTarget = HashMap<ReferenceTarget, HashSet<Key>>;
 #[derive(Debug)]
 pub(crate) struct Recheck {
     added: Vec<AddedReferences>,
-    written: WrittenReferences,
+    undo: WrittenReferences,
 }
 
 /// What follows the commit of writes.
 #[derive(Default)]
 pub(crate) struct AfterWrites {
-    /// References that were written: whether their targets are there.
-    written: Vec<Recheck>,
+    rechecks: Vec<Recheck>,
     pub(crate) deferred: DeferredWork,
 }
 
 impl AfterWrites {
     pub(crate) fn new(recheck: Option<Recheck>, deferred: DeferredWork) -> AfterWrites {
         AfterWrites {
-            written: recheck.into_iter().collect(),
+            rechecks: recheck.into_iter().collect(),
             deferred,
         }
     }
 
     pub(crate) fn add(&mut self, other: AfterWrites) {
-        self.written.extend(other.written);
+        self.rechecks.extend(other.rechecks);
         self.deferred.add_all(other.deferred);
     }
 
@@ -84,10 +83,10 @@ impl AfterWrites {
 
     /// The same, with the result of each of both.
     pub(crate) async fn run_all(self, cx: &Cx<'_>) -> (Result<()>, Result<u64>) {
-        let checked = if self.written.is_empty() {
+        let checked = if self.rechecks.is_empty() {
             Ok(())
         } else {
-            check_again(cx, &self.written).await
+            check_again(cx, &self.rechecks).await
         };
         (checked, self.deferred.drain(cx).await)
     }
@@ -145,8 +144,8 @@ async fn check_again(cx: &Cx<'_>, rechecks: &[Recheck]) -> Result<()> {
     failed.and(first.map_or(Ok(()), Err))
 }
 
-/// Maximum number of times that documents are read again which others change meanwhile.
-pub(crate) const ATTEMPTS: usize = 10;
+/// Maximum number of times that references are undone in documents which others change meanwhile.
+const RESTORES: usize = 10;
 
 impl Recheck {
     /// The second check of writes that were made, with what is needed to undo them: the documents before them, and the missing targets that
@@ -200,11 +199,11 @@ impl Recheck {
         let changed = before
             .with_references()
             .map(|of| (of.meta, of.read().cloned().collect()));
-        let written = WrittenReferences {
+        let undo = WrittenReferences {
             inserted,
             changed: changed.collect(),
         };
-        Ok((!added.is_empty()).then_some(Recheck { added, written }))
+        Ok((!added.is_empty()).then_some(Recheck { added, undo }))
     }
 }
 
@@ -232,7 +231,7 @@ impl Recheck {
         let mut failed = Ok(());
         let mut changed: Vec<(&'static DocumentMeta, Cow<'_, [Arc<RawDocumentBuf>]>)> = Vec::new();
         let mut effects = Effects::deferred(Token::new());
-        for (meta, ids) in &self.written.inserted {
+        for (meta, ids) in &self.undo.inserted {
             let named = match names_of(cx, graph, meta, ids).await {
                 Ok(named) => named,
                 Err(error) => {
@@ -253,7 +252,7 @@ impl Recheck {
             failed = failed.and(removed);
             failed = failed.and(empty_gone(cx, graph, named, None, &mut effects).await);
         }
-        let known = self.written.changed.iter();
+        let known = self.undo.changed.iter();
         changed.extend(known.map(|(meta, documents)| (*meta, documents.as_slice().into())));
         for (meta, documents) in &changed {
             let documents = (*meta, documents.as_ref());
@@ -271,6 +270,27 @@ impl Recheck {
         // targets from the caller.
         drain::log_undrained(effects.deferred.drain(cx).await);
         failed
+    }
+
+    /// The references that this write has added, and that dangle now and did not before.
+    fn dangling<'e>(
+        &self,
+        edges: &[&'e Edge],
+        before: &RawDocument,
+        now: &RawDocument,
+        is_there: impl Fn(Column, &Key) -> bool,
+    ) -> Vec<&'e Edge> {
+        let dangles = |edge: &Edge, target: ReferenceTarget| {
+            let before: HashSet<Key> = edge.keys(target, before).into_iter().collect();
+            let column = (target.meta.collection, edge.by());
+            edge.keys(target, now)
+                .iter()
+                .any(|key| self.adds(target, key) && !before.contains(key) && !is_there(column, key))
+        };
+        let edges = edges.iter().copied();
+        edges
+            .filter(|edge| edge.targets.iter().any(|target| dangles(edge, *target)))
+            .collect()
     }
 
     /// Whether a target is missing that the write has named in this field.
@@ -327,7 +347,7 @@ impl Recheck {
         let names = roots(edges.iter().copied());
         let keys: Vec<Key> = documents.iter().map(|document| id(&**document)).collect();
         // Where others change a document meanwhile it is looked at again: what it was given may be there still.
-        for _ in 0..ATTEMPTS {
+        for _ in 0..RESTORES {
             let now: HashMap<Key, RawDocumentBuf> = by_ids(cx, meta, keys.iter(), names.iter().copied())
                 .await?
                 .into_iter()
@@ -338,17 +358,7 @@ impl Recheck {
                 .iter()
                 .filter_map(|before| {
                     let now = now.get(&id(&**before))?;
-                    let dangles = |edge: &&Edge| {
-                        edge.targets.iter().any(|target| {
-                            let before: HashSet<Key> = edge.keys(*target, before).into_iter().collect();
-                            let column = (target.meta.collection, edge.by());
-                            let is_new = |key: &Key| self.adds(*target, key) && !before.contains(key);
-                            let mut keys = edge.keys(*target, now).into_iter();
-                            keys.any(|key| is_new(&key) && !is_there(column, &key))
-                        })
-                    };
-                    // Only references that this write has added, and that dangle now and did not before.
-                    let dangling: Vec<&Edge> = edges.iter().copied().filter(dangles).collect();
+                    let dangling = self.dangling(&edges, before, now, is_there);
                     let own = OwnReferences {
                         added: &|target, key| self.adds(target, key),
                         removed: &|target, key| {
@@ -356,14 +366,7 @@ impl Recheck {
                         },
                         how: &|edge| self.how(edge.id),
                     };
-                    for edge in &dangling {
-                        for target in edge.targets.iter().copied() {
-                            let now: HashSet<Key> = edge.keys(target, now).into_iter().collect();
-                            let before = edge.keys(target, before).into_iter();
-                            let gone = before.filter(|key| !now.contains(key));
-                            lost.entry(target).or_default().extend(gone);
-                        }
-                    }
+                    add_lost(&dangling, before, now, lost);
                     put_back(before, now, &dangling, &own)
                 })
                 .map(|mut back| {
@@ -403,6 +406,18 @@ impl Recheck {
              documents that hold them; `audit` lists those that dangle"
         );
         Ok(())
+    }
+}
+
+/// Adds the keys that these references had before and don't have now.
+fn add_lost(edges: &[&Edge], before: &RawDocument, now: &RawDocument, lost: &mut ReferencesByTarget) {
+    for edge in edges {
+        for target in edge.targets.iter().copied() {
+            let now: HashSet<Key> = edge.keys(target, now).into_iter().collect();
+            let before = edge.keys(target, before).into_iter();
+            let gone = before.filter(|key| !now.contains(key));
+            lost.entry(target).or_default().extend(gone);
+        }
     }
 }
 
@@ -517,7 +532,7 @@ async fn unlink(
             }
         }
         let links = effects_of(cx, graph, &diff).await?;
-        effects.written(cx, None, &links).await?;
+        effects.pass_on_writes(cx, None, &links).await?;
     }
     if is_followed {
         for ids in key::chunks(&keys) {

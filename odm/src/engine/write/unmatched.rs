@@ -74,8 +74,8 @@ pub(in crate::engine) async fn diagnose(
     }
 }
 
-/// After the last attempt: what held it back came and went all the time.
-pub(in crate::engine) fn contended(meta: &DocumentMeta, one: &DocumentById) -> Error {
+/// After the last attempt: others changed the document each time.
+pub(in crate::engine) fn kept_changing(meta: &DocumentMeta, one: &DocumentById) -> Error {
     Error::Contention {
         collection: meta.collection,
         message: format!(
