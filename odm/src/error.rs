@@ -664,6 +664,11 @@ impl Error {
     /// assert!(!error.is_transient_transaction_error());
     /// ```
     pub fn is_transient_transaction_error(&self) -> bool {
+        if let Error::Bulk { errors, .. } = self {
+            return errors
+                .iter()
+                .any(|(_, error)| error.is_transient_transaction_error());
+        }
         self.driver_error()
             .is_some_and(|e| e.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR))
     }

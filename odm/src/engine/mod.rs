@@ -195,6 +195,10 @@ async fn each(cx: Cx<'_>, batching: Batching, steps: Vec<WriteStep>) -> Result<D
                 made.add_refused(*done, errors);
                 (made.into(), true)
             }
+            // All of the transaction is run again.
+            Err(error) if cx.session.is_some() && error.is_transient_transaction_error() => {
+                return Err(error);
+            }
             // What the steps before it did stays done, in the caller's transaction too.
             Err(error) if all.outcome.has_begun() => (batching.refused(vec![(at, error)]).into(), true),
             Err(error) => return Err(error),

@@ -135,6 +135,11 @@ impl WritePlan {
         self.has_fallen_back = true;
     }
 
+    /// The same, if it has done so in the plan of the write that this one replaces.
+    pub(crate) fn fall_back_as(&mut self, replaced: &WritePlan) {
+        self.has_fallen_back = replaced.has_fallen_back && self.may_fall_back;
+    }
+
     /// The added references whose targets have to be queried before the writes: the sources of copies were read when these were filled
     /// in.
     pub(crate) fn targets_to_ask(&self, graph: &Graph, in_transaction: bool) -> Vec<AddedReferences> {
@@ -144,8 +149,8 @@ impl WritePlan {
     }
 
     /// The documents that its transaction will write, as far as they are known before: those that the writes name by their ids, and those
-    /// on the other end of their references, which are locked or changed. Replacements and
-    /// deletions wait at their own documents only: which references a replacement adds is not known before it is sent.
+    /// on the other end of their references, which are locked or changed. Replacements and deletions wait at their own documents
+    /// only: which references a replacement adds is not known before it is sent.
     pub(crate) fn turns(graph: &Graph, writes: &[Write]) -> Vec<QueueKey> {
         let mut documents = named_by_ids(writes);
         let is_written = |edge: &&Edge| edge.is_two_way() || sync::is_locked(graph, edge);

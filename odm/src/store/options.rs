@@ -1,6 +1,6 @@
 //! The options of the driver that hold for all commands of a handle, or of one operation.
 
-use mongodb::bson::Bson;
+use mongodb::bson::{Bson, RawBson};
 use mongodb::options::{Acknowledgment, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern};
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,6 +121,11 @@ impl Options {
                 "an operation of a transaction has the `{option}` of the transaction: take the option off, or begin the transaction on \
                  an `Odm` that has it"
             ));
+        }
+        if let Some(comment) = &self.comment
+            && let Err(error) = RawBson::try_from(comment.clone())
+        {
+            return Some(format!("the comment can't be encoded as BSON: {error}"));
         }
         let concern = self.write_concern.as_ref()?;
         matches!(concern.w, Some(Acknowledgment::Nodes(0))).then(|| {
@@ -362,9 +367,11 @@ mod tests {
     }
 
     #[test]
-    fn a_concern_without_replies_and_one_within_a_transaction_are_refused() {
+    fn options_that_no_operation_can_have_are_refused() {
         let unacknowledged = Options::new().write_concern(WriteConcern::nodes(0));
         assert!(unacknowledged.refused().is_some_and(|why| why.contains("w: 0")));
+        let comment = Options::new().comment(mongodb::bson::doc! { "a\0b": 1 });
+        assert!(comment.refused().is_some_and(|why| why.contains("comment")));
         let mut within = Options::new().read_concern(ReadConcern::majority());
         within.note_misplaced();
         assert!(

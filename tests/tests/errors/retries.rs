@@ -1,6 +1,7 @@
 //! Transactions whose commands fail for a moment, or whose answers get lost on the way: what the closure does happens once.
 
 use super::models::*;
+use odm::__private::SwitchBulk as _;
 use odm::bson::{Document as Doc, doc};
 use odm::mongodb::{Client, Database};
 use odm::prelude::*;

@@ -82,7 +82,11 @@ async fn repeated(
             Next::Other(what) => {
                 write.what = what;
                 write.read_operators(cx.odm.graph())?;
-                plan = WritePlan::for_writes(cx.odm, std::slice::from_ref(write))?;
+                let mut next = WritePlan::for_writes(cx.odm, std::slice::from_ref(write))?;
+                if let (Some(next), Some(plan)) = (&mut next, &plan) {
+                    next.fall_back_as(plan);
+                }
+                plan = next;
             }
         }
         number += 1;

@@ -640,10 +640,13 @@ fn missed(meta: &DocumentMeta, one: &DocumentById, stored: Option<&Document>) ->
     })
 }
 
-/// The document with this id, as it is on the primary.
+/// The document with this id, as it is on the primary, for the application.
 async fn read(cx: Cx<'_>, core: &Core, one: &DocumentById) -> Result<Option<RawDocumentBuf>> {
     let filter = core.odm().in_scope(core.meta(), one.place(), false)?;
-    let options = core.on_primary();
+    let mut options = core.on_primary();
+    if let Some(concern) = core.options().and_then(|options| options.read_concern.as_ref()) {
+        options.read_concern = Some(concern.clone());
+    }
     cx.trip();
     let found = act!(core, own, [core] core.raw().find_one(filter).with_options(options));
     found.map_err(|error| core.error(error))
