@@ -802,6 +802,11 @@ pub mod __private {
         ChildOf, OnDelete, OneTarget, OnlyChildOf, ParentField, Pointer, PointsTo, Ref, Reference,
         ReferenceKind, ReferenceMeta, ReferenceTo, TargetMeta, Wrapped, Wraps, union_parts,
     };
+    /// How values are stored: see `model/stored/mod.rs`.
+    #[doc(hidden)]
+    pub mod stored {
+        pub use crate::model::stored::*;
+    }
     pub mod several {
         pub use crate::model::meta::Kind;
         pub use crate::model::several::*;

@@ -3,28 +3,14 @@
 use crate::Rule;
 use crate::model::compare;
 use crate::model::encode::owned;
-use crate::model::meta::value_rules::{ValueRules, whole};
+use crate::model::meta::value_rules::ValueRules;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, RawArray, RawBsonRef};
 use std::collections::HashSet;
 
 /// The first rule that a value breaks. A rule says nothing about a value of another type than its own.
 pub(crate) fn broken(rules: &ValueRules, value: RawBsonRef<'_>) -> Option<Rule> {
-    if let (Some(pattern), RawBsonRef::String(text)) = (rules.regex(), value)
-        && !pattern.matches(text)
-    {
-        return Some(Rule::Pattern(pattern.text().to_owned()));
-    }
-    if !rules.one_of.is_empty() && !rules.one_of.iter().any(|choice| choice.is(value)) {
-        return Some(Rule::OneOf(rules.values()));
-    }
-    if let (Some(factor), Some(n)) = (rules.multiple_of, whole(value))
-        && n.checked_rem(factor).is_some_and(|rest| rest != 0)
-    {
-        return Some(Rule::MultipleOf(factor));
-    }
-    let check = rules.check?;
-    (check.call)(value).map(Rule::Check)
+    rules.broken(value)
 }
 
 /// Whether a value breaks none of them.

@@ -2,6 +2,7 @@
 
 use crate::model::shape::{Bounds, FieldMeta, Shape, StructShape};
 use crate::model::size::Size;
+use crate::model::stored::{self, Done, Field, Fields, Out, Read, Reader, Row};
 use crate::model::value::Value;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,27 @@ const FIELDS: &[FieldMeta] = &[
     FieldMeta::value::<f64>("sum", "sum", "f64", Bounds::NONE),
     FieldMeta::value::<i64>("count", "count", "i64", Bounds::NONE),
 ];
+
+const SUM: Field<f64> = Field::value("sum\0", None);
+const COUNT: Field<i64> = Field::value("count\0", None);
+
+impl Fields for Average {
+    fn write_fields(&self, out: &mut Out) -> Done {
+        out.by(&self.sum, const { &SUM })?;
+        out.by(&self.count, const { &COUNT })
+    }
+}
+
+impl Row for Average {
+    fn read_row(fields: &mut Reader<'_>) -> Read<Average> {
+        Ok(Average {
+            sum: fields.by(const { &SUM })?,
+            count: fields.by(const { &COUNT })?,
+        })
+    }
+}
+
+stored::embedded_type!(Average);
 
 impl crate::model::value::Compared for Average {
     type As = crate::model::value::ByParts;

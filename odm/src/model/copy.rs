@@ -15,6 +15,7 @@ use crate::model::reference::{
     OneTarget, Pointer, PointsTo, Ref, ReferenceKind, ReferenceMeta, TargetMeta, Wrapped, Wraps,
 };
 use crate::model::shape::{FieldMeta, Shape};
+use crate::model::stored::{Done, Fields, Name, Out, Stored};
 use crate::model::value::Value;
 use mongodb::bson::Bson;
 use serde::ser::SerializeMap;
@@ -123,6 +124,12 @@ impl<T: Document> Serialize for Bare<T> {
         let mut map = serializer.serialize_map(Some(1))?;
         map.serialize_entry(self.id, &self.reference)?;
         map.end()
+    }
+}
+
+impl<T: Document<Id: Stored>> Fields for Bare<T> {
+    fn write_fields(&self, out: &mut Out) -> Done {
+        self.reference.write(&Name::of(self.id), None, out)
     }
 }
 

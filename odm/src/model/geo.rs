@@ -2,6 +2,9 @@
 
 use crate::model::shape::{Body, Bounds, EnumShape, FieldMeta, Shape, StructShape, Tagging, VariantMeta};
 use crate::model::size::{Size, document};
+use crate::model::stored::{
+    self, Bound, Done, Fault, Field, Fields, Input, Limit, Name, Out, Read, Reader, Row, Stored, external,
+};
 use crate::model::value::{ByParts, ByValue, Compared, Listed, Value};
 use mongodb::bson::{Bson, Document, doc};
 use serde::{Deserialize, Serialize};
@@ -427,7 +430,7 @@ const fn kind<K: Value>() -> FieldMeta {
 }
 
 macro_rules! kinds {
-    ($($kind:ident, $name:ident => $text:literal;)*) => {$(
+    ($($kind:ident::$variant:ident, $name:ident => $text:literal;)*) => {$(
         static $name: EnumShape = EnumShape { ty: None,
             name: $text,
             tagging: Tagging::External,
@@ -436,6 +439,22 @@ macro_rules! kinds {
                 body: Body::Unit,
             }],
         };
+
+        impl Stored for $kind {
+            fn write(&self, name: &Name<'_>, _: Bound<'_>, out: &mut Out) -> Done {
+                out.tag(name, $text);
+                Ok(())
+            }
+
+            fn read(kind: u8, input: &mut Input<'_>) -> Read<Self> {
+                let variant = external(kind, input)?;
+                if variant.name() != $text {
+                    return Err(Fault::unknown_variant(&[$text]));
+                }
+                variant.unit()?;
+                Ok($kind::$variant)
+            }
+        }
 
         impl Compared for $kind {
             type As = ByValue;
@@ -452,9 +471,9 @@ macro_rules! kinds {
 }
 
 kinds! {
-    GeoKind, POINT_KIND => "Point";
-    LineKind, LINE_KIND => "LineString";
-    PolygonKind, POLYGON_KIND => "Polygon";
+    GeoKind::Point, POINT_KIND => "Point";
+    LineKind::LineString, LINE_KIND => "LineString";
+    PolygonKind::Polygon, POLYGON_KIND => "Polygon";
 }
 
 static POINT: StructShape = StructShape {
@@ -490,6 +509,86 @@ macro_rules! geometries {
 geometries! {
     [const N: usize] LineString<N> => Self::SHAPE;
     [const N: usize, const HOLES: usize] Polygon<N, HOLES> => Self::SHAPE;
+}
+
+/// The fields of a geometry in the database.
+struct Parts<K: 'static, C: 'static>(std::marker::PhantomData<(K, C)>);
+
+impl<K: Stored, C: Stored> Parts<K, C> {
+    const KIND: Field<K> = Field::stored("type\0", None);
+
+    fn write(kind: &K, coordinates: &C, field: &'static Field<C>, out: &mut Out) -> Done {
+        out.by(kind, const { &Self::KIND })?;
+        out.by(coordinates, field)
+    }
+
+    fn read(field: &'static Field<C>, fields: &mut Reader<'_>) -> Read<(K, C)> {
+        Ok((fields.by(const { &Self::KIND })?, fields.by(field)?))
+    }
+}
+
+const fn stored_coordinates<C: Stored>(bound: Option<&'static Limit<'static>>) -> Field<C> {
+    Field::stored("coordinates\0", bound)
+}
+
+impl Fields for Point {
+    fn write_fields(&self, out: &mut Out) -> Done {
+        let field = const { &stored_coordinates(None) };
+        Parts::write(&self.kind, &self.coordinates, field, out)
+    }
+}
+
+impl Row for Point {
+    fn read_row(fields: &mut Reader<'_>) -> Read<Point> {
+        let (kind, coordinates) = Parts::read(const { &stored_coordinates(None) }, fields)?;
+        Ok(Point { kind, coordinates })
+    }
+}
+
+stored::embedded_type!(Point);
+
+impl<const N: usize> LineString<N> {
+    const STORED: Field<Vec<GeoPosition>> =
+        stored_coordinates(Some(const { &Limit::of(&Self::COORDINATES.bounds) }));
+}
+
+impl<const N: usize> Fields for LineString<N> {
+    fn write_fields(&self, out: &mut Out) -> Done {
+        Parts::write(&self.kind, &self.coordinates, const { &Self::STORED }, out)
+    }
+}
+
+impl<const N: usize> Row for LineString<N> {
+    fn read_row(fields: &mut Reader<'_>) -> Read<Self> {
+        let (kind, coordinates) = Parts::read(const { &Self::STORED }, fields)?;
+        Line { kind, coordinates }.try_into().map_err(unfit)
+    }
+}
+
+stored::embedded_type!(LineString<N>, [const N: usize]);
+
+impl<const N: usize, const HOLES: usize> Polygon<N, HOLES> {
+    const STORED: Field<Vec<Vec<GeoPosition>>> =
+        stored_coordinates(Some(const { &Limit::of(&Self::COORDINATES.bounds) }));
+}
+
+impl<const N: usize, const HOLES: usize> Fields for Polygon<N, HOLES> {
+    fn write_fields(&self, out: &mut Out) -> Done {
+        Parts::write(&self.kind, &self.coordinates, const { &Self::STORED }, out)
+    }
+}
+
+impl<const N: usize, const HOLES: usize> Row for Polygon<N, HOLES> {
+    fn read_row(fields: &mut Reader<'_>) -> Read<Self> {
+        let (kind, coordinates) = Parts::read(const { &Self::STORED }, fields)?;
+        Rings { kind, coordinates }.try_into().map_err(unfit)
+    }
+}
+
+stored::embedded_type!(Polygon<N, HOLES>, [const N: usize, const HOLES: usize]);
+
+fn unfit(error: GeometryError) -> Box<Fault> {
+    Fault::other(error.0)
 }
 
 impl Compared for Point {

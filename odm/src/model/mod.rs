@@ -29,6 +29,7 @@ pub(crate) mod reference;
 pub(crate) mod several;
 pub(crate) mod shape;
 pub(crate) mod size;
+pub(crate) mod stored;
 pub(crate) mod sum;
 pub(crate) mod tree;
 pub(crate) mod types;

@@ -1,5 +1,6 @@
 //! Enums that are stored as integers: `#[embed(repr = i32)]`.
 
+use crate::model::stored::{Bound, Done, Fault, Input, Name, Out, Read, Stored};
 use serde::{Deserialize, Deserializer, Serializer, de, ser};
 
 /// An enum whose variants carry nothing, each of which is stored as its number.
@@ -46,6 +47,42 @@ pub fn serialize_int<T: Numbered, S: Serializer>(value: T, serializer: S) -> Res
 /// Writes the number in 64 bits.
 pub fn serialize_long<T: Numbered, S: Serializer>(value: T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(value.number())
+}
+
+/// Writes the number in 32 bits, without serde.
+///
+/// # Errors
+/// For a number that does not fit, which the derive refuses.
+pub fn write_int<T: Numbered>(value: T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+    match i32::try_from(value.number()) {
+        Ok(number) => number.write(name, bound, out),
+        Err(_) => Err(Fault::out_of_range("i32")),
+    }
+}
+
+/// Writes the number in 64 bits, without serde.
+///
+/// # Errors
+/// None.
+pub fn write_long<T: Numbered>(value: T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+    value.number().write(name, bound, out)
+}
+
+/// Reads a number as the variant that has it, without serde.
+///
+/// # Errors
+/// For a value that is no integer, and for a number that no variant has.
+pub fn read<T: Numbered>(kind: u8, input: &mut Input<'_>) -> Read<T> {
+    let number = i64::read(kind, input)?;
+    let found = T::VARIANTS.iter().find(|(_, other)| *other == number);
+    found.map(|(variant, _)| *variant).ok_or_else(|| {
+        let known: Vec<String> = T::VARIANTS.iter().map(|(_, number)| number.to_string()).collect();
+        Fault::other(format!(
+            "the number is no `{}`: it is one of {}",
+            T::NAME,
+            known.join(", ")
+        ))
+    })
 }
 
 /// Reads a number as the variant that has it.

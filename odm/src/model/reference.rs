@@ -10,6 +10,7 @@ use crate::model::meta::Kind;
 use crate::model::meta::{FieldMeta, Shape};
 pub use crate::model::meta::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
 use crate::model::size::Size;
+use crate::model::stored::{Bound, Done, Input, Name, Out, Read, Stored};
 use crate::model::tree::{Slot, Tree};
 use crate::model::value::{IdValue, Value};
 use crate::{Document, Error, Result, Target};
@@ -24,6 +25,19 @@ impl<T: Document, K: IdValue> Value for Ref<T, K> {
     const CUT: bool = K::CUT;
     fn shape() -> Shape {
         K::shape()
+    }
+}
+
+/// Stored as the key alone.
+impl<T: Document, K: Stored> Stored for Ref<T, K> {
+    #[inline]
+    fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+        self.key.write(name, bound, out)
+    }
+
+    #[inline]
+    fn read(kind: u8, input: &mut Input<'_>) -> Read<Self> {
+        K::read(kind, input).map(Ref::new)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The rules that a field declares for its values, beside their length and range: a pattern, a list of values, a factor, a
 //! function of the application, and how they are normalized.
 
+use crate::Rule;
 use crate::error::violation::{EMAIL, URL};
 use mongodb::bson::{Bson, Document, RawBsonRef, doc};
 use regex_lite::Regex;
@@ -39,6 +40,25 @@ impl ValueRules {
     /// The pattern in the form that the server and the library match.
     pub(crate) fn regex(&self) -> Option<&'static Pattern> {
         self.pattern.map(|pattern| pattern())
+    }
+
+    /// The first rule that a value breaks. A rule says nothing about a value of another type than its own.
+    pub(crate) fn broken(&self, value: RawBsonRef<'_>) -> Option<Rule> {
+        if let (Some(pattern), RawBsonRef::String(text)) = (self.regex(), value)
+            && !pattern.matches(text)
+        {
+            return Some(Rule::Pattern(pattern.text().to_owned()));
+        }
+        if !self.one_of.is_empty() && !self.one_of.iter().any(|choice| choice.is(value)) {
+            return Some(Rule::OneOf(self.values()));
+        }
+        if let (Some(factor), Some(n)) = (self.multiple_of, whole(value))
+            && n.checked_rem(factor).is_some_and(|rest| rest != 0)
+        {
+            return Some(Rule::MultipleOf(factor));
+        }
+        let check = self.check?;
+        (check.call)(value).map(Rule::Check)
     }
 
     /// The listed values.

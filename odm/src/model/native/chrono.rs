@@ -5,6 +5,7 @@ use crate::error::violation::Number;
 use crate::model::path::Path;
 use crate::model::shape::{Bounds, Shape};
 use crate::model::size::Size;
+use crate::model::stored::{self, Done, Field, Fields, Limit, Out, Read, Reader, Row};
 use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
 use mongodb::bson::{self, Bson, doc};
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,27 @@ impl From<WithOffset> for Bson {
         doc! { "at": at, "offset": offset }.into()
     }
 }
+
+const AT: Field<bson::DateTime> = Field::value("at\0", None);
+const OFFSET: Field<i32> = Field::value("offset\0", Some(const { &Limit::of(&LESS_THAN_A_DAY) }));
+
+impl Fields for WithOffset {
+    fn write_fields(&self, out: &mut Out) -> Done {
+        out.by(&self.at, const { &AT })?;
+        out.by(&self.offset, const { &OFFSET })
+    }
+}
+
+impl Row for WithOffset {
+    fn read_row(fields: &mut Reader<'_>) -> Read<Self> {
+        Ok(WithOffset {
+            at: fields.by(const { &AT })?,
+            offset: fields.by(const { &OFFSET })?,
+        })
+    }
+}
+
+stored::embedded_type!(WithOffset);
 
 impl OneNative for DateTime<FixedOffset> {
     type Stored = WithOffset;

@@ -4,6 +4,7 @@ use super::{Moment, OneNative, ZonedFields, date, native, whole, zoned};
 use crate::model::path::Path;
 use crate::model::shape::{Bounds, Shape};
 use crate::model::size::Size;
+use crate::model::stored::{self, Done, Field, Fields, Limit, Out, Read, Reader, Row};
 use jiff::fmt::temporal::{DateTimeParser, DateTimePrinter};
 use jiff::{SignedDuration, Timestamp, ZonedDateTime};
 use mongodb::bson::{self, Bson, doc};
@@ -58,6 +59,27 @@ impl From<WithZone> for Bson {
         doc! { "at": at, "zone": zone }.into()
     }
 }
+
+const AT: Field<bson::DateTime> = Field::value("at\0", None);
+const ZONE: Field<String> = Field::value("zone\0", Some(const { &Limit::of(&NAMED) }));
+
+impl Fields for WithZone {
+    fn write_fields(&self, out: &mut Out) -> Done {
+        out.by(&self.at, const { &AT })?;
+        out.by(&self.zone, const { &ZONE })
+    }
+}
+
+impl Row for WithZone {
+    fn read_row(fields: &mut Reader<'_>) -> Read<Self> {
+        Ok(WithZone {
+            at: fields.by(const { &AT })?,
+            zone: fields.by(const { &ZONE })?,
+        })
+    }
+}
+
+stored::embedded_type!(WithZone);
 
 impl OneNative for ZonedDateTime {
     type Stored = WithZone;

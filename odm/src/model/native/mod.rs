@@ -68,6 +68,7 @@ use crate::model::path::At;
 use crate::model::path::{
     Codec, Decoder, Kept, MayBeMissing, Nested, Path, PlainItems, ReadOnly, StoredByType, Writable,
 };
+use crate::model::stored::{self, Bound, Done, Fault, Input, Name, Out, Read};
 use crate::model::value::MapKey;
 use mongodb::bson::{self, Bson, error::Result as BsonResult};
 use serde::de::IntoDeserializer;
@@ -115,7 +116,7 @@ pub fn deserialize<'de, T: Native, D: Deserializer<'de>>(deserializer: D) -> Res
 /// One value with the type of BSON that it is stored as.
 pub(crate) trait OneNative: Serialize + DeserializeOwned {
     /// The type as which it is stored.
-    type Stored: Serialize + DeserializeOwned + Into<Bson>;
+    type Stored: Serialize + DeserializeOwned + Into<Bson> + stored::Stored;
     /// Whether it is written as serde does in a text format.
     const HAS_TEXT: bool = true;
 
@@ -123,6 +124,19 @@ pub(crate) trait OneNative: Serialize + DeserializeOwned {
     fn store(&self) -> Result<Self::Stored, String>;
     /// The value of what is stored, or why there is none.
     fn load(stored: Self::Stored) -> Result<Self, String>;
+
+    /// Writes the value as it is stored, without serde.
+    fn write_stored(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+        match self.store() {
+            Ok(stored) => stored::Stored::write(&stored, name, bound, out),
+            Err(message) => Err(Fault::other(message)),
+        }
+    }
+    /// Reads what is stored, without serde.
+    fn read_stored(kind: u8, input: &mut Input<'_>) -> Read<Self> {
+        let stored = <Self::Stored as stored::Stored>::read(kind, input)?;
+        Self::load(stored).map_err(Fault::other)
+    }
 }
 
 fn write_one<T: OneNative, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
@@ -173,7 +187,7 @@ fn date(millis: i64) -> bson::DateTime {
 /// Implements the traits of values for a type that is stored as one value.
 macro_rules! native {
     ($($ty:ty as $stored:ty: $size:expr, $shape:expr, cut $cut:literal;)*) => {$(
-        $crate::model::native::stored! { $ty: $size, $shape, cut $cut, compared ByValue }
+        $crate::model::native::stored_type! { $ty: $size, $shape, cut $cut, compared ByValue }
         #[diagnostic::do_not_recommend]
         impl $crate::model::value::IdValue for $ty {}
         impl $crate::model::value::StoredLike for $ty {
@@ -202,7 +216,7 @@ macro_rules! zoned {
                 },
             ];
         }
-        $crate::model::native::stored! {
+        $crate::model::native::stored_type! {
             $ty:
                 Size::known($crate::model::size::document(<$ty as $crate::model::path::Fielded>::FIELDS)),
                 Shape::Struct(
@@ -263,7 +277,7 @@ pub struct ZonedFields<R, P> {
 }
 
 /// Implements what all of these types have.
-macro_rules! stored {
+macro_rules! stored_type {
     ($ty:ty: $size:expr, $shape:expr, cut $cut:literal, compared $compared:ident) => {
         #[diagnostic::do_not_recommend]
         impl $crate::model::native::Native for $ty {
@@ -272,6 +286,25 @@ macro_rules! stored {
             }
             fn read<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 $crate::model::native::read_one(deserializer)
+            }
+        }
+        #[diagnostic::do_not_recommend]
+        impl $crate::model::stored::Stored for $ty {
+            #[inline]
+            fn write(
+                &self,
+                name: &$crate::model::stored::Name<'_>,
+                bound: $crate::model::stored::Bound<'_>,
+                out: &mut $crate::model::stored::Out,
+            ) -> $crate::model::stored::Done {
+                $crate::model::native::OneNative::write_stored(self, name, bound, out)
+            }
+            #[inline]
+            fn read(
+                kind: u8,
+                input: &mut $crate::model::stored::Input<'_>,
+            ) -> $crate::model::stored::Read<Self> {
+                $crate::model::native::OneNative::read_stored(kind, input)
             }
         }
         #[diagnostic::do_not_recommend]
@@ -295,7 +328,7 @@ macro_rules! stored {
         }
     };
 }
-use stored;
+use stored_type;
 
 /// A date that the library can write into the fields of `timestamps`.
 #[diagnostic::on_unimplemented(

@@ -10,14 +10,42 @@ impl OneNative for Decimal {
     type Stored = Decimal128;
 
     fn store(&self) -> Result<Decimal128, String> {
-        self.to_string()
-            .parse()
-            .map_err(|error| format!("{self} is no decimal of the server: {error}"))
+        Ok(Decimal128::from_bytes(bytes(self)))
     }
     fn load(stored: Decimal128) -> Result<Decimal, String> {
+        if let Some(decimal) = short(stored.bytes()) {
+            return Ok(decimal);
+        }
         let text = stored.to_string();
         exactly(&text).ok_or_else(|| format!("{text} is not exactly a `rust_decimal::Decimal`"))
     }
+}
+
+/// The exponent of a decimal of the server is stored with this number added.
+const BIAS: u32 = 6_176;
+
+/// The bits in front of the exponent, behind the sign, of numbers whose digits need all others.
+const LONG: u128 = 0b11 << 125;
+
+/// A number as the server's decimal: the sign, the exponent, and the digits as an integer.
+fn bytes(decimal: &Decimal) -> [u8; 16] {
+    let digits = decimal.mantissa();
+    let is_negative = decimal.is_sign_negative();
+    let exponent = u128::from(BIAS.saturating_sub(decimal.scale()));
+    (u128::from(is_negative) << 127 | exponent << 113 | digits.unsigned_abs()).to_le_bytes()
+}
+
+/// The number, if it has no more digits and no other exponent than most have.
+fn short(bytes: [u8; 16]) -> Option<Decimal> {
+    let bits = u128::from_le_bytes(bytes);
+    let scale = BIAS.checked_sub((bits >> 113) as u32 & 0x3fff)?;
+    let digits = (bits & ((1 << 113) - 1)) as i128;
+    // Zeros have no sign, and a text says how many of them are kept.
+    if bits & LONG == LONG || digits == 0 || scale > Decimal::MAX_SCALE {
+        return None;
+    }
+    let is_negative = bits >> 127 == 1;
+    Decimal::try_from_i128_with_scale(if is_negative { -digits } else { digits }, scale).ok()
 }
 
 /// The number of a text such as `-1.50` or `15E+3`, with the zeros behind its point so far as it can hold them. `None` for NaN, an
@@ -95,7 +123,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn zeros_are_stored_as_their_texts() {
+        for text in ["0", "0.00", "-0", "-0.0", "1.50", "-7"] {
+            let decimal: Decimal = text.parse().expect("a decimal");
+            let by_text: Decimal128 = decimal.to_string().parse().expect("a decimal");
+            assert_eq!(decimal.store(), Ok(by_text), "{text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn bits_say_what_the_text_says(digits in -(1_i128 << 96) + 1..1_i128 << 96, scale in 0_u32..=28, bits in any::<[u8; 16]>()) {
+            let decimal = Decimal::from_i128_with_scale(digits, scale);
+            let by_text: Decimal128 = decimal.to_string().parse().expect("has at most 29 digits");
+            prop_assert_eq!(decimal.store(), Ok(by_text));
+            for stored in [by_text, Decimal128::from_bytes(bits)] {
+                let by_text = exactly(&stored.to_string()).map(|decimal| (decimal, decimal.scale()));
+                let by_bits = Decimal::load(stored).ok().map(|decimal| (decimal, decimal.scale()));
+                prop_assert_eq!(by_text, by_bits);
+            }
+        }
+
         #[test]
         fn every_value_is_stored_exactly(digits in -(1_i128 << 96) + 1..1_i128 << 96, scale in 0_u32..=28) {
             let decimal = Decimal::from_i128_with_scale(digits, scale);

@@ -1,0 +1,55 @@
+//! The traits of one value.
+
+use super::bound::Bound;
+use super::fault::{Done, Fault, Read};
+use super::input::Input;
+use super::name::Name;
+use super::out::Out;
+
+/// A value that is stored in a field. The derives implement it for embedded structs and enums.
+///
+/// A type of your own that is stored as another one calls the functions of that one:
+///
+/// ```ignore
+/// impl Stored for Isbn {
+///     fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+///         self.to_string().write(name, bound, out)
+///     }
+///     fn read(kind: u8, input: &mut Input<'_>) -> Read<Self> {
+///         String::read(kind, input)?.parse().map_err(|error: IsbnError| Fault::other(error.to_string()))
+///     }
+/// }
+/// ```
+pub trait Stored: Sized + 'static {
+    /// Writes the type, the name and the value behind what is there.
+    ///
+    /// # Errors
+    /// Where BSON can't hold the value. A broken bound is no error: it is [noted](Out::broken).
+    fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done;
+
+    /// The value with this type at the beginning of the input, which then begins behind it.
+    ///
+    /// # Errors
+    /// Where the value is none of this type.
+    fn read(kind: u8, input: &mut Input<'_>) -> Read<Self>;
+
+    /// The value of a field that is not there: an option is `None`.
+    ///
+    /// # Errors
+    /// Where there is none.
+    fn missing() -> Read<Self> {
+        Err(Fault::missing())
+    }
+}
+
+/// The key of a map, which is stored as the name of a field.
+pub trait Key: Sized + 'static {
+    /// The key as it is stored.
+    fn text(&self) -> &str;
+
+    /// The key of which this is stored.
+    ///
+    /// # Errors
+    /// Where there is none.
+    fn of(text: String) -> Read<Self>;
+}
