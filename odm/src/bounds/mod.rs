@@ -17,6 +17,8 @@ mod shapes;
 mod tests;
 mod value_rules;
 mod walk;
+#[cfg(test)]
+mod written_tests;
 
 use crate::model::document::DocumentMeta;
 #[cfg(feature = "json")]
