@@ -32,7 +32,7 @@ fn bytes(decimal: &Decimal) -> [u8; 16] {
     let digits = decimal.mantissa();
     let is_negative = decimal.is_sign_negative();
     let exponent = u128::from(BIAS.saturating_sub(decimal.scale()));
-    (u128::from(is_negative) << 127 | exponent << 113 | digits.unsigned_abs()).to_le_bytes()
+    ((u128::from(is_negative) << 127) | (exponent << 113) | digits.unsigned_abs()).to_le_bytes()
 }
 
 /// The number, if it has no more digits and no other exponent than most have.
@@ -40,10 +40,10 @@ fn short(bytes: [u8; 16]) -> Option<Decimal> {
     let bits = u128::from_le_bytes(bytes);
     let scale = BIAS.checked_sub((bits >> 113) as u32 & 0x3fff)?;
     let digits = (bits & ((1 << 113) - 1)) as i128;
-    // Zeros have no sign, and a text says how many of them are kept.
-    if bits & LONG == LONG || digits == 0 || scale > Decimal::MAX_SCALE {
+    if bits & LONG == LONG || scale > Decimal::MAX_SCALE {
         return None;
     }
+    // Zero has no sign here.
     let is_negative = bits >> 127 == 1;
     Decimal::try_from_i128_with_scale(if is_negative { -digits } else { digits }, scale).ok()
 }
@@ -129,6 +129,17 @@ mod tests {
             let decimal: Decimal = text.parse().expect("a decimal");
             let by_text: Decimal128 = decimal.to_string().parse().expect("a decimal");
             assert_eq!(decimal.store(), Ok(by_text), "{text}");
+        }
+        for exponent in -40..=10 {
+            for digits in ["0", "-0", "10", "-100"] {
+                let stored: Decimal128 = format!("{digits}E{exponent}").parse().expect("a decimal");
+                let by_text =
+                    exactly(&stored.to_string()).map(|decimal| (decimal.to_string(), decimal.scale()));
+                let by_bits = Decimal::load(stored)
+                    .ok()
+                    .map(|decimal| (decimal.to_string(), decimal.scale()));
+                assert_eq!(by_bits, by_text, "{stored}");
+            }
         }
     }
 

@@ -47,7 +47,7 @@ fixed! {
 
 fn timestamp_bytes(timestamp: Timestamp) -> [u8; 8] {
     let [time, increment] = [timestamp.time, timestamp.increment];
-    (u64::from(time) << 32 | u64::from(increment)).to_le_bytes()
+    ((u64::from(time) << 32) | u64::from(increment)).to_le_bytes()
 }
 
 fn timestamp(bytes: [u8; 8]) -> Timestamp {
@@ -156,7 +156,7 @@ impl Stored for Uuid {
 impl Stored for Regex {
     fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
         any(Bson::RegularExpression(self.clone()), name, out)?;
-        out.check(bound, |limit| limit.allows_parts());
+        out.check_parts(bound);
         Ok(())
     }
 

@@ -38,7 +38,7 @@ pub struct Fault {
     what: What,
 }
 
-/// What is wrong with the value.
+/// The reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
     Missing,
@@ -129,7 +129,7 @@ impl Fault {
         steps.join(".")
     }
 
-    /// What is wrong, without the path.
+    /// The reason, without the path.
     pub fn message(&self) -> String {
         match &self.what {
             What::Missing => match self.steps.first() {

@@ -63,7 +63,7 @@ impl<'a> Input<'a> {
         self.rest.is_empty()
     }
 
-    /// So many bytes.
+    /// `N` bytes.
     #[inline]
     pub(super) fn take<const N: usize>(&mut self) -> Read<[u8; N]> {
         match self.rest.split_first_chunk::<N>() {
@@ -91,11 +91,12 @@ impl<'a> Input<'a> {
         usize::try_from(i32::from_le_bytes(self.take()?)).map_err(|_| Fault::malformed())
     }
 
-    /// The bytes behind a type and a name, if the name is this one, which ends with a zero.
+    /// The type of the next element, if its name is this one, which ends with a zero. The input then begins with its value.
     #[inline(always)]
-    pub(super) fn named(&self, name: &[u8]) -> Option<(u8, Input<'a>)> {
+    pub(super) fn take_named(&mut self, name: &[u8]) -> Option<u8> {
         let (kind, rest) = self.rest.split_first()?;
-        Some((*kind, self.with(rest.strip_prefix(name)?)))
+        self.rest = rest.strip_prefix(name)?;
+        Some(*kind)
     }
 
     /// The type and the name of the next element; `None` at the end.

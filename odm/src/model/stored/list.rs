@@ -21,7 +21,8 @@ fn items<'a>(kind: u8, input: &mut Input<'a>) -> Read<Input<'a>> {
     input.nested()
 }
 
-/// Calls `put` with each item of an array. So much as the first item takes, the others are expected to take, too.
+/// Calls `put` with each item of an array. With the first item it says how many more are
+/// expected, if they are as large as that one.
 #[inline]
 fn each<T: Stored>(kind: u8, input: &mut Input<'_>, mut put: impl FnMut(T, usize)) -> Done {
     let mut items = items(kind, input)?;
@@ -131,7 +132,7 @@ sets! {
 impl<T: Stored, const N: usize> Stored for [T; N] {
     fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
         write_items(self.iter(), name, bound, out)?;
-        out.check(bound, |limit| limit.allows_parts());
+        out.check_parts(bound);
         Ok(())
     }
 
@@ -190,7 +191,7 @@ macro_rules! tuples {
                 let begin = out.begin_array(name);
                 $($t.write(const { &Name::of($name) }, bound, out).map_err(|fault| fault.of_field($name))?;)*
                 out.end(begin);
-                out.check(bound, |limit| limit.allows_parts());
+                out.check_parts(bound);
                 Ok(())
             }
 

@@ -23,7 +23,7 @@ pub trait Entries: Default + 'static {
 }
 
 impl Reader<'_> {
-    /// What the struct does not declare: `#[field(extra)]`. The library's own fields are not among it.
+    /// The elements that the struct does not declare, for `#[field(extra)]`. The library's own fields are not among them.
     ///
     /// # Errors
     /// Where a value does not fit.

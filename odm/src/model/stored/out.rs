@@ -20,6 +20,7 @@ pub struct Out {
 
 impl Out {
     /// Writes behind what a buffer holds already.
+    #[inline]
     pub fn new(bytes: Vec<u8>) -> Out {
         Out {
             bytes,
@@ -29,16 +30,19 @@ impl Out {
     }
 
     /// Whether a value may break a declared bound, or stand too deep: the walk over the document says which. `false` is certain.
+    #[inline]
     pub fn broken(&self) -> bool {
         self.broken
     }
 
-    /// What was written.
+    /// The bytes written so far, with those that the buffer held.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The buffer with what was written.
+    #[inline]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -212,6 +216,12 @@ impl Out {
         if let Some(limit) = bound {
             self.broken |= !is_allowed(limit);
         }
+    }
+
+    /// Compares a value of several parts with the bounds of its field: an enum, as [`embedded`](super::embedded) does of a struct.
+    #[inline]
+    pub fn check_parts(&mut self, bound: Bound<'_>) {
+        self.check(bound, |limit| limit.allows_parts());
     }
 
     /// Leaves a value to the walk.

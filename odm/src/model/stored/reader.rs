@@ -54,12 +54,9 @@ impl<'a> Reader<'a> {
     /// Where it is missing, or can't be read.
     #[inline(always)]
     pub fn by<T>(&mut self, field: &'static Field<T>) -> Read<T> {
-        match self.next.named(field.key) {
-            Some((kind, mut input)) => {
-                let value = field.read(kind, &mut input)?;
-                self.next = input;
-                Ok(value)
-            }
+        // In place: a copy of the input would be written to the stack and read again for each field.
+        match self.next.take_named(field.key) {
+            Some(kind) => field.read(kind, &mut self.next),
             None => self.elsewhere(field),
         }
     }
@@ -141,7 +138,7 @@ impl<'a> Reader<'a> {
         Ok(Some((found.kind, found.input)))
     }
 
-    /// What `read` makes of the fields. Where it fails, they are as they were before.
+    /// Reads fields as `read` does. Where it fails, the next field is the one that was next before.
     ///
     /// # Errors
     /// Those of `read`.
@@ -149,7 +146,7 @@ impl<'a> Reader<'a> {
         let next = self.next;
         let result = read(self);
         if result.is_err() {
-            // What the search has learned still holds.
+            // The search still knows where the elements are.
             self.next = next;
         }
         result

@@ -7,7 +7,7 @@ use super::name::Name;
 use super::out::Out;
 use super::reader::Reader;
 
-/// What is written among the fields of a document: a struct, the struct of a new document, a variant.
+/// A value that is written as fields of a document: a struct, the struct of a new document, a variant.
 pub trait Fields {
     /// Writes its fields behind those that are there.
     ///
@@ -16,7 +16,7 @@ pub trait Fields {
     fn write_fields(&self, out: &mut Out) -> Done;
 }
 
-/// What is read of the fields of a document: a document, an embedded struct, a projection, a result of a pipeline.
+/// A type that is read from the fields of a document: a document, an embedded struct, a projection, a result of a pipeline.
 pub trait Row: Sized + 'static {
     /// Takes its fields from those of a document, which may have others.
     ///
@@ -34,7 +34,7 @@ pub fn embedded<T: Fields>(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &m
     let begin = out.begin_document(name);
     value.write_fields(out)?;
     out.end(begin);
-    out.check(bound, |limit| limit.allows_parts());
+    out.check_parts(bound);
     Ok(())
 }
 

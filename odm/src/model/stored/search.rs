@@ -13,7 +13,7 @@ pub(super) struct Found<'a> {
     pub(super) is_ahead: bool,
 }
 
-/// What the search of one document has learned.
+/// The state of searching one document.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     /// Whether elements stand before the next one that were not read.
@@ -21,7 +21,7 @@ pub(super) struct Search {
     /// How often the elements behind were looked through for nothing.
     looks: u8,
     /// All elements, where one look after the other would take longer.
-    index: Option<Box<[Entry]>>,
+    index: Option<Vec<Entry>>,
 }
 
 /// The place of an element.
@@ -36,7 +36,7 @@ struct Entry {
     kind: u8,
 }
 
-/// After so many looks for nothing an index is made.
+/// Maximum number of times that the elements are looked through in vain; then an index is made.
 const MAX_LOOKS: u8 = 4;
 
 impl Search {
@@ -102,15 +102,22 @@ impl Search {
     }
 }
 
+#[inline]
 fn head(name: &[u8]) -> u64 {
-    let mut head = [0; 8];
-    for (to, from) in head.iter_mut().zip(name) {
-        *to = *from;
-    }
+    let head = match name.first_chunk::<8>() {
+        Some(head) => *head,
+        None => {
+            let mut head = [0; 8];
+            if let Some(beginning) = head.get_mut(..name.len()) {
+                beginning.copy_from_slice(name);
+            }
+            head
+        }
+    };
     u64::from_le_bytes(head)
 }
 
-fn index(all: Input<'_>) -> Read<Box<[Entry]>> {
+fn index(all: Input<'_>) -> Read<Vec<Entry>> {
     let mut entries = Vec::with_capacity(16);
     let mut elements = all;
     while let Some((kind, name)) = elements.element()? {
@@ -122,7 +129,7 @@ fn index(all: Input<'_>) -> Read<Box<[Entry]>> {
         });
         elements.skip(kind)?;
     }
-    Ok(entries.into_boxed_slice())
+    Ok(entries)
 }
 
 fn lookup<'a>(index: &[Entry], name: &str, all: Input<'a>) -> Option<(u8, Input<'a>)> {

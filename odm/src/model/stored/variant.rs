@@ -1,6 +1,6 @@
 //! Enums: which variant a value holds, and what it carries.
 //!
-//! A variant is told by its name, which stands around its content (`{ "Card": { … } }`, or `"Cash"` alone), among its fields (a tag), or
+//! The name of a variant says which one it is. It stands around its content (`{ "Card": { … } }`, or `"Cash"` alone), among its fields (a tag), or
 //! beside the content (a tag and a name for the content). One without any mark is the first that can be read.
 
 use super::fault::{Done, Fault, Read, Step};

@@ -1,7 +1,7 @@
 //! Enums of all four taggings, as a derive will write them.
 
 use super::agree_document;
-use super::by_hand::fields;
+use super::generated::fields;
 use crate::model::stored::{
     Bound, Done, Fault, Field, Fields, Input, Name, Out, Read, Reader, Row, Stored, Untagged, embedded_type,
     external, read, unit,
@@ -44,18 +44,16 @@ const NAMES: &[&str] = &["cash", "Card", "Named", "Pair"];
 variants!(External, [] { Pair(i32, Option<String>) });
 
 impl Stored for External {
-    fn write(&self, name: &Name<'_>, _: Bound<'_>, out: &mut Out) -> Done {
+    fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
         match self {
-            External::Cash => {
-                out.tag(name, "cash");
-                return Ok(());
-            }
+            External::Cash => out.tag(name, "cash"),
             _ => {
                 let begin = out.begin_document(name);
                 self.write_fields(out)?;
                 out.end(begin);
             }
         }
+        out.check_parts(bound);
         Ok(())
     }
 

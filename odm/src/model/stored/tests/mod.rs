@@ -1,8 +1,8 @@
-//! What is written and read, compared with what serde writes and reads.
+//! Compares the codec with serde, in both directions.
 
-mod by_hand;
 mod enums;
 mod faults;
+mod generated;
 mod structs;
 mod types;
 

@@ -1,6 +1,6 @@
 //! Structs: fields that are missing, that stand elsewhere, that are unknown, with defaults and other names.
 
-use super::by_hand::{bound, fields};
+use super::generated::{bound, fields};
 use super::{agree_document, encode};
 use crate::model::path::Plain;
 use crate::model::shape::{Names, Number};

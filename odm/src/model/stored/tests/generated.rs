@@ -1,4 +1,4 @@
-//! What a derive will generate, written by hand.
+//! Code as the derives will generate it.
 
 /// The two halves of a struct with named fields, each with its constant. A flattened field is `..name`.
 macro_rules! fields {
