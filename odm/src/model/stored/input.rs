@@ -120,14 +120,11 @@ impl<'a> Input<'a> {
     /// The type of the next item of an array, whose name is its position and says nothing; `None` at the end.
     #[inline]
     pub(super) fn item(&mut self) -> Read<Option<u8>> {
-        // Most positions have one digit or two.
+        // Most positions have one digit or two. A name that begins with a zero byte is left to the other way.
         match self.rest {
-            [kind, _, 0, rest @ ..] | [kind, _, _, 0, rest @ ..] => {
-                // The first digit is no zero byte: an empty name is left to the other way.
-                if self.rest.get(1) != Some(&0) {
-                    self.rest = rest;
-                    return Ok(Some(*kind));
-                }
+            [kind, first, 0, rest @ ..] | [kind, first, _, 0, rest @ ..] if *first != 0 => {
+                self.rest = rest;
+                return Ok(Some(*kind));
             }
             _ => {}
         }

@@ -8,18 +8,7 @@ use super::out::Out;
 
 /// A value that is stored in a field. The derives implement it for embedded structs and enums.
 ///
-/// A type of your own that is stored as another one calls the functions of that one:
-///
-/// ```ignore
-/// impl Stored for Isbn {
-///     fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
-///         self.to_string().write(name, bound, out)
-///     }
-///     fn read(kind: u8, input: &mut Input<'_>) -> Read<Self> {
-///         String::read(kind, input)?.parse().map_err(|error: IsbnError| Fault::other(error.to_string()))
-///     }
-/// }
-/// ```
+/// A type that is stored as another one calls the functions of that one, and makes a [`Fault`] of a value that it does not take.
 pub trait Stored: Sized + 'static {
     /// Writes the type, the name and the value behind what is there.
     ///
