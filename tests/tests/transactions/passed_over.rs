@@ -685,6 +685,41 @@ fn a_lost_command_or_reply_keeps_the_transaction_from_being_committed() {
     });
 }
 
+/// Also where an error of the same bulk asks for no other run.
+#[odm_tests::test]
+fn a_conflict_behind_a_refusal_in_a_bulk_runs_the_transaction_again() {
+    with_transactions(async |t| {
+        start(&t).await;
+        let (proxy, odm) = through(&t).await;
+        let conflict = doc! {
+            "ok": 0.0, "code": 112, "codeName": "WriteConflict", "errmsg": "WriteConflict",
+            "errorLabels": ["TransientTransactionError"],
+        };
+        proxy.next("delete", 1, Fate::Answered(conflict));
+        let runs = Mutex::new(0);
+        let ended = odm.transaction(async |tx| {
+            *runs.lock().unwrap() += 1;
+            let bulk = tx.bulk().unordered();
+            let bulk = bulk
+                .insert(NewThing { n: 1, ..thing(50) })
+                .delete::<Paper>(1)
+                .delete::<Thing>(5);
+            bulk.await.map(|_| ())
+        });
+        let ended = ended.await;
+        assert!(proxy.is_done());
+        assert_eq!(*runs.lock().unwrap(), 2, "{ended:?}");
+        let Err(Error::Bulk { errors, .. }) = &ended else {
+            panic!("{ended:?}")
+        };
+        assert!(
+            matches!(&errors[..], [(1, Error::StillReferenced { .. })]),
+            "{ended:?}"
+        );
+        proxy.bury().await;
+    });
+}
+
 /// The writes that the ignored error says to be done are committed, with all of their effects.
 #[odm_tests::test]
 fn what_is_done_before_the_refusal_of_another_write_is_committed_as_the_error_says() {
