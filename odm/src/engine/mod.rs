@@ -28,7 +28,7 @@ pub(crate) use crate::plan::operation::{
     WriteKind, WriteOperation, Writes,
 };
 pub(crate) use crate::plan::outcome::Outcome;
-use crate::plan::outcome::{Attempt, Done};
+use crate::plan::outcome::Done;
 use crate::plan::steps::{StepKind, WriteStep, steps};
 use crate::store::cx::Cx;
 use crate::{Error, Odm, Result};
@@ -117,8 +117,8 @@ async fn dispatch(cx: Cx<'_>, batching: Batching, writes: Writes) -> Result<Done
             inserted.boxed().await.map(Done::from)
         }
         Writes::One(write) if write.is_direct() => {
-            let made = write::one(cx, write, None).await;
-            made.map(Attempt::into_done)
+            let collection = write.meta.collection;
+            write::one(cx, write, None).await?.into_done(collection)
         }
         Writes::One(write) => in_steps(cx, batching, vec![write]).boxed().await,
         Writes::Each(writes) => in_steps(cx, batching, writes).boxed().await,
@@ -225,8 +225,8 @@ async fn together(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Res
             }),
         ) => parts::update(cx, at, meta, update).boxed().await,
         (Batching::Single, Some(write)) => {
-            let made = write::one(cx, write, None).await;
-            made.map(Attempt::into_done)
+            let collection = write.meta.collection;
+            write::one(cx, write, None).await?.into_done(collection)
         }
         (_, Some(last)) => {
             writes.push(last);

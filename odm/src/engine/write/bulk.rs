@@ -425,6 +425,7 @@ async fn one_command(cx: &Cx<'_>, statements: Vec<BulkStatement<'_>>, ordered: b
             // Something else than the writes themselves went wrong, and they may not be all: the driver's error says it.
             // So does it where the whole transaction is to be run again: the label stands on it alone.
             if failure.write_errors.is_empty()
+                || std::error::Error::source(&error).is_some()
                 || error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR)
             {
                 let partly = failure.partial_result.is_some() && session.is_none();

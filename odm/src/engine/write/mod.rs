@@ -50,14 +50,14 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
     Ok(made)
 }
 
-/// Sends a write in which the rules have filled in what they keep, up to [`ATTEMPTS`] times.
+/// Sends a write in which the rules have filled in what they keep: one of a document by its id up to [`ATTEMPTS`] times.
 async fn repeated(
     cx: Cx<'_>,
     write: &mut Write,
     mut token: Option<Token>,
     limit: Option<usize>,
 ) -> Result<Attempt> {
-    let mut plan = WritePlan::for_writes(cx.odm, std::slice::from_ref(write))?;
+    let mut plan = WritePlan::for_writes(cx.odm, Batching::Single, std::slice::from_ref(write))?;
     let mut number = 0;
     loop {
         let writes = std::slice::from_mut(write);
@@ -82,11 +82,14 @@ async fn repeated(
             Next::Other(what) => {
                 write.what = what;
                 write.read_operators(cx.odm.graph())?;
-                let mut next = WritePlan::for_writes(cx.odm, std::slice::from_ref(write))?;
+                let mut next = WritePlan::for_writes(cx.odm, Batching::Single, std::slice::from_ref(write))?;
                 if let (Some(next), Some(plan)) = (&mut next, &plan) {
                     next.fall_back_as(plan);
                 }
-                plan = next;
+                // Work that the write has recorded is applied, also where what is left of the write asks for nothing.
+                if next.is_some() || token.is_none() {
+                    plan = next;
+                }
             }
         }
         number += 1;
