@@ -189,7 +189,7 @@ async fn at_once(
         error,
         after_write: false,
     })?;
-    let made = attempt(cx, batching, plan.as_deref(), writes, token, None).await;
+    let made = attempt(&cx, batching, plan.as_deref(), writes, token, None).await;
     outcome(made?, writes)
 }
 
@@ -283,7 +283,7 @@ pub(super) async fn bulk(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>)
         _ => false,
     };
     if !is_divided {
-        let made = attempt(cx, batching, plan.as_deref(), &mut writes, token, None).await;
+        let made = attempt(&cx, batching, plan.as_deref(), &mut writes, token, None).await;
         let made = made.map_err(Error::from)?;
         return outcome(made, &writes).map_err(Error::from);
     }

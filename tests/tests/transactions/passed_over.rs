@@ -702,8 +702,8 @@ fn a_conflict_behind_a_refusal_in_a_bulk_runs_the_transaction_again() {
             let bulk = tx.bulk().unordered();
             let bulk = bulk
                 .insert(NewThing { n: 1, ..thing(50) })
-                .delete::<Paper>(1)
-                .delete::<Thing>(5);
+                .delete::<Thing>(1)
+                .delete::<Label>(1);
             bulk.await.map(|_| ())
         });
         let ended = ended.await;

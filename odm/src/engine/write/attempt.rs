@@ -44,7 +44,7 @@ impl From<FailedAttempt> for Error {
 /// # Errors
 /// Those of the writes; [`Error::MissingReference`], [`Error::ArrayFull`], [`Error::Query`] from the other side of links.
 pub(in crate::engine) async fn attempt(
-    cx: Cx<'_>,
+    cx: &Cx<'_>,
     batching: Batching,
     plan: Option<&WritePlan>,
     writes: &mut [Write],
@@ -53,13 +53,13 @@ pub(in crate::engine) async fn attempt(
 ) -> Result<Attempt, FailedAttempt> {
     match plan {
         None => {
-            let sent = send::taking(cx, batching, writes).await;
+            let sent = send::taking(*cx, batching, writes).await;
             sent.map_err(|error| FailedAttempt {
                 error,
                 after_write: false,
             })
         }
-        Some(plan) => planned(cx, batching, plan, writes, token, limit).await,
+        Some(plan) => planned(*cx, batching, plan, writes, token, limit).await,
     }
 }
 

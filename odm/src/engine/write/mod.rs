@@ -42,7 +42,7 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
     if let Some((_, error)) = refused.into_iter().next() {
         return Err(error);
     }
-    let mut made = repeated(cx, &mut write, token, limit).await?;
+    let mut made = repeated(&cx, &mut write, token, limit).await?;
     if let (WriteKind::Insert(document), Attempt::Done(done)) = (write.what, &mut made) {
         done.outcome.is_filled_in = cx.odm.graph().is_depended_on(write.meta);
         done.outcome.stored.push(document);
@@ -51,8 +51,9 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
 }
 
 /// Sends a write in which the rules have filled in what they keep: one of a document by its id up to [`ATTEMPTS`] times.
+// The context is lent: a future holds a copy of each argument twice.
 async fn repeated(
-    cx: Cx<'_>,
+    cx: &Cx<'_>,
     write: &mut Write,
     mut token: Option<Token>,
     limit: Option<usize>,
@@ -76,7 +77,7 @@ async fn repeated(
             }) => return Err(error),
             Err(failure) => Err(failure.error),
         };
-        match diagnose(cx, write, made, number).boxed().await? {
+        match diagnose(*cx, write, made, number).boxed().await? {
             Next::End(made) => return Ok(made),
             Next::Again => {}
             Next::Other(what) => {
