@@ -1,4 +1,4 @@
-//! How a write runs. [`WritePlan::modes`] is the whole decision.
+//! How a write runs. [`WritePlan::modes`] is the whole decision; writes without a plan are [`Mode::Plain`].
 
 use crate::graph::edge::{Edge, TwoWay};
 use crate::graph::{Graph, sync};
@@ -33,7 +33,7 @@ pub(crate) struct WritePlan {
 /// How writes that belong together are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// One command, and nothing beside it.
+    /// One command, and nothing beside it: that of writes without a plan.
     Plain,
     /// Between two checks of its targets. What is derived of it follows as pending work, with `together` in one pass with that of other
     /// writes of this process at the same document.
