@@ -57,6 +57,7 @@ fn a_statement_has_what_it_needs_alone() {
             "upsert": true,
             "arrayFilters": [{ "one": 1 }],
             "collation": { "locale": "de" },
+            "hint": "name_1",
         }
     );
     let filter = doc! { "name": "Kate" };
