@@ -2,7 +2,7 @@
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use crate::engine::write;
-use crate::engine::write::attempt::{FailedAttempt, MAX_DOCS_PER_TX, attempt, mode};
+use crate::engine::write::attempt::{MAX_DOCS_PER_TX, attempt, mode};
 use crate::engine::write::documents::KeysetPages;
 use crate::engine::write::prepare::prepare;
 use crate::engine::write::unmatched::ATTEMPTS;
@@ -147,10 +147,7 @@ async fn insert_part(
             return Ok(batching.refused(refused));
         }
     }
-    match at_once(cx, batching, &mut writes, token)
-        .await
-        .map_err(Error::from)
-    {
+    match at_once(cx, batching, &mut writes, token).await {
         Ok(mut outcome) => {
             outcome.refusals.errors.extend(refused);
             if give_back {
@@ -184,22 +181,15 @@ async fn at_once(
     batching: Batching,
     writes: &mut [Write],
     token: Option<Token>,
-) -> Result<Outcome, FailedAttempt> {
-    let plan = WritePlan::for_writes(cx.odm, batching, writes).map_err(|error| FailedAttempt {
-        error,
-        after_write: false,
-    })?;
-    let made = attempt(&cx, batching, plan.as_deref(), writes, token, None).await;
-    outcome(made?, writes)
+) -> Result<Outcome> {
+    let plan = WritePlan::for_writes(cx.odm, batching, writes)?;
+    let made = attempt(&cx, batching, plan.as_deref(), writes, token, None).await?;
+    outcome(made, writes)
 }
 
-fn outcome(made: Attempt, writes: &[Write]) -> Result<Outcome, FailedAttempt> {
+fn outcome(made: Attempt, writes: &[Write]) -> Result<Outcome> {
     let collection = writes.first().map_or("", |write| write.meta.collection);
-    let done = made.into_done(collection).map_err(|error| FailedAttempt {
-        error,
-        after_write: false,
-    })?;
-    Ok(done.outcome)
+    Ok(made.into_done(collection)?.outcome)
 }
 
 /// Updates all documents that match a condition: at once, or where they are too many for one transaction in parts.
@@ -283,9 +273,8 @@ pub(super) async fn bulk(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>)
         _ => false,
     };
     if !is_divided {
-        let made = attempt(&cx, batching, plan.as_deref(), &mut writes, token, None).await;
-        let made = made.map_err(Error::from)?;
-        return outcome(made, &writes).map_err(Error::from);
+        let made = attempt(&cx, batching, plan.as_deref(), &mut writes, token, None).await?;
+        return outcome(made, &writes);
     }
     // On a standalone server the other side of a link follows each write, so that what it would refuse holds back that write
     // alone. Inserts of one kind are one write: they may refer to each other.
@@ -297,14 +286,11 @@ pub(super) async fn bulk(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>)
     for part in writes.chunk_by_mut(alike) {
         match at_once(cx, batching, part, token).await {
             Ok(outcome) => all.add(outcome),
-            Err(FailedAttempt {
-                error: Error::Bulk { errors, done },
-                ..
-            }) => all.add_refused(*done, errors),
-            Err(failure) => all
+            Err(Error::Bulk { errors, done }) => all.add_refused(*done, errors),
+            Err(error) => all
                 .refusals
                 .errors
-                .extend(part.first().map(|first| (first.at, failure.error))),
+                .extend(part.first().map(|first| (first.at, error))),
         }
         if all.refusals.end_operation() {
             break;

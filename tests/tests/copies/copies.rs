@@ -1693,7 +1693,8 @@ fn writes_of_two_collections_that_fall_back_at_one_document_leave_nothing_pendin
             let inserts = futures::future::try_join_all(inserts);
             let updated = makers.update(id).set(|m| m.name, name).into_future();
             let (inserted, updated) = tokio::join!(inserts, updated);
-            (inserted.unwrap(), updated.unwrap());
+            inserted.unwrap();
+            updated.unwrap();
         }
         assert!(with_pending_work(&odm).await.is_empty());
         assert_clean(&odm).await;
