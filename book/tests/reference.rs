@@ -958,7 +958,7 @@ const LIMITS: &[(&str, &str, &str, Unit)] = &[
     ),
     (
         "documents that one transaction of the library changes",
-        "odm/src/engine/write/obligations.rs",
+        "odm/src/engine/write/attempt.rs",
         "MAX_DOCS_PER_TX",
         Unit::One,
     ),

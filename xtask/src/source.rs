@@ -176,8 +176,8 @@ pub fn uses(tree: &UseTree) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// The tokens of an item in the order in which they stand, without attributes. Groups are opened, and begin and end with a mark.
-pub fn tokens(item: &Item) -> Vec<Token> {
+/// The tokens of a piece of code in the order in which they stand, without attributes. Groups are opened, and begin and end with a mark.
+pub fn tokens(item: &impl ToTokens) -> Vec<Token> {
     let mut found = Vec::new();
     flatten(item.to_token_stream(), &mut found);
     found

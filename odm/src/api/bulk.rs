@@ -250,7 +250,7 @@ impl Bulk {
     }
 
     /// The same for the document with a unique key: the condition demands all fields of a declared unique index by equality, as
-    /// [`UpdateManyWrite::upsert`](crate::UpdateMany::upsert) says.
+    /// [`UpdateMany::upsert`](crate::UpdateMany::upsert) says.
     ///
     /// Any other condition is refused with [`Error::Query`].
     ///

@@ -8,7 +8,7 @@ use crate::engine::execute;
 use crate::engine::write::send::select;
 use crate::plan::modes::WritePlan;
 use crate::plan::operation::{
-    DeleteWrite, DocumentById, Reply, Selection, UpdateWrite, Write, WriteKind, WriteOperation,
+    Batching, DeleteWrite, DocumentById, Reply, Selection, UpdateWrite, Write, WriteKind, WriteOperation,
 };
 use crate::plan::operators::Built;
 use crate::plan::operators::guard::Guard;
@@ -208,7 +208,7 @@ fn single(core: &Core, first: &FirstMatch, built: &Built, reply: &Reply) -> Resu
     write.read_operators(odm.graph())?;
     let is_single = !odm.graph().is_depended_on(meta)
         && !meta.has_hooks()
-        && WritePlan::for_writes(odm, std::slice::from_ref(&write))?.is_none();
+        && WritePlan::for_writes(odm, Batching::Single, std::slice::from_ref(&write))?.is_none();
     Ok(match write.what {
         WriteKind::Update(update) if is_single => Some(*update),
         _ => None,

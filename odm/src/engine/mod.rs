@@ -27,8 +27,8 @@ pub(crate) use crate::plan::operation::{
     Batching, DeleteWrite, DocumentById, ReplaceWrite, Reply, Selection, UpdateManyWrite, UpdateWrite, Write,
     WriteKind, WriteOperation, Writes,
 };
+use crate::plan::outcome::Done;
 pub(crate) use crate::plan::outcome::Outcome;
-use crate::plan::outcome::{Attempt, Done};
 use crate::plan::steps::{StepKind, WriteStep, steps};
 use crate::store::cx::Cx;
 use crate::{Error, Odm, Result};
@@ -117,8 +117,8 @@ async fn dispatch(cx: Cx<'_>, batching: Batching, writes: Writes) -> Result<Done
             inserted.boxed().await.map(Done::from)
         }
         Writes::One(write) if write.is_direct() => {
-            let made = write::one(cx, write, None).await;
-            made.map(Attempt::into_done)
+            let meta = write.meta;
+            write::one(cx, write, None).await?.into_done(meta.collection)
         }
         Writes::One(write) => in_steps(cx, batching, vec![write]).boxed().await,
         Writes::Each(writes) => in_steps(cx, batching, writes).boxed().await,
@@ -225,8 +225,8 @@ async fn together(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>) -> Res
             }),
         ) => parts::update(cx, at, meta, update).boxed().await,
         (Batching::Single, Some(write)) => {
-            let made = write::one(cx, write, None).await;
-            made.map(Attempt::into_done)
+            let meta = write.meta;
+            write::one(cx, write, None).await?.into_done(meta.collection)
         }
         (_, Some(last)) => {
             writes.push(last);

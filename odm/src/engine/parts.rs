@@ -2,7 +2,7 @@
 //! undo the others. Every update by a condition and every bulk comes here, and every insert of many that rules apply to: most are one part.
 
 use crate::engine::write;
-use crate::engine::write::attempt::{FailedAttempt, MAX_DOCS_PER_TX, attempt, mode};
+use crate::engine::write::attempt::{MAX_DOCS_PER_TX, attempt, mode};
 use crate::engine::write::documents::KeysetPages;
 use crate::engine::write::prepare::prepare;
 use crate::engine::write::unmatched::ATTEMPTS;
@@ -54,7 +54,7 @@ pub(super) async fn inserts(
     if all.refusals.end_operation() {
         return Ok(all);
     }
-    let most = most_at_once(cx, meta, &writes).await?;
+    let most = most_at_once(cx, batching, meta, &writes).await?;
     let mut rest = writes.into_iter().peekable();
     let parts = std::iter::from_fn(|| {
         let at = rest.peek()?.at;
@@ -102,7 +102,12 @@ pub(super) async fn inserted_by<'e, P>(
 
 /// The number of documents that are inserted at a time: a transaction of the operation's own has at most [`MAX_DOCS_PER_TX`], unless the
 /// documents may refer to each other.
-async fn most_at_once(cx: Cx<'_>, meta: &'static DocumentMeta, all: &[Write]) -> Result<usize> {
+async fn most_at_once(
+    cx: Cx<'_>,
+    batching: Batching,
+    meta: &'static DocumentMeta,
+    all: &[Write],
+) -> Result<usize> {
     let Cx { odm, session, .. } = cx;
     let documents = || {
         all.iter().filter_map(|write| match &write.what {
@@ -113,7 +118,7 @@ async fn most_at_once(cx: Cx<'_>, meta: &'static DocumentMeta, all: &[Write]) ->
     if all.len() <= MAX_DOCS_PER_TX || session.is_some() || modes::belong_together(odm, meta, documents()) {
         return Ok(usize::MAX);
     }
-    let plan = WritePlan::for_writes(odm, all)?;
+    let plan = WritePlan::for_writes(odm, batching, all)?;
     let mode = match &plan {
         Some(plan) => mode(cx, plan).await?,
         None => Mode::Plain,
@@ -142,10 +147,7 @@ async fn insert_part(
             return Ok(batching.refused(refused));
         }
     }
-    match at_once(cx, batching, &mut writes, token)
-        .await
-        .map_err(Error::from)
-    {
+    match at_once(cx, batching, &mut writes, token).await {
         Ok(mut outcome) => {
             outcome.refusals.errors.extend(refused);
             if give_back {
@@ -179,17 +181,15 @@ async fn at_once(
     batching: Batching,
     writes: &mut [Write],
     token: Option<Token>,
-) -> Result<Outcome, FailedAttempt> {
-    let plan = WritePlan::for_writes(cx.odm, writes).map_err(|error| FailedAttempt {
-        error,
-        after_write: false,
-    })?;
-    let made = attempt(cx, batching, plan.as_deref(), writes, token, None).await;
-    made.map(outcome)
+) -> Result<Outcome> {
+    let plan = WritePlan::for_writes(cx.odm, batching, writes)?;
+    let made = attempt(&cx, batching, plan.as_deref(), writes, token, None).await?;
+    outcome(made, writes)
 }
 
-fn outcome(made: Attempt) -> Outcome {
-    made.into_done().outcome
+fn outcome(made: Attempt, writes: &[Write]) -> Result<Outcome> {
+    let collection = writes.first().map_or("", |write| write.meta.collection);
+    Ok(made.into_done(collection)?.outcome)
 }
 
 /// Updates all documents that match a condition: at once, or where they are too many for one transaction in parts.
@@ -224,7 +224,7 @@ pub(super) async fn update_by(
     for _ in 0..ATTEMPTS {
         match run(update.clone(), Some(MAX_DOCS_PER_TX)).await? {
             Attempt::TooMany => {}
-            made => return Ok(made.into_done()),
+            made => return made.into_done(meta.collection),
         }
         // Each part reads its copies anew, and has a token of its own: a process that has read the pending work of one part may
         // clear it while the next one is executed.
@@ -235,7 +235,7 @@ pub(super) async fn update_by(
             is_any = true;
             let part = update.part(meta, condition)?;
             match run(Box::new(part), None).await {
-                Ok(made) => all.add(made.into_done()),
+                Ok(made) => all.add(made.into_done(meta.collection)?),
                 // The parts before it stay.
                 Err(error) if all.outcome.counts.modified > 0 && cx.session.is_none() => {
                     return Err(error.after_a_part(meta.collection));
@@ -267,14 +267,14 @@ pub(super) async fn bulk(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>)
             done: Box::default(),
         });
     }
-    let plan = WritePlan::for_writes(cx.odm, &writes)?;
+    let plan = WritePlan::for_writes(cx.odm, batching, &writes)?;
     let is_divided = match &plan {
         Some(plan) if !plan.links.is_empty() => mode(cx, plan).await? == Mode::Standalone,
         _ => false,
     };
     if !is_divided {
-        let made = attempt(cx, batching, plan.as_deref(), &mut writes, token, None).await;
-        return made.map(outcome).map_err(Error::from);
+        let made = attempt(&cx, batching, plan.as_deref(), &mut writes, token, None).await?;
+        return outcome(made, &writes);
     }
     // On a standalone server the other side of a link follows each write, so that what it would refuse holds back that write
     // alone. Inserts of one kind are one write: they may refer to each other.
@@ -286,14 +286,11 @@ pub(super) async fn bulk(cx: Cx<'_>, batching: Batching, mut writes: Vec<Write>)
     for part in writes.chunk_by_mut(alike) {
         match at_once(cx, batching, part, token).await {
             Ok(outcome) => all.add(outcome),
-            Err(FailedAttempt {
-                error: Error::Bulk { errors, done },
-                ..
-            }) => all.add_refused(*done, errors),
-            Err(failure) => all
+            Err(Error::Bulk { errors, done }) => all.add_refused(*done, errors),
+            Err(error) => all
                 .refusals
                 .errors
-                .extend(part.first().map(|first| (first.at, failure.error))),
+                .extend(part.first().map(|first| (first.at, error))),
         }
         if all.refusals.end_operation() {
             break;

@@ -1,10 +1,10 @@
-//! How a write runs. [`WritePlan::modes`] is the whole decision.
+//! How a write runs. [`WritePlan::modes`] is the whole decision; writes without a plan are [`Mode::Plain`].
 
 use crate::graph::edge::{Edge, TwoWay};
 use crate::graph::{Graph, sync};
 use crate::model::document::DocumentMeta;
 use crate::model::key::Key;
-use crate::plan::operation::{Write, WriteKind, refers_to_its_kind};
+use crate::plan::operation::{Batching, Write, WriteKind, refers_to_its_kind};
 use crate::plan::targets::{self, AddedReferences};
 use crate::plan::touches::Affected;
 use crate::store::queue::QueueKey;
@@ -33,7 +33,7 @@ pub(crate) struct WritePlan {
 /// How writes that belong together are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// One command, and nothing beside it.
+    /// One command, and nothing beside it: that of writes without a plan.
     Plain,
     /// Between two checks of its targets. What is derived of it follows as pending work, with `together` in one pass with that of other
     /// writes of this process at the same document.
@@ -62,24 +62,28 @@ impl WritePlan {
     /// # Errors
     /// [`Error::Models`](crate::Error::Models) for a document with references that is not registered,
     /// [`Error::UnknownCopies`](crate::Error::UnknownCopies), and a reference that can't be read.
-    pub(crate) fn for_writes(odm: &Odm, writes: &[Write]) -> Result<Option<Box<WritePlan>>> {
+    pub(crate) fn for_writes(
+        odm: &Odm,
+        batching: Batching,
+        writes: &[Write],
+    ) -> Result<Option<Box<WritePlan>>> {
         let graph = odm.graph();
         let mut known = None;
-        let mut is_bare = true;
+        let mut are_bare = true;
         for write in writes {
             if known != Some(write.meta.collection) {
                 known = Some(write.meta.collection);
-                is_bare &= self::is_bare(odm, write.meta)?;
+                are_bare &= is_bare(odm, write.meta)?;
             }
         }
-        if is_bare {
+        if are_bare {
             return Ok(None);
         }
-        WritePlan::for_related(graph, writes)
+        WritePlan::for_related(graph, batching, writes)
     }
 
     /// The same of writes of documents that are related to others.
-    fn for_related(graph: &Graph, writes: &[Write]) -> Result<Option<Box<WritePlan>>> {
+    fn for_related(graph: &Graph, batching: Batching, writes: &[Write]) -> Result<Option<Box<WritePlan>>> {
         let mut links: Vec<TwoWay> = Vec::new();
         let mut affected = Affected::default();
         for write in writes {
@@ -96,7 +100,7 @@ impl WritePlan {
         }
         let moves_children = affected.is_any() && writes.iter().any(|write| write.moves_children(graph));
         Ok(Some(Box::new(WritePlan {
-            may_fall_back: links.is_empty() && may_fall_back(graph, writes),
+            may_fall_back: batching == Batching::Single && links.is_empty() && may_fall_back(graph, writes),
             targets,
             links,
             affected,
@@ -140,8 +144,8 @@ impl WritePlan {
         self.has_fallen_back = replaced.has_fallen_back && self.may_fall_back;
     }
 
-    /// The added references whose targets have to be queried before the writes: the sources of copies were read when these were filled
-    /// in.
+    /// The added references whose targets have to be queried before the writes. The sources of copies were read when these were filled
+    /// in, and a missing one was refused there.
     pub(crate) fn targets_to_ask(&self, graph: &Graph, in_transaction: bool) -> Vec<AddedReferences> {
         let mut asked = unlocked(graph, self.targets.clone(), in_transaction);
         asked.retain(|one| one.edge(graph).copies.is_empty());
@@ -216,7 +220,7 @@ pub(crate) fn is_bare(odm: &Odm, meta: &'static DocumentMeta) -> Result<bool> {
     Ok(graph.outgoing(meta).next().is_none() && !graph.takes_part(meta))
 }
 
-/// Whether the writes are one update of a document by its id, or one insert, and nothing but copies depends on it, none of them declared
+/// Whether the writes are one update of a document by its id, or one insert, by the action of its kind, which is sent again, and nothing but copies depends on it, none of them declared
 /// `sync = atomic`. A value that is computed from children is left out: deriving it again costs more than a transaction.
 fn may_fall_back(graph: &Graph, writes: &[Write]) -> bool {
     let [write] = writes else {

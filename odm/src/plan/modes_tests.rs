@@ -4,7 +4,9 @@ use crate::model::copy::{Computed, Copied, FieldCopy, Operation, SyncMode};
 use crate::model::reference::{ParentField, ReferenceMeta};
 use crate::model::shape::{FieldMeta, Shape, StructShape};
 use crate::plan::modes::*;
-use crate::plan::operation::{DeleteWrite, DocumentById, ReplaceWrite, Reply, UpdateManyWrite, UpdateWrite};
+use crate::plan::operation::{
+    Batching, DeleteWrite, DocumentById, ReplaceWrite, Reply, UpdateManyWrite, UpdateWrite,
+};
 use crate::plan::operators::Built;
 use mongodb::bson::{Document, doc};
 
@@ -160,7 +162,11 @@ fn delete(graph: &Graph, meta: &'static DocumentMeta) -> Write {
 
 /// How writes run: out of a transaction, in the caller's, and on a standalone server.
 fn ways(graph: &Graph, writes: &[Write]) -> [Mode; 3] {
-    let Some(plan) = WritePlan::for_related(graph, writes).expect("registered models") else {
+    ways_by(graph, Batching::Single, writes)
+}
+
+fn ways_by(graph: &Graph, batching: Batching, writes: &[Write]) -> [Mode; 3] {
+    let Some(plan) = WritePlan::for_related(graph, batching, writes).expect("registered models") else {
         return [Mode::Plain; 3];
     };
     let mode = |joined, has_transactions| match plan.modes(joined) {
@@ -382,11 +388,15 @@ fn writes_that_are_sent_together_run_as_the_most_that_one_asks_for() {
     let linked = || update(graph, &TASK, doc! { "$set": { "owner": 2 } });
     assert_eq!(ways(graph, &[plain(), plain()]), PLAIN);
     assert_eq!(ways(graph, &[plain(), checked()]), CHECKED);
-    assert_eq!(
-        ways(graph, &[checked(), copied()]),
-        COPIES,
-        "of several none falls back"
-    );
+    assert_eq!(ways(graph, &[checked(), copied()]), COPIES);
+    let bulk = Batching::Bulk {
+        ordered: true,
+        by_runs: false,
+    };
+    for batching in [bulk, Batching::InsertMany { ordered: true }] {
+        // What is sent together is not sent again, so it doesn't fall back, though it is one write.
+        assert_eq!(ways_by(graph, batching, &[copied()]), COPIES);
+    }
     assert_eq!(ways(graph, &[copied(), linked(), plain()]), LINKS);
 }
 
@@ -394,7 +404,7 @@ fn writes_that_are_sent_together_run_as_the_most_that_one_asks_for() {
 fn what_has_fallen_back_is_checked_wherever_it_runs() {
     let graph = &models();
     let write = update(graph, &MAKER, doc! { "$set": { "name": 2 } });
-    let mut plan = WritePlan::for_related(graph, &[write])
+    let mut plan = WritePlan::for_related(graph, Batching::Single, &[write])
         .expect("registered models")
         .expect("copies of it");
     plan.fall_back();

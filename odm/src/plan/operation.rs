@@ -51,6 +51,17 @@ pub(crate) enum Writes {
     },
 }
 
+impl Writes {
+    /// The collection of the first one.
+    pub(crate) fn collection(&self) -> &'static str {
+        match self {
+            Writes::One(write) => write.meta.collection,
+            Writes::Each(writes) => writes.first().map_or("", |write| write.meta.collection),
+            Writes::Packed { meta, .. } => meta.collection,
+        }
+    }
+}
+
 /// The kind of command that holds the writes. The first refused write ends an ordered operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Batching {

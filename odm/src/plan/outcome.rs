@@ -1,8 +1,8 @@
 //! The result of an operation, as plain data: front ends map it to their types.
 
-use crate::Error;
 use crate::error::results::{BulkDone, Deleted};
 use crate::model::document::DocumentMeta;
+use crate::{Error, Result};
 use mongodb::bson::{Bson, RawDocumentBuf};
 
 /// Documents that a deletion has deleted, as they were.
@@ -37,10 +37,18 @@ impl Attempt {
     }
 
     /// What the application is told: that no document was found is no error.
-    pub(crate) fn into_done(self) -> Done {
+    ///
+    /// # Errors
+    /// [`Error::Contention`] for writes that were not executed, where nothing executes them in another way.
+    pub(crate) fn into_done(self, collection: &'static str) -> Result<Done> {
         match self {
-            Attempt::Done(done) => done,
-            Attempt::Unmatched | Attempt::TooMany | Attempt::Contended => Outcome::missed().into(),
+            Attempt::Done(done) => Ok(done),
+            Attempt::Unmatched => Ok(Outcome::missed().into()),
+            Attempt::TooMany | Attempt::Contended => Err(Error::Contention {
+                collection,
+                message: "the documents changed during each attempt to write them, and nothing was written: try again".to_owned(),
+                source: None,
+            }),
         }
     }
 }

@@ -70,8 +70,9 @@ impl CommandStatement<'_> {
         }
     }
 
-    /// As the command takes it, with a collation if its condition compares strings not as the collection does.
-    pub(crate) fn encode(&self, collation: Option<&Document>) -> Result<RawDocumentBuf> {
+    /// As the command takes it, with a collation if its condition compares strings not as the collection does, and the name of the index
+    /// that the server has to use.
+    pub(crate) fn encode(&self, collation: Option<&Document>, hint: Option<&str>) -> Result<RawDocumentBuf> {
         let mut statement = RawDocumentBuf::new();
         match self {
             CommandStatement::Insert(document) => return Ok((*document).clone()),
@@ -108,6 +109,9 @@ impl CommandStatement<'_> {
         }
         if let Some(collation) = collation {
             statement.append(cstr!("collation"), raw(collation, "collation")?);
+        }
+        if let Some(hint) = hint {
+            statement.append(cstr!("hint"), hint);
         }
         Ok(statement)
     }

@@ -134,7 +134,7 @@ fn encoded(
         many,
         upsert: false,
     };
-    statement.encode(None)
+    statement.encode(None, None)
 }
 
 /// Whether the server refuses a command since the user lacks a privilege.

@@ -10,7 +10,7 @@
 //! in the target, which that transaction records (`Pending`). A standalone server has no such transaction: a note about the
 //! target is stored before (`Alone`).
 //!
-//! The steps in the code: `Walk::step()` with `Restricting::check()`, `Detachment::apply()`, `erase()`, `restore_referenced()`,
+//! The steps in the code: `DeletionWalk::step()` with `Restricting::check()`, `Detachment::apply()`, `erase()`, `restore_referenced()`,
 //! `apply_late()` and `renew()`; `Planned::checked()` and `AfterWrites::run()` (the write of the reference),
 //! `children::update_parents()` (the child that comes), `children::refresh()` and `pending::clear()` (a recovery).
 //!
@@ -43,7 +43,7 @@ enum Safeguard {
     TokenWhenCleared,
     /// `DeferredWork::note_parents`, before the children are detached.
     NoteBefore,
-    /// `Walk::renew`: what refers to a target that is there again is derived again.
+    /// `DeletionWalk::renew`: what refers to a target that is there again is derived again.
     Renewed,
 }
 

@@ -1595,3 +1595,108 @@ fn a_copy_that_must_be_there_is_null_without_its_reference() {
         assert_clean(&odm).await;
     });
 }
+
+/// A source of copies, and no parent.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "makers")]
+pub struct Maker {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    pub name: String,
+}
+
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "parts")]
+pub struct Part {
+    #[serde(rename = "_id")]
+    pub id: i64,
+    #[reference]
+    pub maker: Ref<Maker>,
+    #[denormalize(from = maker.name)]
+    pub maker_name: String,
+}
+
+/// Where a document is contended, pending work takes the place of the transaction of a single write alone.
+#[odm_tests::test]
+fn writes_that_are_sent_together_are_made_at_a_contended_document_too() {
+    use odm::__private::{SwitchBulk as _, SwitchOdm as _};
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Maker, Part]).unwrap();
+        require_transactions(&odm).await;
+        odm.sync().await.unwrap();
+        let (makers, parts) = (odm.collection::<Maker>(), odm.collection::<Part>());
+        // The stand-in does not take `bulkWrite` as the first command of a transaction.
+        let bulk = || odm.bulk().without_bulk_write_command();
+        makers
+            .insert(NewMaker {
+                id: 1,
+                name: "before".into(),
+            })
+            .await
+            .unwrap();
+        let part = |id| NewPart {
+            id,
+            maker: Ref::new(1),
+        };
+        let contend = || odm.contend("makers", 1_i64.into());
+        contend();
+        parts.insert(part(1)).await.unwrap();
+        contend();
+        assert_eq!(parts.insert_many([part(2)]).await.unwrap().len(), 1);
+        contend();
+        assert_eq!(bulk().insert(part(3)).await.unwrap().inserted, 1);
+        for name in ["by an update", "by a bulk"] {
+            contend();
+            if name == "by a bulk" {
+                let done = bulk().update::<Maker>(1, |m| m.set(|m| m.name, name)).await;
+                assert_eq!(done.unwrap().matched, 1);
+            } else {
+                makers.update(1).set(|m| m.name, name).await.unwrap();
+            }
+            let names: Vec<String> = parts
+                .find_all()
+                .all()
+                .await
+                .unwrap()
+                .into_iter()
+                .map(|p| p.maker_name)
+                .collect();
+            assert_eq!(names, vec![name; 3]);
+        }
+        assert_clean(&odm).await;
+    });
+}
+
+/// Each applies the work that it has recorded, though both take their turn at one document.
+#[odm_tests::test]
+fn writes_of_two_collections_that_fall_back_at_one_document_leave_nothing_pending() {
+    use odm::__private::SwitchOdm as _;
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![Maker, Part]).unwrap();
+        require_transactions(&odm).await;
+        odm.sync().await.unwrap();
+        let (makers, parts) = (odm.collection::<Maker>(), odm.collection::<Part>());
+        let maker = |id| NewMaker {
+            id,
+            name: "new".into(),
+        };
+        makers.insert_many((1..=20).map(maker)).await.unwrap();
+        let part = |id| NewPart {
+            id,
+            maker: Ref::new(id % 20 + 1),
+        };
+        for round in 0..20_i64 {
+            let id = round + 1;
+            odm.contend("makers", id.into());
+            let name = format!("name {round}");
+            let inserts = (0..4).map(|n| parts.insert(part(round + 20 * n)).into_future());
+            let inserts = futures::future::try_join_all(inserts);
+            let updated = makers.update(id).set(|m| m.name, name).into_future();
+            let (inserted, updated) = tokio::join!(inserts, updated);
+            inserted.unwrap();
+            updated.unwrap();
+        }
+        assert!(with_pending_work(&odm).await.is_empty());
+        assert_clean(&odm).await;
+    });
+}

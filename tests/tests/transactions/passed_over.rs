@@ -5,6 +5,7 @@
 
 use futures::TryStreamExt;
 use futures::future::BoxFuture;
+use odm::__private::SwitchBulk as _;
 use odm::bson::{Document as Doc, doc};
 use odm::hooks::InTransaction;
 use odm::mongodb::Client;
@@ -681,6 +682,42 @@ fn a_lost_command_or_reply_keeps_the_transaction_from_being_committed() {
             }
         }
         assert_clean(&odm).await;
+        proxy.bury().await;
+    });
+}
+
+/// Also where an error of the same bulk asks for no other run.
+#[odm_tests::test]
+fn a_conflict_behind_a_refusal_in_a_bulk_runs_the_transaction_again() {
+    with_transactions(async |t| {
+        start(&t).await;
+        let (proxy, odm) = through(&t).await;
+        let conflict = doc! {
+            "ok": 0.0, "code": 112, "codeName": "WriteConflict", "errmsg": "WriteConflict",
+            "errorLabels": ["TransientTransactionError"],
+        };
+        proxy.next("delete", 1, Fate::Answered(conflict));
+        let runs = Mutex::new(0);
+        let ended = odm.transaction(async |tx| {
+            *runs.lock().unwrap() += 1;
+            // The stand-in does not take `bulkWrite` as the first command of a transaction.
+            let bulk = tx.bulk().unordered().without_bulk_write_command();
+            let bulk = bulk
+                .insert(NewThing { n: 1, ..thing(50) })
+                .delete::<Thing>(1)
+                .delete::<Label>(1);
+            bulk.await.map(|_| ())
+        });
+        let ended = ended.await;
+        assert!(proxy.is_done(), "{:?} {ended:?}", proxy.take_names());
+        assert_eq!(*runs.lock().unwrap(), 2, "{ended:?}");
+        let Err(Error::Bulk { errors, .. }) = &ended else {
+            panic!("{ended:?}")
+        };
+        assert!(
+            matches!(&errors[..], [(1, Error::StillReferenced { .. })]),
+            "{ended:?}"
+        );
         proxy.bury().await;
     });
 }

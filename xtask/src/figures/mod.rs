@@ -38,11 +38,13 @@ pub enum Row {
     Exports,
     /// Lines of code in each room, and the paths that lead from a room to one above it.
     Rooms,
+    /// What a reader of the rooms that execute operations has to keep in mind: contexts, results, lookups that can fail, lines.
+    Engine,
 }
 
 impl Row {
     /// Those that are measured where none is named.
-    const USUAL: [Row; 7] = [
+    const USUAL: [Row; 8] = [
         Row::Build,
         Row::Functions,
         Row::Writes,
@@ -50,6 +52,7 @@ impl Row {
         Row::Fields,
         Row::Exports,
         Row::Rooms,
+        Row::Engine,
     ];
 }
 
@@ -110,6 +113,7 @@ pub async fn run(args: FiguresArgs) -> Result<u8> {
             Row::Fields => vec![sources::fields()?],
             Row::Exports => vec![sources::exports()?],
             Row::Rooms => sources::rooms()?,
+            Row::Engine => sources::engine()?,
         });
     }
     print!("{}", table(&lines));

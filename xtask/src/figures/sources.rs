@@ -27,7 +27,7 @@ const ACTIONS: [&str; 12] = [
 
 /// The functions that execute a write: the last two names of the path. Programs of several operations, as `engine::first::update`, call
 /// the first of them.
-const ENTRIES: [(&str, &str); 3] = [("engine", "execute"), ("write", "one"), ("obligations", "once")];
+const ENTRIES: [(&str, &str); 3] = [("engine", "execute"), ("write", "one"), ("attempt", "attempt")];
 
 /// Ways to the database for a write: in the files of the room `api`, the calls of the driver's methods that write, and of what
 /// executes a write.
@@ -241,9 +241,148 @@ pub fn rooms() -> Result<Vec<Line>> {
     ])
 }
 
+/// The folders of the rooms that execute operations.
+const ENGINE: [&str; 4] = ["engine", "plan", "rules", "store"];
+
+/// The contexts of an operation, the fields of its outcome, the lookups of edges that can fail, and lines.
+pub fn engine() -> Result<Vec<Line>> {
+    let mut contexts = Vec::new();
+    let mut outcome = 0;
+    let mut lookups = Vec::new();
+    let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut all = 0;
+    let mut counted: BTreeSet<String> = BTreeSet::new();
+    for module in Source::of("odm")?.modules {
+        let folder = ENGINE
+            .into_iter()
+            .find(|folder| module.file.split('/').next() == Some(folder));
+        if counted.insert(module.file.clone()) {
+            let lines_of_file = lines_of_code("odm", &module.file)?;
+            all += lines_of_file;
+            if let Some(folder) = folder {
+                *lines.entry(folder).or_default() += lines_of_file;
+            }
+        }
+        for item in &module.items {
+            if let Item::Struct(item) = item {
+                if folder.is_some() && is_context(item) {
+                    contexts.push(item.ident.to_string());
+                }
+                if module.file == "plan/outcome.rs" && item.ident == "Outcome" {
+                    outcome = item.fields.len();
+                }
+            }
+            if folder.is_some() || module.file.starts_with("graph/") {
+                lookups.extend(lookups_that_can_fail(item));
+            }
+        }
+    }
+    let of_rooms: Vec<String> = lines
+        .iter()
+        .map(|(room, lines)| format!("{room} {lines}"))
+        .collect();
+    let page = std::fs::read_to_string(crate::workspace::root().join("ARCHITECTURE.md"))?;
+    let named = |names: &[String]| match names {
+        [] => "0".to_owned(),
+        names => format!("{}: {}", names.len(), names.join(", ")),
+    };
+    Ok(vec![
+        Line::new("contexts of an operation", named(&contexts), "1"),
+        Line::new("fields of `Outcome`", outcome.to_string(), "8"),
+        Line::new("lookups of edges that can fail", named(&lookups), "0"),
+        Line::new(
+            "lines of code of the rooms that execute operations",
+            format!("{}: {}", lines.values().sum::<usize>(), of_rooms.join(", ")),
+            "none more",
+        ),
+        Line::new("lines of code of odm", all.to_string(), "none more"),
+        Line::new(
+            "lines of ARCHITECTURE.md",
+            page.lines().count().to_string(),
+            "≤ 240",
+        ),
+    ])
+}
+
+/// Whether it holds a handle that is lent, and a session.
+fn is_context(item: &syn::ItemStruct) -> bool {
+    let holds = |lent: bool, name: &str| {
+        item.fields.iter().any(|field| {
+            let is_lent = matches!(field.ty, syn::Type::Reference(_));
+            (is_lent || !lent) && tokens(&field.ty).contains(&Token::Name(name.to_owned()))
+        })
+    };
+    holds(true, "Odm") && holds(false, "Session")
+}
+
+/// The functions of an item that are given the name or the position of an edge, and may answer that there is none.
+fn lookups_that_can_fail(item: &Item) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut look = |signature: &syn::Signature| {
+        let is_given = signature.inputs.iter().any(|input| {
+            let syn::FnArg::Typed(input) = input else {
+                return false;
+            };
+            let names = tokens(&input.ty);
+            let is_edge = tokens(&input.pat).contains(&Token::Name("edge".to_owned()));
+            ["EdgeId", "DerivedId"]
+                .iter()
+                .any(|id| names == [Token::Name((*id).to_owned())])
+                || is_edge && names == [Token::Name("usize".to_owned())]
+        });
+        let syn::ReturnType::Type(_, output) = &signature.output else {
+            return;
+        };
+        let may_be_none = tokens(output).first() == Some(&Token::Name("Option".to_owned()));
+        let is_edge = ["Edge", "Derived"]
+            .iter()
+            .any(|name| tokens(output).contains(&Token::Name((*name).to_owned())));
+        if is_given && may_be_none && is_edge {
+            found.push(signature.ident.to_string());
+        }
+    };
+    match item {
+        Item::Fn(item) => look(&item.sig),
+        Item::Impl(item) => {
+            for member in &item.items {
+                if let syn::ImplItem::Fn(member) = member {
+                    look(&member.sig);
+                }
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_context_holds_a_lent_handle_and_a_session() -> Result<()> {
+        for (item, expected) in [
+            (
+                "struct A<'a> { odm: &'a Odm, session: Option<&'a Session> }",
+                true,
+            ),
+            ("struct B { odm: Odm, session: Option<Session> }", false),
+            ("struct C<'a> { odm: &'a Odm }", false),
+        ] {
+            assert_eq!(is_context(&syn::parse_str(item)?), expected, "{item}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_lookup_that_can_fail_is_given_an_edge_and_may_give_none() -> Result<()> {
+        let item: Item = syn::parse_str(
+            "impl Graph { fn get(&self, edge: usize) -> Option<&Edge> { None } fn known(&self, id: EdgeId) -> &Edge { self.x } \
+             fn other_side(&self, edge: EdgeId) -> Option<bool> { None } }",
+        )?;
+        assert_eq!(lookups_that_can_fail(&item), ["get"]);
+        Ok(())
+    }
 
     /// The table of the guide's page says what each field is for.
     #[test]

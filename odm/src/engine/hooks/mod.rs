@@ -91,8 +91,9 @@ pub(super) async fn execute(
         documents::find_by_collation(cx, write).boxed().await?;
     }
     if let Some(session) = cx.session {
+        let collection = writes.collection();
         let made = hooked.within(session, writes, None).await?;
-        return Ok(made.into_done().outcome);
+        return Ok(made.into_done(collection)?.outcome);
     }
     need_transactions(cx.odm).await?;
     match writes {
@@ -185,8 +186,9 @@ impl<'e> Hooked<'e> {
 
     /// The same however many documents they are for.
     async fn at_once(self, writes: Writes) -> Result<Outcome> {
+        let collection = writes.collection();
         let made = self.in_transaction(writes, None).await?;
-        Ok(made.into_done().outcome)
+        Ok(made.into_done(collection)?.outcome)
     }
 
     /// Executes writes in a transaction of their own: all of them or none. The hooks that follow the commit are called when it has given

@@ -29,7 +29,7 @@ pub(crate) const MAX_DOCS_PER_TX: usize = 1_000;
 /// Why writes were not executed.
 pub(in crate::engine) struct FailedAttempt {
     pub(in crate::engine) error: Error,
-    /// Whether it came after the writes themselves were made: they must not be sent again.
+    /// Whether the writes themselves were sent without an error: they must not be sent again.
     pub(in crate::engine) after_write: bool,
 }
 
@@ -44,7 +44,7 @@ impl From<FailedAttempt> for Error {
 /// # Errors
 /// Those of the writes; [`Error::MissingReference`], [`Error::ArrayFull`], [`Error::Query`] from the other side of links.
 pub(in crate::engine) async fn attempt(
-    cx: Cx<'_>,
+    cx: &Cx<'_>,
     batching: Batching,
     plan: Option<&WritePlan>,
     writes: &mut [Write],
@@ -53,13 +53,13 @@ pub(in crate::engine) async fn attempt(
 ) -> Result<Attempt, FailedAttempt> {
     match plan {
         None => {
-            let sent = send::taking(cx, batching, writes).await;
+            let sent = send::taking(*cx, batching, writes).await;
             sent.map_err(|error| FailedAttempt {
                 error,
                 after_write: false,
             })
         }
-        Some(plan) => planned(cx, batching, plan, writes, token, limit).await,
+        Some(plan) => planned(*cx, batching, plan, writes, token, limit).await,
     }
 }
 
@@ -80,7 +80,7 @@ pub(in crate::engine) async fn mode(cx: Cx<'_>, plan: &WritePlan) -> Result<Mode
     })
 }
 
-/// The same of writes that ask for more than their own command.
+/// Executes writes that ask for more than their own command.
 // In a box: what it may take is large, and few operations come here.
 fn planned<'a>(
     cx: Cx<'a>,
@@ -130,8 +130,8 @@ impl<'a> Planned<'a> {
             Mode::Plain | Mode::Checked { .. } => self.checked(cx).await,
             Mode::Own { may_fall_back } => self.in_transaction(cx, may_fall_back, limit).await,
             // In the caller's transaction nothing is divided.
-            Mode::Joined => self.joined(cx, None).await,
-            Mode::Standalone => self.joined(cx, limit).await,
+            Mode::Joined => self.in_place(cx, None).await,
+            Mode::Standalone => self.in_place(cx, limit).await,
         };
         let together = mode == Mode::Checked { together: true };
         let made = self.apply_pending(cx, token, together, made).await;
@@ -143,13 +143,13 @@ impl<'a> Planned<'a> {
 
     /// Checks the targets, sends the writes, and checks the targets again.
     async fn checked(&self, cx: Cx<'_>) -> Result<Attempt> {
-        let Some(before) = self.read_images(&cx, false, None).await? else {
+        let Some(before) = self.check_and_read(&cx, false, None).await? else {
             return Ok(Attempt::TooMany);
         };
         let made = self.send(cx).await?;
         let after = match &made {
             Attempt::Done(done) => {
-                self.after_writes(&cx, &before, done, DeferredWork::default())
+                self.follow_up(&cx, &before, done, DeferredWork::default())
                     .await?
             }
             Attempt::Unmatched | Attempt::TooMany | Attempt::Contended => AfterWrites::default(),
@@ -159,7 +159,7 @@ impl<'a> Planned<'a> {
 
     /// In the caller's transaction; or without one, where a crash between two statements may leave a link on one side, or a child counted
     /// in a parent that it left: `audit` finds both.
-    async fn joined(&self, cx: Cx<'_>, limit: Option<usize>) -> Result<Attempt> {
+    async fn in_place(&self, cx: Cx<'_>, limit: Option<usize>) -> Result<Attempt> {
         let (made, after) = self.with_effects(cx, limit).await?;
         self.finish(cx, made, after).await
     }
@@ -194,7 +194,7 @@ impl<'a> Planned<'a> {
             Some(session) => session.keep(after),
             None => {
                 let copies = after.run(&cx).await;
-                add_copies(&mut made, copies.map_err(|error| self.after_write(&cx, error))?);
+                add_copies(&mut made, copies.map_err(|error| self.as_unfinished(&cx, error))?);
             }
         }
         Ok(made)
@@ -204,7 +204,7 @@ impl<'a> Planned<'a> {
     async fn with_effects(&self, cx: Cx<'_>, limit: Option<usize>) -> Result<(Attempt, AfterWrites)> {
         // Without transactions atomic copies are pending work; which parents children are taken from is known only from the documents before.
         let derived = (self.plan.affected.atomic && cx.session.is_some()) || self.plan.moves_children;
-        let Some(before) = self.read_images(&cx, derived, limit).await? else {
+        let Some(before) = self.check_and_read(&cx, derived, limit).await? else {
             return Ok((Attempt::TooMany, AfterWrites::default()));
         };
         if cx.session.is_none() {
@@ -215,13 +215,13 @@ impl<'a> Planned<'a> {
             nothing => return Ok((nothing, AfterWrites::default())),
         };
         let applied = self.apply_effects(cx, &before.0, derived, &mut done).await;
-        let deferred = applied.map_err(|error| self.after_write(&cx, error))?;
-        let after = self.after_writes(&cx, &before, &done, deferred).await?;
+        let deferred = applied.map_err(|error| self.as_unfinished(&cx, error))?;
+        let after = self.follow_up(&cx, &before, &done, deferred).await?;
         Ok((Attempt::Done(done), after))
     }
 
     /// What follows the commit of the writes.
-    async fn after_writes(
+    async fn follow_up(
         &self,
         cx: &Cx<'_>,
         before: &(BeforeImages, Vec<MissingReferences>),
@@ -229,7 +229,7 @@ impl<'a> Planned<'a> {
         deferred: DeferredWork,
     ) -> Result<AfterWrites> {
         let recheck = Recheck::after_writes(cx, self.plan, self.writes, before, &done.outcome).await;
-        let recheck = recheck.map_err(|error| self.after_write(cx, error))?;
+        let recheck = recheck.map_err(|error| self.as_unfinished(cx, error))?;
         Ok(AfterWrites::new(recheck, deferred))
     }
 
@@ -261,7 +261,7 @@ impl<'a> Planned<'a> {
 
     /// Whether the targets are there, and what the documents are that will change, with what derived values depend on if it is asked
     /// for; together where that can be. `None` where the documents are more than the limit.
-    async fn read_images(
+    async fn check_and_read(
         &self,
         cx: &Cx<'_>,
         derived: bool,
@@ -312,7 +312,7 @@ impl<'a> Planned<'a> {
     }
 
     /// An error behind the writes: out of a transaction these are made, whatever came after them.
-    fn after_write(&self, cx: &Cx<'_>, error: Error) -> Error {
+    fn as_unfinished(&self, cx: &Cx<'_>, error: Error) -> Error {
         match (cx.session, self.writes.first()) {
             (None, Some(write)) => error.after_a_part(write.meta.collection),
             _ => error,
@@ -345,7 +345,10 @@ impl<'a> Planned<'a> {
                     }
                     None => drain::drain_all(&cx, pending()).await,
                 };
-                add_copies(&mut made, applied.map_err(|error| self.after_write(&cx, error))?);
+                add_copies(
+                    &mut made,
+                    applied.map_err(|error| self.as_unfinished(&cx, error))?,
+                );
                 Ok(made)
             }
             (Err(error), Some(_)) => Err(error),

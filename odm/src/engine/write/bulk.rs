@@ -33,6 +33,8 @@ struct BulkStatement<'w> {
     what: CommandStatement<'w>,
     /// How its condition compares strings, if not as the collection does.
     collation: Option<Document>,
+    /// The index that the server has to use for its condition.
+    hint: Option<&'w str>,
     /// Whether it counts the documents in which the update behind it has nothing to change.
     is_count: bool,
 }
@@ -134,12 +136,18 @@ fn statements(writes: &[Write]) -> Result<Vec<BulkStatement<'_>>> {
             WriteKind::Delete(delete) => delete.collation.as_ref(),
             WriteKind::Insert(_) | WriteKind::Update(_) | WriteKind::Replace(_) => None,
         };
+        let hint = match what {
+            WriteKind::UpdateMany(update) => update.hint.as_deref(),
+            WriteKind::Delete(delete) => delete.hint.as_deref(),
+            WriteKind::Insert(_) | WriteKind::Update(_) | WriteKind::Replace(_) => None,
+        };
         let mut add = |what, is_count| -> Result<()> {
             all.push(BulkStatement {
                 at: *at,
                 meta,
                 what,
                 collation: stored(collation)?,
+                hint,
                 is_count,
             });
             Ok(())
@@ -297,6 +305,7 @@ pub(in crate::engine) async fn update_and_count(
         meta: core.meta(),
         what,
         collation: collation.clone(),
+        hint: update.hint.as_deref(),
         is_count,
     };
     let both = vec![
@@ -425,6 +434,7 @@ async fn one_command(cx: &Cx<'_>, statements: Vec<BulkStatement<'_>>, ordered: b
             // Something else than the writes themselves went wrong, and they may not be all: the driver's error says it.
             // So does it where the whole transaction is to be run again: the label stands on it alone.
             if failure.write_errors.is_empty()
+                || std::error::Error::source(&error).is_some()
                 || error.contains_label(mongodb::error::TRANSIENT_TRANSACTION_ERROR)
             {
                 let partly = failure.partial_result.is_some() && session.is_none();
@@ -493,9 +503,11 @@ async fn runs(
     let mut errors: Vec<(usize, Error)> = Vec::new();
     let mut unacknowledged = None;
     let concern = concern(odm, session, statements.iter().map(|statement| statement.meta));
-    let encoded = statements
-        .iter()
-        .map(|statement| statement.what.encode(statement.collation.as_ref()));
+    let encoded = statements.iter().map(|statement| {
+        statement
+            .what
+            .encode(statement.collation.as_ref(), statement.hint)
+    });
     let encoded: Vec<RawDocumentBuf> = encoded.collect::<Result<_>>()?;
     let (mut rest, mut encoded) = (statements.as_slice(), encoded.as_slice());
     while let Some(first) = rest.first() {
@@ -578,6 +590,7 @@ mod tests {
             meta: Person::META,
             what: counting(filter, false),
             collation: None,
+            hint: None,
             is_count,
         }
     }
@@ -587,7 +600,7 @@ mod tests {
         let filter = Document::new();
         // Two updates, the second of which has a count before it.
         let statements = [false, true, false].map(|is_count| statement(is_count, &filter));
-        let encoded = statements.iter().map(|one| one.what.encode(None));
+        let encoded = statements.iter().map(|one| one.what.encode(None, None));
         let encoded: Vec<RawDocumentBuf> = encoded.collect::<Result<_>>().unwrap();
         let number = |from: usize, most| of_one_command(&statements[from..], &encoded[from..], most).len();
         assert_eq!([number(0, 3), number(0, 2), number(0, 1)], [3, 1, 1]);

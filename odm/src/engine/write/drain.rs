@@ -97,7 +97,7 @@ pub(crate) async fn drain_together(
     Ok(drained)
 }
 
-/// The same of all operations whose tokens match this condition.
+/// Applies the pending work of all operations whose tokens match this condition, as [`drain`].
 ///
 /// # Errors
 /// The first failure, when everything else is applied.
@@ -225,7 +225,7 @@ fn operation_of(document: &RawDocumentBuf) -> Option<(Key, Key)> {
     Some((id(document), Key::of(at(document, OPERATION)?)))
 }
 
-/// One attempt of it. Also returns the documents that other writers changed meanwhile, so that some of their holders may lack
+/// One attempt of [`apply_work`]. Also returns the documents that other writers changed meanwhile, so that some of their holders may lack
 /// the changes.
 async fn apply_once(
     cx: &Cx<'_>,

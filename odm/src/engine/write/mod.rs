@@ -42,7 +42,7 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
     if let Some((_, error)) = refused.into_iter().next() {
         return Err(error);
     }
-    let mut made = repeated(cx, &mut write, token, limit).await?;
+    let mut made = repeated(&cx, &mut write, token, limit).await?;
     if let (WriteKind::Insert(document), Attempt::Done(done)) = (write.what, &mut made) {
         done.outcome.is_filled_in = cx.odm.graph().is_depended_on(write.meta);
         done.outcome.stored.push(document);
@@ -50,14 +50,15 @@ pub(super) async fn one(cx: Cx<'_>, mut write: Write, limit: Option<usize>) -> R
     Ok(made)
 }
 
-/// Sends a write in which the rules have filled in what they keep, up to [`ATTEMPTS`] times.
+/// Sends a write in which the rules have filled in what they keep: one of a document by its id up to [`ATTEMPTS`] times.
+// The context is lent: a future holds a copy of each argument twice.
 async fn repeated(
-    cx: Cx<'_>,
+    cx: &Cx<'_>,
     write: &mut Write,
     mut token: Option<Token>,
     limit: Option<usize>,
 ) -> Result<Attempt> {
-    let mut plan = WritePlan::for_writes(cx.odm, std::slice::from_ref(write))?;
+    let mut plan = WritePlan::for_writes(cx.odm, Batching::Single, std::slice::from_ref(write))?;
     let mut number = 0;
     loop {
         let writes = std::slice::from_mut(write);
@@ -76,17 +77,20 @@ async fn repeated(
             }) => return Err(error),
             Err(failure) => Err(failure.error),
         };
-        match diagnose(cx, write, made, number).boxed().await? {
+        match diagnose(*cx, write, made, number).boxed().await? {
             Next::End(made) => return Ok(made),
             Next::Again => {}
             Next::Other(what) => {
                 write.what = what;
                 write.read_operators(cx.odm.graph())?;
-                let mut next = WritePlan::for_writes(cx.odm, std::slice::from_ref(write))?;
+                let mut next = WritePlan::for_writes(cx.odm, Batching::Single, std::slice::from_ref(write))?;
                 if let (Some(next), Some(plan)) = (&mut next, &plan) {
                     next.fall_back_as(plan);
                 }
-                plan = next;
+                // Work that the write has recorded is applied, also where what is left of the write asks for nothing.
+                if next.is_some() || token.is_none() {
+                    plan = next;
+                }
             }
         }
         number += 1;

@@ -98,7 +98,7 @@ impl AfterWrites {
 /// [`Error::MissingReference`].
 async fn check_again(cx: &Cx<'_>, rechecks: &[Recheck]) -> Result<()> {
     let graph = cx.odm.graph();
-    let mut first = None;
+    let mut undone = None;
     let mut failed = Ok(());
     let mut open: Vec<&Recheck> = rechecks.iter().collect();
     while !open.is_empty() {
@@ -111,16 +111,8 @@ async fn check_again(cx: &Cx<'_>, rechecks: &[Recheck]) -> Result<()> {
         }
         let there = match asked.ask(cx).await {
             Ok(there) => there,
-            // The missing targets of an earlier round are returned rather than this error.
             Err(error) => {
-                match first {
-                    None => first = Some(error),
-                    Some(_) => tracing::warn!(
-                        target: "odm",
-                        %error,
-                        "checking for more references to deleted documents failed; `audit()` finds those that dangle"
-                    ),
-                }
+                failed = failed.and(Err(error));
                 break;
             }
         };
@@ -133,15 +125,32 @@ async fn check_again(cx: &Cx<'_>, rechecks: &[Recheck]) -> Result<()> {
                 None => kept.push(recheck),
                 Some(missing) => {
                     let error = missing.error(graph);
-                    failed = failed.and(recheck.take_back(cx, graph, &is_there).await);
-                    first.get_or_insert(error);
+                    match recheck.take_back(cx, graph, &is_there).await {
+                        Ok(()) => {
+                            undone.get_or_insert(error);
+                        }
+                        Err(error) => failed = failed.and(Err(error)),
+                    }
                 }
             }
         }
         // An undone insert may be the target of another one.
         open = if kept.len() == before { Vec::new() } else { kept };
     }
-    failed.and(first.map_or(Ok(()), Err))
+    // Of a committed transaction the application has to learn that a part was undone.
+    match (undone, failed) {
+        (None, failed) => failed,
+        (Some(undone), failed) => {
+            if let Err(error) = failed {
+                tracing::warn!(
+                    target: "odm",
+                    %error,
+                    "checking for more references to deleted documents, or undoing them, failed; `audit()` finds those that dangle"
+                );
+            }
+            Err(undone)
+        }
+    }
 }
 
 /// Maximum number of times that references are undone in documents which others change meanwhile.

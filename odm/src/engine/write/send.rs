@@ -50,7 +50,7 @@ type UpdateStatement = (Document, UpdateModifications);
 ///
 /// Each kind is a future of its own in a box, of no more than its size.
 ///
-/// A single update gives its condition away instead of copying it, and what no further attempt needs of the rest.
+/// A single update gives its change away instead of copying it, and what no further attempt needs of the rest.
 pub(in crate::engine) fn taking<'a>(
     cx: Cx<'a>,
     batching: Batching,
@@ -575,7 +575,11 @@ async fn replace(
     let options = core.on_primary();
     cx.trace.trip();
     let stored = act!(&core, own, [core] core.raw().find_one(filter).with_options(options));
-    let stored = stored.map_err(|error| core.error(error))?;
+    let stored = stored.map_err(|error| match core.session() {
+        Some(_) => core.error(error),
+        // The replacement was made.
+        None => core.error(error).after_a_part(core.meta().collection),
+    })?;
     Ok(replaced(
         stored.or_else(|| replace.changed.then(|| made.document.clone())),
     ))

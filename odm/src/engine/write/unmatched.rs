@@ -144,7 +144,7 @@ async fn after_update(
         Ok(_) => None,
         Err(error) if may_exist(update, core, &error) => Some(error),
         Err(error) => {
-            let error = raced(cx, core, update, one, error).await;
+            let error = told_outside(cx, core, update, one, error).await;
             return Err(explained(cx, core, update, one, error).await);
         }
     };
@@ -328,7 +328,7 @@ async fn diagnose_refusal(
 
 /// Whether an error may come from an upsert that tried to insert a document which is there already, since it lost a
 /// race or a guard held it back. The server may find any fault with such an insert before it finds the document with the same id.
-/// Within the caller's transaction the error has ended it, so nothing more can be found out.
+/// Within the caller's transaction the error has ended it: [`told_outside`] looks there.
 fn may_exist(update: &UpdateWrite, core: &Core, error: &Error) -> bool {
     let guarded = !update.built.guards.is_empty()
         || update
@@ -343,7 +343,13 @@ fn may_exist(update: &UpdateWrite, core: &Core, error: &Error) -> bool {
 
 /// The error of an upsert in the caller's transaction, which the refusal has ended. If the document was inserted by another
 /// client and matches, the transaction is run again.
-async fn raced(cx: Cx<'_>, core: &Core, update: &UpdateWrite, one: &DocumentById, error: Error) -> Error {
+async fn told_outside(
+    cx: Cx<'_>,
+    core: &Core,
+    update: &UpdateWrite,
+    one: &DocumentById,
+    error: Error,
+) -> Error {
     let Some(session) = core.session().filter(|_| update.upsert && has_same_id(&error)) else {
         return error;
     };

@@ -40,14 +40,14 @@ fn the_statements_of_a_command_are_as_large_as_a_document_together() {
 fn a_statement_has_what_it_needs_alone() {
     let decoded = |statement: RawDocumentBuf| Document::try_from(&statement).unwrap();
     assert_eq!(
-        decoded(update(&[], false).encode(None).unwrap()),
+        decoded(update(&[], false).encode(None, None).unwrap()),
         doc! { "q": { "_id": 1 }, "u": { "$set": { "a.$[one]": 2 } }, "multi": false }
     );
     let of_one = [doc! { "one": 1 }];
     assert_eq!(
         decoded(
             update(&of_one, true)
-                .encode(Some(&doc! { "locale": "de" }))
+                .encode(Some(&doc! { "locale": "de" }), Some("name_1"))
                 .unwrap()
         ),
         doc! {
@@ -57,6 +57,7 @@ fn a_statement_has_what_it_needs_alone() {
             "upsert": true,
             "arrayFilters": [{ "one": 1 }],
             "collation": { "locale": "de" },
+            "hint": "name_1",
         }
     );
     let filter = doc! { "name": "Kate" };
@@ -66,7 +67,7 @@ fn a_statement_has_what_it_needs_alone() {
             many,
         };
         assert_eq!(
-            decoded(delete.encode(None).unwrap()),
+            decoded(delete.encode(None, None).unwrap()),
             doc! { "q": { "name": "Kate" }, "limit": limit }
         );
     }
