@@ -5,7 +5,7 @@ use crate::ast::Container;
 use crate::attr::projection::Projection;
 use crate::attr::request::Request;
 use crate::ctxt::Ctxt;
-use crate::expand::{Target, copy, default_crate, reference, targets, union};
+use crate::expand::{Target, copy, default_crate, reference, stored, targets, union};
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -95,7 +95,9 @@ fn id(input: &DeriveInput, krate: &Path) -> (TokenStream, TokenStream) {
 
 fn value(input: &DeriveInput, odm: &TokenStream) -> TokenStream {
     let ident = &input.ident;
+    let coded = stored::stand_in(odm, ident, true);
     quote! {
+        #coded
         impl #odm::Compared for #ident {
             type As = #odm::ByValue;
         }
@@ -231,8 +233,10 @@ pub fn projection(input: &DeriveInput, projection: &Projection, error: &syn::Err
     };
     let krate = projection.krate.clone().unwrap_or_else(default_crate);
     let ident = &input.ident;
+    let coded = stored::stand_in(&quote!(#krate::__private), ident, false);
     quote! {
         #error
+        #coded
         impl #krate::Projection<#of> for #ident {
             fn fields() -> ::std::vec::Vec<&'static str> {
                 ::core::unreachable!()

@@ -174,6 +174,46 @@ impl odm::Value for Address {
     }
 }
 
+const _: () = {
+    #[allow(unused_imports)]
+    use odm::stored::Otherwise as _;
+    struct __Code(::core::marker::PhantomData<fn() -> Address>);
+    impl __Code {
+        const F0: odm::stored::Field<String> =
+            odm::stored::Field::new("street\0", None, odm::stored::ByType::<String>::FUNCTIONS);
+        const F1: odm::stored::Field<String> =
+            odm::stored::Field::new("city\0", None, odm::stored::ByType::<String>::FUNCTIONS);
+    }
+    impl odm::stored::Fields for Address {
+        fn write_fields(&self, out: &mut odm::stored::Out) -> odm::stored::Done {
+            out.by(&self.street, const { &__Code::F0 })?;
+            out.by(&self.city, const { &__Code::F1 })?;
+            Ok(())
+        }
+    }
+    impl odm::stored::Row for Address {
+        fn read_row(fields: &mut odm::stored::Reader<'_>) -> odm::stored::Read<Self> {
+            Ok(Address {
+                street: fields.by(const { &__Code::F0 })?,
+                city: fields.by(const { &__Code::F1 })?,
+            })
+        }
+    }
+    impl odm::stored::Stored for Address {
+        fn write(
+            &self,
+            name: &odm::stored::Name<'_>,
+            bound: odm::stored::Bound<'_>,
+            out: &mut odm::stored::Out,
+        ) -> odm::stored::Done {
+            odm::stored::embedded(self, name, bound, out)
+        }
+        fn read(kind: u8, input: &mut odm::stored::Input<'_>) -> odm::stored::Read<Self> {
+            odm::stored::document(kind, input)
+        }
+    }
+};
+
 impl odm::Compared for Address {
     type As = odm::ByParts;
 }
@@ -335,6 +375,62 @@ where
         odm::Shape::Any
     }
 }
+
+const _: () = {
+    #[allow(unused_imports)]
+    use odm::stored::Otherwise as _;
+    struct __Code(::core::marker::PhantomData<fn() -> Person>);
+    impl __Code {
+        const F0: odm::stored::Field<ObjectId> =
+            odm::stored::Field::new("_id\0", None, odm::stored::ByType::<ObjectId>::FUNCTIONS);
+        const F1: odm::stored::Field<String> =
+            odm::stored::Field::new("name\0", None, odm::stored::ByType::<String>::FUNCTIONS);
+        const F2: odm::stored::Field<Vec<Address>> = odm::stored::Field::new(
+            "addresses\0",
+            Some(
+                const {
+                    &odm::stored::Limit::of(
+                        const {
+                            &odm::Bounds {
+                                max_items: Some(10),
+                                ..odm::Bounds::NONE
+                            }
+                        },
+                    )
+                },
+            ),
+            odm::stored::ByType::<Vec<Address>>::FUNCTIONS,
+        );
+        const F3: odm::stored::Field<Option<Address>> =
+            odm::stored::Field::new("home\0", None, odm::stored::ByType::<Option<Address>>::FUNCTIONS);
+        const F4: odm::stored::Field<Option<odm::Ref<Person>>> = odm::stored::Field::new(
+            "boss\0",
+            None,
+            odm::stored::ByType::<Option<odm::Ref<Person>>>::FUNCTIONS,
+        );
+    }
+    impl odm::stored::Fields for Person {
+        fn write_fields(&self, out: &mut odm::stored::Out) -> odm::stored::Done {
+            out.by(&self.id, const { &__Code::F0 })?;
+            out.by(&self.name, const { &__Code::F1 })?;
+            out.by(&self.addresses, const { &__Code::F2 })?;
+            out.by(&self.home, const { &__Code::F3 })?;
+            out.by(&self.boss, const { &__Code::F4 })?;
+            Ok(())
+        }
+    }
+    impl odm::stored::Row for Person {
+        fn read_row(fields: &mut odm::stored::Reader<'_>) -> odm::stored::Read<Self> {
+            Ok(Person {
+                id: fields.by(const { &__Code::F0 })?,
+                name: fields.by(const { &__Code::F1 })?,
+                addresses: fields.by(const { &__Code::F2 })?,
+                home: fields.by(const { &__Code::F3 })?,
+                boss: fields.by(const { &__Code::F4 })?,
+            })
+        }
+    }
+};
 
 impl odm::Paths for PersonFields {
     type Document = Person;

@@ -202,6 +202,8 @@ pub struct Field {
     pub skip_serializing: Option<Span>,
     pub skip_deserializing: Option<Span>,
     pub skip_serializing_if: Option<Span>,
+    /// Its function, which says whether a value leaves no trace.
+    pub left_out_by: Option<syn::ExprPath>,
     /// Whether that is `Option::is_none`.
     pub skips_none: bool,
     /// The function that serializes: of `serialize_with`, or `serialize` in the module of `with`.
@@ -232,11 +234,13 @@ impl Field {
                 "skip_serializing" => once(&mut serde.skip_serializing, span, meta),
                 "skip_deserializing" => once(&mut serde.skip_deserializing, span, meta),
                 "skip_serializing_if" => {
-                    let function = meta.value()?.parse::<LitStr>()?.parse::<syn::ExprPath>()?.path;
+                    let function: syn::ExprPath = meta.value()?.parse::<LitStr>()?.parse()?;
                     serde.skips_none = function
+                        .path
                         .segments
                         .last()
                         .is_some_and(|name| name.ident == "is_none");
+                    serde.left_out_by = Some(function);
                     once(&mut serde.skip_serializing_if, span, meta)
                 }
                 "with" => {

@@ -23,9 +23,14 @@ pub fn of(target: &Target, field: &Field) -> Option<TokenStream> {
             .needed(&target.container.serde)
             .then(|| quote!(#odm::Needed));
     }
+    Some(own(target, field))
+}
+
+/// The type that [`define`] makes for a field.
+pub(super) fn own(target: &Target, field: &Field) -> TokenStream {
     let ident = ident(target, field);
     let (_, arguments, _) = target.container.generics.split_for_impl();
-    Some(quote!(#ident #arguments))
+    quote!(#ident #arguments)
 }
 
 fn ident(target: &Target, field: &Field) -> Ident {

@@ -2,7 +2,7 @@
 
 use super::{
     Target, builder, codec, copy, described, fielded, generics, meta, names, new, patch, paths, reference,
-    several, targets, union,
+    several, stored, targets, union,
 };
 use crate::ast::{Container, Field};
 use crate::attr::document::Document;
@@ -72,7 +72,9 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let order = meta::id_order(&target, document);
     let stored_with = several::stored_with(container, document);
     let nested = several::nested(&target, document);
+    let coded = stored::of_row(&target);
     quote! {
+        #coded
         #stored_with
         #nested
         #paths

@@ -3,7 +3,7 @@
 use super::value::null_of;
 use super::{
     Target, asserts, bucket, codec, copy, described, enums, fielded, generics, names, numbered, patch, paths,
-    reference, union,
+    reference, stored, union,
 };
 use crate::ast::{Container, Data, Style};
 use crate::attr::embed::Container as Embed;
@@ -50,6 +50,11 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         },
         Data::Union => TokenStream::new(),
     };
+    let coded = match (&container.data, &embed.repr) {
+        (Data::Enum(_), Some(repr)) => stored::numbered(&target, repr),
+        (Data::Enum(variants), None) => stored::of_enum(&target, variants),
+        _ => stored::of_struct(&target),
+    };
     let marker = marker(&target);
     let described = embed.repr.is_none().then(|| described::of_embedded(&target));
     let id = embed.id.then(|| id(&target));
@@ -62,7 +67,7 @@ fn expand(container: &Container, embed: &Embed, bucket: Option<&check::bucket::P
         let derives: Vec<_> = embed.derives.iter().collect();
         patch::define(&target, false, &derives)
     });
-    quote!(#body #marker #described #id #unions #copies #checks #entries #bucket #patch)
+    quote!(#body #coded #marker #described #id #unions #copies #checks #entries #bucket #patch)
 }
 
 fn marker(target: &Target) -> TokenStream {

@@ -153,6 +153,12 @@ fn default(target: &Target, field: &Field) -> Option<TokenStream> {
 
 fn bounds(target: &Target, field: &Field, with_rules: bool) -> TokenStream {
     let odm = &target.odm;
+    declared_bounds(target, field, with_rules).unwrap_or_else(|| quote!(#odm::Bounds::NONE))
+}
+
+/// The bounds, if any is declared.
+pub(super) fn declared_bounds(target: &Target, field: &Field, with_rules: bool) -> Option<TokenStream> {
+    let odm = &target.odm;
     let count = |name: &str, count: Option<&Count>| {
         let name = quote::format_ident!("{name}");
         let value = count.map(|count| count.value(odm));
@@ -184,11 +190,7 @@ fn bounds(target: &Target, field: &Field, with_rules: bool) -> TokenStream {
     .into_iter()
     .flatten()
     .collect();
-    if set.is_empty() {
-        quote!(#odm::Bounds::NONE)
-    } else {
-        quote!(#odm::Bounds { #(#set)* ..#odm::Bounds::NONE })
-    }
+    (!set.is_empty()).then(|| quote!(#odm::Bounds { #(#set)* ..#odm::Bounds::NONE }))
 }
 
 /// `impl Fielded`, with the assertions of all fields.

@@ -62,6 +62,30 @@ pub fn stored(target: &Target, fields: &[&Field]) -> Generics {
     generics
 }
 
+/// With the bounds under which every field is written and read.
+pub fn coded(target: &Target, fields: &[&Field]) -> Generics {
+    let mut generics = owned(target.container.generics);
+    let names = parameters(target.container.generics);
+    let odm = &target.odm;
+    for field in fields {
+        let ty = field.ty;
+        if !ty::mentions(ty, &names) || ty::contains(ty, target.container.ident) {
+            continue;
+        }
+        let predicate = if field.skipped() {
+            continue;
+        } else if field.serde.flatten.is_some() {
+            parse_quote!(#ty: #odm::stored::Fields + #odm::stored::Row)
+        } else if field.field.opaque || field.is_foreign() {
+            parse_quote!(#ty: #odm::serde::Serialize + #odm::serde::de::DeserializeOwned)
+        } else {
+            parse_quote!(#ty: #odm::stored::Stored)
+        };
+        generics.make_where_clause().predicates.push(predicate);
+    }
+    generics
+}
+
 /// With those of [`stored`] and what a document must be able to do.
 pub fn document(target: &Target) -> Generics {
     let mut generics = stored(target, &target.fields);
@@ -73,6 +97,7 @@ pub fn document(target: &Target) -> Generics {
         predicates.push(parse_quote!(#new #arguments: ::core::marker::Send));
         predicates.push(parse_quote! {
             #this: #odm::serde::Serialize + #odm::serde::de::DeserializeOwned
+                + #odm::stored::Fields + #odm::stored::Row
                 + ::core::marker::Send + ::core::marker::Sync + ::core::marker::Unpin
         });
     }

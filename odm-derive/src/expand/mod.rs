@@ -24,6 +24,7 @@ pub mod request;
 pub mod rules;
 mod search;
 pub mod several;
+pub mod stored;
 mod target;
 pub mod targets;
 pub mod union;

@@ -217,22 +217,28 @@ pub fn fresh(target: &Target) -> TokenStream {
         .copied()
         .filter(|field| !is_filled_in(field))
         .collect();
-    let fields = stored.iter().map(|field| {
-        let (name, ty) = (field.ident(), field.ty);
-        let attrs = field
-            .original
-            .attrs
-            .iter()
-            .filter(|attr| attr.path().is_ident("serde"));
-        let ty = match field.entry() {
+    let ty = |field: &Field| {
+        let ty = field.ty;
+        match field.entry() {
             None => quote!(#ty),
             Some(entry) => {
                 let of = &entry.of;
                 around(entry, ty, quote_spanned!(ty.span()=> #odm::Bare<#of>))
             }
-        };
+        }
+    };
+    let fields = stored.iter().map(|field| {
+        let (name, ty) = (field.ident(), ty(field));
+        let attrs = field
+            .original
+            .attrs
+            .iter()
+            .filter(|attr| attr.path().is_ident("serde"));
         quote!(#(#attrs)* #name: #ty,)
     });
+    let typed: Vec<_> = stored.iter().map(|field| (*field, ty(field))).collect();
+    let ident = quote::format_ident!("__Stored");
+    let coded = super::stored::of_partial(target, &ident, &typed);
     let values = stored.iter().map(|field| {
         let name = field.ident();
         let i = target.fields.iter().position(|other| other.rust == field.rust);
@@ -257,6 +263,7 @@ pub fn fresh(target: &Target) -> TokenStream {
         struct __Stored {
             #(#fields)*
         }
+        #coded
         #odm::partial::<Self>(&__Stored { #(#values)* })
     }
 }

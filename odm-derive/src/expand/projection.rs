@@ -65,13 +65,15 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
         generics
             .make_where_clause()
             .predicates
-            .push(parse_quote!(#this: #odm::serde::de::DeserializeOwned + ::core::marker::Send));
+            .push(parse_quote!(#this: #odm::serde::de::DeserializeOwned + #odm::stored::Fields + #odm::stored::Row + ::core::marker::Send));
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let renamed = (!target.is_generic()).then(|| quote!(const _: () = { #renamed };));
     let described = super::described::of_projection(&target, of, &generics);
+    let coded = super::stored::of_row(&target);
     quote! {
         #described
+        #coded
         #[automatically_derived]
         impl #impl_generics #krate::Projection<#of> for #this #where_clause {
             fn fields() -> ::std::vec::Vec<&'static str> {

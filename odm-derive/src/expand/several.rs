@@ -2,7 +2,7 @@
 
 use super::meta::{self, InCollection};
 use super::variants::path_ident;
-use super::{Target, codec, fielded, generics, names, paths, reference, targets};
+use super::{Target, codec, fielded, generics, names, paths, reference, stored, targets};
 use crate::ast::{Container, Data};
 use crate::attr::document::Document;
 use crate::ctxt::Ctxt;
@@ -108,6 +108,10 @@ fn expand(container: &Container, common: &Container, declared: &Document) -> Tok
     let references = reference::checks(&target, &target.fields);
     let checks = checks(&target, container, declared, &variants);
     let order = meta::id_order(&target, declared);
+    let coded = match &container.data {
+        Data::Enum(variants) => stored::of_documents(&target, variants, &tag(container)),
+        _ => TokenStream::new(),
+    };
     let variants = variants_of(&target, container, &variants);
     quote! {
         #paths
@@ -121,6 +125,7 @@ fn expand(container: &Container, common: &Container, declared: &Document) -> Tok
         #references
         #checks
         #order
+        #coded
         #variants
     }
 }

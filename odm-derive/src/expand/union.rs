@@ -1,7 +1,10 @@
 //! `#[reference(any(Photo, Video))] media: MediaRef`: the enum of the references, and the enum `Media` of the documents that
 //! a join gives for them.
 
+use super::{Target, stored};
+use crate::ast::{Container, Data};
 use crate::attr::reference::Reference;
+use crate::ctxt::Ctxt;
 use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -36,6 +39,25 @@ impl<'a> Union<'a> {
             loaded: Ident::new(text.strip_suffix("Ref")?, ident.span()),
             documents,
         })
+    }
+
+    /// How the reference is written and read: as the enum that is defined below.
+    fn coded(&self, krate: &Path, refs: &[TokenStream]) -> TokenStream {
+        let ident = self.ident;
+        let variants = self.documents.iter().map(|(variant, _)| *variant);
+        let input: syn::DeriveInput = syn::parse_quote! {
+            #[serde(tag = "type", content = "id")]
+            enum #ident {
+                #(#variants(#refs)),*
+            }
+        };
+        let cx = Ctxt::new();
+        let container = Container::read(&cx, &input);
+        let _ = cx.check(); // nothing is wrong with it
+        match &container.data {
+            Data::Enum(variants) => stored::of_enum(&Target::new(&container, Some(krate.clone())), variants),
+            _ => TokenStream::new(),
+        }
     }
 
     /// Both enums and what is implemented for them.
@@ -84,6 +106,7 @@ impl<'a> Union<'a> {
                 #loaded::#v(document) => f.debug_tuple(#name).field(&#odm::Only::new(document)).finish(),
             }
         });
+        let coded = self.coded(krate, &refs);
         let hash = variants.iter().enumerate().map(|(i, v)| {
             quote! {
                 #ident::#v(reference) => {
@@ -105,6 +128,8 @@ impl<'a> Union<'a> {
                     #variants(#refs),
                 )*
             }
+
+            #coded
 
             #[doc = #loaded_doc]
             #[derive(::core::clone::Clone)]

@@ -15,7 +15,7 @@ use crate::model::reference::{
     OneTarget, Pointer, PointsTo, Ref, ReferenceKind, ReferenceMeta, TargetMeta, Wrapped, Wraps,
 };
 use crate::model::shape::{FieldMeta, Shape};
-use crate::model::stored::{Done, Fields, Name, Out, Stored};
+use crate::model::stored::{Bound, Done, Fault, Fields, Input, Name, Out, Read, Stored, embedded};
 use crate::model::value::Value;
 use mongodb::bson::Bson;
 use serde::ser::SerializeMap;
@@ -130,6 +130,17 @@ impl<T: Document> Serialize for Bare<T> {
 impl<T: Document<Id: Stored>> Fields for Bare<T> {
     fn write_fields(&self, out: &mut Out) -> Done {
         self.reference.write(&Name::of(self.id), None, out)
+    }
+}
+
+/// It is written only: what is read is the struct with the copies.
+impl<T: Document<Id: Stored>> Stored for Bare<T> {
+    fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+        embedded(self, name, bound, out)
+    }
+
+    fn read(_: u8, _: &mut Input<'_>) -> Read<Self> {
+        Err(Fault::other("a reference without its copies is never read"))
     }
 }
 

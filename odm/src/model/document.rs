@@ -7,6 +7,7 @@ pub use crate::model::meta::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, OtherIndexes, Validation,
 };
 use crate::model::path::Fielded;
+use crate::model::stored::{Fields, Row};
 use crate::model::value::{self, IdValue, Value};
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
@@ -27,7 +28,7 @@ use std::marker::PhantomData;
     message = "`{Self}` is not a document: it has no collection",
     note = "derive `Document` for it; a struct that is embedded in a document derives `Embed` and has no collection of its own"
 )]
-pub trait Document: Fielded + Serialize + DeserializeOwned + Send + Sync + Unpin {
+pub trait Document: Fielded + Fields + Row + Serialize + DeserializeOwned + Send + Sync + Unpin {
     /// The type of the field that is stored as `_id`.
     type Id: IdValue + Serialize + DeserializeOwned + Clone + std::fmt::Debug + Send + Sync;
     /// The values that the application supplies to insert a document.
@@ -213,7 +214,7 @@ pub trait Embed: crate::model::value::Value {}
     message = "`{Self}` is not a projection of `{T}`",
     note = "derive it: `#[derive(Projection, Deserialize)] #[projection(of = {T})]`"
 )]
-pub trait Projection<T>: DeserializeOwned + Send {
+pub trait Projection<T>: Fields + Row + DeserializeOwned + Send {
     /// The stored names of the fields that it needs.
     fn fields() -> Vec<&'static str>;
 }
@@ -380,14 +381,14 @@ pub struct Given<T>(pub T);
 
 /// The BSON of a document without what is derived of others, made by generated code.
 #[doc(hidden)]
-pub fn partial<T: Document>(fields: &impl Serialize) -> Fresh<T> {
+pub fn partial<T: Document>(fields: &(impl Serialize + Fields)) -> Fresh<T> {
     let mut bytes = Vec::with_capacity(512);
     let raw = mongodb::bson::serialize_to_buffer(fields, &mut bytes)
-        .and_then(|()| RawDocumentBuf::from_bytes(bytes))
-        .map_err(|source| crate::Error::Encode {
-            field: T::META.name.to_owned(),
-            source: Box::new(source),
-        });
+        .and_then(|()| RawDocumentBuf::from_bytes(bytes));
+    let raw = raw.map_err(|source| crate::Error::Encode {
+        field: T::META.name.to_owned(),
+        source: Box::new(source),
+    });
     Fresh::Partial(raw)
 }
 

@@ -63,6 +63,20 @@ macro_rules! model {
         impl meta::Fielded for $name {
             const FIELDS: &'static [meta::FieldMeta] = &[$($field),*];
         }
+        impl $name {
+            const STORED_ID: meta::stored::Field<ObjectId> = meta::stored::Field::stored("_id\0", None);
+        }
+        impl meta::stored::Fields for $name {
+            fn write_fields(&self, out: &mut meta::stored::Out) -> meta::stored::Done {
+                out.by(&self.id, const { &$name::STORED_ID })
+            }
+        }
+        impl meta::stored::Row for $name {
+            fn read_row(fields: &mut meta::stored::Reader<'_>) -> meta::stored::Read<Self> {
+                let id = fields.by(const { &$name::STORED_ID })?;
+                Ok($name { id })
+            }
+        }
         impl odm::Document for $name {
             type Id = ObjectId;
             type New = ObjectId;

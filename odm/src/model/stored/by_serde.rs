@@ -1,45 +1,37 @@
 //! Fields that serde writes and reads: with `#[serde(with = "…")]`, `#[field(opaque)]` or `#[field(stored = Type)]`.
 
-use super::bound::{Bound, Limit};
+use super::bound::Bound;
 use super::bson::{alone, check_levels};
+use super::by_type::Functions;
 use super::fault::{Done, Fault, Read};
-use super::field::Field;
 use super::input::Input;
 use super::name::Name;
 use super::out::Out;
 use super::reader::Reader;
-use crate::model::path::{Codec, Decoder, Plain};
+use crate::model::path::{Codec, Decoder};
 use mongodb::bson;
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::marker::PhantomData;
 
-/// How serde writes and reads the values of one field, as `C` says.
-pub struct BySerde<C>(PhantomData<C>);
+/// How serde writes the values of one field, as `C` says, and reads them, as `D` says.
+pub struct BySerde<C, D = C>(PhantomData<(C, D)>);
 
-impl<T: 'static> Field<T> {
-    /// A field that serde writes and reads, as `C` says. It has to be there, or to have a default.
-    pub const fn by_serde<C: Codec<T> + Decoder<T>>(
-        key: &'static str,
-        bound: Option<&'static Limit<'static>>,
-    ) -> Field<T> {
-        Field::with(key, bound, BySerde::<C>::write, BySerde::<C>::read, || {
-            Err(Fault::missing())
-        })
-    }
-
-    /// A field that serde writes and reads as its type says, and that may be missing where serde finds a value for that.
-    pub const fn opaque(key: &'static str, bound: Option<&'static Limit<'static>>) -> Field<T>
+impl<C: 'static, D: 'static> BySerde<C, D> {
+    /// The functions of a field that has to be there, or to have a default.
+    pub const fn functions<T: 'static>() -> Functions<T>
     where
-        T: Serialize + DeserializeOwned,
+        C: Codec<T>,
+        D: Decoder<T>,
     {
-        let (write, read) = (BySerde::<Plain>::write, BySerde::<Plain>::read);
-        Field::with(key, bound, write, read, missing)
+        Functions {
+            write: Self::write,
+            read: Self::read,
+            missing: || Err(Fault::missing()),
+        }
     }
-}
 
-impl<C> BySerde<C> {
     /// Writes a value, as [`Stored::write`](super::value::Stored::write).
     ///
     /// # Errors
@@ -71,24 +63,24 @@ impl<C> BySerde<C> {
     /// Those of serde.
     pub fn read<T>(kind: u8, input: &mut Input<'_>) -> Read<T>
     where
-        C: Decoder<T>,
+        D: Decoder<T>,
     {
         #[derive(serde::Deserialize)]
-        #[serde(bound = "C: Decoder<T>")]
-        struct Alone<T, C> {
-            #[serde(deserialize_with = "C::deserialize")]
+        #[serde(bound = "D: Decoder<T>")]
+        struct Alone<T, D> {
+            #[serde(deserialize_with = "D::deserialize")]
             v: T,
             #[serde(skip)]
-            by: PhantomData<C>,
+            by: PhantomData<D>,
         }
         let alone = alone(kind, input.value(kind)?)?;
-        let read: bson::error::Result<Alone<T, C>> = bson::deserialize_from_slice(alone.as_bytes());
+        let read: bson::error::Result<Alone<T, D>> = bson::deserialize_from_slice(alone.as_bytes());
         read.map(|alone| alone.v).map_err(|error| by_serde(&error))
     }
 }
 
 /// What serde makes of a field that is not there.
-fn missing<T: DeserializeOwned>() -> Read<T> {
+pub(super) fn missing<T: DeserializeOwned>() -> Read<T> {
     #[derive(serde::Deserialize)]
     struct Alone<T> {
         v: T,

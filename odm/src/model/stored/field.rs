@@ -1,6 +1,7 @@
 //! The constant of one field: its name, its bounds, and how its values are written and read.
 
-use super::bound::{Bound, Limit};
+use super::bound::{Bound, Limit, within};
+use super::by_type::Functions;
 use super::fault::{Done, Fault, Read};
 use super::input::Input;
 use super::name::Name;
@@ -75,6 +76,21 @@ impl<T: 'static> Field<T> {
         }
     }
 
+    /// A field of which these are the functions.
+    pub const fn new(
+        key: &'static str,
+        bound: Option<&'static Limit<'static>>,
+        functions: Functions<T>,
+    ) -> Field<T> {
+        Field::with(key, bound, functions.write, functions.read, functions.missing)
+    }
+
+    /// A field that has to be there, also where its type is an `Option`.
+    pub const fn needed(mut self) -> Field<T> {
+        self.missing = || Err(Fault::missing());
+        self
+    }
+
     /// With the value that is read where the field is missing.
     pub const fn or(mut self, default: fn() -> T) -> Field<T> {
         self.default = Some(default);
@@ -114,6 +130,23 @@ impl<T: 'static> Field<T> {
             Ok(value) => Ok(value),
             Err(fault) => Err(self.blame(fault)),
         }
+    }
+
+    /// Writes the value alone, of a newtype or a variant without a mark: under the name and within the bounds of the field that holds it.
+    ///
+    /// # Errors
+    /// Where BSON can't hold the value.
+    #[inline]
+    pub fn write_alone(&self, value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+        within(bound, self.bound, |bound| (self.write)(value, name, bound, out))
+    }
+
+    /// The value of a newtype that is not there.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn value_if_missing(&self) -> Read<T> {
+        (self.missing)()
     }
 
     /// The value alone, of a newtype or a variant without a mark: an error of it has no step of its own.

@@ -12,6 +12,7 @@
 //! | `out.rs`, `bound.rs` | the bytes that are written; the bounds that are compared meanwhile |
 //! | `variant.rs` | enums |
 //! | `leaf.rs`, `bson.rs`, `wrap.rs`, `list.rs`, `map.rs` | the types |
+//! | `by_type.rs` | the functions of a type, named without a bound |
 //! | `by_serde.rs` | fields that only serde can write and read |
 //! | `fault.rs` | what went wrong, and where |
 //!
@@ -20,6 +21,7 @@
 mod bound;
 mod bson;
 mod by_serde;
+mod by_type;
 mod fault;
 mod field;
 mod input;
@@ -39,6 +41,7 @@ mod wrap;
 
 pub use bound::{Bound, Limit, within};
 pub use by_serde::BySerde;
+pub use by_type::{ByType, Extra, Flat, Functions, Otherwise};
 pub use fault::{Done, Fault, Read, Step};
 pub use field::Field;
 pub use input::Input;
@@ -49,5 +52,5 @@ pub use out::Out;
 pub use reader::Reader;
 pub(crate) use row::embedded_type;
 pub use row::{Fields, Row, document, embedded, named, read, write};
-pub use value::{Key, Stored};
+pub use value::{Key, KeyLike, Stored};
 pub use variant::{Untagged, Variant, external, unit};

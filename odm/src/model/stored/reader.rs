@@ -4,6 +4,7 @@ use super::fault::{Done, Fault, Read, Step};
 use super::field::Field;
 use super::input::{Input, kind};
 use super::search::{Found, Search};
+use super::value::Stored;
 use crate::model::shape::Names;
 
 /// The fields of a document.
@@ -19,6 +20,10 @@ pub struct Reader<'a> {
     search: Search,
     /// Whether it is the outermost document, in which the library has fields of its own.
     is_outermost: bool,
+    /// Whether fields of a struct around this one stand beside its own.
+    has_others: bool,
+    /// The name of the field with that of the variant, if the fields are those of one.
+    tag: Option<&'static str>,
 }
 
 impl<'a> Reader<'a> {
@@ -45,6 +50,8 @@ impl<'a> Reader<'a> {
             whole,
             search: Search::default(),
             is_outermost: false,
+            has_others: false,
+            tag: None,
         })
     }
 
@@ -110,6 +117,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Where it is missing, or no text.
     pub fn tag(&mut self, tag: &'static str) -> Read<&'a str> {
+        self.tag = Some(tag);
         let of_tag = |fault: Box<Fault>| fault.at(Step::Field(tag));
         let Some(found) = self.find(tag, &[])? else {
             return Err(of_tag(Fault::missing()));
@@ -123,6 +131,23 @@ impl<'a> Reader<'a> {
             self.next = input;
         }
         Ok(name)
+    }
+
+    /// Reads fields that stand among those of the struct around them, which `deny_unknown_fields` on theirs does not concern.
+    #[inline]
+    pub(super) fn among_others<T>(&mut self, read: fn(&mut Reader<'_>) -> Read<T>) -> Read<T> {
+        let before = std::mem::replace(&mut self.has_others, true);
+        let value = read(self);
+        self.has_others = before;
+        value
+    }
+
+    /// The whole document as one value: of an enum without tags, and of a newtype, whose fields stand among others.
+    ///
+    /// # Errors
+    /// Where it is none of this type.
+    pub fn as_one<T: Stored>(&mut self) -> Read<T> {
+        T::read(kind::DOCUMENT, &mut self.as_value())
     }
 
     /// The value of a field with its type, if there is one. The path of an error of it is up to the caller.
@@ -180,7 +205,7 @@ impl<'a> Reader<'a> {
         while let Some((kind, name)) = elements.element()? {
             let name = std::str::from_utf8(name).map_err(|_| Fault::malformed())?;
             let is_the_librarys = name == COPIED || self.is_outermost && is_own(name);
-            if is_the_librarys || declared.has(name) {
+            if is_the_librarys || declared.has(name) || self.tag == Some(name) {
                 elements.skip(kind)?;
                 continue;
             }
@@ -197,7 +222,7 @@ impl<'a> Reader<'a> {
     /// For the first of them, and for bytes that are no BSON.
     #[inline]
     pub fn finish(&self, declared: &Names) -> Done {
-        if self.next.is_empty() && self.search.passed_nothing() {
+        if self.has_others || self.next.is_empty() && self.search.passed_nothing() {
             return Ok(());
         }
         self.refuse_unknown(declared)
@@ -208,7 +233,7 @@ impl<'a> Reader<'a> {
         let mut elements = self.all()?;
         while let Some((kind, name)) = elements.element()? {
             let name = std::str::from_utf8(name).map_err(|_| Fault::malformed())?;
-            if !declared.has(name) {
+            if !declared.has(name) && self.tag != Some(name) {
                 return Err(Fault::other("unknown field").at(Step::Key(name.to_owned())));
             }
             elements.skip(kind)?;

@@ -42,3 +42,24 @@ pub trait Key: Sized + 'static {
     /// Where there is none.
     fn of(text: String) -> Read<Self>;
 }
+
+/// A struct around one value that is stored as that value is, and so is the key of a map where that one is. Derived:
+/// `#[serde(transparent)]`.
+pub trait KeyLike: Sized + 'static {
+    /// The type of the one value.
+    type Inner;
+    /// The one value.
+    fn inner(&self) -> &Self::Inner;
+    /// A struct around it.
+    fn around(inner: Self::Inner) -> Self;
+}
+
+impl<T: KeyLike<Inner: Key>> Key for T {
+    fn text(&self) -> &str {
+        self.inner().text()
+    }
+
+    fn of(text: String) -> Read<Self> {
+        T::Inner::of(text).map(T::around)
+    }
+}

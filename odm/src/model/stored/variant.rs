@@ -15,6 +15,8 @@ use super::value::Stored;
 pub struct Variant<'a> {
     name: &'a str,
     content: Content<'a>,
+    /// It stands among other fields, where one without content has `null` under its name.
+    is_flat: bool,
 }
 
 #[derive(Debug)]
@@ -38,6 +40,7 @@ pub fn external<'a>(kind: u8, input: &mut Input<'a>) -> Read<Variant<'a>> {
         kind::STRING => Ok(Variant {
             name: input.text()?,
             content: Content::None,
+            is_flat: false,
         }),
         kind::DOCUMENT => {
             let mut elements = input.nested()?;
@@ -46,7 +49,11 @@ pub fn external<'a>(kind: u8, input: &mut Input<'a>) -> Read<Variant<'a>> {
             };
             let name = std::str::from_utf8(name).map_err(|_| Fault::malformed())?;
             let content = Content::Under(kind, elements);
-            Ok(Variant { name, content })
+            Ok(Variant {
+                name,
+                content,
+                is_flat: false,
+            })
         }
         _ => Err(Fault::wrong_type(kind, "string or object")),
     }
@@ -63,7 +70,11 @@ impl<'a> Reader<'a> {
             None => Content::Missing(content),
             Some((kind, input)) => Content::Beside(content, kind, input),
         };
-        Ok(Variant { name, content })
+        Ok(Variant {
+            name,
+            content,
+            is_flat: false,
+        })
     }
 
     /// The variant of a flattened enum: an element with one of these names.
@@ -75,6 +86,7 @@ impl<'a> Reader<'a> {
             Some((name, kind, input)) => Ok(Variant {
                 name,
                 content: Content::Under(kind, input),
+                is_flat: true,
             }),
             None => Err(Fault::unknown_variant(names)),
         }
@@ -95,21 +107,10 @@ impl<'a> Variant<'a> {
     pub fn unit(self) -> Done {
         match self.content {
             Content::None | Content::Missing(_) | Content::Beside(_, kind::NULL, _) => Ok(()),
+            Content::Under(kind::NULL, _) if self.is_flat => Ok(()),
             Content::Under(kind, _) | Content::Beside(_, kind, _) => {
                 Err(Fault::wrong_type(kind, "a variant without content"))
             }
-        }
-    }
-
-    /// The same of a flattened enum, which stores `null` under the name.
-    ///
-    /// # Errors
-    /// Where something else stands there.
-    pub fn null(self) -> Done {
-        match self.content {
-            Content::Under(kind::NULL, _) => Ok(()),
-            Content::Under(kind, _) => Err(Fault::wrong_type(kind, "null")),
-            _ => self.unit(),
         }
     }
 

@@ -107,7 +107,7 @@ impl Row for External {
     fn read_row(fields: &mut Reader<'_>) -> Read<Self> {
         let variant = fields.variant(NAMES)?;
         match variant.name() {
-            "cash" => variant.null().map(|()| External::Cash),
+            "cash" => variant.unit().map(|()| External::Cash),
             "Card" => variant.value(const { &CARD }).map(External::Card),
             "Named" => variant.fields("Named", |fields| {
                 Ok(External::Named {

@@ -4,7 +4,9 @@ use super::generated::{bound, fields};
 use super::{agree_document, encode};
 use crate::model::path::Plain;
 use crate::model::shape::{Names, Number};
-use crate::model::stored::{Done, Field, Fields, Limit, Out, Read, Reader, Row, embedded_type, read};
+use crate::model::stored::{
+    BySerde, Done, Field, Fields, Limit, Out, Read, Reader, Row, embedded_type, read,
+};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{
@@ -109,7 +111,7 @@ fields!(Kinds {
     bytes: Binary = Field::value("bytes\0", Some(bound!(max_len: 4))),
     key: mongodb::bson::Uuid = Field::value("key\0", None),
     days: Vec<DateTime> = Field::items("days\0", bound!(max_items: 9)),
-    any: Bson = Field::by_serde::<Plain>("any\0", None),
+    any: Bson = Field::new("any\0", None, BySerde::<Plain>::functions()),
 });
 
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]

@@ -1,0 +1,335 @@
+//! The constants of fields, and how one field is written and read.
+
+use super::super::{Target, codec, fielded, generics, names};
+use crate::ast::{Field, Variant};
+use crate::attr::serde::Default_;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Ident, Index, Member};
+
+/// What is generated for one type. The constants of its fields are those of a struct with its parameters, which `code` names.
+pub struct Code<'a> {
+    pub target: &'a Target<'a>,
+    /// The module with the traits.
+    pub stored: TokenStream,
+    generics: syn::Generics,
+    /// The constants and the functions.
+    items: Vec<TokenStream>,
+    /// Types that read by functions of the application.
+    readers: Vec<TokenStream>,
+    /// Whether it is read at all.
+    is_read: bool,
+}
+
+impl<'a> Code<'a> {
+    pub fn new(target: &'a Target<'a>, fields: &[&Field]) -> Code<'a> {
+        let odm = &target.odm;
+        Code {
+            target,
+            stored: quote!(#odm::stored),
+            generics: generics::coded(target, fields),
+            items: Vec::new(),
+            readers: Vec::new(),
+            is_read: true,
+        }
+    }
+
+    /// The same for what is only written.
+    pub fn written(target: &'a Target<'a>, fields: &[&Field]) -> Code<'a> {
+        Code {
+            is_read: false,
+            ..Code::new(target, fields)
+        }
+    }
+
+    /// `impl … for …`, with `trait_` of the module.
+    pub fn implement(&self, trait_: &str, methods: TokenStream) -> TokenStream {
+        let (stored, this, trait_) = (&self.stored, &self.target.this, format_ident!("{trait_}"));
+        let (impl_generics, _, where_clause) = self.generics.split_for_impl();
+        quote! {
+            #[automatically_derived]
+            #[allow(unused_variables)]
+            impl #impl_generics #stored::#trait_ for #this #where_clause {
+                #methods
+            }
+        }
+    }
+
+    /// All of it, with these implementations.
+    pub fn finish(self, implementations: &TokenStream) -> TokenStream {
+        let Code {
+            target,
+            stored,
+            generics,
+            items,
+            readers,
+            ..
+        } = self;
+        let this = &target.this;
+        let declared = target.container.generics;
+        let (params, conditions) = (&declared.params, &declared.where_clause);
+        let params = (!params.is_empty()).then(|| quote!(<#params>));
+        let (impl_generics, _, where_clause) = generics.split_for_impl();
+        let (_, ty_generics, _) = declared.split_for_impl();
+        let constants = (!items.is_empty()).then(|| {
+            quote! {
+                #[allow(dead_code)]
+                struct __Code #params (::core::marker::PhantomData<fn() -> #this>) #conditions;
+                #[allow(dead_code)]
+                impl #impl_generics __Code #ty_generics #where_clause {
+                    #(#items)*
+                }
+            }
+        });
+        quote! {
+            const _: () = {
+                #[allow(unused_imports)]
+                use #stored::Otherwise as _;
+                #(#readers)*
+                #constants
+                #implementations
+            };
+        }
+    }
+
+    /// The path of a constant or a function of the type.
+    pub fn path(&self, name: &Ident) -> TokenStream {
+        let (_, ty_generics, _) = self.target.container.generics.split_for_impl();
+        let arguments = ty_generics.as_turbofish();
+        quote!(__Code #arguments::#name)
+    }
+
+    /// Adds a function.
+    pub fn add(&mut self, item: TokenStream) {
+        self.items.push(item);
+    }
+
+    /// Declares the constant of a field that is stored under this name, and gives a reference to it.
+    pub fn constant(&mut self, field: &Field, ty: &TokenStream, key: &str) -> TokenStream {
+        let name = format_ident!("F{}", self.items.len());
+        let value = self.value(field, ty, key);
+        let stored = &self.stored;
+        self.items
+            .push(quote!(const #name: #stored::Field<#ty> = #value;));
+        let path = self.path(&name);
+        quote!(const { &#path })
+    }
+
+    fn value(&mut self, field: &Field, ty: &TokenStream, key: &str) -> TokenStream {
+        let key = format!("{key}\0");
+        let functions = self.functions(field, ty);
+        let (odm, stored) = (&self.target.odm, &self.stored);
+        let bound = match fielded::declared_bounds(self.target, field, true) {
+            None => quote!(::core::option::Option::None),
+            Some(bounds) => {
+                let bounds = quote!(const { &#odm::stored::Limit::of(const { &#bounds }) });
+                quote!(::core::option::Option::Some(#bounds))
+            }
+        };
+        let left_out = field.serde.left_out_by.as_ref();
+        let left_out = left_out
+            .map(|path| quote_spanned!(path.span()=> .unless(|value| #path(value))))
+            .filter(|_| field.serde.flatten.is_none());
+        let read = self.is_read.then(|| self.when_missing(field));
+        quote!(#stored::Field::new(#key, #bound, #functions) #read #left_out)
+    }
+
+    /// What is read where the field is not there.
+    fn when_missing(&self, field: &Field) -> TokenStream {
+        // A function that reads is not asked then.
+        let needed = field.serde.deserialize_with.then(|| quote!(.needed()));
+        let default = self.default(field).map(|value| quote!(.or(|| #value)));
+        let aliases = &field.serde.aliases;
+        let aliases = (!aliases.is_empty()).then(|| quote!(.aliases(&[#(#aliases),*])));
+        quote!(#needed #default #aliases)
+    }
+
+    fn default(&self, field: &Field) -> Option<TokenStream> {
+        let (this, ty, member) = (&self.target.this, field.ty, member(self.target, field));
+        Some(
+            match (&field.serde.default, &self.target.container.serde.default) {
+                (Some(Default_::Function(function)), _) => quote!(#function()),
+                (Some(Default_::Trait), _) => {
+                    quote_spanned!(ty.span()=> <#ty as ::core::default::Default>::default())
+                }
+                (None, Some(Default_::Function(function))) => quote!({
+                    let whole: #this = #function();
+                    whole.#member
+                }),
+                (None, Some(Default_::Trait)) => {
+                    quote!(<#this as ::core::default::Default>::default().#member)
+                }
+                (None, None) => return None,
+            },
+        )
+    }
+
+    fn functions(&mut self, field: &Field, ty: &TokenStream) -> TokenStream {
+        let (odm, stored) = (self.target.odm.clone(), self.stored.clone());
+        if !field.field.opaque && !field.is_foreign() {
+            return quote!(#stored::ByType::<#ty>::FUNCTIONS);
+        }
+        let writer = field.serde.serialize_with.as_ref();
+        let writer = writer.map(|_| codec::own(self.target, field));
+        let reader = field.serde.read_with.as_ref();
+        let reader = reader.map(|function| self.reader(function, ty));
+        if writer.is_none() && reader.is_none() {
+            return quote!(#stored::ByType::<#ty>::SERDE);
+        }
+        let plain = || quote!(#odm::Plain);
+        let (writer, reader) = (writer.unwrap_or_else(plain), reader.unwrap_or_else(plain));
+        quote!(#stored::BySerde::<#writer, #reader>::functions())
+    }
+
+    /// A type that reads as this function does.
+    fn reader(&mut self, function: &syn::Path, ty: &TokenStream) -> TokenStream {
+        let (odm, this) = (&self.target.odm, &self.target.this);
+        let name = format_ident!("__Read{}", self.readers.len());
+        let declared = self.target.container.generics;
+        let (params, conditions) = (&declared.params, &declared.where_clause);
+        let params = (!params.is_empty()).then(|| quote!(<#params>));
+        let owned = generics::owned(declared);
+        let (impl_generics, ty_generics, where_clause) = owned.split_for_impl();
+        let call = quote_spanned!(function.span()=> #function(deserializer));
+        self.readers.push(quote! {
+            struct #name #params (::core::marker::PhantomData<fn() -> #this>) #conditions;
+            impl #impl_generics #odm::Decoder<#ty> for #name #ty_generics #where_clause {
+                fn deserialize<'de, __D: #odm::serde::Deserializer<'de>>(
+                    deserializer: __D,
+                ) -> ::core::result::Result<#ty, __D::Error> {
+                    #call
+                }
+            }
+        });
+        quote!(#name #ty_generics)
+    }
+
+    /// The statement that writes a field among others; `value` is a reference to it.
+    pub fn write(
+        &mut self,
+        field: &Field,
+        value: &TokenStream,
+        constant: Option<&TokenStream>,
+    ) -> TokenStream {
+        let (stored, ty) = (&self.stored, field.ty);
+        if field.serde.skip_serializing.is_some() || field.skipped() {
+            return TokenStream::new();
+        }
+        let Some(constant) = constant else {
+            let of = if field.field.extra {
+                quote!(EXTRA)
+            } else {
+                quote!(FLAT)
+            };
+            let write = quote!((#stored::ByType::<#ty>::#of.write)(#value, out)?;);
+            return match &field.serde.left_out_by {
+                None => write,
+                Some(path) => quote!(if !#path(#value) { #write }),
+            };
+        };
+        quote!(out.by(#value, #constant)?;)
+    }
+
+    /// The value of a field that is not in the database.
+    pub fn left_out(&self, field: &Field) -> TokenStream {
+        let ty = field.ty;
+        let default = self.default(field);
+        default.unwrap_or_else(|| quote_spanned!(ty.span()=> <#ty as ::core::default::Default>::default()))
+    }
+
+    /// The value of a field that is read among others.
+    pub fn read(
+        &mut self,
+        field: &Field,
+        names: &TokenStream,
+        constant: Option<&TokenStream>,
+    ) -> TokenStream {
+        let (stored, ty) = (&self.stored, field.ty);
+        if field.skipped() || field.serde.skip_deserializing.is_some() {
+            return self.left_out(field);
+        }
+        match constant {
+            Some(constant) => quote!(fields.by(#constant)?),
+            None if field.field.extra => {
+                quote!((#stored::ByType::<#ty>::EXTRA.read)(fields, const { &#names })?)
+            }
+            None => quote!(#stored::ByType::<#ty>::FLAT.read(fields)?),
+        }
+    }
+
+    /// The constant of a field that has one.
+    pub fn own_constant(&mut self, field: &Field) -> Option<TokenStream> {
+        let is_beside = field.serde.flatten.is_some() || field.field.extra;
+        let ty = field.ty;
+        (!is_beside && !field.skipped()).then(|| self.constant(field, &quote!(#ty), &field.name))
+    }
+
+    /// The names of fields and of what is flattened beside them.
+    pub fn names(&self, fields: &[&Field]) -> TokenStream {
+        names::of_fields(self.target, fields)
+    }
+
+    /// The expression that makes a value of named fields, as `Ok`, where `fields` are read.
+    pub fn made(&mut self, head: &TokenStream, fields: &[Part]) -> TokenStream {
+        let declared: Vec<&Field> = fields
+            .iter()
+            .map(|part| part.field)
+            .filter(|field| !field.skipped())
+            .collect();
+        let names = self.names(&declared);
+        let values = fields.iter().map(|part| {
+            let name = part.field.ident();
+            let value = self.read(part.field, &names, part.constant.as_ref());
+            quote!(#name: #value,)
+        });
+        let made = quote!(#head { #(#values)* });
+        if self.target.container.serde.deny_unknown_fields {
+            quote! {{
+                let made = #made;
+                fields.finish(const { &#names })?;
+                ::core::result::Result::Ok(made)
+            }}
+        } else {
+            quote!(::core::result::Result::Ok(#made))
+        }
+    }
+
+    /// Fields with their constants.
+    pub fn parts<'f>(&mut self, fields: &'f [Field<'f>]) -> Vec<Part<'f>> {
+        fields
+            .iter()
+            .map(|field| Part {
+                field,
+                constant: self.own_constant(field),
+            })
+            .collect()
+    }
+}
+
+/// A field with its constant, if it has one.
+pub struct Part<'f> {
+    pub field: &'f Field<'f>,
+    pub constant: Option<TokenStream>,
+}
+
+/// How a field of a struct is named in an expression.
+pub fn member(target: &Target, field: &Field) -> Member {
+    match field.ident() {
+        Some(ident) => Member::Named(ident.clone()),
+        None => {
+            let place = target
+                .container
+                .fields()
+                .iter()
+                .position(|other| std::ptr::eq(other, field));
+            Member::Unnamed(Index::from(place.unwrap_or_default()))
+        }
+    }
+}
+
+/// The names of a variant: its own and others that are read.
+pub fn names_of(variant: &Variant) -> TokenStream {
+    let (name, aliases) = (&variant.name, &variant.serde.aliases);
+    quote!(#name #(| #aliases)*)
+}

@@ -1,0 +1,331 @@
+//! How values are written and read without serde: `impl Fields`, `impl Row` and `impl Stored`.
+//!
+//! Each field has a constant with its name, its bounds and the functions of its type. The functions that are generated name those
+//! constants, one after the other.
+
+mod field;
+mod variants;
+
+use super::Target;
+use crate::ast::{Data, Field, Style};
+use field::{Code, Part, member};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::Ident;
+pub use variants::{of_documents, of_enum};
+
+/// A document, or a projection of one: what is no value of a field.
+pub fn of_row(target: &Target) -> TokenStream {
+    let mut code = Code::new(target, &target.fields);
+    let fields = fields(&mut code);
+    code.finish(&fields)
+}
+
+/// `#[derive(Embed)]` of a struct.
+pub fn of_struct(target: &Target) -> TokenStream {
+    match &target.container.data {
+        Data::Struct(..) if target.container.serde.transparent => newtype(target),
+        Data::Struct(Style::Named, _) => named(target),
+        Data::Struct(Style::Newtype, _) => newtype(target),
+        Data::Struct(Style::Tuple, _) => tuple(target),
+        _ => unit(target),
+    }
+}
+
+/// `Fields` and `Row` of named fields.
+fn fields(code: &mut Code) -> TokenStream {
+    let parts = code.parts(code.target.container.fields());
+    let written: TokenStream = parts
+        .iter()
+        .map(|Part { field, constant }| {
+            let name = field.ident();
+            code.write(field, &quote!(&self.#name), constant.as_ref())
+        })
+        .collect();
+    let ident = code.target.container.ident;
+    let read = code.made(&quote!(#ident), &parts);
+    let fields = write_fields(code, &quote!(#written ::core::result::Result::Ok(())));
+    let row = read_row(code, &read);
+    quote!(#fields #row)
+}
+
+fn write_fields(code: &Code, body: &TokenStream) -> TokenStream {
+    let stored = &code.stored;
+    let method = quote! {
+        fn write_fields(&self, out: &mut #stored::Out) -> #stored::Done {
+            #body
+        }
+    };
+    code.implement("Fields", method)
+}
+
+fn read_row(code: &Code, body: &TokenStream) -> TokenStream {
+    let stored = &code.stored;
+    let method = quote! {
+        fn read_row(fields: &mut #stored::Reader<'_>) -> #stored::Read<Self> {
+            #body
+        }
+    };
+    code.implement("Row", method)
+}
+
+/// `impl Stored`, with what is read of a value that is missing, where that is no error.
+fn value(code: &Code, write: &TokenStream, read: &TokenStream, missing: Option<TokenStream>) -> TokenStream {
+    let stored = &code.stored;
+    let missing = missing.map(|missing| {
+        quote! {
+            fn missing() -> #stored::Read<Self> {
+                #missing
+            }
+        }
+    });
+    let methods = quote! {
+        fn write(
+            &self,
+            name: &#stored::Name<'_>,
+            bound: #stored::Bound<'_>,
+            out: &mut #stored::Out,
+        ) -> #stored::Done {
+            #write
+        }
+        fn read(kind: u8, input: &mut #stored::Input<'_>) -> #stored::Read<Self> {
+            #read
+        }
+        #missing
+    };
+    code.implement("Stored", methods)
+}
+
+/// `impl Stored` of what has fields.
+fn embedded(code: &Code) -> TokenStream {
+    let stored = &code.stored;
+    value(
+        code,
+        &quote!(#stored::embedded(self, name, bound, out)),
+        &quote!(#stored::document(kind, input)),
+        None,
+    )
+}
+
+fn named(target: &Target) -> TokenStream {
+    let mut code = Code::new(target, &target.fields);
+    let fields = fields(&mut code);
+    let value = embedded(&code);
+    code.finish(&quote!(#fields #value))
+}
+
+/// A struct of one field is stored as that field is.
+fn newtype(target: &Target) -> TokenStream {
+    let Some(field) = target.fields.first() else {
+        return unit(target);
+    };
+    let mut code = Code::new(target, &target.fields);
+    let (ident, ty) = (target.container.ident, field.ty);
+    let constant = code.constant(field, &quote!(#ty), &field.name);
+    let place = member(target, field);
+    let others = target.container.fields().iter();
+    let others: Vec<TokenStream> = others
+        .filter(|other| !std::ptr::eq(*other, *field))
+        .map(|other| {
+            let (place, value) = (member(target, other), code.left_out(other));
+            quote!(#place: #value)
+        })
+        .collect();
+    let around = |value: TokenStream| quote!(#ident { #place: #value, #(#others),* });
+    let read = around(quote!(#constant.value_of(kind, input)?));
+    let missing = around(quote!(#constant.value_if_missing()?));
+    // Only then does serde ask the type of the field.
+    let missing = target
+        .container
+        .serde
+        .transparent
+        .then(|| quote!(::core::result::Result::Ok(#missing)));
+    let value = value(
+        &code,
+        &quote!(#constant.write_alone(&self.#place, name, bound, out)),
+        &quote!(::core::result::Result::Ok(#read)),
+        missing,
+    );
+    let stored = &code.stored;
+    let fields = write_fields(
+        &code,
+        &quote!((#stored::ByType::<#ty>::FLAT.write)(&self.#place, out)),
+    );
+    let row = read_row(&code, &quote!(fields.as_one()));
+    let key = key(&code, field, &quote!(&self.#place), &around(quote!(inner)));
+    code.finish(&quote!(#value #fields #row #key))
+}
+
+/// `impl KeyLike`: it is the key of a map where its field is.
+fn key(code: &Code, field: &Field, inner: &TokenStream, around: &TokenStream) -> Option<TokenStream> {
+    let is_key = code.target.container.serde.transparent
+        && field.serde.with.is_none()
+        && field.field.stored.is_none()
+        && !field.field.opaque
+        && field.reference.is_none();
+    let ty = field.ty;
+    let methods = quote! {
+        type Inner = #ty;
+        fn inner(&self) -> &#ty {
+            #inner
+        }
+        fn around(inner: #ty) -> Self {
+            #around
+        }
+    };
+    is_key.then(|| code.implement("KeyLike", methods))
+}
+
+fn tuple(target: &Target) -> TokenStream {
+    let mut code = Code::new(target, &target.fields);
+    let parts = items(&mut code, target.container.fields());
+    let written: TokenStream = parts
+        .iter()
+        .map(|Part { field, constant }| {
+            let place = member(target, field);
+            code.write(field, &quote!(&self.#place), constant.as_ref())
+        })
+        .collect();
+    let ident = target.container.ident;
+    let read = read_items(&mut code, &parts);
+    let stored = &code.stored;
+    let write = quote! {
+        let begin = out.begin_array(name);
+        #written
+        out.end(begin);
+        out.check_parts(bound);
+        ::core::result::Result::Ok(())
+    };
+    let read = quote! {
+        let items = &mut #stored::Items::of(kind, input)?;
+        ::core::result::Result::Ok(#ident(#read))
+    };
+    let value = value(&code, &write, &read, None);
+    code.finish(&value)
+}
+
+/// The fields of a tuple, whose names are their places in the array.
+fn items<'f>(code: &mut Code, fields: &'f [Field<'f>]) -> Vec<Part<'f>> {
+    let mut place = 0;
+    let parts = fields.iter().map(|field| {
+        let ty = field.ty;
+        let constant = (!field.skipped()).then(|| {
+            place += 1;
+            code.constant(field, &quote!(#ty), &(place - 1).to_string())
+        });
+        Part { field, constant }
+    });
+    parts.collect()
+}
+
+/// The values of a tuple, of which `items` are read.
+fn read_items(code: &mut Code, parts: &[Part]) -> TokenStream {
+    let values = parts.iter().map(|Part { field, constant }| match constant {
+        Some(constant) => quote!(items.by(#constant)?,),
+        None => {
+            let default = code.left_out(field);
+            quote!(#default,)
+        }
+    });
+    values.collect()
+}
+
+fn unit(target: &Target) -> TokenStream {
+    let code = Code::new(target, &[]);
+    let ident = target.container.ident;
+    let stored = &code.stored;
+    let made = match &target.container.data {
+        Data::Struct(Style::Unit, _) => quote!(#ident),
+        _ => {
+            let values = target.container.fields().iter().map(|field| {
+                let place = member(target, field);
+                quote!(#place: ::core::default::Default::default())
+            });
+            quote!(#ident { #(#values),* })
+        }
+    };
+    let value = value(
+        &code,
+        &quote!(#stored::Stored::write(&(), name, bound, out)),
+        &quote!(#stored::unit(kind, input).map(|()| #made)),
+        None,
+    );
+    code.finish(&value)
+}
+
+/// `#[embed(repr = i32)]`: the number of the variant.
+pub fn numbered(target: &Target, repr: &Ident) -> TokenStream {
+    let (code, odm) = (Code::new(target, &[]), &target.odm);
+    let write = if repr == "i32" {
+        quote!(write_int)
+    } else {
+        quote!(write_long)
+    };
+    let value = value(
+        &code,
+        &quote!(#odm::numbered::#write(*self, name, bound, out)),
+        &quote!(#odm::numbered::read(kind, input)),
+        None,
+    );
+    code.finish(&value)
+}
+
+/// `impl Fields` of the struct that a partial insert writes: these fields, each with its type there.
+pub fn of_partial(target: &Target, ident: &Ident, fields: &[(&Field, TokenStream)]) -> TokenStream {
+    let all: Vec<&Field> = fields.iter().map(|(field, _)| *field).collect();
+    let mut code = Code::written(target, &all);
+    let written: TokenStream = fields
+        .iter()
+        .map(|(field, ty)| {
+            let name = field.ident();
+            let is_beside = field.serde.flatten.is_some() || field.field.extra;
+            let constant = (!is_beside && !field.skipped()).then(|| code.constant(field, ty, &field.name));
+            code.write(field, &quote!(&self.#name), constant.as_ref())
+        })
+        .collect();
+    let stored = &code.stored;
+    let fields = quote! {
+        #[allow(unused_variables)]
+        impl #stored::Fields for #ident {
+            fn write_fields(&self, out: &mut #stored::Out) -> #stored::Done {
+                #written
+                ::core::result::Result::Ok(())
+            }
+        }
+    };
+    code.finish(&fields)
+}
+
+/// What stands in for the implementations where the type has errors.
+pub fn stand_in(odm: &TokenStream, ident: &Ident, is_value: bool) -> TokenStream {
+    let value = is_value.then(|| {
+        quote! {
+            impl #odm::stored::Stored for #ident {
+                fn write(
+                    &self,
+                    _: &#odm::stored::Name<'_>,
+                    _: #odm::stored::Bound<'_>,
+                    _: &mut #odm::stored::Out,
+                ) -> #odm::stored::Done {
+                    ::core::unreachable!()
+                }
+                fn read(_: u8, _: &mut #odm::stored::Input<'_>) -> #odm::stored::Read<Self> {
+                    ::core::unreachable!()
+                }
+            }
+        }
+    });
+    quote! {
+        #value
+        impl #odm::stored::Fields for #ident {
+            fn write_fields(&self, _: &mut #odm::stored::Out) -> #odm::stored::Done {
+                ::core::unreachable!()
+            }
+        }
+        impl #odm::stored::Row for #ident {
+            fn read_row(_: &mut #odm::stored::Reader<'_>) -> #odm::stored::Read<Self> {
+                ::core::unreachable!()
+            }
+        }
+    }
+}

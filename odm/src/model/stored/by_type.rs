@@ -1,0 +1,127 @@
+//! How the values of a type are written and read, as constants that generated code can name without a bound.
+//!
+//! `ByType::<T>::FUNCTIONS` is [`Stored`] where `T` implements it. Where it does not, the compiler takes the constant of [`Otherwise`]: the
+//! declaration of the field refuses such a type already, and a second error would say the same in other words.
+
+use super::bound::Bound;
+use super::by_serde::{self, BySerde};
+use super::fault::{Done, Fault, Read};
+use super::input::Input;
+use super::map::Entries;
+use super::name::Name;
+use super::out::Out;
+use super::reader::Reader;
+use super::row::{Fields, Row};
+use super::value::Stored;
+use crate::model::path::Plain;
+use crate::model::shape::Names;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
+
+/// The functions of a value: those of [`Stored`].
+pub struct Functions<T: 'static> {
+    pub(super) write: fn(&T, &Name<'_>, Bound<'_>, &mut Out) -> Done,
+    pub(super) read: fn(u8, &mut Input<'_>) -> Read<T>,
+    pub(super) missing: fn() -> Read<T>,
+}
+
+/// The functions of a value whose fields stand among others: those of [`Fields`] and [`Row`].
+pub struct Flat<T: 'static> {
+    /// Writes the fields.
+    pub write: fn(&T, &mut Out) -> Done,
+    read: fn(&mut Reader<'_>) -> Read<T>,
+}
+
+/// The functions of what a struct does not declare: `#[field(extra)]`.
+pub struct Extra<T: 'static> {
+    /// Writes the fields.
+    pub write: fn(&T, &mut Out) -> Done,
+    /// Reads all but those with these names.
+    pub read: fn(&mut Reader<'_>, &Names) -> Read<T>,
+}
+
+impl<T: 'static> Flat<T> {
+    /// Reads the fields beside those of the struct around them.
+    ///
+    /// # Errors
+    /// Where one is missing, or can't be read.
+    #[inline]
+    pub fn read(&self, fields: &mut Reader<'_>) -> Read<T> {
+        fields.among_others(self.read)
+    }
+
+    /// Reads the fields beside the tag alone.
+    ///
+    /// # Errors
+    /// Where one is missing, or can't be read.
+    #[inline]
+    pub fn read_tagged(&self, fields: &mut Reader<'_>) -> Read<T> {
+        (self.read)(fields)
+    }
+}
+
+/// A type of which the functions are asked.
+pub struct ByType<T>(PhantomData<T>);
+
+impl<T: Stored> ByType<T> {
+    /// The compiler takes this one where there is one.
+    pub const FUNCTIONS: Functions<T> = Functions {
+        write: T::write,
+        read: T::read,
+        missing: T::missing,
+    };
+}
+
+impl<T: Fields + Row> ByType<T> {
+    /// As [`FUNCTIONS`](ByType::FUNCTIONS).
+    pub const FLAT: Flat<T> = Flat {
+        write: T::write_fields,
+        read: T::read_row,
+    };
+}
+
+impl<T: Fields + Entries> ByType<T> {
+    /// As [`FUNCTIONS`](ByType::FUNCTIONS).
+    pub const EXTRA: Extra<T> = Extra {
+        write: T::write_fields,
+        read: |fields, declared| fields.extra(declared),
+    };
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> ByType<T> {
+    /// The functions of a value that serde writes and reads as its type says.
+    pub const SERDE: Functions<T> = Functions {
+        write: BySerde::<Plain, Plain>::write,
+        read: BySerde::<Plain, Plain>::read,
+        missing: by_serde::missing,
+    };
+}
+
+/// The same constants for any type. They are of no use, and never used by a program that compiles.
+pub trait Otherwise<T: 'static> {
+    /// Those of a value.
+    const FUNCTIONS: Functions<T> = Functions {
+        write: |_, _, _, _| Err(unknown()),
+        read: |_, _| Err(unknown()),
+        missing: || Err(unknown()),
+    };
+    /// Those of serde.
+    const SERDE: Functions<T> = Self::FUNCTIONS;
+    /// Those of fields among others.
+    const FLAT: Flat<T> = Flat {
+        write: |_, _| Err(unknown()),
+        read: |_| Err(unknown()),
+    };
+    /// Those of what is not declared.
+    const EXTRA: Extra<T> = Extra {
+        write: |_, _| Err(unknown()),
+        read: |_, _| Err(unknown()),
+    };
+}
+impl<T: 'static> Otherwise<T> for ByType<T> {}
+
+#[cold]
+fn unknown() -> Box<Fault> {
+    Fault::other("odm does not know how the type is stored")
+}
