@@ -92,6 +92,7 @@ impl Odm {
 
 impl<T: Document> Collection<T> {
     pub(crate) fn new(odm: &Odm, session: Option<Session>) -> Collection<T> {
+        crate::store::twice::know::<T>();
         Collection {
             core: Core::new(odm, T::META, session),
             of: PhantomData,

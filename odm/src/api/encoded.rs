@@ -7,6 +7,7 @@ use crate::model::meta::{Body, Several};
 use crate::model::normalize;
 use crate::plan::keep::refuse_own;
 use crate::store::decode::{decode, not_encoded};
+use crate::store::twice;
 use crate::{Document, Result};
 use mongodb::bson::{self, RawDocument, RawDocumentBuf};
 
@@ -25,6 +26,8 @@ pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> R
     if const { is_cut::<T>() } && written.is_ok() {
         written = normalize(T::META, start, bytes);
     }
+    let theirs = written.as_ref().map(|()| bytes.get(start..).unwrap_or_default());
+    twice::written(document, theirs);
     let raw = checked(T::META, written, bytes.get(start..).unwrap_or_default())?;
     if const { is_cut::<T>() } {
         // What could not be read again is not sent.

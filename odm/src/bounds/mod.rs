@@ -82,7 +82,7 @@ pub fn verdict<T: crate::Document>(document: &T) -> Result<()> {
 }
 
 /// The violations of a whole document.
-fn violations(shape: Shape, doc: &RawDocument) -> Vec<Violation> {
+pub(crate) fn violations(shape: Shape, doc: &RawDocument) -> Vec<Violation> {
     let mut walk = Walk::default();
     let root = At::Root("");
     walk.id(doc, &root);

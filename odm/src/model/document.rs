@@ -385,6 +385,7 @@ pub fn partial<T: Document>(fields: &(impl Serialize + Fields)) -> Fresh<T> {
     let mut bytes = Vec::with_capacity(512);
     let raw = mongodb::bson::serialize_to_buffer(fields, &mut bytes)
         .and_then(|()| RawDocumentBuf::from_bytes(bytes));
+    crate::store::twice::partial::<T>(fields, raw.as_ref());
     let raw = raw.map_err(|source| crate::Error::Encode {
         field: T::META.name.to_owned(),
         source: Box::new(source),

@@ -77,6 +77,7 @@ impl<T: Document, J: Join<T>> Find<T, T, J> {
     /// # Ok(()) }
     /// ```
     pub fn select<P: Projection<T>>(self) -> Find<T, P, J> {
+        crate::store::twice::know::<P>();
         let fields = Some(P::fields());
         Find {
             query: Query { fields, ..self.query },

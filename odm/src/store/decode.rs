@@ -7,6 +7,7 @@ use crate::model::level::StructLevel;
 use crate::model::own_fields::{COPIED, is_own};
 use crate::model::path::Decoder;
 use crate::model::shape::Shape;
+use crate::store::twice;
 use crate::{Error, Result, model::visit};
 use mongodb::bson::error::Error as BsonError;
 use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, deserialize_from_slice, doc};
@@ -17,6 +18,12 @@ use std::marker::PhantomData;
 /// integers where integers are declared (JavaScript stores all numbers so), and it is read once more; if that fails too, the
 /// path of the value that does not fit is found by reading parts of the document.
 pub(crate) fn decode<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T> {
+    twice::read::<T>(meta, doc);
+    by_serde(meta, doc)
+}
+
+/// The same, as serde reads it.
+pub(crate) fn by_serde<T: DeserializeOwned>(meta: &DocumentMeta, doc: &RawDocument) -> Result<T> {
     let without_own = if (meta.extra)() {
         without_own(meta, doc)
     } else {

@@ -30,4 +30,5 @@ pub(crate) mod session;
 pub(crate) mod tasks;
 pub(crate) mod trace;
 pub(crate) mod transaction;
+pub(crate) mod twice;
 pub(crate) mod updates;

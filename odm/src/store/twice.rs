@@ -1,0 +1,256 @@
+//! The test of `model/stored` by the whole test suite: what is written and read goes through serde and through the codec, and a difference
+//! ends the test.
+//!
+//! It is compiled with the feature `__oracle`, which the package of the tests switches on, and with debug assertions: a measurement,
+//! which has none, is not slowed down. A feature and no `--cfg`, since flags of the compiler would build all dependencies again.
+
+#[cfg(not(all(feature = "__oracle", debug_assertions)))]
+pub(crate) use off::{know, partial, read, written};
+#[cfg(all(feature = "__oracle", debug_assertions))]
+pub(crate) use on::{know, partial, read, written};
+
+#[cfg(all(feature = "__oracle", debug_assertions))]
+mod on {
+    use crate::Document;
+    use crate::model::document::DocumentMeta;
+    use crate::model::normalize;
+    use crate::model::stored::{self, Fields, Out, Row};
+    use crate::store::decode;
+    use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf};
+    use serde::de::DeserializeOwned;
+    use std::any::type_name;
+    use std::collections::HashMap;
+    use std::sync::{Mutex, PoisonError};
+
+    type Compare = fn(&DocumentMeta, &RawDocument);
+
+    /// The types that both ways can read, by their names: what is read is known to be read by serde alone.
+    static KNOWN: Mutex<Option<HashMap<&'static str, Compare>>> = Mutex::new(None);
+
+    /// From now on, documents that are read as a `T` are read twice.
+    pub(crate) fn know<T: Fields + Row + DeserializeOwned>() {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_with(HashMap::new);
+        known.entry(type_name::<T>()).or_insert(compare::<T>);
+    }
+
+    /// Reads a document in both ways, if its type is known.
+    pub(crate) fn read<T>(meta: &DocumentMeta, document: &RawDocument) {
+        let compare = {
+            let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            known
+                .as_ref()
+                .and_then(|known| known.get(type_name::<T>()).copied())
+        };
+        if let Some(compare) = compare {
+            compare(meta, document);
+        }
+    }
+
+    fn compare<T: Fields + Row + DeserializeOwned>(meta: &DocumentMeta, document: &RawDocument) {
+        let theirs = decode::by_serde::<T>(meta, document);
+        let ours = stored::read::<T>(document.as_bytes());
+        match (ours, theirs) {
+            (Ok(ours), Ok(theirs)) => {
+                let (ours, theirs) = (bytes(&ours), bytes(&theirs));
+                assert!(
+                    is_same(&ours, &theirs),
+                    "{} is read differently of {document:?}: {} and by serde {}",
+                    type_name::<T>(),
+                    shown(&ours),
+                    shown(&theirs),
+                );
+            }
+            (Err(_), Err(_)) => {}
+            (Ok(_), Err(theirs)) => {
+                panic!(
+                    "{} is read of {document:?}, and by serde not: {theirs}",
+                    type_name::<T>()
+                )
+            }
+            (Err(ours), Ok(_)) => {
+                panic!(
+                    "{} is not read of {document:?}, and by serde it is: {ours}",
+                    type_name::<T>()
+                )
+            }
+        }
+    }
+
+    fn bytes<T: Fields>(value: &T) -> Result<Vec<u8>, String> {
+        let mut out = Out::new(Vec::new());
+        match stored::write(value, &mut out) {
+            Ok(()) => Ok(out.into_bytes()),
+            Err(fault) => Err(fault.to_string()),
+        }
+    }
+
+    /// Whether both are the same but for the order of sets and maps, which two values need not have in common.
+    fn is_same(ours: &Result<Vec<u8>, String>, theirs: &Result<Vec<u8>, String>) -> bool {
+        ours == theirs
+            || match (ours, theirs) {
+                (Ok(ours), Ok(theirs)) => sorted_bytes(ours) == sorted_bytes(theirs),
+                _ => false,
+            }
+    }
+
+    fn sorted_bytes(bytes: &[u8]) -> Option<String> {
+        let document: bson::Document = bson::deserialize_from_slice(bytes).ok()?;
+        Some(sorted(&Bson::Document(document)))
+    }
+
+    fn sorted(value: &Bson) -> String {
+        let mut parts: Vec<String> = match value {
+            Bson::Array(items) => items.iter().map(sorted).collect(),
+            Bson::Document(document) => document
+                .iter()
+                .map(|(key, value)| format!("{key}: {}", sorted(value)))
+                .collect(),
+            other => return format!("{other:?}"),
+        };
+        parts.sort();
+        format!("({})", parts.join(", "))
+    }
+
+    fn shown(bytes: &Result<Vec<u8>, String>) -> String {
+        match bytes {
+            Ok(bytes) => format!("{:?}", RawDocumentBuf::from_bytes(bytes.clone())),
+            Err(error) => error.clone(),
+        }
+    }
+
+    /// Compares what serde has written, with its strings normalized, with what the codec writes, and the bounds that are compared meanwhile
+    /// with the walk.
+    pub(crate) fn written<T: Document>(document: &T, theirs: Result<&[u8], &bson::error::Error>) {
+        know::<T>();
+        let mut out = Out::new(Vec::new());
+        let ours = stored::write(document, &mut out);
+        let (broken, bytes) = (out.broken(), out.into_bytes());
+        same_bytes::<T>(&ours.map(|()| bytes), theirs);
+        let raw = theirs
+            .ok()
+            .and_then(|theirs| RawDocument::from_bytes(theirs).ok());
+        if let Some(raw) = raw {
+            let violations = crate::bounds::violations(T::META.whole(), raw);
+            assert!(
+                broken || violations.is_empty(),
+                "{} breaks bounds that are not noticed while it is written: {violations:?}",
+                type_name::<T>()
+            );
+        }
+    }
+
+    /// The same of a document without what is derived from others.
+    pub(crate) fn partial<T: Document>(
+        fields: &impl Fields,
+        theirs: Result<&RawDocumentBuf, &bson::error::Error>,
+    ) {
+        know::<T>();
+        let ours = bytes(fields);
+        let normalized = theirs
+            .ok()
+            .and_then(|raw| normalize::document(T::META.whole(), raw).ok().flatten());
+        let theirs = theirs.map(|raw| normalized.as_ref().unwrap_or(raw).as_bytes());
+        same_bytes::<T>(&ours, theirs);
+    }
+
+    fn same_bytes<T>(
+        ours: &Result<Vec<u8>, impl std::fmt::Display>,
+        theirs: Result<&[u8], &bson::error::Error>,
+    ) {
+        match (ours, theirs) {
+            (Ok(ours), Ok(theirs)) => assert!(
+                ours == theirs,
+                "{} is written as {:?}, and by serde as {:?}",
+                type_name::<T>(),
+                RawDocument::from_bytes(ours),
+                RawDocument::from_bytes(theirs),
+            ),
+            (Err(_), Err(_)) => {}
+            (Ok(_), Err(theirs)) => {
+                panic!("{} is written, and by serde not: {theirs}", type_name::<T>())
+            }
+            (Err(ours), Ok(_)) => panic!("{} is not written, and by serde it is: {ours}", type_name::<T>()),
+        }
+    }
+}
+
+#[cfg(not(all(feature = "__oracle", debug_assertions)))]
+mod off {
+    use crate::Document;
+    use crate::model::document::DocumentMeta;
+    use mongodb::bson::{RawDocument, RawDocumentBuf, error::Error};
+
+    #[inline(always)]
+    pub(crate) fn know<T>() {}
+
+    #[inline(always)]
+    pub(crate) fn read<T>(_: &DocumentMeta, _: &RawDocument) {}
+
+    #[inline(always)]
+    pub(crate) fn written<T: Document>(_: &T, _: Result<&[u8], &Error>) {}
+
+    #[inline(always)]
+    pub(crate) fn partial<T: Document>(_: &impl Sized, _: Result<&RawDocumentBuf, &Error>) {}
+}
+
+#[cfg(all(test, feature = "__oracle", debug_assertions))]
+mod tests {
+    use super::*;
+    use crate::Document;
+    use crate::expansion_fixture::{Address, Person};
+    use crate::model::document::DocumentMeta;
+    use crate::model::stored::{Done, Fields, Out, Read, Reader, Row};
+    use mongodb::bson::oid::ObjectId;
+    use mongodb::bson::{RawDocumentBuf, doc, serialize_to_vec};
+    use std::panic::catch_unwind;
+
+    const META: &DocumentMeta = <Person as Document>::META;
+
+    fn person() -> Person {
+        Person {
+            id: ObjectId::new(),
+            name: "Kate".to_owned(),
+            addresses: Vec::new(),
+            home: None,
+            boss: None,
+        }
+    }
+
+    /// An address that is read with another street than serde reads.
+    #[derive(serde::Deserialize)]
+    struct Other(Address);
+
+    impl Fields for Other {
+        fn write_fields(&self, out: &mut Out) -> Done {
+            self.0.write_fields(out)
+        }
+    }
+
+    impl Row for Other {
+        fn read_row(fields: &mut Reader<'_>) -> Read<Self> {
+            let mut address = Address::read_row(fields)?;
+            address.street.push('!');
+            Ok(Other(address))
+        }
+    }
+
+    #[test]
+    fn what_is_written_alike_passes_and_the_rest_is_noticed() {
+        let kate = person();
+        let bytes = serialize_to_vec(&kate).expect("encodes");
+        written(&kate, Ok(&bytes));
+        let other = serialize_to_vec(&person()).expect("encodes");
+        assert!(catch_unwind(|| written(&kate, Ok(&other))).is_err());
+    }
+
+    #[test]
+    fn what_is_read_alike_passes_and_the_rest_is_noticed() {
+        let raw = RawDocumentBuf::try_from(&doc! { "street": "a", "city": "b" }).expect("encodes");
+        read::<Other>(META, &raw); // of which nothing is known
+        know::<Address>();
+        read::<Address>(META, &raw);
+        know::<Other>();
+        assert!(catch_unwind(|| read::<Other>(META, &raw)).is_err());
+    }
+}
