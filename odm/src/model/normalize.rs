@@ -52,7 +52,7 @@ pub(crate) fn value(field: &'static FieldMeta, of_item: bool, value: &mut Bson) 
 
 /// The bounds by which the strings of a field are changed: a reference holds what the key of its target is, and a copy what its source
 /// is.
-fn bounds_of(mut field: &'static FieldMeta) -> &'static Bounds {
+pub(crate) fn bounds_of(mut field: &'static FieldMeta) -> &'static Bounds {
     // A copy may be taken of another one.
     for _ in 0..DEEPEST {
         let source = field.copied.and_then(source_of);

@@ -47,7 +47,25 @@ mod on {
         }
     }
 
+    /// Types of which the codec reads documents that serde does not, since serde reads a part of them from a buffer.
+    const READ_BY_THE_CODEC_ALONE: &[&str] = &["values::stored::Strict"];
+
+    /// How often documents are read again whose fields have defaults that may differ, such as the time.
+    const TRIES: u32 = 5;
+
     fn compare<T: Fields + Row + DeserializeOwned>(meta: &DocumentMeta, document: &RawDocument) {
+        let is_same = || {
+            let theirs = decode::by_serde::<T>(meta, document).map(|read| bytes(&read));
+            let ours = stored::read::<T>(document.as_bytes()).map(|read| bytes(&read));
+            matches!((ours, theirs), (Ok(ours), Ok(theirs)) if is_same(&ours, &theirs))
+        };
+        if !(0..TRIES).any(|_| is_same()) {
+            refuse::<T>(meta, document);
+        }
+    }
+
+    /// Says what differs, unless both refuse the document.
+    fn refuse<T: Fields + Row + DeserializeOwned>(meta: &DocumentMeta, document: &RawDocument) {
         let theirs = decode::by_serde::<T>(meta, document);
         let ours = stored::read::<T>(document.as_bytes());
         match (ours, theirs) {
@@ -62,6 +80,7 @@ mod on {
                 );
             }
             (Err(_), Err(_)) => {}
+            (Ok(_), Err(_)) if READ_BY_THE_CODEC_ALONE.contains(&type_name::<T>()) => {}
             (Ok(_), Err(theirs)) => {
                 panic!(
                     "{} is read of {document:?}, and by serde not: {theirs}",

@@ -120,11 +120,13 @@ impl<'a> Code<'a> {
         let key = format!("{key}\0");
         let functions = self.functions(field, ty);
         let (odm, stored) = (&self.target.odm, &self.stored);
+        let derived = self.derived(field);
         let bound = match fielded::declared_bounds(self.target, field, true) {
-            None => quote!(::core::option::Option::None),
-            Some(bounds) => {
-                let bounds = quote!(const { &#odm::stored::Limit::of(const { &#bounds }) });
-                quote!(::core::option::Option::Some(#bounds))
+            None if derived.is_none() => quote!(::core::option::Option::None),
+            bounds => {
+                let bounds = bounds.unwrap_or_else(|| quote!(#odm::Bounds::NONE));
+                let limit = quote!(#stored::Limit::of(const { &#bounds }) #derived);
+                quote!(::core::option::Option::Some(const { &#limit }))
             }
         };
         let left_out = field.serde.left_out_by.as_ref();
@@ -133,6 +135,25 @@ impl<'a> Code<'a> {
             .filter(|_| field.serde.flatten.is_none());
         let read = self.is_read.then(|| self.when_missing(field));
         quote!(#stored::Field::new(#key, #bound, #functions) #read #left_out)
+    }
+
+    /// Of a reference and of a copy: the field, by which its strings are normalized.
+    fn derived(&self, field: &Field) -> Option<TokenStream> {
+        if field.reference.is_none() && field.copy.is_none() {
+            return None;
+        }
+        let (odm, this) = (&self.target.odm, &self.target.this);
+        let place = self
+            .target
+            .fields
+            .iter()
+            .position(|other| other.rust == field.rust);
+        let meta = match place {
+            Some(place) => quote!(<#this as #odm::Fielded>::FIELDS[#place]),
+            // In a variant.
+            None => fielded::meta(self.target, field, TokenStream::new()),
+        };
+        Some(quote!(.derived(|| const { &#meta })))
     }
 
     /// What is read where the field is not there.

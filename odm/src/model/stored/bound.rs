@@ -6,7 +6,9 @@
 
 use crate::model::compare::compare_numbers;
 use crate::model::meta::Bounds;
+use crate::model::meta::FieldMeta;
 use crate::model::meta::value_rules::ValueRules;
+use crate::model::normalize::bounds_of;
 use crate::model::shape::Number;
 use mongodb::bson::RawBsonRef;
 use std::borrow::Cow;
@@ -20,6 +22,8 @@ pub type Bound<'b> = Option<&'b Limit<'b>>;
 pub struct Limit<'b> {
     bounds: &'static Bounds,
     outer: Bound<'b>,
+    /// The field, where its strings are normalized as those of another one: a reference by its key, a copy by its source.
+    field: Option<fn() -> &'static FieldMeta>,
 }
 
 /// Calls `write` with the bounds of a newtype's field beside those of the field that holds it.
@@ -27,18 +31,24 @@ pub struct Limit<'b> {
 pub fn within<T>(outer: Bound<'_>, own: Bound<'static>, write: impl FnOnce(Bound<'_>) -> T) -> T {
     match own {
         None => write(outer),
-        Some(own) => {
-            let bounds = own.bounds;
-            write(Some(&Limit { bounds, outer }))
-        }
+        Some(own) => write(Some(&Limit { outer, ..*own })),
     }
 }
 
 impl Limit<'static> {
     /// Those that a field declares.
     pub const fn of(bounds: &'static Bounds) -> Limit<'static> {
-        let outer = None;
-        Limit { bounds, outer }
+        Limit {
+            bounds,
+            outer: None,
+            field: None,
+        }
+    }
+
+    /// With the strings normalized as the field says where it refers to another document, or is a copy of its field.
+    pub const fn derived(mut self, field: fn() -> &'static FieldMeta) -> Limit<'static> {
+        self.field = Some(field);
+        self
     }
 }
 
@@ -65,9 +75,12 @@ impl Limit<'_> {
     /// The text as it is stored: `normalize(trim, lowercase)`.
     pub(super) fn normalized<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let (mut trim, mut lowercase) = (false, false);
-        for rules in self.rules() {
-            trim |= rules.normalize.trim;
-            lowercase |= rules.normalize.lowercase;
+        for limit in std::iter::successors(Some(self), |limit| limit.outer) {
+            let bounds = limit.field.map(|field| bounds_of(field()));
+            if let Some(rules) = bounds.unwrap_or(limit.bounds).rules {
+                trim |= rules.normalize.trim;
+                lowercase |= rules.normalize.lowercase;
+            }
         }
         let text = if trim { text.trim() } else { text };
         if lowercase {

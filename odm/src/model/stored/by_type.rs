@@ -84,7 +84,15 @@ impl<T: Fields + Row> ByType<T> {
 impl<T: Fields + Entries> ByType<T> {
     /// As [`FUNCTIONS`](ByType::FUNCTIONS).
     pub const EXTRA: Extra<T> = Extra {
-        write: T::write_fields,
+        write: |value, out| {
+            let begin = out.bytes().len();
+            value.write_fields(out)?;
+            // Its names are none that are declared, which the walk knows.
+            if out.bytes().len() > begin {
+                out.leave_to_walk();
+            }
+            Ok(())
+        },
         read: |fields, declared| fields.extra(declared),
     };
 }
