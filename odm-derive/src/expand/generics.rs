@@ -64,7 +64,13 @@ pub fn stored(target: &Target, fields: &[&Field]) -> Generics {
 
 /// With the bounds under which every field is written and read.
 pub fn coded(target: &Target, fields: &[&Field]) -> Generics {
-    let mut generics = owned(target.container.generics);
+    // The constants of references and copies name the declared fields.
+    let is_derived = |field: &&Field| field.reference.is_some() || field.copy.is_some();
+    let mut generics = if fields.iter().any(is_derived) {
+        stored(target, fields)
+    } else {
+        owned(target.container.generics)
+    };
     let names = parameters(target.container.generics);
     let odm = &target.odm;
     for field in fields {
