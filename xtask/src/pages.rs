@@ -424,7 +424,7 @@ fn a_name_of_code_is_told_from_a_literal() {
         ("Mode::Own", of("", "Mode::Own")),
         ("Plan::modes()", of("", "Plan::modes")),
         ("copy::rule::hold()", of("copy::rule", "hold")),
-        ("rule::Effects::settle()", of("rule", "Effects::settle")),
+        ("rule::Effects::apply()", of("rule", "Effects::apply")),
         ("Subset::single", of("", "Subset::single")),
         ("act!", of("", "act")),
         ("restrict", None),

@@ -199,7 +199,7 @@ async fn each(cx: Cx<'_>, batching: Batching, steps: Vec<WriteStep>) -> Result<D
             Err(error) if cx.session.is_some() && error.is_transient_transaction_error() => {
                 return Err(error);
             }
-            // What the steps before it did stays done, in the caller's transaction too.
+            // The steps before it stay done, in the caller's transaction too.
             Err(error) if all.outcome.has_begun() => (batching.refused(vec![(at, error)]).into(), true),
             Err(error) => return Err(error),
         };

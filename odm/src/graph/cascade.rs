@@ -1,4 +1,4 @@
-//! What the deletion of a document means for others.
+//! The consequences of a deletion for other documents.
 
 use crate::graph::Graph;
 use crate::graph::edge::Edge;

@@ -35,7 +35,7 @@ pub(crate) struct WritePlan {
 pub(crate) enum Mode {
     /// One command, and nothing beside it: that of writes without a plan.
     Plain,
-    /// Between two checks of its targets. What is derived of it follows as pending work, with `together` in one pass with that of other
+    /// Between two checks of its targets. Values derived of it follow as pending work, with `together` in one pass with that of other
     /// writes of this process at the same document.
     Checked { together: bool },
     /// A transaction of its own.

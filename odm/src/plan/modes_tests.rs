@@ -394,7 +394,7 @@ fn writes_that_are_sent_together_run_as_the_most_that_one_asks_for() {
         by_runs: false,
     };
     for batching in [bulk, Batching::InsertMany { ordered: true }] {
-        // What is sent together is not sent again, so it doesn't fall back, though it is one write.
+        // Writes that are sent together are not sent again, so they don't fall back, though each is one write.
         assert_eq!(ways_by(graph, batching, &[copied()]), COPIES);
     }
     assert_eq!(ways(graph, &[copied(), linked(), plain()]), LINKS);

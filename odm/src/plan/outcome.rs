@@ -8,7 +8,7 @@ use mongodb::bson::{Bson, RawDocumentBuf};
 /// Documents that a deletion has deleted, as they were.
 pub(crate) type Gone = Vec<(&'static DocumentMeta, RawDocumentBuf)>;
 
-/// What an attempt to execute writes came to.
+/// The result of one attempt to execute writes.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Attempt {
@@ -36,7 +36,7 @@ impl Attempt {
         Attempt::Done(outcome.into())
     }
 
-    /// What the application is told: that no document was found is no error.
+    /// The result for the application: a write that found no document is no error.
     ///
     /// # Errors
     /// [`Error::Contention`] for writes that were not executed, where nothing executes them in another way.
@@ -70,7 +70,7 @@ impl From<Outcome> for Done {
     }
 }
 
-/// The result of the writes of an operation, as front ends are told it.
+/// The result of the writes of an operation, as front ends get it.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) counts: BulkDone,

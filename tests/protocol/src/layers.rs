@@ -15,7 +15,7 @@
 //! left pending work (`commits.rs`).
 //!
 //! The steps in the code: `fill::read()` (the copied values, before the transaction), `Effects::propagate()` (the documents
-//! of the write) with `copy::rule::hold()`, `copy::rule::to_holders()` and `children::update_parents()`, `Effects::settle()` with
+//! of the write) with `copy::rule::hold()`, `copy::rule::to_holders()` and `children::update_parents()`, `Effects::apply()` with
 //! `Effects::next_layer()` (a layer), the commit, `drain::drain()` and `drain::apply_once()` (the work that follows the commit, or
 //! that a dead process has left).
 

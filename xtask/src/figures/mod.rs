@@ -38,7 +38,7 @@ pub enum Row {
     Exports,
     /// Lines of code in each room, and the paths that lead from a room to one above it.
     Rooms,
-    /// What a reader of the rooms that execute operations has to keep in mind: contexts, results, lookups that can fail, lines.
+    /// Sizes of the rooms that execute operations: contexts, fields of results, lookups that can fail, lines.
     Engine,
 }
 

@@ -187,7 +187,7 @@ impl<'a> DeletionWalk<'a, '_> {
                 Effects::deferred(token)
             };
             let changed = detachment.apply(&cx, on_the_way, &mut effects).await?;
-            let (_, deferred) = effects.settle(&cx).await?;
+            let (_, deferred) = effects.apply(&cx).await?;
             Ok((changed, deferred))
         };
         let is_one = together || matches!(detachment.parents, LostParents::Pending(..));

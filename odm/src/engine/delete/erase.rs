@@ -90,7 +90,7 @@ impl<'a> DeletionWalk<'a, '_> {
             let mut effects = Effects::new(&cx);
             let documents: Vec<&RawDocumentBuf> = batch.documents.iter().collect();
             effects.deleted(&cx, meta, &documents).await?;
-            let (_, deferred) = effects.settle(&cx).await?;
+            let (_, deferred) = effects.apply(&cx).await?;
             Ok((batch, deleted, deferred))
         })
         .await?;
@@ -194,7 +194,7 @@ async fn erase(
             let deleted = own.as_ref().map_or(gone, |own| own.iter().collect());
             effects.deleted(&cx, level.meta, &deleted).await?;
         }
-        (_, erased.deferred) = effects.settle(&cx).await?;
+        (_, erased.deferred) = effects.apply(&cx).await?;
     }
     Ok(erased)
 }

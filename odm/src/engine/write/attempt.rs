@@ -254,7 +254,7 @@ impl<'a> Planned<'a> {
             done,
         });
         effects.pass_on_writes(&cx, own, &links).await?;
-        let (copies, deferred) = effects.settle(&cx).await?;
+        let (copies, deferred) = effects.apply(&cx).await?;
         done.outcome.copies += copies;
         Ok(deferred)
     }

@@ -466,8 +466,8 @@ async fn one_command(cx: &Cx<'_>, statements: Vec<BulkStatement<'_>>, ordered: b
     }
 }
 
-/// The statements of the next command: of one kind and collection, and not more than the server takes. What an update matches follows
-/// from the sum of it and of the count before it, so both are in one command.
+/// The statements of the next command: of one kind and collection, and not more than the server takes. The number of documents that
+/// an update matches is computed from the sum of it and of the count before it, so both are in one command.
 fn of_one_command<'e>(
     statements: &[BulkStatement<'_>],
     encoded: &'e [RawDocumentBuf],

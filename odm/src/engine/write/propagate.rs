@@ -305,7 +305,7 @@ impl WriteSet<'_> {
     }
 }
 
-/// What is inserted was not there, unless it was read before.
+/// An inserted document was not there, unless it was read before.
 fn inserted_unless_there(was: &mut Was) {
     if matches!(was, Was::Unread) {
         *was = Was::Absent;
@@ -389,7 +389,7 @@ impl Effects {
 
     /// Applies the changes that were passed on, and those that these pass on in turn. Returns the number of changed documents,
     /// and the work that is left after the commit.
-    pub(crate) async fn settle(mut self, cx: &Cx<'_>) -> Result<(u64, DeferredWork)> {
+    pub(crate) async fn apply(mut self, cx: &Cx<'_>) -> Result<(u64, DeferredWork)> {
         let cx = &cx.unvalidated();
         while let Some(PassedOn {
             meta,

@@ -397,7 +397,7 @@ impl Recheck {
                     let mut effects = Effects::in_transaction(token);
                     let given_back = cx.update(meta, statements).await?;
                     effects.pass_on(graph, meta, ("_id", ids.clone()), followed.clone());
-                    let (_, left) = effects.settle(&cx).await?;
+                    let (_, left) = effects.apply(&cx).await?;
                     Ok((given_back, left))
                 })
                 .await?;
@@ -551,10 +551,10 @@ async fn unlink(
             let documents: Vec<&RawDocumentBuf> = documents.iter().collect();
             effects.deleted(cx, meta, &documents).await?;
         }
-        let (_, left) = effects.settle(cx).await?;
+        let (_, left) = effects.apply(cx).await?;
         return Ok(left);
     }
-    let (_, mut left) = effects.settle(cx).await?;
+    let (_, mut left) = effects.apply(cx).await?;
     // Fields that are derived from them are derived without them before they are deleted.
     let derives = graph.derived_from(meta).next().is_some() || graph.is_child_of_others(meta);
     let token = Token::new();

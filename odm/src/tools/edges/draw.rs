@@ -1,4 +1,4 @@
-//! What a diagram shows of the models. `odm-diagram` draws it.
+//! The parts of the models that a diagram shows. `odm-diagram` draws them.
 
 use crate::OnDelete;
 use crate::model::copy::SyncMode;

@@ -279,8 +279,8 @@ impl Task {
         let (mut undone, mut done) = (Vec::new(), Vec::new());
         for (key, after) in after {
             let now = now(&self.direct, key).await;
-            if let ("acrobats", true) = (key.0, self.alone) {
-                self.complete_links(key.1, now.as_ref()).await;
+            if self.alone {
+                self.complete_links(key, now.as_ref()).await;
             }
             let after = after.map(cleaned);
             let was = self.own.get(&key);
@@ -307,20 +307,29 @@ impl Task {
 
 impl Task {
     /// On a standalone server the two sides of a link are two statements, between which the process may have died. Only this task
-    /// writes links of this acrobat, so the circuses are made to agree with it: a later operation on one side would take the other
-    /// side for right.
-    async fn complete_links(&self, id: i32, acrobat: Option<&Raw>) {
-        let linked = acrobat.and_then(|acrobat| acrobat.get_array("circuses").ok());
-        let linked = linked.cloned().unwrap_or_default();
-        let circuses = self.direct.collection::<Raw>("circuses");
-        let not_linked = doc! { "_id": { "$nin": &linked }, "acrobats": id };
-        circuses
-            .update_many(not_linked, doc! { "$pull": { "acrobats": id } })
+    /// writes the links of this acrobat or member, so the other side is made to agree with it: a later operation on one side would
+    /// take the other side for right.
+    async fn complete_links(&self, (collection, id): Key, document: Option<&Raw>) {
+        let (other, list, linked) = match collection {
+            "acrobats" => {
+                let circuses = document.and_then(|acrobat| acrobat.get_array("circuses").ok());
+                ("circuses", "acrobats", circuses.cloned().unwrap_or_default())
+            }
+            "members" => {
+                let team = document.and_then(|member| member.get("team"));
+                ("teams", "members", team.cloned().into_iter().collect())
+            }
+            _ => return,
+        };
+        let others = self.direct.collection::<Raw>(other);
+        let not_linked = doc! { "_id": { "$nin": &linked }, list: id };
+        others
+            .update_many(not_linked, doc! { "$pull": { list: id } })
             .await
             .unwrap();
-        let lacking = doc! { "_id": { "$in": &linked }, "acrobats": { "$ne": id } };
-        circuses
-            .update_many(lacking, doc! { "$push": { "acrobats": id } })
+        let lacking = doc! { "_id": { "$in": &linked }, list: { "$ne": id } };
+        others
+            .update_many(lacking, doc! { "$push": { list: id } })
             .await
             .unwrap();
     }
