@@ -181,8 +181,22 @@ const _: () = {
     impl __Code {
         const F0: odm::stored::Field<String> =
             odm::stored::Field::new("street\0", None, odm::stored::ByType::<String>::FUNCTIONS);
-        const F1: odm::stored::Field<String> =
-            odm::stored::Field::new("city\0", None, odm::stored::ByType::<String>::FUNCTIONS);
+        const F1: odm::stored::Field<String> = odm::stored::Field::new(
+            "city\0",
+            Some(
+                const {
+                    &odm::stored::Limit::of(
+                        const {
+                            &odm::Bounds {
+                                max_len: Some(50),
+                                ..odm::Bounds::NONE
+                            }
+                        },
+                    )
+                },
+            ),
+            odm::stored::ByType::<String>::FUNCTIONS,
+        );
     }
     impl odm::stored::Fields for Address {
         fn write_fields(&self, out: &mut odm::stored::Out) -> odm::stored::Done {
