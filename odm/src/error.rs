@@ -656,7 +656,7 @@ impl Error {
         Error::Application(error.into())
     }
 
-    /// Whether retrying the whole transaction may succeed: MongoDB's label `TransientTransactionError`.
+    /// Whether retrying the whole transaction may succeed: MongoDB's label `TransientTransactionError`, of a bulk on any of its errors.
     /// [`Odm::transaction`](crate::Odm::transaction) retries by itself.
     ///
     /// ```

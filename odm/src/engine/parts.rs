@@ -234,8 +234,9 @@ pub(super) async fn update_by(
         while let Some(condition) = parts.next().await? {
             is_any = true;
             let part = update.part(meta, condition)?;
-            match run(Box::new(part), None).await {
-                Ok(made) => all.add(made.into_done(meta.collection)?),
+            let made = run(Box::new(part), None).await;
+            match made.and_then(|made| made.into_done(meta.collection)) {
+                Ok(done) => all.add(done),
                 // The parts before it stay.
                 Err(error) if all.outcome.counts.modified > 0 && cx.session.is_none() => {
                     return Err(error.after_a_part(meta.collection));

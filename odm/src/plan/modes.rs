@@ -100,6 +100,7 @@ impl WritePlan {
         }
         let moves_children = affected.is_any() && writes.iter().any(|write| write.moves_children(graph));
         Ok(Some(Box::new(WritePlan {
+            // Writes that are sent together are not sent again.
             may_fall_back: batching == Batching::Single && links.is_empty() && may_fall_back(graph, writes),
             targets,
             links,
@@ -220,8 +221,8 @@ pub(crate) fn is_bare(odm: &Odm, meta: &'static DocumentMeta) -> Result<bool> {
     Ok(graph.outgoing(meta).next().is_none() && !graph.takes_part(meta))
 }
 
-/// Whether the writes are one update of a document by its id, or one insert, by the action of its kind, which is sent again, and nothing but copies depends on it, none of them declared
-/// `sync = atomic`. A value that is computed from children is left out: deriving it again costs more than a transaction.
+/// Whether the writes are one update of a document by its id, or one insert, and nothing but copies depends on it, none of them
+/// declared `sync = atomic`. A value that is computed from children is left out: deriving it again costs more than a transaction.
 fn may_fall_back(graph: &Graph, writes: &[Write]) -> bool {
     let [write] = writes else {
         return false;

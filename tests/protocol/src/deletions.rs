@@ -27,7 +27,7 @@ const CHILDREN: usize = 2;
 enum Safeguard {
     /// `State::Look`: a deletion looks for references again.
     LookAfterDeletion,
-    /// `recheck::after`: a write looks for the target again.
+    /// `Recheck::after_writes`: a write looks for the target again.
     LookAfterWrite,
     /// `State::After`: a deletion detaches those that came meanwhile.
     DetachAgain,

@@ -4,9 +4,10 @@
 //! them. The first child has a second parent, whose deletion deletes it, too: it can't be restored while that is deleted. Clients delete and
 //! restore both parents at the same time, and insert further children.
 //!
-//! The steps in the code: `DeletionTree::grow()`, `DeletionTree::begin()`, `DeletionTree::delete_levels()`, `DeletionTree::delete()` and `DeletionTree::compare()` in
-//! `engine/delete/{tree,soft}.rs`; `DeletionTree::give_up()`, `DeletionTree::leave_out_lacking()` and `DeletionTree::delete_lacking()` there;
-//! `DeletionTree::missing_targets()`, `DeletionTree::restore()`, `restore::keep_targets()`, `restore::take_back()` and `DeletionTree::end_restoration()` in
+//! The steps in the code: `DeletionTree::grow()`, `DeletionTree::begin()`, `DeletionTree::delete_levels()`,
+//! `DeletionTree::delete()` and `DeletionTree::compare()` in `engine/delete/{tree,soft}.rs`; `DeletionTree::give_up()`,
+//! `DeletionTree::leave_out_lacking()` and `DeletionTree::delete_lacking()` there; `DeletionTree::missing_targets()`,
+//! `DeletionTree::restore()`, `restore::keep_targets()`, `restore::take_back()` and `DeletionTree::end_restoration()` in
 //! `engine/delete/tree.rs` and `engine/restore.rs`; `exists::before()` and `AfterWrites::run()` (a new child).
 //!
 //! Left out: a process that dies between its last step and the comparison, and two restorations and two deletions of one document at
@@ -34,7 +35,7 @@ enum Safeguard {
     LookAfterDeletion,
     /// `DeletionTree::begin`: a second deletion takes the id of the first.
     OneId,
-    /// `recheck::after`: a child looks for its parent again.
+    /// `Recheck::after_writes`: a child looks for its parent again.
     LookAfterInsert,
     /// `RESTORING`: the id of a deletion that is restored is no id of a deletion any more.
     AnotherName,

@@ -44,6 +44,18 @@ struct Room {
     sensor_name: String,
 }
 
+/// An update that pulls an item which is not there leaves the version, so such documents are counted.
+#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[document(collection = "alarms", version, index(fields(name), name = "by_name"))]
+struct Alarm {
+    #[serde(rename = "_id")]
+    id: i32,
+    name: String,
+    #[embed(max = 3)]
+    tags: Vec<String>,
+    version: i64,
+}
+
 /// The commands that a client sent, whole.
 #[derive(Clone, Default)]
 struct Sent(Arc<Mutex<Vec<Bson>>>);
@@ -73,7 +85,7 @@ async fn watched(t: &TestDb) -> (Odm, Sent) {
         }
     }));
     let db = Client::with_options(options).unwrap().database(t.db.name());
-    let odm = Odm::new(db, models![Reading, Sensor, Room]).unwrap();
+    let odm = Odm::new(db, models![Reading, Sensor, Room, Alarm]).unwrap();
     odm.sync().await.unwrap();
     let readings = [(1, "a"), (2, "A"), (3, "b")].map(|(id, name)| Reading {
         id,
@@ -373,6 +385,23 @@ fn the_first_document_is_found_by_a_collation_and_by_the_index_that_is_named() {
         let update = sent.one("update");
         let statement = update.get_array("updates").unwrap()[0].as_document().unwrap();
         assert_eq!(statement.get("hint"), Some(&"by_name".into()));
+        let alarm = |id, tags: &[&str]| NewAlarm {
+            id,
+            name: "fire".into(),
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+        };
+        let alarms = odm.collection::<Alarm>();
+        alarms
+            .insert_many([alarm(1, &["loud"]), alarm(2, &[])])
+            .await
+            .unwrap();
+        let update = alarms.update_where(|a| a.name.eq("fire")).hint("by_name");
+        let done = update.pull(|a| a.tags, "loud").await.unwrap();
+        assert_eq!((done.matched, done.modified), (2, 1));
+        let update = sent.one("update");
+        let both = update.get_array("updates").unwrap().iter();
+        let hints = both.map(|statement| statement.as_document().unwrap().get("hint").cloned());
+        assert_eq!(hints.collect::<Vec<_>>(), vec![Some("by_name".into()); 2]);
         readings
             .delete_where(|r| r.name.eq("b"))
             .hint("by_name")
