@@ -7,6 +7,7 @@ use crate::model::{
 };
 #[cfg(feature = "atlas")]
 use crate::query::aggregate::search::{Operator, QueryVector, SearchStage, VectorStage};
+use crate::model::encode::stored_document;
 use crate::query::join::{Join, ReadFrom, Source, Via, Work};
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
@@ -375,10 +376,7 @@ impl<T: Document> Collection<T> {
     /// ```
     pub fn load<J: Join<T>>(&self, document: &T, join: impl FnOnce(T::Paths) -> J) -> Action<J::Out> {
         let (from, join) = (self.source(), join(T::paths()));
-        let raw = mongodb::bson::serialize_to_raw_document_buf(document).map_err(|source| Error::Encode {
-            field: T::META.name.to_owned(),
-            source: Box::new(source),
-        });
+        let raw = stored_document(T::META.name, document);
         let load = async move {
             let raw = raw?;
             let mut work = Work::new(&join);

@@ -1,34 +1,36 @@
-//! Whole documents on their way to the database: as serde stores them, within their bounds.
+//! Whole documents on their way to the database: as they are stored, within their bounds.
 
 use crate::bounds;
-use crate::model::document::{DocumentMeta, Fresh};
+use crate::model::document::Fresh;
+use crate::model::encode::{raw_document, write_behind};
 use crate::model::field::holds_cut;
 use crate::model::meta::{Body, Several};
-use crate::model::normalize;
 use crate::plan::keep::refuse_own;
 use crate::store::decode::{decode, not_encoded};
 use crate::store::twice;
 use crate::{Document, Result};
-use mongodb::bson::{self, RawDocument, RawDocumentBuf};
+use mongodb::bson::{RawDocument, RawDocumentBuf};
 
-/// The document as serde stores it, within its bounds.
+/// The document as it is stored, within its bounds.
 pub(crate) fn encode<T: Document>(document: &T) -> Result<RawDocumentBuf> {
     // A buffer that grows from nothing is moved seven times on its way to 1 kB.
     let mut bytes = Vec::with_capacity(512);
     encode_behind(document, &mut bytes)?;
-    RawDocumentBuf::from_bytes(bytes).map_err(|source| not_encoded(T::META, source))
+    raw_document(T::META.name, bytes)
 }
 
-/// Writes the document as serde stores it behind what is there, if it is within its bounds.
+/// Writes the document as it is stored behind what is there, if it is within its bounds.
 pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len();
-    let mut written = bson::serialize_to_buffer(document, &mut *bytes);
-    if const { is_cut::<T>() } && written.is_ok() {
-        written = normalize(T::META, start, bytes);
+    let written = write_behind(T::META.name, document, bytes);
+    let ours = bytes.get(start..).unwrap_or_default();
+    twice::written(document, written.as_ref().map(|may_be_broken| (ours, *may_be_broken)));
+    let may_be_broken = written?;
+    let raw = RawDocument::from_bytes(ours).map_err(|source| not_encoded(T::META, source))?;
+    if (T::META.extra)() {
+        refuse_own(T::META, raw)?;
     }
-    let theirs = written.as_ref().map(|()| bytes.get(start..).unwrap_or_default());
-    twice::written(document, theirs);
-    let raw = checked(T::META, written, bytes.get(start..).unwrap_or_default())?;
+    bounds::written(T::META, raw, may_be_broken)?;
     if const { is_cut::<T>() } {
         // What could not be read again is not sent.
         decode::<T>(T::META, raw)?;
@@ -36,32 +38,8 @@ pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> R
     Ok(())
 }
 
-/// Puts the document that begins here in the form in which its strings are stored.
-fn normalize(meta: &'static DocumentMeta, start: usize, bytes: &mut Vec<u8>) -> bson::error::Result<()> {
-    let document = RawDocument::from_bytes(bytes.get(start..).unwrap_or_default())?;
-    if let Some(normalized) = normalize::document(meta.whole(), document)? {
-        bytes.truncate(start);
-        bytes.extend_from_slice(normalized.as_bytes());
-    }
-    Ok(())
-}
-
-/// Checks a document that was written to a buffer.
-fn checked<'b>(
-    meta: &'static DocumentMeta,
-    written: bson::error::Result<()>,
-    bytes: &'b [u8],
-) -> Result<&'b RawDocument> {
-    let raw = written.and_then(|()| RawDocument::from_bytes(bytes));
-    let raw = raw.map_err(|source| not_encoded(meta, source))?;
-    if (meta.extra)() {
-        refuse_own(meta, raw)?;
-    }
-    bounds::document(meta, raw)?;
-    Ok(raw)
-}
-
-/// The document, where it is whole before others are asked, and how it is stored.
+/// The document, where it is whole before others are asked, and how it is stored. The bounds of one without what is derived from
+/// others are checked when that is filled in.
 pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, RawDocumentBuf)> {
     match document {
         Fresh::Whole(document) => {
@@ -70,19 +48,8 @@ pub(crate) fn encoded<T: Document>(document: Fresh<T>) -> Result<(Option<T>, Raw
             let document = Some(document).filter(|_| !const { is_cut::<T>() });
             Ok((document, raw))
         }
-        Fresh::Partial(raw) => Ok((None, partial::<T>(raw)?)),
+        Fresh::Partial(raw) => Ok((None, raw?)),
     }
-}
-
-/// A document without what is derived from others: its bounds are checked when that is filled in.
-pub(crate) fn partial<T: Document>(raw: Result<RawDocumentBuf>) -> Result<RawDocumentBuf> {
-    let raw = raw?;
-    if !const { is_cut::<T>() } {
-        return Ok(raw);
-    }
-    let normalized = normalize::document(T::META.whole(), &raw);
-    let normalized = normalized.map_err(|source| not_encoded(T::META, source))?;
-    Ok(normalized.unwrap_or(raw))
 }
 
 /// Whether another value may be stored than a document of this type holds, such as a date to the millisecond, or one that can't be read

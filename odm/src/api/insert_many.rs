@@ -1,6 +1,6 @@
 //! Many documents, inserted at once.
 
-use crate::api::encoded::{encode_behind, is_cut, partial};
+use crate::api::encoded::{encode_behind, is_cut};
 use crate::engine::{self, Batching, WriteOperation, Writes};
 use crate::model::document::{DocumentMeta, Fresh};
 use crate::store::core::Core;
@@ -165,7 +165,7 @@ async fn encoded_all<T: Document>(documents: Vec<Fresh<T>>) -> (Vec<T>, Vec<Docu
             }
             // Its bounds are checked when what is derived from others is there.
             Fresh::Partial(raw) => part.add(at, |bytes| {
-                bytes.extend_from_slice(partial::<T>(raw)?.as_bytes());
+                bytes.extend_from_slice(raw?.as_bytes());
                 Ok(())
             }),
         }

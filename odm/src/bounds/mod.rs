@@ -21,6 +21,7 @@ mod walk;
 mod written_tests;
 
 use crate::model::document::DocumentMeta;
+use crate::model::encode::stored_document;
 #[cfg(feature = "json")]
 use crate::model::shape::Bounds;
 use crate::model::shape::{FieldMeta, Shape};
@@ -39,6 +40,11 @@ use walk::Walk;
 
 /// Refuses a whole document that MongoDB or one of its declared rules would refuse.
 pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
+    written(meta, doc, true)
+}
+
+/// The same of a document whose bounds were compared while it was written: it is looked at where one may be broken.
+pub(crate) fn written(meta: &DocumentMeta, doc: &RawDocument, may_be_broken: bool) -> Result<()> {
     let size = doc.as_bytes().len() as u64;
     if size > MAX_DOCUMENT_SIZE {
         return Err(Error::TooLarge {
@@ -51,6 +57,7 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
         });
     }
     let mut violations = match meta.whole() {
+        _ if !may_be_broken => Vec::new(),
         Shape::Struct(shape) if quick::document(shape, doc) => Vec::new(),
         shape => violations(shape, doc),
     };
@@ -71,13 +78,10 @@ pub(crate) fn document(meta: &DocumentMeta, doc: &RawDocument) -> Result<()> {
 /// The verdict on a document that is not sent.
 ///
 /// # Errors
-/// [`Error::Invalid`] where a write of it would be refused, [`Error::Encode`] where serde refuses it.
+/// [`Error::Invalid`] where a write of it would be refused, [`Error::Encode`] where BSON can't hold it.
 #[doc(hidden)]
 pub fn verdict<T: crate::Document>(document: &T) -> Result<()> {
-    let raw = mongodb::bson::serialize_to_raw_document_buf(document).map_err(|source| Error::Encode {
-        field: T::META.name.to_owned(),
-        source: Box::new(source),
-    })?;
+    let raw = stored_document(T::META.name, document)?;
     self::document(T::META, &raw)
 }
 

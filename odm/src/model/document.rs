@@ -1,6 +1,7 @@
 //! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
 pub use crate::model::meta::DocumentMeta;
+use crate::model::encode::stored_document;
 use crate::model::meta::Kind;
 pub use crate::model::meta::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
 pub use crate::model::meta::options::{
@@ -382,14 +383,8 @@ pub struct Given<T>(pub T);
 /// The BSON of a document without what is derived of others, made by generated code.
 #[doc(hidden)]
 pub fn partial<T: Document>(fields: &(impl Serialize + Fields)) -> Fresh<T> {
-    let mut bytes = Vec::with_capacity(512);
-    let raw = mongodb::bson::serialize_to_buffer(fields, &mut bytes)
-        .and_then(|()| RawDocumentBuf::from_bytes(bytes));
-    crate::store::twice::partial::<T>(fields, raw.as_ref());
-    let raw = raw.map_err(|source| crate::Error::Encode {
-        field: T::META.name.to_owned(),
-        source: Box::new(source),
-    });
+    let raw = stored_document(T::META.name, fields);
+    crate::store::twice::partial::<T>(fields, raw.as_deref());
     Fresh::Partial(raw)
 }
 

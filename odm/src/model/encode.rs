@@ -1,9 +1,10 @@
 //! Values as BSON: what a field stores of them.
 
 use crate::model::path::Codec;
+use crate::model::stored::{self, Fault, Fields, Out};
 use crate::model::value::Value;
 use crate::{Error, Result};
-use mongodb::bson::{self, Bson, Document, RawBsonRef, RawDocumentBuf, doc, error::Result as BsonResult};
+use mongodb::bson::{self, Bson, RawBsonRef, RawDocumentBuf, doc, error::Result as BsonResult};
 use serde::{Serialize, Serializer};
 use std::marker::PhantomData;
 
@@ -61,9 +62,36 @@ pub fn stored<T: Serialize + ?Sized>(value: &T) -> BsonResult<Bson> {
     Stored::of(value)?.bson()
 }
 
-/// The same of a value that is a document.
-pub(crate) fn stored_document<T: Serialize + ?Sized>(value: &T) -> BsonResult<Document> {
-    Document::try_from(bson::serialize_to_raw_document_buf(&value)?)
+/// What has fields, as a document. `of` is its name.
+pub(crate) fn stored_document(of: &str, value: &impl Fields) -> Result<RawDocumentBuf> {
+    let mut bytes = Vec::with_capacity(512);
+    write_behind(of, value, &mut bytes)?;
+    raw_document(of, bytes)
+}
+
+/// Writes what has fields as a document behind what is there. `true` where it may break a bound.
+pub(crate) fn write_behind(of: &str, value: &impl Fields, bytes: &mut Vec<u8>) -> Result<bool> {
+    let mut out = Out::new(std::mem::take(bytes));
+    let written = stored::write(value, &mut out);
+    let may_be_broken = out.broken();
+    *bytes = out.into_bytes();
+    match written {
+        Ok(()) => Ok(may_be_broken),
+        Err(fault) => Err(not_written(of, &fault)),
+    }
+}
+
+/// A document of these bytes.
+pub(crate) fn raw_document(of: &str, bytes: Vec<u8>) -> Result<RawDocumentBuf> {
+    RawDocumentBuf::from_bytes(bytes).map_err(|source| refused(of, source))
+}
+
+/// The error of a value that BSON can't hold. It names the field, or where it is no part of one, `of`.
+#[cold]
+pub(crate) fn not_written(of: &str, fault: &Fault) -> Error {
+    let path = fault.path();
+    let field = if path.is_empty() { of } else { &path };
+    refused(field, serde::ser::Error::custom(fault.message()))
 }
 
 /// A value of a field that is stored as `C` says.

@@ -19,6 +19,7 @@ pub(crate) const fn is_declared(bounds: &Bounds) -> bool {
 }
 
 /// The document with its strings normalized; `None` where no field declares it.
+#[cfg(any(test, all(feature = "__oracle", debug_assertions)))]
 pub(crate) fn document(shape: Shape, document: &RawDocument) -> BsonResult<Option<RawDocumentBuf>> {
     if !is_within(shape, &Bounds::NONE, 0) {
         return Ok(None);

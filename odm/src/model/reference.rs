@@ -5,7 +5,7 @@
 //! read it there.
 
 pub use crate::model::document::Ref;
-use crate::model::encode::{id, stored_document};
+use crate::model::encode::{id, owned, stored_document};
 use crate::model::meta::Kind;
 use crate::model::meta::{FieldMeta, Shape};
 pub use crate::model::meta::{OnDelete, ParentField, ReferenceKind, ReferenceMeta, TargetMeta};
@@ -422,12 +422,14 @@ impl<P: ParentOf<C>, C> NamesParent<C> for &P {
     fn key(&self, by: &str) -> Result<Bson> {
         match by {
             "_id" => id(self.id()),
-            by => stored_document(*self)
-                .map(|mut document| document.remove(by).unwrap_or(Bson::Null))
-                .map_err(|source| Error::Encode {
+            by => {
+                let document = stored_document(P::META.name, *self)?;
+                let value = document.get(by).and_then(|value| value.map_or(Ok(Bson::Null), owned));
+                value.map_err(|source| Error::Encode {
                     field: by.to_owned(),
                     source: Box::new(source),
-                }),
+                })
+            }
         }
     }
 }

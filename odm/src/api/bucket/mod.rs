@@ -13,6 +13,7 @@
 
 use crate::Document as _;
 use crate::api::encoded::encode_behind;
+use crate::model::encode::stored_document;
 use crate::engine::bucket::{
     BucketRow, BucketRows, BucketWriter, ChangeAll, Fate, Items, of_parent, start_of,
 };
@@ -283,8 +284,10 @@ impl BucketWriter {
 }
 
 fn encode_item<I: Bucketed>(item: &I) -> Result<Document> {
-    crate::model::encode::stored_document(item).map_err(|source| Error::Encode {
-        field: I::BUCKET.items.to_owned(),
+    let items = I::BUCKET.items;
+    let item = stored_document(items, item)?;
+    Document::try_from(item).map_err(|source| Error::Encode {
+        field: items.to_owned(),
         source: Box::new(source),
     })
 }

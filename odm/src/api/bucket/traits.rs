@@ -2,6 +2,7 @@
 
 use crate::model::meta::bucket::BucketMeta;
 use crate::model::path::Nested;
+use crate::model::stored::{Fields, Row};
 use crate::plan::operators::Changes;
 use crate::plan::operators::change::Change;
 use crate::query::filter::{Element, Filter};
@@ -18,7 +19,7 @@ use serde::de::DeserializeOwned;
     message = "`{Self}` is not kept in buckets",
     note = "say which document they belong to: `#[derive(Embed, …)] #[bucket(of = Post, size = 50)] struct {Self} {{ … }}`"
 )]
-pub trait Bucketed: Embed + Nested + Serialize + DeserializeOwned + Send + Sync + Unpin {
+pub trait Bucketed: Embed + Nested + Fields + Row + Serialize + DeserializeOwned + Send + Sync + Unpin {
     /// The document that holds them: `CommentBucket`.
     type Bucket: Document<Id = ObjectId>;
     /// The document that they belong to.
