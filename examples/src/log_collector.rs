@@ -148,7 +148,7 @@ async fn search(odm: &Odm, lines: &[syslog::Line]) -> odm::Result<()> {
 
 /// Processes with the most messages, counted by the server.
 async fn busiest_processes(odm: &Odm) -> odm::Result<()> {
-    #[derive(Deserialize)]
+    #[derive(odm::Row)]
     struct Busy {
         #[serde(rename = "_id")]
         process: String,

@@ -245,6 +245,16 @@ pub fn projection(input: &DeriveInput, projection: &Projection, error: &syn::Err
     }
 }
 
+pub fn row(input: &DeriveInput, krate: Option<syn::Path>, error: &syn::Error) -> TokenStream {
+    let error = error.to_compile_error();
+    if !is_simple(input) {
+        return error;
+    }
+    let krate = krate.unwrap_or_else(default_crate);
+    let coded = stored::stand_in(&quote!(#krate::__private), &input.ident, true);
+    quote!(#error #coded)
+}
+
 pub fn request(input: &DeriveInput, request: &Request, error: &syn::Error) -> TokenStream {
     let error = error.to_compile_error();
     let Some(of) = request.of.as_ref().filter(|_| is_simple(input)) else {

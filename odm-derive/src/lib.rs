@@ -246,7 +246,8 @@ mod tests;
         subset,
         computed,
         volatile,
-        bucket
+        bucket,
+        serde
     )
 )]
 pub fn document(input: TokenStream) -> TokenStream {
@@ -338,7 +339,8 @@ pub fn document(input: TokenStream) -> TokenStream {
         subset,
         computed,
         volatile,
-        bucket
+        bucket,
+        serde
     )
 )]
 pub fn embed(input: TokenStream) -> TokenStream {
@@ -350,7 +352,7 @@ pub fn embed(input: TokenStream) -> TokenStream {
 ///
 /// It implements `odm::Projection`, which `Find::select` takes: only these fields cross the network. Each field has the
 /// name and the type of one of the document's, and the same `#[serde(rename)]` and `#[serde(with)]`; another does not
-/// compile. The struct derives serde's `Deserialize` too. Without a field for it, `_id` is left out.
+/// compile. Without a field for it, `_id` is left out.
 ///
 /// # Attributes of the struct
 ///
@@ -358,10 +360,27 @@ pub fn embed(input: TokenStream) -> TokenStream {
 /// | --- | --- |
 /// | `of = Movie` | the document; required |
 /// | `crate = "path"` | where `odm` is, if it is not `::odm` |
-#[proc_macro_derive(Projection, attributes(projection))]
+#[proc_macro_derive(Projection, attributes(projection, field, serde))]
 pub fn projection(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     expand::projection::derive(&input).into()
+}
+
+/// Makes a struct what the results of a pipeline are read as.
+///
+/// It implements `odm::Row`. Each field is read from the field of its name in the result, whatever stands beside it; `serde`'s
+/// attributes of names, defaults and flattened fields hold. A field is of any type that a document stores, and arrays need no bound. A
+/// struct in a field derives `Row` or `Embed`, or is a document. What serde alone reads is `#[field(opaque)]`.
+///
+/// # Attributes of the struct
+///
+/// | `#[row(…)]` | meaning |
+/// | --- | --- |
+/// | `crate = "path"` | where `odm` is, if it is not `::odm` |
+#[proc_macro_derive(Row, attributes(row, field, serde))]
+pub fn row(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand::row::derive(&input).into()
 }
 
 /// Makes a struct the declaration of the parameters that an endpoint takes in its URL: `?age[gte]=18&sort=-name&limit=20`.

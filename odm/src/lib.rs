@@ -268,12 +268,14 @@ pub use crate::model::document::Model;
 pub use crate::store::handle::Odm;
 pub use api::collection::Collection;
 pub use api::hooks;
+pub use api::stored_form::{AsStored, Serde, from_document, to_document};
 pub use api::tx::{Handle, Tx};
 pub use error::{Error, Result};
 pub use model::document::{Document, Embed, Projection};
 pub use model::geo;
 pub use model::native;
 pub use model::reference::Ref;
+pub use model::stored::Row;
 pub use mongodb;
 pub use mongodb::bson;
 /// ```
@@ -524,6 +526,20 @@ pub use odm_derive::Embed;
 /// assert_eq!(<Title as Projection<Movie>>::fields(), ["title"]);
 /// ```
 pub use odm_derive::Projection;
+/// ```no_run
+/// # use samples::model::*;
+/// #[derive(odm::Row)]
+/// struct Age {
+///     #[serde(rename = "_id")]
+///     age: Option<i32>,
+///     people: i64,
+/// }
+///
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let ages: Vec<Age> = people.aggregate().group(|p| p.age, |g| g.count("people")).all().await?;
+/// # Ok(()) }
+/// ```
+pub use odm_derive::Row;
 pub use query::expr;
 pub use query::filter::Filter;
 pub use store::{options, server};
@@ -749,6 +765,7 @@ pub mod prelude {
 /// For generated code only: changes without notice.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::__deserialize_patch as deserialize_patch;
     pub use crate::__reference_of_one as reference_of_one;
     #[cfg(feature = "utoipa")]
     pub use utoipa;
@@ -780,15 +797,16 @@ pub mod __private {
     pub use crate::model::encode::{id, stored as to_bson, text_id};
     pub use crate::model::meta::bucket::{BucketMeta, BucketPeriod, BucketSum, BucketTime, Per};
     pub use crate::model::path::{
-        At, Codec, Decoder, Each, Fielded, Flattened, Item, Kept, MayBeMissing, Needed, Nested, OfFields,
-        OfVariants, Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable, field_of, written,
+        At, Codec, Decoder, Each, Fielded, Flattened, Kept, MayBeMissing, Needed, Nested, OfFields,
+        OfVariants, OwnSerde, Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable,
+        field_of, written,
     };
     pub mod native {
-        pub use crate::model::native::{Lacking, Present, Stored, at};
+        pub use crate::model::native::{AsNative, at};
     }
     pub mod values {
         pub use crate::bounds::verdict;
-        pub use crate::model::checked::{native, plain, whole_document};
+        pub use crate::model::checked::{value, whole_document};
         pub use crate::model::meta::value_rules::*;
         pub use crate::model::meta::{CheckMeta, CheckRule, KnownExpression};
     }
@@ -831,9 +849,7 @@ pub mod __private {
     };
     pub mod patch {
         pub use crate::model::document::Versioned;
-        pub use crate::plan::operators::patch::{
-            Patch, PatchFields, Patched, Patches, Within, deserialize, read, read_plain,
-        };
+        pub use crate::plan::operators::patch::{OfPatch, Patch, PatchFields, Patched, Patches, Within};
     }
     pub use crate::api::scoped::SoftDelete;
     pub use crate::query::join::Hop;

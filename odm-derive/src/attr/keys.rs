@@ -411,6 +411,9 @@ pub static BUCKET: Attribute = Attribute::new(
 pub static PROJECTION: Attribute =
     Attribute::new("#[projection(…)]", &[key("of", &["of = Document"]), CRATE]);
 
+/// On a struct that derives `Row`.
+pub static ROW: Attribute = Attribute::new("#[row(…)]", &[CRATE]);
+
 /// On a struct that derives `RequestQuery`.
 pub static REQUEST: Attribute = Attribute::new(
     "#[request(…)]",
@@ -462,6 +465,7 @@ pub static ALL: &[&Attribute] = &[
     &COMPUTED,
     &BUCKET,
     &PROJECTION,
+    &ROW,
     &REQUEST,
     &REQUEST_FIELD,
 ];

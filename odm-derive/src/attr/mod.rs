@@ -18,6 +18,7 @@ pub mod pattern;
 pub mod projection;
 pub mod reference;
 pub mod request;
+pub mod row;
 pub mod rules;
 pub mod search;
 pub mod serde;

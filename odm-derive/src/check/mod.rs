@@ -207,6 +207,36 @@ fn reads_more_than_its_fields(cx: &Ctxt, container: &Container) {
     }
 }
 
+/// The struct of a result has named fields.
+pub fn row(cx: &Ctxt, container: &Container) {
+    owns_its_values(cx, container);
+    let ident = container.ident;
+    if !matches!(container.data, Data::Struct(Style::Named, _)) {
+        cx.error(
+            ident,
+            format!(
+                "`{ident}` is no struct with named fields, and a result is read by the names of its fields. Write \
+                 `struct {ident} {{ total: i64 }}`; an enum or a struct around one value, as a field of it, derives `Embed`"
+            ),
+        );
+    }
+    let wrapped = [
+        (container.serde.transparent, "transparent"),
+        (container.serde.tag.is_some(), "tag"),
+        (container.serde.untagged, "untagged"),
+    ];
+    for (_, attribute) in wrapped.iter().filter(|(is_there, _)| *is_there) {
+        cx.error(
+            ident,
+            format!(
+                "`#[serde({attribute})]` would have `{ident}` read from something else than the fields of a result. Leave the \
+                 attribute out"
+            ),
+        );
+    }
+    stored_names_differ(cx, container);
+}
+
 /// A stored type has no lifetime: it outlives the answer of the server that it was read from.
 fn owns_its_values(cx: &Ctxt, container: &Container) {
     for lifetime in container.generics.lifetimes() {

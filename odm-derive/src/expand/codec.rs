@@ -7,23 +7,17 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{Ident, spanned::Spanned};
 
-/// The type that stands in the field's path, if the field is not stored as its type's own `Serialize` says.
+/// The type that stands in the field's path, if the field is not stored as its type says.
 pub fn of(target: &Target, field: &Field) -> Option<TokenStream> {
     let odm = &target.odm;
-    if field.serde.native {
-        let there = if field.needed(&target.container.serde) {
-            quote!(Present)
-        } else {
-            quote!(Lacking)
-        };
-        return Some(quote!(#odm::native::Stored<#odm::native::#there>));
+    if field.serde.serialize_with.is_some() && !field.serde.native {
+        return Some(own(target, field));
     }
-    if field.serde.serialize_with.is_none() {
-        return field
-            .needed(&target.container.serde)
-            .then(|| quote!(#odm::Needed));
+    let by_serde = (field.field.opaque || field.is_foreign()).then(|| quote!(#odm::OwnSerde));
+    if field.needed(&target.container.serde) {
+        return Some(quote!(#odm::Needed<#by_serde>));
     }
-    Some(own(target, field))
+    by_serde
 }
 
 /// The type that [`define`] makes for a field.
@@ -87,12 +81,24 @@ pub fn define_for(target: &Target, fields: &[&Field]) -> TokenStream {
                 #may_be_missing
 
                 #[automatically_derived]
-                impl #impl_generics #odm::Codec<#ty> for #ident #ty_generics #where_clause {
+                impl #impl_generics #odm::stored::SerializeBy<#ty> for #ident #ty_generics #where_clause {
                     fn serialize<__S: #odm::serde::Serializer>(
                         value: &#ty,
                         serializer: __S,
                     ) -> ::core::result::Result<__S::Ok, __S::Error> {
                         #call
+                    }
+                }
+
+                #[automatically_derived]
+                impl #impl_generics #odm::Codec<#ty> for #ident #ty_generics #where_clause {
+                    fn write(
+                        value: &#ty,
+                        name: &#odm::stored::Name<'_>,
+                        bound: #odm::stored::Bound<'_>,
+                        out: &mut #odm::stored::Out,
+                    ) -> #odm::stored::Done {
+                        #odm::stored::BySerde::<Self>::write(value, name, bound, out)
                     }
                 }
             })

@@ -21,7 +21,9 @@ pub fn of_new(target: &Target, document: &Document, generics: &syn::Generics) ->
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (_, ty_generics, _) = target.container.generics.split_for_impl();
     let id = !target.container.roles.managed_id;
+    let coded = new::coded(target);
     quote! {
+        #coded
         #[automatically_derived]
         impl #impl_generics #odm::Described for #ident #ty_generics #where_clause {
             type Paths = <#this as #krate::Document>::Paths;

@@ -72,7 +72,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let order = meta::id_order(&target, document);
     let stored_with = several::stored_with(container, document);
     let nested = several::nested(&target, document);
-    let coded = stored::of_row(&target);
+    let coded = stored::of_fields(&target);
     quote! {
         #coded
         #stored_with

@@ -102,8 +102,7 @@ pub fn document(target: &Target) -> Generics {
         let predicates = &mut generics.make_where_clause().predicates;
         predicates.push(parse_quote!(#new #arguments: ::core::marker::Send));
         predicates.push(parse_quote! {
-            #this: #odm::serde::Serialize + #odm::serde::de::DeserializeOwned
-                + #odm::stored::Fields + #odm::stored::Row
+            #this: #odm::stored::Fields + #odm::stored::Row
                 + ::core::marker::Send + ::core::marker::Sync + ::core::marker::Unpin
         });
     }

@@ -21,6 +21,7 @@ pub mod paths;
 pub mod projection;
 pub mod reference;
 pub mod request;
+pub mod row;
 pub mod rules;
 mod search;
 pub mod several;

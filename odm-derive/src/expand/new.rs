@@ -114,6 +114,15 @@ pub fn define(target: &Target, document: &Document) -> TokenStream {
     }
 }
 
+/// How it is written and read.
+pub fn coded(target: &Target) -> TokenStream {
+    let typed: Vec<_> = supplied(target)
+        .map(|field| (field, supplied_type(target, field)))
+        .collect();
+    let marker = (!unused(target).is_empty()).then(|| quote!(__unused: ::core::marker::PhantomData,));
+    super::stored::of_new(target, &typed, &quote!(#marker))
+}
+
 /// `New…::new`, of the fields without `#[field(default = …)]`, if any has it: what a new document begins with.
 fn with_defaults(target: &Target) -> Option<TokenStream> {
     let is_given = |field: &&Field| field.field.default.is_none();
@@ -153,9 +162,6 @@ fn with_defaults(target: &Target) -> Option<TokenStream> {
 /// `#[serde(rename_all)]` and the like hold for the new struct too; a container's `default` does not, since the new struct
 /// has none.
 const COPIED: [&str; 5] = ["rename_all", "deny_unknown_fields", "crate", "bound", "expecting"];
-
-/// The attributes that say how the struct is written.
-const WRITTEN: [&str; 2] = ["rename_all", "deny_unknown_fields"];
 
 /// The entries with these names of the container's `#[serde(…)]`, whatever else stands in the same attribute.
 fn container(target: &Target, names: &[&str]) -> TokenStream {
@@ -206,11 +212,7 @@ pub fn fresh(target: &Target) -> TokenStream {
     if !is_partial(target) {
         return quote!(#odm::Fresh::Whole(<Self as #odm::FromNew>::from_new(new, now)));
     }
-    // The same struct without what is derived, and with bare references in the place of those with copies: serde stores both
-    // alike.
-    let serde = crate::ty::text(quote!(#odm::serde));
-    let name = target.container.name();
-    let container = container(target, &WRITTEN);
+    // The same struct without what is derived, and with bare references in the place of those with copies: both are stored alike.
     let stored: Vec<&Field> = target
         .fields
         .iter()
@@ -229,12 +231,7 @@ pub fn fresh(target: &Target) -> TokenStream {
     };
     let fields = stored.iter().map(|field| {
         let (name, ty) = (field.ident(), ty(field));
-        let attrs = field
-            .original
-            .attrs
-            .iter()
-            .filter(|attr| attr.path().is_ident("serde"));
-        quote!(#(#attrs)* #name: #ty,)
+        quote!(#name: #ty,)
     });
     let typed: Vec<_> = stored.iter().map(|field| (*field, ty(field))).collect();
     let ident = quote::format_ident!("__Stored");
@@ -256,9 +253,6 @@ pub fn fresh(target: &Target) -> TokenStream {
     });
     quote! {
         let _ = &now;
-        #[derive(#odm::serde::Serialize)]
-        #[serde(crate = #serde, rename = #name)]
-        #container
         #[allow(dead_code)]
         struct __Stored {
             #(#fields)*

@@ -57,27 +57,11 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
         });
         quote!(#odm::FieldMeta { #merged ..#meta.in_patch() })
     });
-    let names = parts.iter().map(|(_, field)| match field.serde.flatten {
-        Some(_) => {
-            let patch = patch_of(target, field);
-            quote!(<#patch as #odm::patch::PatchFields>::names(names);)
-        }
-        None => {
-            let name = &field.name;
-            quote!(names.push(#name);)
-        }
-    });
-    let named = parts.iter().filter(|(_, field)| field.serde.flatten.is_none());
-    let arms = named.map(|(_, field)| read(target, field));
-    let flattened = parts.iter().filter(|(_, field)| field.serde.flatten.is_some());
-    let within = flattened.map(|(_, field)| {
-        let name = field.ident();
-        quote! {
-            if #odm::patch::PatchFields::read(&mut self.#name, name, map)? {
-                return ::core::result::Result::Ok(true);
-            }
-        }
-    });
+    let typed: Vec<_> = parts
+        .iter()
+        .map(|(_, field)| (*field, held(target, field)))
+        .collect();
+    let coded = super::stored::of_patch(target, &ident, &typed);
     let sets = parts.iter().map(|(i, field)| set(target, *i, field));
     let patched = if is_document {
         quote!(impl #odm::patch::Patches<#this> for #ident {})
@@ -113,37 +97,13 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
                     }
                 })
             }
-            fn names(names: &mut ::std::vec::Vec<&'static str>) {
-                let _ = &names;
-                #(#names)*
-            }
-            fn read<'de, __A: #odm::serde::de::MapAccess<'de>>(
-                &mut self,
-                name: &str,
-                map: &mut __A,
-            ) -> ::core::result::Result<bool, __A::Error> {
-                let _ = &map;
-                ::core::result::Result::Ok(match name {
-                    #(#arms)*
-                    _ => {
-                        #(#within)*
-                        false
-                    }
-                })
-            }
             fn set<__R>(self, within: &mut #odm::patch::Within<'_, __R>) {
                 let _ = &within;
                 #(#sets)*
             }
         }
-        #[automatically_derived]
-        impl<'de> #odm::serde::Deserialize<'de> for #ident {
-            fn deserialize<__D: #odm::serde::Deserializer<'de>>(
-                deserializer: __D,
-            ) -> ::core::result::Result<Self, __D::Error> {
-                #odm::patch::deserialize(deserializer)
-            }
-        }
+        #coded
+        #odm::deserialize_patch!(#ident);
         #[automatically_derived]
         impl #odm::Described for #ident {
             type Paths = ();
@@ -161,6 +121,7 @@ pub fn define(target: &Target, is_document: bool, derives: &[&Path]) -> TokenStr
 pub fn stand_in(target: &Target) -> TokenStream {
     let (odm, vis) = (&target.odm, target.container.vis);
     let (ident, this) = (target.name(|name| format!("{name}Patch")), &target.this);
+    let coded = super::stored::stand_in(odm, &ident, true);
     quote! {
         #[doc(hidden)]
         #[derive(::core::default::Default)]
@@ -169,32 +130,19 @@ pub fn stand_in(target: &Target) -> TokenStream {
             fn shape() -> #odm::Shape {
                 #odm::Shape::Any
             }
-            fn names(_: &mut ::std::vec::Vec<&'static str>) {}
-            fn read<'de, __A: #odm::serde::de::MapAccess<'de>>(
-                &mut self,
-                _: &str,
-                _: &mut __A,
-            ) -> ::core::result::Result<bool, __A::Error> {
-                ::core::unreachable!()
-            }
             fn set<__R>(self, _: &mut #odm::patch::Within<'_, __R>) {}
         }
         impl<__R> #odm::patch::Patches<__R> for #ident {}
         impl #odm::patch::Patched for #this {
             type Patch = #ident;
         }
-        impl<'de> #odm::serde::Deserialize<'de> for #ident {
-            fn deserialize<__D: #odm::serde::Deserializer<'de>>(
-                deserializer: __D,
-            ) -> ::core::result::Result<Self, __D::Error> {
-                #odm::patch::deserialize(deserializer)
-            }
-        }
+        #coded
+        #odm::deserialize_patch!(#ident);
     }
 }
 
 /// The patch of the struct that a field holds, alone or in an `Option`.
-fn patch_of(target: &Target, field: &Field) -> TokenStream {
+pub(super) fn patch_of(target: &Target, field: &Field) -> TokenStream {
     let odm = &target.odm;
     let ty = ty::option(field.ty).unwrap_or(field.ty);
     quote_spanned!(ty.span()=> <#ty as #odm::patch::Patched>::Patch)
@@ -219,40 +167,6 @@ fn held(target: &Target, field: &Field) -> TokenStream {
     }
     let (odm, value) = (&target.odm, value_type(target, field));
     quote!(#odm::patch::Patch<#value>)
-}
-
-/// Reads a field by its name, or one of its previous names.
-fn read(target: &Target, field: &Field) -> TokenStream {
-    let (odm, ty, name, rust) = (&target.odm, field.ty, &field.name, field.ident());
-    let aliases = &field.serde.aliases;
-    let read = match (&field.serde.read_with, codec::of(target, field)) {
-        _ if field.embed.patch.is_some() || field.entry().is_some() => quote!(#odm::patch::read_plain),
-        (None, _) => quote!(#odm::patch::read_plain),
-        (Some(_), Some(codec)) if field.serde.native => quote!(#odm::patch::read::<_, #codec, _>),
-        (Some(function), _) => {
-            let call = quote_spanned!(function.span()=> #function(deserializer));
-            return quote! {
-                #name #(| #aliases)* => {
-                    struct __Read;
-                    impl #odm::Decoder<#ty> for __Read {
-                        fn deserialize<'de, __D: #odm::serde::Deserializer<'de>>(
-                            deserializer: __D,
-                        ) -> ::core::result::Result<#ty, __D::Error> {
-                            #call
-                        }
-                    }
-                    #odm::patch::read::<#ty, __Read, __A>(&mut self.#rust, #name, map)?;
-                    true
-                }
-            };
-        }
-    };
-    quote! {
-        #name #(| #aliases)* => {
-            #read(&mut self.#rust, #name, map)?;
-            true
-        }
-    }
 }
 
 /// Puts a field into an update.

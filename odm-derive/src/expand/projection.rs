@@ -65,12 +65,12 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
         generics
             .make_where_clause()
             .predicates
-            .push(parse_quote!(#this: #odm::serde::de::DeserializeOwned + #odm::stored::Fields + #odm::stored::Row + ::core::marker::Send));
+            .push(parse_quote!(#this: #odm::stored::Fields + #odm::stored::Row + ::core::marker::Send));
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let renamed = (!target.is_generic()).then(|| quote!(const _: () = { #renamed };));
     let described = super::described::of_projection(&target, of, &generics);
-    let coded = super::stored::of_row(&target);
+    let coded = super::stored::of_fields(&target);
     quote! {
         #described
         #coded

@@ -61,17 +61,12 @@ pub fn of_values(target: &Target, field: &Field) -> Option<TokenStream> {
     let check = rules.check_with.as_ref().map(|function| {
         let name = ty::text(function);
         let item = item(target, field);
-        let decode = if field.serde.native {
-            quote!(native)
-        } else {
-            quote!(plain)
-        };
         // A reference to a `String` becomes one to a `str` where the function is called.
         let call = quote_spanned!(function.span()=> #function(value));
         quote! {
             check: #some(#odm::values::ValueCheck {
                 name: #name,
-                call: |stored| #odm::values::#decode::<#item, _>(stored, |value| #call),
+                call: |stored| #odm::values::value::<#item, _>(stored, |value| #call),
             }),
         }
     });

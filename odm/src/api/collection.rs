@@ -1,5 +1,6 @@
 //! The typed collection: where queries and writes begin.
 
+use crate::model::encode::stored_document;
 #[cfg(feature = "atlas")]
 use crate::model::{
     asserts::Vector,
@@ -7,7 +8,6 @@ use crate::model::{
 };
 #[cfg(feature = "atlas")]
 use crate::query::aggregate::search::{Operator, QueryVector, SearchStage, VectorStage};
-use crate::model::encode::stored_document;
 use crate::query::join::{Join, ReadFrom, Source, Via, Work};
 use crate::store::action::{Action, Sought};
 use crate::store::core::Core;
@@ -15,8 +15,8 @@ use crate::store::options::Options;
 use crate::store::session::Session;
 use crate::upkeep::watch::{ChangeEvent, Watch};
 use crate::{
-    Aggregate, Deletable, Delete, Document, Error, Filter, Find, Insert, InsertMany, Insertable, NamesParent,
-    Odm, Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, store::decode,
+    Aggregate, Deletable, Delete, Document, Filter, Find, Insert, InsertMany, Insertable, NamesParent, Odm,
+    Order, ParentOf as _, Replace, Replaceable, Result, Target, Update, UpdateMany, store::decode,
 };
 use mongodb::bson::{Bson, RawDocument, doc};
 use std::marker::PhantomData;
@@ -93,7 +93,6 @@ impl Odm {
 
 impl<T: Document> Collection<T> {
     pub(crate) fn new(odm: &Odm, session: Option<Session>) -> Collection<T> {
-        crate::store::twice::know::<T>();
         Collection {
             core: Core::new(odm, T::META, session),
             of: PhantomData,

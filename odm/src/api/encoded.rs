@@ -24,7 +24,10 @@ pub(crate) fn encode_behind<T: Document>(document: &T, bytes: &mut Vec<u8>) -> R
     let start = bytes.len();
     let written = write_behind(T::META.name, document, bytes);
     let ours = bytes.get(start..).unwrap_or_default();
-    twice::written(document, written.as_ref().map(|may_be_broken| (ours, *may_be_broken)));
+    twice::written(
+        document,
+        written.as_ref().map(|may_be_broken| (ours, *may_be_broken)),
+    );
     let may_be_broken = written?;
     let raw = RawDocument::from_bytes(ours).map_err(|source| not_encoded(T::META, source))?;
     if (T::META.extra)() {

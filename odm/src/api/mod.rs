@@ -15,6 +15,7 @@ pub(crate) mod merge;
 mod odm;
 pub(crate) mod save;
 pub(crate) mod scoped;
+pub(crate) mod stored_form;
 pub(crate) mod switches;
 pub(crate) mod tx;
 pub(crate) mod update;

@@ -39,15 +39,16 @@ mod text;
 pub use crate::__to_schema as to_schema;
 use crate::error::{BadValue, ValueProblem};
 use crate::model::described::{Described, Description};
-use crate::model::encode::Stored;
+use crate::model::encode::StoredValue;
 use crate::model::path::{Codec, Path, Step};
+use crate::model::stored::Stored;
 use crate::query::filter::operand::{Operand, encode_bson};
 use crate::query::page::Page;
 use crate::store::decode;
 use crate::{Error, Result};
 use mongodb::bson::{self, Bson};
 pub use schema::{JsonSchema, Schemas};
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::Error as _;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -74,11 +75,11 @@ pub trait ToJson {
     fn write_json<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 }
 
-impl<T: Described + Serialize> ToJson for T {
+impl<T: Described + Stored> ToJson for T {
     fn write_json<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let stored = Stored::of(self).map_err(S::Error::custom)?;
+        let stored = StoredValue::of(self).map_err(S::Error::custom)?;
         let raw = stored.raw().map_err(S::Error::custom)?;
-        if raw.is_some_and(text::is_stored_too_deep) {
+        if text::is_stored_too_deep(raw) {
             return Err(S::Error::custom(format!(
                 "the value {}",
                 text::too_deep(text::STORED_LEVELS)
@@ -87,7 +88,7 @@ impl<T: Described + Serialize> ToJson for T {
         let node = out::OutNode {
             shape: (T::described().shape)(),
             text: false,
-            value: raw.unwrap_or(bson::RawBsonRef::Null),
+            value: raw,
             depth: 0,
         };
         node.serialize(serializer)
@@ -157,7 +158,7 @@ pub trait FromJson: Sized {
     fn read_json(value: &Value) -> Result<Self>;
 }
 
-impl<T: Described + DeserializeOwned> FromJson for T {
+impl<T: Described + Stored> FromJson for T {
     fn read_json(value: &Value) -> Result<T> {
         read(&T::described(), value, &[])
     }
@@ -202,11 +203,12 @@ impl<T: FromJson> FromJson for Option<T> {
 }
 
 /// A value of the type: by its shape, and then by its `Deserialize`.
-fn read<T: DeserializeOwned>(of: &Description, value: &Value, given: &[input::Given]) -> Result<T> {
+fn read<T: Stored>(of: &Description, value: &Value, given: &[input::Given]) -> Result<T> {
     let stored = input::stored(of, value, given).map_err(|values| Error::Json { values })?;
-    decode::single_value(stored).map_err(|(path, message)| {
-        let pointer: String = path.iter().map(|name| format!("/{}", shown(name))).collect();
-        let rule = format!("can't be taken: {message}");
+    decode::single_value(stored).map_err(|fault| {
+        let path = fault.steps().map(ToString::to_string);
+        let pointer: String = path.map(|name| format!("/{}", shown(&name))).collect();
+        let rule = format!("can't be taken: {}", fault.message());
         let bad = BadValue::new(pointer, ValueProblem::Refused, rule);
         Error::Json { values: vec![bad] }
     })
@@ -473,7 +475,7 @@ impl<T: Described> Reader<T> {
     /// ```
     pub fn from_slice(&self, json: &[u8]) -> Result<T>
     where
-        T: DeserializeOwned,
+        T: Stored,
     {
         self.from_value(&parsed(json)?)
     }
@@ -487,7 +489,7 @@ impl<T: Described> Reader<T> {
     /// No round trip.
     pub fn from_value(&self, json: &Value) -> Result<T>
     where
-        T: DeserializeOwned,
+        T: Stored,
     {
         read(&T::described(), json, &self.given)
     }

@@ -1,10 +1,10 @@
 //! The rules of a field's value by its type, and the functions of the application that check values and documents.
 
+use crate::model::encode::{StoredValue, owned};
 use crate::model::meta::value_rules::ValueRules;
 use crate::model::shape::{self, FieldMeta, Shape};
-use crate::model::value::Value;
-use mongodb::bson::{self, RawBsonRef, RawDocument, RawDocumentBuf, doc};
-use serde::de::DeserializeOwned;
+use crate::model::stored::{self, Row, Stored};
+use mongodb::bson::{RawBsonRef, RawDocument};
 use std::fmt;
 
 /// The rules of a field's value, and of the newtypes in it; of an array those of its items, where `of_item`.
@@ -50,38 +50,21 @@ pub(crate) fn has_unique_items(field: &'static FieldMeta) -> bool {
     false
 }
 
-/// Calls a function of the application with a value that serde reads. One that it can't read breaks another rule.
-pub fn plain<T: DeserializeOwned, E: fmt::Display>(
+/// Calls a function of the application with a value of this type. One that can't be read breaks another rule.
+pub fn value<T: Stored, E: fmt::Display>(
     stored: RawBsonRef<'_>,
     check: impl FnOnce(&T) -> Result<(), E>,
 ) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Alone<T> {
-        v: T,
-    }
-    let alone: Alone<T> = bson::deserialize_from_slice(alone(stored)?.as_bytes()).ok()?;
-    check(&alone.v).err().map(|message| message.to_string())
-}
-
-/// Calls a function of the application with a whole document.
-pub fn whole_document<T: DeserializeOwned, E: fmt::Display>(
-    stored: &RawDocument,
-    check: impl FnOnce(&T) -> Result<(), E>,
-) -> Option<String> {
-    let document: T = bson::deserialize_from_slice(stored.as_bytes()).ok()?;
-    check(&document).err().map(|message| message.to_string())
-}
-
-/// The same of a type with `#[serde(with = "odm::native")]`.
-pub fn native<T: Value, E: fmt::Display>(
-    stored: RawBsonRef<'_>,
-    check: impl FnOnce(&T) -> Result<(), E>,
-) -> Option<String> {
-    let value = T::from_native(crate::model::encode::owned(stored).ok()?).ok()?;
+    let stored = StoredValue::of_bson(owned(stored).ok()?).ok()?;
+    let value = stored.read(T::read).ok()?;
     check(&value).err().map(|message| message.to_string())
 }
 
-fn alone(stored: RawBsonRef<'_>) -> Option<RawDocumentBuf> {
-    let stored = crate::model::encode::owned(stored).ok()?;
-    RawDocumentBuf::try_from(&doc! { "v": stored }).ok()
+/// Calls a function of the application with a whole document.
+pub fn whole_document<T: Row, E: fmt::Display>(
+    stored: &RawDocument,
+    check: impl FnOnce(&T) -> Result<(), E>,
+) -> Option<String> {
+    let document: T = stored::read(stored.as_bytes()).ok()?;
+    check(&document).err().map(|message| message.to_string())
 }

@@ -18,8 +18,6 @@ use crate::model::shape::{FieldMeta, Shape};
 use crate::model::stored::{Bound, Done, Fault, Fields, Input, Name, Out, Read, Stored, embedded};
 use crate::model::value::Value;
 use mongodb::bson::Bson;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 
 /// A struct of copies of a document's fields, declared by `#[denormalize(from = T)]` above it.
 #[diagnostic::on_unimplemented(
@@ -43,7 +41,7 @@ pub trait CopyOf<T>: 'static {
     note = "a `Ref<T>`, an `Option<Ref<T>>` or an array of them",
     note = "to join further to what a union refers to, `match` on what `load` or `include` gives, and `load` of that"
 )]
-pub trait Entry: Value + Serialize {
+pub trait Entry: Value + Stored {
     /// The document.
     type Of: Document;
     /// The stored name of the reference.
@@ -119,22 +117,14 @@ impl<T: Document> Bare<T> {
     }
 }
 
-impl<T: Document> Serialize for Bare<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry(self.id, &self.reference)?;
-        map.end()
-    }
-}
-
-impl<T: Document<Id: Stored>> Fields for Bare<T> {
+impl<T: Document> Fields for Bare<T> {
     fn write_fields(&self, out: &mut Out) -> Done {
         self.reference.write(&Name::of(self.id), None, out)
     }
 }
 
 /// It is written only: what is read is the struct with the copies.
-impl<T: Document<Id: Stored>> Stored for Bare<T> {
+impl<T: Document> Stored for Bare<T> {
     fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
         embedded(self, name, bound, out)
     }

@@ -1,17 +1,17 @@
 //! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
-pub use crate::model::meta::DocumentMeta;
 use crate::model::encode::stored_document;
+pub use crate::model::meta::DocumentMeta;
 use crate::model::meta::Kind;
 pub use crate::model::meta::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
 pub use crate::model::meta::options::{
     Action, CollationMeta, Expiry, IndexKey, IndexKind, IndexMeta, Level, OtherIndexes, Validation,
 };
 use crate::model::path::Fielded;
-use crate::model::stored::{Fields, Row};
+use crate::model::stored::{Fields, Row, Stored};
 use crate::model::value::{self, IdValue, Value};
 use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -29,9 +29,9 @@ use std::marker::PhantomData;
     message = "`{Self}` is not a document: it has no collection",
     note = "derive `Document` for it; a struct that is embedded in a document derives `Embed` and has no collection of its own"
 )]
-pub trait Document: Fielded + Fields + Row + Serialize + DeserializeOwned + Send + Sync + Unpin {
+pub trait Document: Fielded + Fields + Row + Send + Sync + Unpin {
     /// The type of the field that is stored as `_id`.
-    type Id: IdValue + Serialize + DeserializeOwned + Clone + std::fmt::Debug + Send + Sync;
+    type Id: IdValue + Stored + Clone + std::fmt::Debug + Send + Sync;
     /// The values that the application supplies to insert a document.
     type New: Send;
     /// The struct of typed paths.
@@ -213,9 +213,9 @@ pub trait Embed: crate::model::value::Value {}
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a projection of `{T}`",
-    note = "derive it: `#[derive(Projection, Deserialize)] #[projection(of = {T})]`"
+    note = "derive it: `#[derive(Projection)] #[projection(of = {T})]`"
 )]
-pub trait Projection<T>: Fields + Row + DeserializeOwned + Send {
+pub trait Projection<T>: Fields + Row + Send {
     /// The stored names of the fields that it needs.
     fn fields() -> Vec<&'static str>;
 }
@@ -382,10 +382,8 @@ pub struct Given<T>(pub T);
 
 /// The BSON of a document without what is derived of others, made by generated code.
 #[doc(hidden)]
-pub fn partial<T: Document>(fields: &(impl Serialize + Fields)) -> Fresh<T> {
-    let raw = stored_document(T::META.name, fields);
-    crate::store::twice::partial::<T>(fields, raw.as_deref());
-    Fresh::Partial(raw)
+pub fn partial<T: Document>(fields: &impl Fields) -> Fresh<T> {
+    Fresh::Partial(stored_document(T::META.name, fields))
 }
 
 /// What names one document of `T`: its id, or the document as it was read (which brings its version).

@@ -1,50 +1,48 @@
 //! Values as BSON: what a field stores of them.
 
 use crate::model::path::Codec;
-use crate::model::stored::{self, Fault, Fields, Out};
-use crate::model::value::Value;
+use crate::model::stored::{self, Done, Fault, Fields, Input, Name, Out, Read, Stored};
 use crate::{Error, Result};
 use mongodb::bson::{self, Bson, RawBsonRef, RawDocumentBuf, doc, error::Result as BsonResult};
-use serde::{Serialize, Serializer};
-use std::marker::PhantomData;
+use serde::Serialize;
+use serde::ser::Error as _;
 
 /// A value as a field stores it.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Stored {
+pub struct StoredValue {
     /// The value alone in a document.
     raw: RawDocumentBuf,
 }
 
-impl Stored {
-    /// By the serializer that writes whole documents.
-    ///
-    /// The other one of `bson`, `serialize_to_bson`, is human readable in serde's terms: it stores an `IpAddr` as a text, while
-    /// a document stores bytes, and it turns a map with the key `$regularExpression` into a pattern, also from user input.
-    pub(crate) fn of<T: Serialize + ?Sized>(value: &T) -> BsonResult<Stored> {
-        #[derive(Serialize)]
-        struct Alone<'a, T: ?Sized> {
-            v: &'a T,
-        }
-        // A buffer that grows from nothing is moved again and again.
-        let mut bytes = Vec::with_capacity(128);
-        bson::serialize_to_buffer(&Alone { v: value }, &mut bytes)?;
+impl StoredValue {
+    pub(crate) fn of<T: Stored>(value: &T) -> BsonResult<StoredValue> {
+        StoredValue::by(|name, out| value.write(name, None, out))
+    }
+
+    fn by(write: impl FnOnce(&Name<'_>, &mut Out) -> Done) -> BsonResult<StoredValue> {
+        let bytes = stored::write_alone(write).map_err(bson::error::Error::custom)?;
         let raw = RawDocumentBuf::from_bytes(bytes)?;
-        Ok(Stored { raw })
+        Ok(StoredValue { raw })
     }
 
-    pub(crate) fn of_bson(value: Bson) -> BsonResult<Stored> {
+    pub(crate) fn of_bson(value: Bson) -> BsonResult<StoredValue> {
         let raw = RawDocumentBuf::try_from(&doc! { "v": value })?;
-        Ok(Stored { raw })
+        Ok(StoredValue { raw })
     }
 
-    /// `None` for what serde stores nothing of.
-    pub(crate) fn raw(&self) -> BsonResult<Option<RawBsonRef<'_>>> {
-        self.raw.iter().next().map(|alone| Ok(alone?.1)).transpose()
+    pub(crate) fn raw(&self) -> BsonResult<RawBsonRef<'_>> {
+        let alone = self.raw.iter().next().transpose()?;
+        Ok(alone.map_or(RawBsonRef::Null, |(_, value)| value))
     }
 
     pub(crate) fn bson(&self) -> BsonResult<Bson> {
-        self.raw()?.map_or(Ok(Bson::Null), owned)
+        owned(self.raw()?)
+    }
+
+    /// What is read of the value.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(u8, &mut Input<'_>) -> Read<T>) -> Read<T> {
+        stored::read_alone(self.raw.as_bytes(), read)
     }
 }
 
@@ -57,9 +55,9 @@ pub(crate) fn owned(value: RawBsonRef<'_>) -> BsonResult<Bson> {
     })
 }
 
-/// The BSON of a value as a document holds it: by the serializer that writes whole documents.
-pub fn stored<T: Serialize + ?Sized>(value: &T) -> BsonResult<Bson> {
-    Stored::of(value)?.bson()
+/// The BSON of a value as a document holds it.
+pub fn stored<T: Stored>(value: &T) -> BsonResult<Bson> {
+    StoredValue::of(value)?.bson()
 }
 
 /// What has fields, as a document. `of` is its name.
@@ -95,8 +93,8 @@ pub(crate) fn not_written(of: &str, fault: &Fault) -> Error {
 }
 
 /// A value of a field that is stored as `C` says.
-pub(crate) fn coded<T, C: Codec<T>>(value: &T) -> BsonResult<Stored> {
-    Stored::of(&Coded::<T, C>(value, PhantomData))
+pub(crate) fn coded<T, C: Codec<T>>(value: &T) -> BsonResult<StoredValue> {
+    StoredValue::by(|name, out| C::write(value, name, None, out))
 }
 
 /// The same as BSON.
@@ -104,27 +102,22 @@ pub(crate) fn coded_bson<T, C: Codec<T>>(value: &T) -> BsonResult<Bson> {
     coded::<T, C>(value)?.bson()
 }
 
-struct Coded<'a, T, C>(&'a T, PhantomData<C>);
-
-impl<T, C: Codec<T>> Serialize for Coded<'_, T, C> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        C::serialize(self.0, serializer)
-    }
-}
-
 /// The BSON of an id.
-pub fn id<T: Value + Serialize>(id: &T) -> Result<Bson> {
-    // Without a way through the serializer.
+pub fn id<T: Stored>(id: &T) -> Result<Bson> {
+    // Without a way through bytes.
     if let Some(id) = (id as &dyn std::any::Any).downcast_ref::<bson::oid::ObjectId>() {
         return Ok(Bson::ObjectId(*id));
     }
-    let stored = id.to_native().unwrap_or_else(|| stored(id));
-    stored.map_err(|source| refused("_id", source))
+    stored(id).map_err(|source| refused("_id", source))
 }
 
-/// The BSON of an option of a command.
+/// The BSON of an option of a command, which is a document.
 pub(crate) fn option<T: Serialize>(name: &str, value: &T) -> Result<Bson> {
-    stored(value).map_err(|source| refused(name, source))
+    let raw = bson::serialize_to_raw_document_buf(value);
+    let document = raw.and_then(bson::Document::try_from);
+    document
+        .map(Bson::Document)
+        .map_err(|source| refused(name, source))
 }
 
 fn refused(field: &str, source: bson::error::Error) -> Error {
@@ -150,30 +143,15 @@ mod tests {
     use mongodb::bson::{
         Binary, DateTime, Decimal128, Timestamp, Uuid, bson, oid::ObjectId, spec::BinarySubtype,
     };
-    use serde::Deserialize;
-    use serde::de::DeserializeOwned;
     use std::collections::BTreeMap;
     use std::fmt::Debug;
-    use std::net::{IpAddr, Ipv6Addr};
 
-    /// A value alone is what it is in a document, and is read back from there.
-    fn as_inserted<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T) -> Bson {
-        #[derive(Serialize, Deserialize, PartialEq, Debug)]
-        struct Whole<T> {
-            first: i32,
-            value: T,
-        }
+    /// A value alone is what it is by way of the document that a command is made of, and is read back from there.
+    fn as_inserted<T: Stored + PartialEq + Debug>(value: T) -> Bson {
         let alone = stored(&value).expect("encodes");
-        let whole = Whole { first: 1, value };
-        let raw = bson::serialize_to_raw_document_buf(&whole).expect("encodes");
-        let document = Document::try_from(&raw).expect("is valid");
-        assert_eq!(document, doc! { "first": 1, "value": alone.clone() });
-        assert_eq!(stored_document(&whole).expect("encodes"), document);
-        // The same by way of the document that a command is made of.
-        let sent = bson::RawDocumentBuf::try_from(&document).expect("encodes");
-        assert_eq!(sent, raw);
-        let read: Whole<T> = bson::deserialize_from_slice(sent.as_bytes()).expect("is read");
-        assert_eq!(read, whole);
+        let sent = StoredValue::of_bson(alone.clone()).expect("encodes");
+        assert_eq!(sent.raw, StoredValue::of(&value).expect("encodes").raw);
+        assert_eq!(sent.read(T::read).expect("is read"), value);
         alone
     }
 
@@ -232,72 +210,17 @@ mod tests {
     }
 
     #[test]
-    fn structs_and_enums_are_stored_as_in_a_document() {
-        #[derive(Serialize, Deserialize, PartialEq, Debug)]
-        enum Form {
-            Unit,
-            New(i32),
-            Pair(i32, String),
-            Named { id: ObjectId, at: Option<DateTime> },
-        }
-        #[derive(Serialize, Deserialize, PartialEq, Debug)]
-        struct Outer {
-            form: Form,
-            more: BTreeMap<String, Form>,
-        }
-        let id = ObjectId::new();
-        assert_eq!(as_inserted(Form::Unit), bson!("Unit"));
-        assert_eq!(as_inserted(Form::New(1)), bson!({ "New": 1 }));
-        assert_eq!(
-            as_inserted(Form::Pair(1, "x".to_owned())),
-            bson!({ "Pair": [1, "x"] })
-        );
-        assert_eq!(
-            as_inserted(Outer {
-                form: Form::Named { id, at: None },
-                more: [("$a".to_owned(), Form::Unit)].into(),
-            }),
-            bson!({ "form": { "Named": { "id": id, "at": null } }, "more": { "$a": "Unit" } })
-        );
-    }
-
-    #[test]
     fn a_map_that_looks_like_extended_json_stays_a_map() {
-        for json in [
-            r#"{"$oid":"507f1f77bcf86cd799439011"}"#,
-            r#"{"$date":{"$numberLong":"0"}}"#,
-            r#"{"$regularExpression":{"pattern":".*","options":""}}"#,
-            r#"{"$numberDecimal":"1"}"#,
-            r#"{"$uuid":"00000000-0000-0000-0000-000000000000"}"#,
-            r#"{"$minKey":1}"#,
-            r#"{"a":[{"$symbol":"x"}]}"#,
+        for key in [
+            "$oid",
+            "$date",
+            "$regularExpression",
+            "$numberDecimal",
+            "$uuid",
+            "$minKey",
         ] {
-            let sent: serde_json::Value = serde_json::from_str(json).expect("is JSON");
-            let Bson::Document(map) = as_inserted(sent.clone()) else {
-                panic!("{json} became another type")
-            };
-            assert_eq!(
-                map.keys().collect::<Vec<_>>(),
-                sent.as_object().unwrap().keys().collect::<Vec<_>>()
-            );
-            assert!(map.values().all(|value| matches!(
-                value,
-                Bson::String(_) | Bson::Document(_) | Bson::Array(_) | Bson::Int64(_)
-            )));
+            let map: BTreeMap<String, String> = [(key.to_owned(), "1".to_owned())].into();
+            assert_eq!(as_inserted(map), Bson::Document(doc! { key: "1" }));
         }
-        let map: BTreeMap<String, i32> = [("$oid".to_owned(), 1)].into();
-        assert_eq!(as_inserted(map), bson!({ "$oid": 1 }));
-    }
-
-    #[test]
-    fn a_type_with_two_forms_is_stored_in_one() {
-        assert_eq!(
-            as_inserted(IpAddr::from([127, 0, 0, 1])),
-            bson!({ "V4": [127, 0, 0, 1] })
-        );
-        assert_eq!(
-            as_inserted(Ipv6Addr::LOCALHOST),
-            bson!([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
-        );
     }
 }

@@ -6,8 +6,9 @@
 
 use crate::Result;
 use crate::model::shape::{EnumShape, FieldMeta, VariantMeta};
+use crate::model::stored::{Bound, BySerde, Done, Input, Name, Out, Read, Stored};
 use crate::model::tree::Tree;
-use crate::model::value::{self, Compared, Value};
+use crate::model::value::Compared;
 use mongodb::bson::{Bson, doc};
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
@@ -474,34 +475,37 @@ impl<R: 'static, T: Nested, P: 'static> Deref for Flattened<R, T, P> {
 
 /// How a field's value becomes BSON.
 pub trait Codec<T: ?Sized>: 'static {
-    /// Hands the value to a serializer.
-    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>;
+    /// Writes the type, the name and the value behind what is there.
+    ///
+    /// # Errors
+    /// Where BSON can't hold the value.
+    fn write(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done;
 }
 
-/// As the type's own `Serialize` says: every field without `#[serde(with)]` or `serialize_with`.
+/// As the type itself says: every field without `with` or `serialize_with`.
 pub struct Plain(());
 
-impl<T: serde::Serialize + ?Sized> Codec<T> for Plain {
-    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        value.serialize(serializer)
+impl<T: Stored> Codec<T> for Plain {
+    fn write(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+        value.write(name, bound, out)
     }
 }
 
-/// As [`Plain`], of an option that a function reads, which wants it to be there.
-pub struct Needed(());
+/// As serde writes and reads the type: an opaque field.
+pub struct OwnSerde(());
 
-impl<T: serde::Serialize + ?Sized> Codec<T> for Needed {
-    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        value.serialize(serializer)
+impl<T: serde::Serialize> Codec<T> for OwnSerde {
+    fn write(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+        BySerde::<OwnSerde>::write(value, name, bound, out)
     }
 }
 
-/// An item of an array, stored as its type is: by serde, or as `odm::native` says.
-pub struct Item(());
+/// As `C`, of an option that a function reads, which wants it to be there.
+pub struct Needed<C = Plain>(PhantomData<C>);
 
-impl<T: Value + serde::Serialize> Codec<T> for Item {
-    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        value::write(value, serializer)
+impl<T: ?Sized, C: Codec<T>> Codec<T> for Needed<C> {
+    fn write(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+        C::write(value, name, bound, out)
     }
 }
 
@@ -511,31 +515,34 @@ impl<T: Value + serde::Serialize> Codec<T> for Item {
     note = "read the documents, or a projection whose field has the same attribute"
 )]
 pub trait Decoder<T>: 'static {
-    /// Takes the value out of a deserializer.
-    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>;
+    /// The value with this type at the beginning of the input.
+    ///
+    /// # Errors
+    /// Where the value is none of this type.
+    fn read(kind: u8, input: &mut Input<'_>) -> Read<T>;
 }
 
-impl<T: DeserializeOwned> Decoder<T> for Plain {
-    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-        T::deserialize(deserializer)
+impl<T: Stored> Decoder<T> for Plain {
+    fn read(kind: u8, input: &mut Input<'_>) -> Read<T> {
+        T::read(kind, input)
     }
 }
 
-impl<T: DeserializeOwned> Decoder<T> for Needed {
-    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-        T::deserialize(deserializer)
+impl<T: DeserializeOwned> Decoder<T> for OwnSerde {
+    fn read(kind: u8, input: &mut Input<'_>) -> Read<T> {
+        BySerde::<OwnSerde>::read(kind, input)
     }
 }
 
-impl<T: Value + DeserializeOwned> Decoder<T> for Item {
-    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-        value::read(deserializer)
+impl<T, C: Decoder<T>> Decoder<T> for Needed<C> {
+    fn read(kind: u8, input: &mut Input<'_>) -> Read<T> {
+        C::read(kind, input)
     }
 }
 
-impl<T, C: Decoder<T> + 'static> Decoder<T> for ReadOnly<C> {
-    fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-        C::deserialize(deserializer)
+impl<T, C: Decoder<T>> Decoder<T> for ReadOnly<C> {
+    fn read(kind: u8, input: &mut Input<'_>) -> Read<T> {
+        C::read(kind, input)
     }
 }
 
@@ -549,14 +556,14 @@ impl<T, C: Decoder<T> + 'static> Decoder<T> for ReadOnly<C> {
 pub trait MayBeMissing {}
 impl MayBeMissing for Plain {}
 #[diagnostic::do_not_recommend]
-impl MayBeMissing for Item {}
+impl MayBeMissing for OwnSerde {}
 
 /// Only the library writes the field (an id, a version, a timestamp, a copy): it is read and queried as any other.
 pub struct ReadOnly<C = Plain>(PhantomData<C>);
 
 impl<T: ?Sized, C: Codec<T>> Codec<T> for ReadOnly<C> {
-    fn serialize<S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        C::serialize(value, serializer)
+    fn write(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+        C::write(value, name, bound, out)
     }
 }
 
@@ -576,9 +583,9 @@ pub fn written<R, T: ?Sized, P, C>(_: Path<R, T, P, C>) -> Path<R, T, P> {
 pub trait Writable {}
 impl Writable for Plain {}
 #[diagnostic::do_not_recommend]
-impl Writable for Needed {}
+impl Writable for OwnSerde {}
 #[diagnostic::do_not_recommend]
-impl Writable for Item {}
+impl<C: Writable> Writable for Needed<C> {}
 
 /// A field whose items are stored as their type's own `Serialize` says, each by itself.
 #[diagnostic::on_unimplemented(
@@ -590,8 +597,10 @@ pub trait PlainItems {}
 impl PlainItems for Plain {}
 #[diagnostic::do_not_recommend]
 impl<C: PlainItems> PlainItems for ReadOnly<C> {}
-impl PlainItems for Needed {}
-impl PlainItems for Item {}
+#[diagnostic::do_not_recommend]
+impl PlainItems for OwnSerde {}
+#[diagnostic::do_not_recommend]
+impl<C: PlainItems> PlainItems for Needed<C> {}
 
 /// A field that is read as its type's own `Deserialize` says.
 #[diagnostic::on_unimplemented(
@@ -601,7 +610,10 @@ impl PlainItems for Item {}
 pub trait PlainlyStored {}
 impl PlainlyStored for Plain {}
 impl PlainlyStored for ReadOnly {}
-impl PlainlyStored for Needed {}
+#[diagnostic::do_not_recommend]
+impl PlainlyStored for OwnSerde {}
+#[diagnostic::do_not_recommend]
+impl<C: PlainlyStored> PlainlyStored for Needed<C> {}
 
 /// A field whose type tells what the server finds there.
 #[diagnostic::on_unimplemented(
@@ -613,8 +625,10 @@ pub trait StoredByType {}
 impl StoredByType for Plain {}
 #[diagnostic::do_not_recommend]
 impl<C: StoredByType> StoredByType for ReadOnly<C> {}
-impl StoredByType for Needed {}
-impl StoredByType for Item {}
+#[diagnostic::do_not_recommend]
+impl StoredByType for OwnSerde {}
+#[diagnostic::do_not_recommend]
+impl<C: StoredByType> StoredByType for Needed<C> {}
 
 /// One value, not the values of an array's items.
 #[diagnostic::on_unimplemented(
@@ -684,13 +698,6 @@ impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P> {
 }
 
 impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, Needed> {
-    type Target = T::Fields<R, P>;
-    fn deref(&self) -> &Self::Target {
-        T::fields::<R, P>()
-    }
-}
-
-impl<R: 'static, T: Nested, P: 'static> Deref for Path<R, T, P, Item> {
     type Target = T::Fields<R, P>;
     fn deref(&self) -> &Self::Target {
         T::fields::<R, P>()

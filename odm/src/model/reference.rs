@@ -15,7 +15,6 @@ use crate::model::tree::{Slot, Tree};
 use crate::model::value::{IdValue, Value};
 use crate::{Document, Error, Result, Target};
 use mongodb::bson::{Bson, RawBsonRef};
-use serde::Serialize;
 use std::borrow::Cow;
 
 impl<T: Document, K: IdValue> Value for Ref<T, K> {
@@ -67,7 +66,7 @@ impl<T: Document> Target<T> for &Ref<T, T::Id> {
     note = "a reference is an `odm::Ref<T>` to a document `T`, an `Option` of it, or an array of them",
     note = "an embedded struct is declared with `#[embed]`"
 )]
-pub trait Pointer: Value + Serialize {
+pub trait Pointer: Value + Stored {
     /// The documents that it may point to: one for a [`Ref`], several for a union.
     const TARGETS: &'static [TargetMeta];
     /// Whether it is stored as `{ type, id }`.
@@ -80,7 +79,7 @@ pub trait Pointer: Value + Serialize {
     const TO_VARIANT: bool = false;
 }
 
-impl<T: Document, K: IdValue + Serialize> Pointer for Ref<T, K> {
+impl<T: Document, K: IdValue + Stored> Pointer for Ref<T, K> {
     const TARGETS: &'static [TargetMeta] = &[TargetMeta {
         tag: "",
         document: || T::META,
@@ -103,7 +102,7 @@ pub fn union_parts(value: RawBsonRef<'_>) -> Option<(&str, RawBsonRef<'_>)> {
     note = "it is declared as a reference to another document: name a field that refers to a `{T}`"
 )]
 pub trait PointsTo<T: Document>: Pointer {}
-impl<T: Document, K: IdValue + Serialize> PointsTo<T> for Ref<T, K> {}
+impl<T: Document, K: IdValue + Stored> PointsTo<T> for Ref<T, K> {}
 
 /// A pointer that is stored as more than the id.
 #[doc(hidden)]
@@ -188,7 +187,7 @@ macro_rules! __reference_of_one {
     };
 }
 
-crate::__reference_of_one!([T: Document, K: IdValue + Serialize] Ref<T, K>);
+crate::__reference_of_one!([T: Document, K: IdValue + Stored] Ref<T, K>);
 
 impl<R: Reference> Reference for Option<R> {
     type Pointer = R::Pointer;
@@ -321,7 +320,7 @@ pub trait OneTarget: Pointer {
     type Key: IdValue;
 }
 
-impl<T: Document, K: IdValue + Serialize> OneTarget for Ref<T, K> {
+impl<T: Document, K: IdValue + Stored> OneTarget for Ref<T, K> {
     type Target = T;
     type Key = K;
 }
@@ -424,7 +423,9 @@ impl<P: ParentOf<C>, C> NamesParent<C> for &P {
             "_id" => id(self.id()),
             by => {
                 let document = stored_document(P::META.name, *self)?;
-                let value = document.get(by).and_then(|value| value.map_or(Ok(Bson::Null), owned));
+                let value = document
+                    .get(by)
+                    .and_then(|value| value.map_or(Ok(Bson::Null), owned));
                 value.map_err(|source| Error::Encode {
                     field: by.to_owned(),
                     source: Box::new(source),

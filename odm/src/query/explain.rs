@@ -1,5 +1,6 @@
 //! How the server executes a query: by an index, or by reading the whole collection.
 
+use crate::model::stored::Row;
 use crate::query::join::{Asked, Join};
 use crate::query::untyped::Query;
 use crate::store::action::Action;
@@ -7,7 +8,6 @@ use crate::store::core::{Core, act};
 use crate::{Document, Find, Result};
 use mongodb::bson::{self, Bson, doc};
 use mongodb::options::{AggregateOptions, Hint};
-use serde::de::DeserializeOwned;
 
 /// The server's work for a query or a pipeline: `explain` with `executionStats`, returned by [`Find::explain`] and
 /// [`Aggregate::explain`](crate::query::Aggregate::explain).
@@ -212,7 +212,7 @@ fn number(of: &bson::Document, name: &str) -> Option<u64> {
     })
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Executes the query without returning its documents, and reports how the server did it.
     ///
     /// # Errors

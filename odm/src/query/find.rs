@@ -4,6 +4,7 @@ mod rows;
 
 use crate::model::key::Key;
 use crate::model::path::{Decoder, Holds, Path, Step};
+use crate::model::stored::Row;
 use crate::model::value::Ordered;
 use crate::query::filter::{IntoSort, in_variant_alone};
 use crate::query::join::{HopById, Join, Source, Work};
@@ -16,7 +17,6 @@ use futures::stream::BoxStream;
 use mongodb::bson::{Bson, RawDocument};
 use mongodb::options::{Collation, Hint};
 pub(crate) use rows::Rows;
-use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 
 /// A query. One of its final methods says what to read: [`all`](Find::all), [`one`](Find::one), [`stream`](Find::stream),
@@ -77,7 +77,6 @@ impl<T: Document, J: Join<T>> Find<T, T, J> {
     /// # Ok(()) }
     /// ```
     pub fn select<P: Projection<T>>(self) -> Find<T, P, J> {
-        crate::store::twice::know::<P>();
         let fields = Some(P::fields());
         Find {
             query: Query { fields, ..self.query },
@@ -87,7 +86,7 @@ impl<T: Document, J: Join<T>> Find<T, T, J> {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
+impl<T: Document, Out: Row + Send + 'static> Find<T, Out> {
     /// Joins the documents that these refer to, or that refer to these: each comes as a tuple with what is joined to it.
     ///
     /// The closure names a reference, `.include(|p| p.author)`, or several, `.include(|p| (p.author, p.tags))`; what is
@@ -122,7 +121,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static> Find<T, Out> {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Only documents that also match this condition.
     ///
     /// ```no_run
@@ -502,7 +501,7 @@ pub struct Lossy<Out> {
     pub bad: Vec<Error>,
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> LossyFind<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> LossyFind<T, Out, J> {
     /// All of them.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ mod order;
 pub(super) mod position;
 mod resume;
 
+use crate::model::stored::Row;
 pub(crate) use crate::model::types::{holds_text, is_compared_alike};
 use crate::query::join::{Join, Work};
 use crate::query::untyped::Query;
@@ -18,7 +19,6 @@ use mongodb::bson::{self, Bson, RawDocument, doc};
 use order::{keep_keys, refuse_several, total_order, twins};
 use position::{is_compared_with, unfit, value_at};
 pub use resume::ResumableFind;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Where a page ends: an opaque text, safe in a URL, that a client may keep and send back. It holds the values by which
@@ -149,7 +149,7 @@ impl<T: Document, Out, J> std::fmt::Debug for Paged<T, Out, J> {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// The first `size` documents, and where to go on. Sorted as the query says, and by `_id` where that leaves a tie;
     /// inserts and deletes between two pages neither repeat nor skip any other document.
     ///
@@ -173,7 +173,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Paged<T, Out, J> {
     /// The page that this token names, from [`Page::next`] of the same query.
     ///
     /// ```no_run
@@ -222,7 +222,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Paged<T, O
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> IntoFuture for Paged<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> IntoFuture for Paged<T, Out, J> {
     type Output = Result<Page<J::Row<Out>>>;
     type IntoFuture = BoxFuture<'static, Result<Page<J::Row<Out>>>>;
 

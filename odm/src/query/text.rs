@@ -1,11 +1,11 @@
 //! Text search: the condition, its options, and the score of each document that is found.
 
+use crate::model::stored::Row;
 use crate::query::join::{Join, Work, without_joined};
 use crate::query::untyped::Query;
 use crate::store::action::Action;
 use crate::{Document, Error, Filter, Find, Result};
 use mongodb::bson::{self, Bson, RawBsonRef, RawDocument, doc};
-use serde::de::DeserializeOwned;
 
 /// The words of a text search, with its options: [`text`] takes it. A text alone has the options of the index.
 ///
@@ -167,7 +167,7 @@ impl<T: Document, Out, J> std::fmt::Debug for Scored<T, Out, J> {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Reads the score of each document of a [text search](text) beside it. The best come first, unless the query has an order.
     ///
     /// ```no_run
@@ -181,7 +181,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Scored<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Scored<T, Out, J> {
     /// All of them, each with its score.
     ///
     /// # Errors

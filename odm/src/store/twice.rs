@@ -5,48 +5,21 @@
 //! which has none, is not slowed down. A feature and no `--cfg`, since flags of the compiler would build all dependencies again.
 
 #[cfg(not(all(feature = "__oracle", debug_assertions)))]
-pub(crate) use off::{know, partial, read, written};
+pub(crate) use off::{read, written};
 #[cfg(all(feature = "__oracle", debug_assertions))]
-pub(crate) use on::{know, partial, read, written};
+pub(crate) use on::{read, written};
 
 #[cfg(all(feature = "__oracle", debug_assertions))]
 mod on {
     use crate::model::document::DocumentMeta;
-    use crate::model::normalize;
-    use crate::model::stored::{self, Fields, Out, Row};
-    use crate::store::decode;
+    use crate::model::level::StructLevel;
+    use crate::model::own_fields::{COPIED, is_own};
+    use crate::model::shape::Shape;
+    use crate::model::stored::{self, Oracle, Read, Row};
+    use crate::model::{normalize, visit};
     use crate::{Document, Error};
-    use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf};
-    use serde::Serialize;
-    use serde::de::DeserializeOwned;
+    use mongodb::bson::{self, Bson, Document as Bsons, RawDocument, RawDocumentBuf};
     use std::any::type_name;
-    use std::collections::HashMap;
-    use std::sync::{Mutex, PoisonError};
-
-    type Compare = fn(&DocumentMeta, &RawDocument);
-
-    /// The types that both ways can read, by their names: what is read is known to be read by serde alone.
-    static KNOWN: Mutex<Option<HashMap<&'static str, Compare>>> = Mutex::new(None);
-
-    /// From now on, documents that are read as a `T` are read twice.
-    pub(crate) fn know<T: Fields + Row + DeserializeOwned>() {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_with(HashMap::new);
-        known.entry(type_name::<T>()).or_insert(compare::<T>);
-    }
-
-    /// Reads a document in both ways, if its type is known.
-    pub(crate) fn read<T>(meta: &DocumentMeta, document: &RawDocument) {
-        let compare = {
-            let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-            known
-                .as_ref()
-                .and_then(|known| known.get(type_name::<T>()).copied())
-        };
-        if let Some(compare) = compare {
-            compare(meta, document);
-        }
-    }
 
     /// Types of which the codec reads documents that serde does not, since serde reads a part of them from a buffer.
     const READ_BY_THE_CODEC_ALONE: &[&str] = &["values::stored::Strict"];
@@ -54,59 +27,100 @@ mod on {
     /// How often documents are read again whose fields have defaults that may differ, such as the time.
     const TRIES: u32 = 5;
 
-    fn compare<T: Fields + Row + DeserializeOwned>(meta: &DocumentMeta, document: &RawDocument) {
+    /// Reads a document in both ways, if serde reads its type.
+    pub(crate) fn read<T: Row>(meta: &DocumentMeta, document: &RawDocument) {
+        let Some(oracle) = T::ORACLE else { return };
         let is_same = || {
-            let theirs = decode::by_serde::<T>(meta, document).map(|read| bytes(&read));
-            let ours = stored::read::<T>(document.as_bytes()).map(|read| bytes(&read));
+            let theirs = by_serde(&oracle, meta, document).map(|read| (oracle.bytes)(&read));
+            let ours = stored::read::<T>(document.as_bytes()).map(|read| (oracle.bytes)(&read));
             matches!((ours, theirs), (Ok(ours), Ok(theirs)) if is_same(&ours, &theirs))
         };
         if !(0..TRIES).any(|_| is_same()) {
-            refuse::<T>(meta, document);
+            refuse(&oracle, meta, document);
         }
     }
 
     /// Says what differs, unless both refuse the document.
-    fn refuse<T: Fields + Row + DeserializeOwned>(meta: &DocumentMeta, document: &RawDocument) {
-        let theirs = decode::by_serde::<T>(meta, document);
+    fn refuse<T: Row>(oracle: &Oracle<T>, meta: &DocumentMeta, document: &RawDocument) {
+        let ty = type_name::<T>();
+        let theirs = by_serde(oracle, meta, document);
         let ours = stored::read::<T>(document.as_bytes());
         match (ours, theirs) {
             (Ok(ours), Ok(theirs)) => {
-                let (ours, theirs) = (bytes(&ours), bytes(&theirs));
+                let (ours, theirs) = ((oracle.bytes)(&ours), (oracle.bytes)(&theirs));
                 assert!(
                     is_same(&ours, &theirs),
-                    "{} is read differently of {document:?}: {} and by serde {}",
-                    type_name::<T>(),
+                    "{ty} is read differently of {document:?}: {} and by serde {}",
                     shown(&ours),
                     shown(&theirs),
                 );
             }
             (Err(_), Err(_)) => {}
-            (Ok(_), Err(_)) if READ_BY_THE_CODEC_ALONE.contains(&type_name::<T>()) => {}
-            (Ok(_), Err(theirs)) => {
-                panic!(
-                    "{} is read of {document:?}, and by serde not: {theirs}",
-                    type_name::<T>()
-                )
-            }
-            (Err(ours), Ok(_)) => {
-                panic!(
-                    "{} is not read of {document:?}, and by serde it is: {ours}",
-                    type_name::<T>()
-                )
-            }
+            (Ok(_), Err(_)) if READ_BY_THE_CODEC_ALONE.contains(&ty) => {}
+            (Ok(_), Err(theirs)) => panic!("{ty} is read of {document:?}, and by serde not: {theirs}"),
+            (Err(ours), Ok(_)) => panic!("{ty} is not read of {document:?}, and by serde it is: {ours}"),
         }
     }
 
-    fn bytes<T: Fields>(value: &T) -> Result<Vec<u8>, String> {
-        let mut out = Out::new(Vec::new());
-        match stored::write(value, &mut out) {
-            Ok(()) => Ok(out.into_bytes()),
-            Err(fault) => Err(fault.to_string()),
+    /// What serde reads: without the library's own fields where a field shows others, and with integers where JavaScript has stored whole
+    /// doubles.
+    fn by_serde<T>(
+        oracle: &Oracle<T>,
+        meta: &DocumentMeta,
+        document: &RawDocument,
+    ) -> bson::error::Result<T> {
+        let without_own = Some(meta)
+            .filter(|meta| (meta.extra)())
+            .and_then(|meta| without_own(meta, document));
+        let document = without_own.as_deref().unwrap_or(document);
+        (oracle.read)(document).or_else(|error| match with_integers(meta.whole(), document) {
+            Some(document) => (oracle.read)(&document),
+            None => Err(error),
+        })
+    }
+
+    /// The document with integers in the place of doubles that are whole numbers, where its type declares integers. `None` where it
+    /// has none.
+    fn with_integers(shape: Shape, doc: &RawDocument) -> Option<RawDocumentBuf> {
+        let mut found = false;
+        let mut document = Bson::Document(Bsons::try_from(doc).ok()?);
+        visit::values(shape, &mut document, &mut |shape, value| {
+            if let (Shape::Int { .. } | Shape::Long { .. }, Bson::Double(n)) = (shape, &*value)
+                && let Some(n) = crate::model::key::integer(*n)
+            {
+                *value = n.into();
+                found = true;
+            }
+        });
+        match document {
+            Bson::Document(document) if found => RawDocumentBuf::try_from(&document).ok(),
+            _ => None,
+        }
+    }
+
+    /// The document as the struct shows it that has a field for what it does not declare: without the library's own fields. `None`
+    /// where none is there.
+    fn without_own(meta: &DocumentMeta, doc: &RawDocument) -> Option<RawDocumentBuf> {
+        let document = Bsons::try_from(doc).ok()?;
+        let before = document.len();
+        let document: Bsons = document.into_iter().filter(|(name, _)| !is_own(name)).collect();
+        let mut removed = document.len() != before;
+        let mut document = Bson::Document(document);
+        visit::values(meta.whole(), &mut document, &mut |shape, value| {
+            if let (Shape::Struct(of), Bson::Document(document)) = (shape, value)
+                && StructLevel::of(of.fields).has_extra
+            {
+                removed |= document.remove(COPIED).is_some();
+            }
+        });
+        match document {
+            Bson::Document(document) if removed => RawDocumentBuf::try_from(&document).ok(),
+            _ => None,
         }
     }
 
     /// Whether both are the same but for the order of sets and maps, which two values need not have in common.
-    fn is_same(ours: &Result<Vec<u8>, String>, theirs: &Result<Vec<u8>, String>) -> bool {
+    fn is_same(ours: &Read<Vec<u8>>, theirs: &Read<Vec<u8>>) -> bool {
         ours == theirs
             || match (ours, theirs) {
                 (Ok(ours), Ok(theirs)) => sorted_bytes(ours) == sorted_bytes(theirs),
@@ -115,7 +129,7 @@ mod on {
     }
 
     fn sorted_bytes(bytes: &[u8]) -> Option<String> {
-        let document: bson::Document = bson::deserialize_from_slice(bytes).ok()?;
+        let document: Bsons = bson::deserialize_from_slice(bytes).ok()?;
         Some(sorted(&Bson::Document(document)))
     }
 
@@ -132,53 +146,37 @@ mod on {
         format!("({})", parts.join(", "))
     }
 
-    fn shown(bytes: &Result<Vec<u8>, String>) -> String {
+    fn shown(bytes: &Read<Vec<u8>>) -> String {
         match bytes {
             Ok(bytes) => format!("{:?}", RawDocumentBuf::from_bytes(bytes.clone())),
-            Err(error) => error.clone(),
+            Err(fault) => fault.to_string(),
         }
     }
 
     /// Compares what the codec has written with what serde writes, and the bounds that it has compared meanwhile with the walk.
     pub(crate) fn written<T: Document>(document: &T, ours: Result<(&[u8], bool), &Error>) {
-        know::<T>();
-        let theirs = by_serde::<T>(document);
-        same_bytes::<T>(ours.map(|(ours, _)| ours), &theirs);
-        if let (Ok((_, may_be_broken)), Ok(theirs)) = (ours, &theirs) {
-            let violations = crate::bounds::violations(T::META.whole(), theirs);
-            assert!(
-                may_be_broken || violations.is_empty(),
-                "{} breaks bounds that are not noticed while it is written: {violations:?}",
-                type_name::<T>()
-            );
-        }
-    }
-
-    /// The same of a document without what is derived from others.
-    pub(crate) fn partial<T: Document>(fields: &impl Serialize, ours: Result<&RawDocument, &Error>) {
-        know::<T>();
-        same_bytes::<T>(ours.map(RawDocument::as_bytes), &by_serde::<T>(fields));
-    }
-
-    /// What serde writes, with its strings normalized.
-    fn by_serde<T: Document>(fields: &impl Serialize) -> bson::error::Result<RawDocumentBuf> {
-        let raw = bson::serialize_to_raw_document_buf(fields)?;
-        Ok(normalize::document(T::META.whole(), &raw)?.unwrap_or(raw))
-    }
-
-    fn same_bytes<T>(ours: Result<&[u8], &Error>, theirs: &bson::error::Result<RawDocumentBuf>) {
+        let Some(oracle) = T::ORACLE else { return };
+        let ty = type_name::<T>();
+        let theirs = (oracle.write)(document).and_then(|raw| {
+            let normalized = normalize::document(T::META.whole(), &raw)?;
+            Ok(normalized.unwrap_or(raw))
+        });
         match (ours, theirs) {
-            (Ok(ours), Ok(theirs)) => assert!(
-                ours == theirs.as_bytes(),
-                "{} is written as {:?}, and by serde as {theirs:?}",
-                type_name::<T>(),
-                RawDocument::from_bytes(ours),
-            ),
-            (Err(_), Err(_)) => {}
-            (Ok(_), Err(theirs)) => {
-                panic!("{} is written, and by serde not: {theirs}", type_name::<T>())
+            (Ok((ours, may_be_broken)), Ok(theirs)) => {
+                assert!(
+                    ours == theirs.as_bytes(),
+                    "{ty} is written as {:?}, and by serde as {theirs:?}",
+                    RawDocument::from_bytes(ours),
+                );
+                let violations = crate::bounds::violations(T::META.whole(), &theirs);
+                assert!(
+                    may_be_broken || violations.is_empty(),
+                    "{ty} breaks bounds that are not noticed while it is written: {violations:?}",
+                );
             }
-            (Err(ours), Ok(_)) => panic!("{} is not written, and by serde it is: {ours}", type_name::<T>()),
+            (Err(_), Err(_)) => {}
+            (Ok(_), Err(theirs)) => panic!("{ty} is written, and by serde not: {theirs}"),
+            (Err(ours), Ok(_)) => panic!("{ty} is not written, and by serde it is: {ours}"),
         }
     }
 }
@@ -190,25 +188,20 @@ mod off {
     use mongodb::bson::RawDocument;
 
     #[inline(always)]
-    pub(crate) fn know<T>() {}
-
-    #[inline(always)]
     pub(crate) fn read<T>(_: &DocumentMeta, _: &RawDocument) {}
 
     #[inline(always)]
     pub(crate) fn written<T: Document>(_: &T, _: Result<(&[u8], bool), &Error>) {}
-
-    #[inline(always)]
-    pub(crate) fn partial<T: Document>(_: &impl Sized, _: Result<&RawDocument, &Error>) {}
 }
 
-#[cfg(all(test, feature = "__oracle", debug_assertions))]
+#[cfg(test)]
+#[cfg(all(feature = "__oracle", debug_assertions))]
 mod tests {
     use super::*;
     use crate::Document;
     use crate::expansion_fixture::{Address, Person};
     use crate::model::document::DocumentMeta;
-    use crate::model::stored::{Done, Fields, Out, Read, Reader, Row};
+    use crate::model::stored::{ByType, Done, Fields, Oracle, Out, Read, Reader, Row};
     use mongodb::bson::oid::ObjectId;
     use mongodb::bson::{RawDocumentBuf, doc, serialize_to_vec};
     use std::panic::catch_unwind;
@@ -226,7 +219,7 @@ mod tests {
     }
 
     /// An address that is read with another street than serde reads.
-    #[derive(serde::Deserialize)]
+    #[derive(serde::Serialize, serde::Deserialize)]
     struct Other(Address);
 
     impl Fields for Other {
@@ -236,6 +229,8 @@ mod tests {
     }
 
     impl Row for Other {
+        const ORACLE: Option<Oracle<Other>> = ByType::<Other>::ORACLE;
+
         fn read_row(fields: &mut Reader<'_>) -> Read<Self> {
             let mut address = Address::read_row(fields)?;
             address.street.push('!');
@@ -255,10 +250,7 @@ mod tests {
     #[test]
     fn what_is_read_alike_passes_and_the_rest_is_noticed() {
         let raw = RawDocumentBuf::try_from(&doc! { "street": "a", "city": "b" }).expect("encodes");
-        read::<Other>(META, &raw); // of which nothing is known
-        know::<Address>();
         read::<Address>(META, &raw);
-        know::<Other>();
         assert!(catch_unwind(|| read::<Other>(META, &raw)).is_err());
     }
 }

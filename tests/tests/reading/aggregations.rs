@@ -206,7 +206,7 @@ fn a_projection_is_the_type_of_the_results() {
 #[odm_tests::test]
 fn fields_are_added_beside_those_of_the_documents() {
     with_db(async |t| {
-        #[derive(Deserialize, Debug, PartialEq)]
+        #[derive(odm::Row, Debug, PartialEq)]
         struct Row {
             title: String,
             chapter: String,
@@ -338,7 +338,7 @@ fn a_date_is_truncated_to_its_unit() {
 #[odm_tests::test]
 fn referenced_documents_are_looked_up_as_a_field() {
     with_db(async |t| {
-        #[derive(Deserialize, Debug)]
+        #[derive(odm::Row, Debug)]
         struct Row {
             title: String,
             writer: Option<Author>,
@@ -399,7 +399,7 @@ fn referenced_documents_are_looked_up_as_a_field() {
 #[odm_tests::test]
 fn children_are_looked_up_in_their_order() {
     with_db(async |t| {
-        #[derive(Deserialize, Debug)]
+        #[derive(odm::Row, Debug)]
         struct Row {
             best: Vec<Review>,
         }
@@ -664,19 +664,19 @@ fn two() -> i32 {
 /// Other programs leave out what is `None`, and what has a default: a reader sees one value, so that it is one group.
 #[odm_tests::test]
 fn what_is_missing_and_what_is_null_are_one_group() {
-    #[derive(Deserialize, Debug, PartialEq)]
+    #[derive(odm::Row, Debug, PartialEq)]
     struct Row<K> {
         #[serde(rename = "_id")]
         key: K,
         n: i32,
     }
-    #[derive(Deserialize, Debug, PartialEq)]
+    #[derive(odm::Row, Debug, PartialEq)]
     struct Three {
         country: Option<String>,
         device_screen: Option<i32>,
         level: i32,
     }
-    #[derive(Deserialize, Debug, PartialEq)]
+    #[derive(odm::Row, Debug, PartialEq)]
     struct Nested {
         level: i32,
         null: Two,

@@ -1,5 +1,6 @@
 //! Joins by more ids than one query takes: 12 MiB of them, or 100,000. Ids of a mebibyte make the first cheap.
 
+use odm::AsStored;
 use odm::Error;
 use odm::mongodb::Database;
 use odm::prelude::*;
@@ -73,10 +74,10 @@ fn is_there(n: usize) -> bool {
 }
 
 async fn store<T: odm::Document>(db: &Database, documents: impl IntoIterator<Item = T>) {
-    let collection = db.collection::<T>(T::META.collection);
+    let collection = db.collection::<AsStored<T>>(T::META.collection);
     // One at a time: together they would be more than a message holds.
     for document in documents {
-        collection.insert_one(document).await.unwrap();
+        collection.insert_one(AsStored(document)).await.unwrap();
     }
 }
 

@@ -2,6 +2,7 @@
 //! duplicates, missing targets and empty arrays, and each join is executed in every way that there is.
 
 use futures::TryStreamExt;
+use odm::AsStored;
 use odm::Error;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::mongodb::Database;
@@ -403,8 +404,9 @@ struct Naive<'d>(&'d Database);
 impl Naive<'_> {
     async fn one<T: odm::Document>(&self, by: &str, value: impl Into<Bson>) -> Found<T> {
         let value = value.into();
-        let collection = self.0.collection::<T>(T::META.collection);
+        let collection = self.0.collection::<AsStored<T>>(T::META.collection);
         let document = collection.find_one(doc! { by: &value }).await.unwrap();
+        let document = document.map(|AsStored(document)| document);
         Found {
             target: T::META.collection,
             id: value,
@@ -452,12 +454,13 @@ impl Naive<'_> {
         if limit == Some(0) {
             return Vec::new(); // MongoDB takes it as no limit
         }
-        let collection = self.0.collection::<C>(C::META.collection);
+        let collection = self.0.collection::<AsStored<C>>(C::META.collection);
         let mut find = collection.find(filter).sort(sort);
         if let Some(limit) = limit {
             find = find.limit(limit.into());
         }
-        find.await.unwrap().try_collect().await.unwrap()
+        let found: Vec<AsStored<C>> = find.await.unwrap().try_collect().await.unwrap();
+        found.into_iter().map(|AsStored(child)| child).collect()
     }
 }
 
@@ -690,10 +693,11 @@ impl Data {
 }
 
 async fn store<T: odm::Document>(db: &Database, documents: &[T]) {
-    let collection = db.collection::<T>(T::META.collection);
+    let collection = db.collection::<odm::bson::Document>(T::META.collection);
     collection.delete_many(doc! {}).await.unwrap();
     if !documents.is_empty() {
-        collection.insert_many(documents).await.unwrap();
+        let stored = documents.iter().map(|one| odm::to_document(one).unwrap());
+        collection.insert_many(stored).await.unwrap();
     }
 }
 

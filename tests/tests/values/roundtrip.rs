@@ -338,9 +338,15 @@ fn node() -> impl Strategy<Value = Node> {
 }
 
 /// Inserts generated values, and compares what is found with what serde makes of them.
-fn check<T: Document + Insertable<T> + odm::write::Deletable + Clone + std::fmt::Debug>(
-    values: impl Strategy<Value = T>,
-) {
+fn check<T>(values: impl Strategy<Value = T>)
+where
+    T: Document<Id: serde::Serialize>
+        + Insertable<T>
+        + odm::write::Deletable
+        + serde::Serialize
+        + Clone
+        + std::fmt::Debug,
+{
     with_db(async |t| {
         let odm = Odm::new(t.db.clone(), [Model::of::<T>()]).unwrap();
         odm.sync().await.unwrap();

@@ -542,7 +542,7 @@ fn documents_are_replaced_and_deleted() {
 
 #[odm_tests::test]
 fn pipelines_begin_typed_and_end_in_any_type() {
-    #[derive(Deserialize, Debug, PartialEq)]
+    #[derive(odm::Row, Debug, PartialEq)]
     struct ByTag {
         #[serde(rename = "_id")]
         tag: String,

@@ -130,16 +130,14 @@ pub struct Message {
     pub task: Ref<Task>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "tags")]
 pub struct Tag<T: Document> {
     #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref]
-    #[serde(bound = "")]
     pub of: Ref<T>,
     #[reference(many, max = 10)]
-    #[serde(bound = "")]
     pub more: Vec<Ref<T>>,
 }
 

@@ -1,25 +1,33 @@
 //! The constants of fields, and how one field is written and read.
 
-use super::super::{Target, codec, fielded, generics, names};
-use crate::ast::{Field, Variant};
+use super::super::{Target, codec, fielded, generics, names, patch};
+use crate::ast::{Data, Field, Style, Variant};
 use crate::attr::serde::Default_;
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Ident, Index, Member};
 
 /// What is generated for one type. The constants of its fields are those of a struct with its parameters, which `code` names.
 pub struct Code<'a> {
     pub target: &'a Target<'a>,
+    /// The type that is written and read.
+    this: TokenStream,
     /// The module with the traits.
     pub stored: TokenStream,
     generics: syn::Generics,
     /// The constants and the functions.
     items: Vec<TokenStream>,
-    /// Types that read by functions of the application.
-    readers: Vec<TokenStream>,
+    /// Types that write or read by functions of the application.
+    by_functions: Vec<TokenStream>,
     /// Whether it is read at all.
     is_read: bool,
+    /// Whether the defaults of the container are its own.
+    has_defaults: bool,
+    /// Whether each field is one of a patch.
+    is_patch: bool,
+    /// The type with the functions of a field's type: `ByType`, or the one that asks for the traits.
+    functions: TokenStream,
 }
 
 impl<'a> Code<'a> {
@@ -27,11 +35,15 @@ impl<'a> Code<'a> {
         let odm = &target.odm;
         Code {
             target,
+            this: target.this.clone(),
             stored: quote!(#odm::stored),
             generics: generics::coded(target, fields),
             items: Vec::new(),
-            readers: Vec::new(),
+            by_functions: Vec::new(),
             is_read: true,
+            has_defaults: true,
+            is_patch: false,
+            functions: quote!(ByType),
         }
     }
 
@@ -43,9 +55,34 @@ impl<'a> Code<'a> {
         }
     }
 
+    /// The same for the struct of a new document, which has none of the container's defaults.
+    pub fn new_document(target: &'a Target<'a>, this: TokenStream, fields: &[&Field]) -> Code<'a> {
+        Code {
+            this,
+            has_defaults: false,
+            ..Code::new(target, fields)
+        }
+    }
+
+    /// The same for a patch, whose fields may be absent.
+    pub fn of_patch(target: &'a Target<'a>, this: TokenStream, fields: &[&Field]) -> Code<'a> {
+        Code {
+            is_patch: true,
+            ..Code::new_document(target, this, fields)
+        }
+    }
+
+    /// The same for results, where nothing else says which types there are.
+    pub fn of_row(target: &'a Target<'a>) -> Code<'a> {
+        Code {
+            functions: quote!(Functions),
+            ..Code::new(target, &target.fields)
+        }
+    }
+
     /// `impl … for …`, with `trait_` of the module.
     pub fn implement(&self, trait_: &str, methods: TokenStream) -> TokenStream {
-        let (stored, this, trait_) = (&self.stored, &self.target.this, format_ident!("{trait_}"));
+        let (stored, this, trait_) = (&self.stored, &self.this, format_ident!("{trait_}"));
         let (impl_generics, _, where_clause) = self.generics.split_for_impl();
         quote! {
             #[automatically_derived]
@@ -60,13 +97,13 @@ impl<'a> Code<'a> {
     pub fn finish(self, implementations: &TokenStream) -> TokenStream {
         let Code {
             target,
+            this,
             stored,
             generics,
             items,
-            readers,
+            by_functions,
             ..
         } = self;
-        let this = &target.this;
         let declared = target.container.generics;
         let (params, conditions) = (&declared.params, &declared.where_clause);
         let params = (!params.is_empty()).then(|| quote!(<#params>));
@@ -86,7 +123,7 @@ impl<'a> Code<'a> {
             const _: () = {
                 #[allow(unused_imports)]
                 use #stored::Otherwise as _;
-                #(#readers)*
+                #(#by_functions)*
                 #constants
                 #implementations
             };
@@ -120,6 +157,17 @@ impl<'a> Code<'a> {
         let key = format!("{key}\0");
         let functions = self.functions(field, ty);
         let (odm, stored) = (&self.target.odm, &self.stored);
+        if self.is_patch {
+            // Its values are checked by the update.
+            let (aliases, absent) = (self.aliases(field), quote!(#odm::patch::Patch::Absent));
+            let none = quote!(::core::option::Option::None);
+            return quote! {
+                #stored::Field::new(#key, #none, #functions)
+                    .or(|| #absent)
+                    .unless(#odm::patch::Patch::is_absent)
+                    #aliases
+            };
+        }
         let derived = self.derived(field);
         let bound = match fielded::declared_bounds(self.target, field, true) {
             None if derived.is_none() => quote!(::core::option::Option::None),
@@ -161,69 +209,121 @@ impl<'a> Code<'a> {
         // A function that reads is not asked then.
         let needed = field.serde.deserialize_with.then(|| quote!(.needed()));
         let default = self.default(field).map(|value| quote!(.or(|| #value)));
-        let aliases = &field.serde.aliases;
-        let aliases = (!aliases.is_empty()).then(|| quote!(.aliases(&[#(#aliases),*])));
+        let aliases = self.aliases(field);
         quote!(#needed #default #aliases)
+    }
+
+    fn aliases(&self, field: &Field) -> Option<TokenStream> {
+        let aliases = &field.serde.aliases;
+        (!aliases.is_empty()).then(|| quote!(.aliases(&[#(#aliases),*])))
+    }
+
+    fn container_default(&self) -> Option<&Default_> {
+        let default = self.target.container.serde.default.as_ref();
+        default.filter(|_| self.has_defaults)
     }
 
     fn default(&self, field: &Field) -> Option<TokenStream> {
         let (this, ty, member) = (&self.target.this, field.ty, member(self.target, field));
-        Some(
-            match (&field.serde.default, &self.target.container.serde.default) {
-                (Some(Default_::Function(function)), _) => quote!(#function()),
-                (Some(Default_::Trait), _) => {
-                    quote_spanned!(ty.span()=> <#ty as ::core::default::Default>::default())
-                }
-                (None, Some(Default_::Function(function))) => quote!({
-                    let whole: #this = #function();
-                    whole.#member
-                }),
-                (None, Some(Default_::Trait)) => {
-                    quote!(<#this as ::core::default::Default>::default().#member)
-                }
-                (None, None) => return None,
-            },
-        )
+        Some(match (&field.serde.default, self.container_default()) {
+            (Some(Default_::Function(function)), _) => quote!(#function()),
+            (Some(Default_::Trait), _) => {
+                quote_spanned!(ty.span()=> <#ty as ::core::default::Default>::default())
+            }
+            (None, Some(Default_::Function(function))) => quote!({
+                let whole: #this = #function();
+                whole.#member
+            }),
+            (None, Some(Default_::Trait)) => {
+                quote!(<#this as ::core::default::Default>::default().#member)
+            }
+            (None, None) => return None,
+        })
     }
 
     fn functions(&mut self, field: &Field, ty: &TokenStream) -> TokenStream {
         let (odm, stored) = (self.target.odm.clone(), self.stored.clone());
         if !field.field.opaque && !field.is_foreign() {
-            return quote!(#stored::ByType::<#ty>::FUNCTIONS);
+            let functions = &self.functions;
+            return quote_spanned!(ty.span()=> #stored::#functions::<#ty>::FUNCTIONS);
         }
         let writer = field.serde.serialize_with.as_ref();
-        let writer = writer.map(|_| codec::own(self.target, field));
+        let held = if self.is_patch {
+            field.ty.to_token_stream()
+        } else {
+            ty.clone()
+        };
+        let writer = writer.map(|function| self.writer(field, function, &held));
         let reader = field.serde.read_with.as_ref();
-        let reader = reader.map(|function| self.reader(function, ty));
-        if writer.is_none() && reader.is_none() {
+        let reader = reader.map(|function| self.reader(function, &held));
+        if writer.is_none() && reader.is_none() && !self.is_patch {
             return quote!(#stored::ByType::<#ty>::SERDE);
         }
-        let plain = || quote!(#odm::Plain);
-        let (writer, reader) = (writer.unwrap_or_else(plain), reader.unwrap_or_else(plain));
+        let own = || quote!(#odm::OwnSerde);
+        let (mut writer, mut reader) = (writer.unwrap_or_else(own), reader.unwrap_or_else(own));
+        if self.is_patch {
+            writer = quote!(#odm::patch::OfPatch<#writer>);
+            reader = quote!(#odm::patch::OfPatch<#reader>);
+        }
         quote!(#stored::BySerde::<#writer, #reader>::functions())
+    }
+
+    /// A type that writes as this function does: that of the field's path, if it has one.
+    fn writer(&mut self, field: &Field, function: &syn::Path, ty: &TokenStream) -> TokenStream {
+        if matches!(self.target.container.data, Data::Struct(Style::Named, _)) {
+            return codec::own(self.target, field);
+        }
+        let odm = &self.target.odm;
+        let call = quote_spanned!(function.span()=> #function(value, serializer));
+        let method = quote! {
+            fn serialize<__S: #odm::serde::Serializer>(
+                value: &#ty,
+                serializer: __S,
+            ) -> ::core::result::Result<__S::Ok, __S::Error> {
+                #call
+            }
+        };
+        self.by_function(&quote!(#odm::stored::SerializeBy<#ty>), &method)
     }
 
     /// A type that reads as this function does.
     fn reader(&mut self, function: &syn::Path, ty: &TokenStream) -> TokenStream {
-        let (odm, this) = (&self.target.odm, &self.target.this);
-        let name = format_ident!("__Read{}", self.readers.len());
+        let odm = &self.target.odm;
+        let call = quote_spanned!(function.span()=> #function(deserializer));
+        let method = quote! {
+            fn deserialize<'de, __D: #odm::serde::Deserializer<'de>>(
+                deserializer: __D,
+            ) -> ::core::result::Result<#ty, __D::Error> {
+                #call
+            }
+        };
+        self.by_function(&quote!(#odm::stored::DeserializeBy<#ty>), &method)
+    }
+
+    /// A type with this method of a trait.
+    fn by_function(&mut self, trait_: &TokenStream, method: &TokenStream) -> TokenStream {
+        let name = format_ident!("__By{}", self.by_functions.len());
+        let this = &self.target.this;
         let declared = self.target.container.generics;
         let (params, conditions) = (&declared.params, &declared.where_clause);
         let params = (!params.is_empty()).then(|| quote!(<#params>));
         let owned = generics::owned(declared);
         let (impl_generics, ty_generics, where_clause) = owned.split_for_impl();
-        let call = quote_spanned!(function.span()=> #function(deserializer));
-        self.readers.push(quote! {
+        self.by_functions.push(quote! {
             struct #name #params (::core::marker::PhantomData<fn() -> #this>) #conditions;
-            impl #impl_generics #odm::Decoder<#ty> for #name #ty_generics #where_clause {
-                fn deserialize<'de, __D: #odm::serde::Deserializer<'de>>(
-                    deserializer: __D,
-                ) -> ::core::result::Result<#ty, __D::Error> {
-                    #call
-                }
+            impl #impl_generics #trait_ for #name #ty_generics #where_clause {
+                #method
             }
         });
         quote!(#name #ty_generics)
+    }
+
+    /// The type of a field whose own fields stand beside the others.
+    fn beside(&self, field: &Field) -> TokenStream {
+        if self.is_patch {
+            return patch::patch_of(self.target, field);
+        }
+        field.ty.to_token_stream()
     }
 
     /// The statement that writes a field among others; `value` is a reference to it.
@@ -233,8 +333,8 @@ impl<'a> Code<'a> {
         value: &TokenStream,
         constant: Option<&TokenStream>,
     ) -> TokenStream {
-        let (stored, ty) = (&self.stored, field.ty);
-        if field.serde.skip_serializing.is_some() || field.skipped() {
+        let (stored, ty) = (&self.stored, self.beside(field));
+        if !self.is_patch && (field.serde.skip_serializing.is_some() || field.skipped()) {
             return TokenStream::new();
         }
         let Some(constant) = constant else {
@@ -266,8 +366,8 @@ impl<'a> Code<'a> {
         names: &TokenStream,
         constant: Option<&TokenStream>,
     ) -> TokenStream {
-        let (stored, ty) = (&self.stored, field.ty);
-        if field.skipped() || field.serde.skip_deserializing.is_some() {
+        let (stored, ty) = (&self.stored, self.beside(field));
+        if !self.is_patch && (field.skipped() || field.serde.skip_deserializing.is_some()) {
             return self.left_out(field);
         }
         match constant {
@@ -279,20 +379,13 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// The constant of a field that has one.
-    pub fn own_constant(&mut self, field: &Field) -> Option<TokenStream> {
-        let is_beside = field.serde.flatten.is_some() || field.field.extra;
-        let ty = field.ty;
-        (!is_beside && !field.skipped()).then(|| self.constant(field, &quote!(#ty), &field.name))
-    }
-
     /// The names of fields and of what is flattened beside them.
     pub fn names(&self, fields: &[&Field]) -> TokenStream {
         names::of_fields(self.target, fields)
     }
 
-    /// The expression that makes a value of named fields, as `Ok`, where `fields` are read.
-    pub fn made(&mut self, head: &TokenStream, fields: &[Part]) -> TokenStream {
+    /// The expression that makes a value of named fields, as `Ok`, where `fields` are read; `more` are others.
+    pub fn made(&mut self, head: &TokenStream, fields: &[Part], more: &TokenStream) -> TokenStream {
         let declared: Vec<&Field> = fields
             .iter()
             .map(|part| part.field)
@@ -304,7 +397,7 @@ impl<'a> Code<'a> {
             let value = self.read(part.field, &names, part.constant.as_ref());
             quote!(#name: #value,)
         });
-        let made = quote!(#head { #(#values)* });
+        let made = quote!(#head { #(#values)* #more });
         if self.target.container.serde.deny_unknown_fields {
             quote! {{
                 let made = #made;
@@ -318,13 +411,18 @@ impl<'a> Code<'a> {
 
     /// Fields with their constants.
     pub fn parts<'f>(&mut self, fields: &'f [Field<'f>]) -> Vec<Part<'f>> {
-        fields
-            .iter()
-            .map(|field| Part {
-                field,
-                constant: self.own_constant(field),
-            })
-            .collect()
+        let part = |field: &'f Field<'f>| {
+            let ty = field.ty;
+            self.part(field, &quote!(#ty))
+        };
+        fields.iter().map(part).collect()
+    }
+
+    /// A field with its constant, where it has this type.
+    pub fn part<'f>(&mut self, field: &'f Field<'f>, ty: &TokenStream) -> Part<'f> {
+        let is_beside = field.serde.flatten.is_some() || field.field.extra;
+        let constant = (!is_beside && !field.skipped()).then(|| self.constant(field, ty, &field.name));
+        Part { field, constant }
     }
 }
 

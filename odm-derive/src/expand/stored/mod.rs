@@ -14,27 +14,57 @@ use quote::quote;
 use syn::Ident;
 pub use variants::{of_documents, of_enum};
 
-/// A document, or a projection of one: what is no value of a field.
-pub fn of_row(target: &Target) -> TokenStream {
+/// What has named fields: a document, a projection of one, an embedded struct.
+pub fn of_fields(target: &Target) -> TokenStream {
     let mut code = Code::new(target, &target.fields);
-    let fields = fields(&mut code);
-    code.finish(&fields)
+    let parts = code.parts(target.container.fields());
+    let ident = target.container.ident;
+    let implementations = fields(&mut code, &quote!(#ident), &parts, &TokenStream::new());
+    code.finish(&implementations)
+}
+
+/// A patch: what is not there is absent.
+pub fn of_patch(target: &Target, ident: &Ident, typed: &[(&Field, TokenStream)]) -> TokenStream {
+    let all: Vec<&Field> = typed.iter().map(|(field, _)| *field).collect();
+    let mut code = Code::of_patch(target, quote!(#ident), &all);
+    let parts: Vec<Part> = typed.iter().map(|(field, ty)| code.part(field, ty)).collect();
+    let implementations = fields(&mut code, &quote!(#ident), &parts, &TokenStream::new());
+    code.finish(&implementations)
+}
+
+/// What results are read as: its fields need no bound, and each has to be of a type that the library knows.
+pub fn of_row(target: &Target) -> TokenStream {
+    let mut code = Code::of_row(target);
+    let parts = code.parts(target.container.fields());
+    let ident = target.container.ident;
+    let implementations = fields(&mut code, &quote!(#ident), &parts, &TokenStream::new());
+    code.finish(&implementations)
+}
+
+/// The struct of a new document, which JSON is read as. `more` are its fields that nothing is read of.
+pub fn of_new(target: &Target, typed: &[(&Field, TokenStream)], more: &TokenStream) -> TokenStream {
+    let all: Vec<&Field> = typed.iter().map(|(field, _)| *field).collect();
+    let ident = target.new_ident();
+    let (_, ty_generics, _) = target.container.generics.split_for_impl();
+    let mut code = Code::new_document(target, quote!(#ident #ty_generics), &all);
+    let parts: Vec<Part> = typed.iter().map(|(field, ty)| code.part(field, ty)).collect();
+    let implementations = fields(&mut code, &quote!(#ident), &parts, more);
+    code.finish(&implementations)
 }
 
 /// `#[derive(Embed)]` of a struct.
 pub fn of_struct(target: &Target) -> TokenStream {
     match &target.container.data {
         Data::Struct(..) if target.container.serde.transparent => newtype(target),
-        Data::Struct(Style::Named, _) => named(target),
+        Data::Struct(Style::Named, _) => of_fields(target),
         Data::Struct(Style::Newtype, _) => newtype(target),
         Data::Struct(Style::Tuple, _) => tuple(target),
         _ => unit(target),
     }
 }
 
-/// `Fields` and `Row` of named fields.
-fn fields(code: &mut Code) -> TokenStream {
-    let parts = code.parts(code.target.container.fields());
+/// `Fields`, `Row` and `Stored` of these fields.
+fn fields(code: &mut Code, ident: &TokenStream, parts: &[Part], more: &TokenStream) -> TokenStream {
     let written: TokenStream = parts
         .iter()
         .map(|Part { field, constant }| {
@@ -42,11 +72,11 @@ fn fields(code: &mut Code) -> TokenStream {
             code.write(field, &quote!(&self.#name), constant.as_ref())
         })
         .collect();
-    let ident = code.target.container.ident;
-    let read = code.made(&quote!(#ident), &parts);
+    let read = code.made(ident, parts, more);
     let fields = write_fields(code, &quote!(#written ::core::result::Result::Ok(())));
     let row = read_row(code, &read);
-    quote!(#fields #row)
+    let value = embedded(code);
+    quote!(#fields #row #value)
 }
 
 fn write_fields(code: &Code, body: &TokenStream) -> TokenStream {
@@ -62,6 +92,7 @@ fn write_fields(code: &Code, body: &TokenStream) -> TokenStream {
 fn read_row(code: &Code, body: &TokenStream) -> TokenStream {
     let stored = &code.stored;
     let method = quote! {
+        const ORACLE: ::core::option::Option<#stored::Oracle<Self>> = #stored::ByType::<Self>::ORACLE;
         fn read_row(fields: &mut #stored::Reader<'_>) -> #stored::Read<Self> {
             #body
         }
@@ -105,13 +136,6 @@ fn embedded(code: &Code) -> TokenStream {
         &quote!(#stored::document(kind, input)),
         None,
     )
-}
-
-fn named(target: &Target) -> TokenStream {
-    let mut code = Code::new(target, &target.fields);
-    let fields = fields(&mut code);
-    let value = embedded(&code);
-    code.finish(&quote!(#fields #value))
 }
 
 /// A struct of one field is stored as that field is.

@@ -245,7 +245,7 @@ fn found(code: &mut Code, known: &[Known]) -> TokenStream {
                     quote!(variant.unit().map(|()| #head(#value)))
                 }
                 (Style::Named, _) => {
-                    let made = code.made(&head, &known.parts);
+                    let made = code.made(&head, &known.parts, &TokenStream::new());
                     quote!(variant.fields(#stored, |fields| #made))
                 }
                 (Style::Tuple, _) => {
@@ -365,7 +365,7 @@ fn internal_row(code: &mut Code, known: &[Known], tag: &str) -> TokenStream {
                     let value = code.left_out(part.field);
                     quote!(::core::result::Result::Ok(#head(#value)))
                 }
-                (Style::Named, _) => code.made(&head, &known.parts),
+                (Style::Named, _) => code.made(&head, &known.parts, &TokenStream::new()),
                 _ => quote!(::core::result::Result::Ok(#head)),
             };
             quote!(#names => #read,)
@@ -417,7 +417,7 @@ fn untagged(code: &mut Code, known: &[Known]) -> TokenStream {
                     quote!(#stored::unit(kind, input).map(|()| #head(#value)))
                 }
                 (Style::Named, _) => {
-                    let made = code.made(&head, &known.parts);
+                    let made = code.made(&head, &known.parts, &TokenStream::new());
                     quote!(#stored::named(kind, input, |fields| #made))
                 }
                 (Style::Tuple, _) => {

@@ -13,19 +13,19 @@
 
 use crate::Document as _;
 use crate::api::encoded::encode_behind;
-use crate::model::encode::stored_document;
 use crate::engine::bucket::{
     BucketRow, BucketRows, BucketWriter, ChangeAll, Fate, Items, of_parent, start_of,
 };
+use crate::model::encode::stored_document;
 use crate::plan::operators::{Built, Changes, Rooted};
 use crate::query::aggregate;
 use crate::query::filter::Element;
 use crate::rules::bucket::touching;
 use crate::store::action::Action;
-use crate::store::decode::not_encoded;
+use crate::store::decode::{decode, not_encoded};
 use crate::{Collection, Error, Filter, Find, Odm, Result, Target};
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
-use mongodb::bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc};
+use mongodb::bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use std::collections::HashMap;
 use std::ops::{Range, RangeBounds};
 
@@ -189,9 +189,9 @@ impl<I: Bucketed> Items for Vec<I> {
 
     fn encode(&self, bucket: &Document, bytes: &mut Vec<u8>) -> Result<()> {
         // Read as a document of the collection is.
-        let bucket: I::Bucket = RawDocumentBuf::try_from(bucket)
-            .and_then(|raw| bson::deserialize_from_slice(raw.as_bytes()))
-            .map_err(|source| not_encoded(I::Bucket::META, source))?;
+        let meta = I::Bucket::META;
+        let raw = RawDocumentBuf::try_from(bucket).map_err(|source| not_encoded(meta, source))?;
+        let bucket: I::Bucket = decode(meta, &raw)?;
         encode_behind(&bucket, bytes)
     }
 }

@@ -8,8 +8,6 @@ use crate::plan::operators::change::Change;
 use crate::query::filter::{Element, Filter};
 use crate::{Document, Embed};
 use mongodb::bson::oid::ObjectId;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 /// A value that is kept in buckets: documents that hold a bounded number of them, in the order in which they were pushed.
 ///
@@ -19,7 +17,7 @@ use serde::de::DeserializeOwned;
     message = "`{Self}` is not kept in buckets",
     note = "say which document they belong to: `#[derive(Embed, …)] #[bucket(of = Post, size = 50)] struct {Self} {{ … }}`"
 )]
-pub trait Bucketed: Embed + Nested + Fields + Row + Serialize + DeserializeOwned + Send + Sync + Unpin {
+pub trait Bucketed: Embed + Nested + Fields + Row + Send + Sync + Unpin {
     /// The document that holds them: `CommentBucket`.
     type Bucket: Document<Id = ObjectId>;
     /// The document that they belong to.

@@ -6,7 +6,7 @@ use crate::model::average::Average;
 use crate::model::copy::{CopiedField, CopyOf};
 use crate::model::document::Document;
 use crate::model::meta::Kind;
-use crate::model::path::{Fielded, Needed, Path, Plain, ReadOnly, Step};
+use crate::model::path::{Fielded, Needed, OwnSerde, Path, Plain, ReadOnly, Step};
 use crate::model::reference::{ChildOf, ParentField, PointsTo, Reference};
 use crate::model::shape::{Access, FieldMeta, Managed, same};
 use crate::model::size::Message;
@@ -72,7 +72,9 @@ impl CopiedPlainly for Plain {}
 #[diagnostic::do_not_recommend]
 impl<C: CopiedPlainly> CopiedPlainly for ReadOnly<C> {}
 #[diagnostic::do_not_recommend]
-impl CopiedPlainly for Needed {}
+impl CopiedPlainly for OwnSerde {}
+#[diagnostic::do_not_recommend]
+impl<C: CopiedPlainly> CopiedPlainly for Needed<C> {}
 
 /// The type of a copy.
 #[diagnostic::on_unimplemented(

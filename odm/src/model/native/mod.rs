@@ -62,13 +62,13 @@ mod url;
 #[cfg(feature = "uuid")]
 mod uuid;
 
-use crate::model::asserts::CopiedPlainly;
 #[cfg(any(feature = "chrono", feature = "jiff"))]
 use crate::model::path::At;
-use crate::model::path::{
-    Codec, Decoder, Kept, MayBeMissing, Nested, Path, PlainItems, ReadOnly, StoredByType, Writable,
-};
-use crate::model::stored::{self, Bound, Done, Fault, Input, Name, Out, Read};
+#[cfg(feature = "chrono")]
+use crate::model::path::Path;
+#[cfg(feature = "jiff")]
+use crate::model::path::ReadOnly;
+use crate::model::stored::{self, Bound, DeserializeBy, Done, Fault, Input, Name, Out, Read};
 use crate::model::value::MapKey;
 use mongodb::bson::{self, Bson, error::Result as BsonResult};
 use serde::de::IntoDeserializer;
@@ -76,8 +76,6 @@ use serde::de::value::StringDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, de::DeserializeOwned, ser};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};
-use std::marker::PhantomData;
-use std::ops::Deref;
 use std::sync::Arc;
 
 /// A type that `#[serde(with = "odm::native")]` stores as a type of BSON. The [module](self) lists them.
@@ -257,12 +255,7 @@ use zoned;
 #[cfg(feature = "chrono")]
 pub struct OffsetFields<R, P> {
     /// The moment.
-    pub at: Path<
-        R,
-        ::chrono::DateTime<::chrono::Utc>,
-        At<P, ::chrono::DateTime<::chrono::FixedOffset>, 0>,
-        Stored<Present>,
-    >,
+    pub at: Path<R, ::chrono::DateTime<::chrono::Utc>, At<P, ::chrono::DateTime<::chrono::FixedOffset>, 0>>,
     /// The seconds that the local time is ahead of UTC.
     pub offset: Path<R, i32, At<P, ::chrono::DateTime<::chrono::FixedOffset>, 1>>,
 }
@@ -271,7 +264,7 @@ pub struct OffsetFields<R, P> {
 #[cfg(feature = "jiff")]
 pub struct ZonedFields<R, P> {
     /// The moment.
-    pub at: Path<R, ::jiff::Timestamp, At<P, ::jiff::ZonedDateTime, 0>, Stored<Present>>,
+    pub at: Path<R, ::jiff::Timestamp, At<P, ::jiff::ZonedDateTime, 0>>,
     /// The name of the time zone, or the offset of one without a name: `Europe/Berlin`, `+02:00`. It is set with the whole date.
     pub zone: Path<R, String, At<P, ::jiff::ZonedDateTime, 1>, ReadOnly>,
 }
@@ -429,48 +422,11 @@ maps! {
     BTreeMap<K, V>, BTreeMap<K, ReadNative<V>>, [K: MapKey + Serialize + DeserializeOwned + Ord, V: Native];
 }
 
-/// The codec of a field with `#[serde(with = "odm::native")]`. `M` says whether a document may lack the field.
-pub struct Stored<M>(PhantomData<M>);
+/// How serde reads such a field: of a patch.
+pub struct AsNative(());
 
-/// A field that a document may lack.
-pub struct Lacking(());
-
-/// A field that each document has.
-pub struct Present(());
-
-impl<T: Native, M: 'static> Codec<T> for Stored<M> {
-    fn serialize<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        value.write(serializer)
-    }
-}
-
-impl<T: Native, M: 'static> Decoder<T> for Stored<M> {
+impl<T: Native> DeserializeBy<T> for AsNative {
     fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
         T::read(deserializer)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<M> Writable for Stored<M> {}
-#[diagnostic::do_not_recommend]
-impl<M> PlainItems for Stored<M> {}
-#[diagnostic::do_not_recommend]
-impl<M> StoredByType for Stored<M> {}
-#[diagnostic::do_not_recommend]
-impl<M> CopiedPlainly for Stored<M> {}
-#[diagnostic::do_not_recommend]
-impl MayBeMissing for Stored<Lacking> {}
-
-impl<R: 'static, T: Nested, P: 'static, M> Deref for Path<R, T, P, Stored<M>> {
-    type Target = T::Fields<R, P>;
-    fn deref(&self) -> &Self::Target {
-        T::fields::<R, P>()
-    }
-}
-
-impl<R: 'static, T: Nested, P: 'static, M> Deref for Path<R, T, P, ReadOnly<Stored<M>>> {
-    type Target = T::Fields<R, Kept<P>>;
-    fn deref(&self) -> &Self::Target {
-        T::fields::<R, Kept<P>>()
     }
 }

@@ -8,12 +8,42 @@ use super::input::Input;
 use super::name::Name;
 use super::out::Out;
 use super::reader::Reader;
-use crate::model::path::{Codec, Decoder};
+use crate::model::path::OwnSerde;
 use mongodb::bson;
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserializer, Serialize, Serializer};
 use std::marker::PhantomData;
+
+/// How serde writes a field: by its type, or by a function of the application.
+pub trait SerializeBy<T>: 'static {
+    /// Hands the value to a serializer.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    fn serialize<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error>;
+}
+
+/// How serde reads a field: by its type, or by a function of the application.
+pub trait DeserializeBy<T>: 'static {
+    /// Takes the value out of a deserializer.
+    ///
+    /// # Errors
+    /// Those of the deserializer.
+    fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>;
+}
+
+impl<T: Serialize> SerializeBy<T> for OwnSerde {
+    fn serialize<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.serialize(serializer)
+    }
+}
+
+impl<T: DeserializeOwned> DeserializeBy<T> for OwnSerde {
+    fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        T::deserialize(deserializer)
+    }
+}
 
 /// How serde writes the values of one field, as `C` says, and reads them, as `D` says.
 pub struct BySerde<C, D = C>(PhantomData<(C, D)>);
@@ -22,8 +52,8 @@ impl<C: 'static, D: 'static> BySerde<C, D> {
     /// The functions of a field that has to be there, or to have a default.
     pub const fn functions<T: 'static>() -> Functions<T>
     where
-        C: Codec<T>,
-        D: Decoder<T>,
+        C: SerializeBy<T>,
+        D: DeserializeBy<T>,
     {
         Functions {
             write: Self::write,
@@ -38,7 +68,7 @@ impl<C: 'static, D: 'static> BySerde<C, D> {
     /// Those of serde.
     pub fn write<T>(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done
     where
-        C: Codec<T>,
+        C: SerializeBy<T>,
     {
         let mut bytes = Vec::with_capacity(128);
         let value = Coded::<T, C>(value, PhantomData);
@@ -63,10 +93,10 @@ impl<C: 'static, D: 'static> BySerde<C, D> {
     /// Those of serde.
     pub fn read<T>(kind: u8, input: &mut Input<'_>) -> Read<T>
     where
-        D: Decoder<T>,
+        D: DeserializeBy<T>,
     {
         #[derive(serde::Deserialize)]
-        #[serde(bound = "D: Decoder<T>")]
+        #[serde(bound = "D: DeserializeBy<T>")]
         struct Alone<T, D> {
             #[serde(deserialize_with = "D::deserialize")]
             v: T,
@@ -113,7 +143,7 @@ impl<T: Serialize> Serialize for Alone<'_, T> {
 
 struct Coded<'a, T, C>(&'a T, PhantomData<C>);
 
-impl<T, C: Codec<T>> Serialize for Coded<'_, T, C> {
+impl<T, C: SerializeBy<T>> Serialize for Coded<'_, T, C> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         C::serialize(self.0, serializer)
     }

@@ -9,11 +9,12 @@ use super::fault::{Done, Fault, Read};
 use super::input::Input;
 use super::map::Entries;
 use super::name::Name;
+use super::oracle::Oracle;
 use super::out::Out;
 use super::reader::Reader;
 use super::row::{Fields, Row};
 use super::value::Stored;
-use crate::model::path::Plain;
+use crate::model::path::OwnSerde;
 use crate::model::shape::Names;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,6 +25,15 @@ pub struct Functions<T: 'static> {
     pub(super) write: fn(&T, &Name<'_>, Bound<'_>, &mut Out) -> Done,
     pub(super) read: fn(u8, &mut Input<'_>) -> Read<T>,
     pub(super) missing: fn() -> Read<T>,
+}
+
+impl<T: Stored> Functions<T> {
+    /// The functions of a type that is known to be stored.
+    pub const FUNCTIONS: Functions<T> = Functions {
+        write: T::write,
+        read: T::read,
+        missing: T::missing,
+    };
 }
 
 /// The functions of a value whose fields stand among others: those of [`Fields`] and [`Row`].
@@ -66,11 +76,7 @@ pub struct ByType<T>(PhantomData<T>);
 
 impl<T: Stored> ByType<T> {
     /// The compiler takes this one where there is one.
-    pub const FUNCTIONS: Functions<T> = Functions {
-        write: T::write,
-        read: T::read,
-        missing: T::missing,
-    };
+    pub const FUNCTIONS: Functions<T> = Functions::<T>::FUNCTIONS;
 }
 
 impl<T: Fields + Row> ByType<T> {
@@ -100,8 +106,8 @@ impl<T: Fields + Entries> ByType<T> {
 impl<T: Serialize + DeserializeOwned + 'static> ByType<T> {
     /// The functions of a value that serde writes and reads as its type says.
     pub const SERDE: Functions<T> = Functions {
-        write: BySerde::<Plain, Plain>::write,
-        read: BySerde::<Plain, Plain>::read,
+        write: BySerde::<OwnSerde>::write,
+        read: BySerde::<OwnSerde>::read,
         missing: by_serde::missing,
     };
 }
@@ -121,6 +127,8 @@ pub trait Otherwise<T: 'static> {
         write: |_, _| Err(unknown()),
         read: |_| Err(unknown()),
     };
+    /// Of a type without serde.
+    const ORACLE: Option<Oracle<T>> = None;
     /// Those of what is not declared.
     const EXTRA: Extra<T> = Extra {
         write: |_, _| Err(unknown()),

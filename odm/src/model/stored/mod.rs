@@ -15,6 +15,7 @@
 //! | `by_type.rs` | the functions of a type, named without a bound |
 //! | `by_serde.rs` | fields that only serde can write and read |
 //! | `fault.rs` | what went wrong, and where |
+//! | `oracle.rs` | the same by serde, for the tests |
 //!
 //! Invariant: any bytes are read without a panic, and an error names types and places, never a stored value.
 
@@ -29,6 +30,7 @@ mod leaf;
 mod list;
 mod map;
 mod name;
+mod oracle;
 mod out;
 mod reader;
 mod row;
@@ -40,7 +42,7 @@ mod variant;
 mod wrap;
 
 pub use bound::{Bound, Limit, within};
-pub use by_serde::BySerde;
+pub use by_serde::{BySerde, DeserializeBy, SerializeBy};
 pub use by_type::{ByType, Extra, Flat, Functions, Otherwise};
 pub use fault::{Done, Fault, Read, Step};
 pub use field::Field;
@@ -48,9 +50,10 @@ pub use input::Input;
 pub use list::Items;
 pub use map::Entries;
 pub use name::Name;
+pub use oracle::Oracle;
 pub use out::Out;
 pub use reader::Reader;
 pub(crate) use row::embedded_type;
-pub use row::{Fields, Row, document, embedded, named, read, write};
+pub use row::{Fields, Row, document, embedded, named, read, read_alone, write, write_alone};
 pub use value::{Key, KeyLike, Stored};
 pub use variant::{Untagged, Variant, external, unit};

@@ -4,6 +4,7 @@ use super::bound::Bound;
 use super::fault::{Done, Fault, Read};
 use super::input::{Input, kind};
 use super::name::Name;
+use super::oracle::Oracle;
 use super::out::Out;
 use super::reader::Reader;
 
@@ -17,7 +18,16 @@ pub trait Fields {
 }
 
 /// A type that is read from the fields of a document: a document, an embedded struct, a projection, a result of a pipeline.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be read from the documents of a query",
+    note = "the struct of a result derives `Row`: `#[derive(odm::Row)]`; a part of a document derives `Projection`",
+    note = "any type that derives `Deserialize` is read as `odm::Serde<{Self}>`"
+)]
 pub trait Row: Sized + 'static {
+    /// How serde reads and writes it, in the tests.
+    #[doc(hidden)]
+    const ORACLE: Option<Oracle<Self>> = None;
+
     /// Takes its fields from those of a document, which may have others.
     ///
     /// # Errors
@@ -82,6 +92,31 @@ pub fn write<T: Fields>(value: &T, out: &mut Out) -> Done {
 #[inline]
 pub fn read<T: Row>(bytes: &[u8]) -> Read<T> {
     T::read_row(&mut Reader::of(bytes)?)
+}
+
+/// The bytes of a document with one value, which `write` writes under the name that it is given.
+///
+/// # Errors
+/// Those of `write`.
+pub fn write_alone(write: impl FnOnce(&Name<'_>, &mut Out) -> Done) -> Read<Vec<u8>> {
+    // A buffer that grows from nothing is moved again and again.
+    let mut out = Out::new(Vec::with_capacity(128));
+    let begin = out.begin_bytes();
+    write(const { &Name::of("v") }, &mut out)?;
+    out.end_bytes(begin);
+    Ok(out.into_bytes())
+}
+
+/// Reads the one value of a document.
+///
+/// # Errors
+/// Where there is none, and those of `read`.
+pub fn read_alone<T>(document: &[u8], read: impl FnOnce(u8, &mut Input<'_>) -> Read<T>) -> Read<T> {
+    let mut elements = Reader::of(document)?.next;
+    match elements.element()? {
+        Some((kind, _)) => read(kind, &mut elements),
+        None => Err(Fault::malformed()),
+    }
 }
 
 /// Implements [`Stored`](super::value::Stored) for a type that is stored as an embedded document: a struct, an enum with a tag.

@@ -9,6 +9,13 @@ use super::out::Out;
 /// A value that is stored in a field. The derives implement it for embedded structs and enums.
 ///
 /// A type that is stored as another one calls the functions of that one, and makes a [`Fault`] of a value that it does not take.
+#[diagnostic::on_unimplemented(
+    message = "odm does not know how `{Self}` is stored",
+    label = "not a type that odm stores",
+    note = "a struct or enum of yours derives `Embed`, or `Row` where it is a part of a result",
+    note = "a date, an id or a decimal of `chrono`, `jiff`, `time`, `uuid` or `rust_decimal`: the feature of this name of odm",
+    note = "a type that serde reads is stored by it: `#[field(opaque)]` on the field"
+)]
 pub trait Stored: Sized + 'static {
     /// Writes the type, the name and the value behind what is there.
     ///

@@ -2,8 +2,9 @@
 
 use crate::model::checked;
 use crate::model::normalize;
-use crate::model::path::{Codec, Item, MayBeMissing, Path, PlainItems, Single, StoredByType, Writable};
+use crate::model::path::{Codec, MayBeMissing, Path, Plain, PlainItems, Single, StoredByType, Writable};
 use crate::model::shape::FieldMeta;
+use crate::model::stored::Stored;
 use crate::model::value::{Array, List, Numeric, Removable};
 use crate::plan::operators::patch::Patches;
 use crate::plan::operators::push::Placed;
@@ -356,7 +357,7 @@ pub trait Change<R: Rooted>: Sized {
     /// }
     /// # Ok(()) }
     /// ```
-    fn push<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+    fn push<A: List<Item: Stored>, P: Single, C: Writable + PlainItems>(
         self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         item: impl Operand<A::Item>,
@@ -372,7 +373,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).push_all(|p| p.tags, ["rust", "mongodb"]).await?;
     /// # Ok(()) }
     /// ```
-    fn push_all<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
+    fn push_all<A: List<Item: Stored>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         items: impl IntoIterator<Item = V>,
@@ -403,12 +404,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).push_into(|p| p.tags, ["rust", "mongodb"], |tags| tags.keep_last(10)).await?;
     /// # Ok(()) }
     /// ```
-    fn push_into<
-        A: List<Item: serde::Serialize>,
-        P: Single,
-        C: Writable + PlainItems,
-        V: Operand<A::Item>,
-    >(
+    fn push_into<A: List<Item: Stored>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         items: impl IntoIterator<Item = V>,
@@ -437,7 +433,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).add_to_set(|p| p.tags, "rust").await?;
     /// # Ok(()) }
     /// ```
-    fn add_to_set<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+    fn add_to_set<A: List<Item: Stored>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         item: impl Operand<A::Item>,
@@ -458,7 +454,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).pull(|p| p.tags, "rust").await?;
     /// # Ok(()) }
     /// ```
-    fn pull<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+    fn pull<A: List<Item: Stored>, P: Single, C: Writable + PlainItems>(
         self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         item: impl Operand<A::Item>,
@@ -475,7 +471,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).pull_all(|p| p.tags, ["rust", "mongodb"]).await?;
     /// # Ok(()) }
     /// ```
-    fn pull_all<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
+    fn pull_all<A: List<Item: Stored>, P: Single, C: Writable + PlainItems, V: Operand<A::Item>>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         items: impl IntoIterator<Item = V>,
@@ -485,7 +481,7 @@ pub trait Change<R: Rooted>: Sized {
         let changes = self.changes();
         let mut values = Vec::new();
         for item in items {
-            if let Some(value) = changes.value(encode_bson::<A::Item, Item>(P::PATH, item)) {
+            if let Some(value) = changes.value(encode_bson::<A::Item, Plain>(P::PATH, item)) {
                 values.push(normalized(P::FIELD, value));
             }
         }
@@ -661,7 +657,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).replace_item(|p| p.tags, "mongo", "mongodb").await?;
     /// # Ok(()) }
     /// ```
-    fn replace_item<A: List<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+    fn replace_item<A: List<Item: Stored>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         old: impl Operand<A::Item>,
@@ -671,12 +667,12 @@ pub trait Change<R: Rooted>: Sized {
         self.changes().in_variant::<P>();
         let changes = self.changes();
         let name = format!("e{}", changes.next_identifier());
-        let old = changes.value(encode_bson::<A::Item, Item>(P::PATH, old));
+        let old = changes.value(encode_bson::<A::Item, Plain>(P::PATH, old));
         let old = old.map(|old| normalized(P::FIELD, old));
         let new = changes.checked(
             P::PATH,
             P::FIELD,
-            encode::<A::Item, Item>(P::PATH, new),
+            encode::<A::Item, Plain>(P::PATH, new),
             GuardPart::Item,
         );
         if let (Some(old), Some(new)) = (old, new) {
@@ -706,7 +702,7 @@ pub trait Change<R: Rooted>: Sized {
     /// people.update(&kate).set_key(|p| p.settings, "theme", "dark").await?;
     /// # Ok(()) }
     /// ```
-    fn set_key<A: Array<Item: serde::Serialize>, P: Single, C: Writable + PlainItems>(
+    fn set_key<A: Array<Item: Stored>, P: Single, C: Writable + PlainItems>(
         mut self,
         field: impl FnOnce(R::Paths) -> Path<R, A, P, C>,
         key: &str,
@@ -718,7 +714,7 @@ pub trait Change<R: Rooted>: Sized {
         if !changes.key::<A>(P::PATH, P::FIELD, key) {
             return self;
         }
-        let value = encode::<A::Item, Item>(P::PATH, value);
+        let value = encode::<A::Item, Plain>(P::PATH, value);
         if let Some(value) = changes.checked(P::PATH, P::FIELD, value, GuardPart::Item) {
             if let Some(max) = P::FIELD.and_then(|field| field.bounds.max_items) {
                 changes.entry(P::PATH, key, max);

@@ -3,10 +3,11 @@
 
 use crate::model::checked;
 use crate::model::document::DocumentMeta;
-use crate::model::encode::Stored;
+use crate::model::encode::StoredValue;
 use crate::model::meta::value_rules::ValueRules;
-use crate::model::path::{Codec, Item, Path, Root, Step, Way};
+use crate::model::path::{Codec, Path, Plain, Root, Step, Way};
 use crate::model::shape::{Body, FieldMeta, MOST_WRAPPERS, Managed, Shape, VariantMeta};
+use crate::model::stored::Stored;
 use crate::model::value::{Array, Value};
 use crate::model::{default, normalize, shape, variant};
 use crate::plan::operators::computed::{COMPUTE, ComputedGuard};
@@ -63,7 +64,7 @@ impl<T: crate::Document> Rooted for T {
 }
 
 impl<I> Rooted for Element<I> {
-    type Paths = Path<Element<I>, I, Root, Item>;
+    type Paths = Path<Element<I>, I, Root>;
     fn rooted() -> Self::Paths {
         Path::NEW
     }
@@ -563,7 +564,7 @@ impl<R> Changes<R> {
         &mut self,
         path: &str,
         field: Option<&'static FieldMeta>,
-        value: Result<Stored>,
+        value: Result<StoredValue>,
         kind: GuardPart,
     ) -> Option<Bson> {
         let mut value = self.value(value)?;
@@ -571,7 +572,7 @@ impl<R> Changes<R> {
             let of_item = matches!(kind, GuardPart::Item);
             let normalized = value.bson().and_then(|mut bson| {
                 normalize::value(field, of_item, &mut bson);
-                Stored::of_bson(bson)
+                StoredValue::of_bson(bson)
             });
             value = self.value(normalized.map_err(|source| Error::Encode {
                 field: path.to_owned(),
@@ -579,7 +580,7 @@ impl<R> Changes<R> {
             }))?;
         }
         let read = value.raw().and_then(|raw| {
-            if let (Some(field), Some(raw)) = (field, raw) {
+            if let Some(field) = field {
                 let level = match path {
                     // An item itself is checked as what comes to its array.
                     "" => self.level.saturating_sub(2),
@@ -591,7 +592,7 @@ impl<R> Changes<R> {
                     GuardPart::Item => bounds::item(at, field, raw, &mut self.violations),
                 }
             }
-            raw.map_or(Ok(Bson::Null), crate::model::encode::owned)
+            crate::model::encode::owned(raw)
         });
         self.value(read.map_err(|source| Error::Encode {
             field: path.to_owned(),
@@ -948,7 +949,7 @@ impl<R> Changes<R> {
         }
     }
 
-    fn items<I: Value + serde::Serialize, V: Operand<I>>(
+    fn items<I: Value + Stored, V: Operand<I>>(
         &mut self,
         name: &str,
         field: Option<&'static FieldMeta>,
@@ -956,7 +957,7 @@ impl<R> Changes<R> {
     ) -> Vec<Bson> {
         let mut values = Vec::new();
         for item in items {
-            values.extend(self.checked(name, field, encode::<I, Item>(name, item), GuardPart::Item));
+            values.extend(self.checked(name, field, encode::<I, Plain>(name, item), GuardPart::Item));
         }
         values
     }
@@ -1712,7 +1713,6 @@ impl<R> Changes<R> {
 
 #[cfg(test)]
 mod tests {
-    use crate::model::path::Plain;
     use crate::model::shape::{Bounds, Number};
     use crate::plan::operators::*;
 

@@ -5,6 +5,7 @@ use super::shape::{Gives, Projected, Reshaped, Typed, Untyped};
 use crate::model::default::named;
 use crate::model::document::DocumentMeta;
 use crate::model::path::{Path, Step};
+use crate::model::stored::Row;
 use crate::model::variant;
 use crate::query::explain::{Explain, explain_pipeline};
 use crate::query::filter::IntoSort;
@@ -22,7 +23,6 @@ use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::{self, Bson, doc};
 use mongodb::options::{AggregateOptions, Collation, Hint};
 use mongodb::raw_batch_cursor::RawBatch;
-use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -579,7 +579,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// let names: Vec<Named> = people.aggregate().filter(|p| p.age.gte(18)).all().await?;
     /// # Ok(()) }
     /// ```
-    pub fn all<Out: DeserializeOwned + Send + 'static>(self) -> Action<Vec<Out>>
+    pub fn all<Out: Row + Send + 'static>(self) -> Action<Vec<Out>>
     where
         S: Gives<Out>,
     {
@@ -602,7 +602,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// let oldest: Option<Named> = people.aggregate().sort(|p| p.age.desc()).one().await?;
     /// # Ok(()) }
     /// ```
-    pub fn one<Out: DeserializeOwned + Send + 'static>(self) -> Action<Option<Out>>
+    pub fn one<Out: Row + Send + 'static>(self) -> Action<Option<Out>>
     where
         S: Gives<Out>,
     {
@@ -632,7 +632,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// }
     /// # Ok(()) }
     /// ```
-    pub fn stream<Out: DeserializeOwned + Send + 'static>(self) -> Action<BoxStream<'static, Result<Out>>>
+    pub fn stream<Out: Row + Send + 'static>(self) -> Action<BoxStream<'static, Result<Out>>>
     where
         S: Gives<Out>,
     {
@@ -677,10 +677,7 @@ impl<T: Document, S> Aggregate<T, S> {
 type PipelineBatches = BoxFuture<'static, Result<BoxStream<'static, Result<RawDocuments>>>>;
 
 /// All results of a pipeline.
-async fn all<Out: DeserializeOwned + Send>(
-    meta: &'static DocumentMeta,
-    batches: PipelineBatches,
-) -> Result<Vec<Out>> {
+async fn all<Out: Row + Send>(meta: &'static DocumentMeta, batches: PipelineBatches) -> Result<Vec<Out>> {
     let mut batches = batches.await?;
     let mut all = Vec::new();
     while let Some(batch) = batches.next().await {
@@ -744,7 +741,7 @@ struct Results<Out> {
     results: std::vec::IntoIter<Result<Out>>,
 }
 
-impl<Out: DeserializeOwned + Send + 'static> Results<Out> {
+impl<Out: Row + Send + 'static> Results<Out> {
     fn stream(
         meta: &'static DocumentMeta,
         batches: BoxStream<'static, Result<RawDocuments>>,
@@ -760,7 +757,7 @@ impl<Out: DeserializeOwned + Send + 'static> Results<Out> {
 // Nothing of it is pinned but what is in a box.
 impl<Out> Unpin for Results<Out> {}
 
-impl<Out: DeserializeOwned + Send> Stream for Results<Out> {
+impl<Out: Row + Send> Stream for Results<Out> {
     type Item = Result<Out>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -1,7 +1,7 @@
 //! The shape of the documents at a place of a pipeline: which typed stages may follow, and which types are read at the end.
 
 use crate::Document;
-use serde::de::DeserializeOwned;
+use crate::model::stored::Row;
 use std::marker::PhantomData;
 
 /// Documents of type `T` after [`unwind`](super::Aggregate::unwind), [`add_fields`](super::Aggregate::add_fields) or
@@ -65,7 +65,7 @@ impl<T: Document> Typed<T> for Reshaped<T> {}
     note = "to read another type, project it, or leave `project` out"
 )]
 pub trait Gives<Out> {}
-impl<T: Document, Out: DeserializeOwned> Gives<Out> for T {}
-impl<T, Out: DeserializeOwned> Gives<Out> for Reshaped<T> {}
-impl<Out: DeserializeOwned> Gives<Out> for Untyped {}
-impl<Out: DeserializeOwned> Gives<Out> for Projected<Out> {}
+impl<T: Document, Out: Row> Gives<Out> for T {}
+impl<T, Out: Row> Gives<Out> for Reshaped<T> {}
+impl<Out: Row> Gives<Out> for Untyped {}
+impl<Out: Row> Gives<Out> for Projected<Out> {}

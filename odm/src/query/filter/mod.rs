@@ -14,8 +14,9 @@ pub(crate) mod seen;
 use crate::model::copy::Entry;
 use crate::model::geo::{Area, Geometry, Located, Meters, Point};
 use crate::model::normalize;
-use crate::model::path::{Codec, Each, Holds, Item, Path, PlainItems, Root, Step, StoredByType};
+use crate::model::path::{Codec, Each, Holds, Path, Plain, PlainItems, Root, Step, StoredByType};
 use crate::model::reference::{Wrapped, Wraps};
+use crate::model::stored::Stored;
 use crate::model::value::{List, Ordered, Text, Value, Whole};
 use crate::query::filter::condition::{
     both, condition, denied, in_array, in_items_of_variants, is_of_items, is_variant_of, with_variants,
@@ -619,10 +620,10 @@ fn list<T, C: Codec<T>, V: Operand<T>>(name: &str, values: impl IntoIterator<Ite
 /// What contains items that can be asked for: arrays. A trait of its own, so that the compiler says one thing of what is none.
 pub trait Contains {
     /// The items.
-    type Of: Value + serde::Serialize;
+    type Of: Value + Stored;
 }
 
-impl<A: List<Item: serde::Serialize>> Contains for A {
+impl<A: List<Item: Stored>> Contains for A {
     type Of = A::Item;
 }
 
@@ -641,7 +642,7 @@ impl<R, A, P: Step, C> Path<R, A, P, C> {
         A: Contains,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$eq", encode_bson::<A::Of, Item>(P::PATH, item), true)
+        Filter::of_field::<P>("$eq", encode_bson::<A::Of, Plain>(P::PATH, item), true)
     }
 }
 
@@ -656,10 +657,10 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// ```
     pub fn all<V: Operand<A::Item>>(self, items: impl IntoIterator<Item = V>) -> Filter<R>
     where
-        A::Item: serde::Serialize,
+        A::Item: Stored,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$all", list::<A::Item, Item, V>(P::PATH, items), true)
+        Filter::of_field::<P>("$all", list::<A::Item, Plain, V>(P::PATH, items), true)
     }
 
     /// The array holds one of these items at least.
@@ -672,10 +673,10 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// ```
     pub fn contains_any<V: Operand<A::Item>>(self, items: impl IntoIterator<Item = V>) -> Filter<R>
     where
-        A::Item: serde::Serialize,
+        A::Item: Stored,
         C: PlainItems,
     {
-        Filter::of_field::<P>("$in", list::<A::Item, Item, V>(P::PATH, items), true)
+        Filter::of_field::<P>("$in", list::<A::Item, Plain, V>(P::PATH, items), true)
     }
 
     /// Any item of the array, for a condition on what it is. Each condition may be met by another item; `ne` and `not_in` ask
@@ -691,7 +692,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     /// );
     /// # Ok::<(), odm::Error>(())
     /// ```
-    pub fn any(self) -> Path<R, A::Item, Each<P>, Item>
+    pub fn any(self) -> Path<R, A::Item, Each<P>>
     where
         A::Item: Sized,
         C: PlainItems,
@@ -736,7 +737,7 @@ impl<R, A: List, P: Step, C> Path<R, A, P, C> {
     pub fn elem<F>(self, condition: F) -> Filter<R>
     where
         C: PlainItems,
-        F: FnOnce(Path<Element<A::Item>, A::Item, Root, Item>) -> Filter<Element<A::Item>>,
+        F: FnOnce(Path<Element<A::Item>, A::Item, Root>) -> Filter<Element<A::Item>>,
     {
         let condition = of_item::<A, P>(condition(Path::NEW));
         Filter::of(condition.map(|condition| doc! { P::PATH: { "$elemMatch": condition } })).in_variant::<P>()

@@ -1,7 +1,7 @@
 //! The values that may be compared with, or written to, a field: values of its type, and nothing that could be an operator.
 
 use crate::model::copy::Entry;
-use crate::model::encode::{Stored, coded};
+use crate::model::encode::{StoredValue, coded};
 use crate::model::reference::{Wrapped, Wraps};
 use crate::{Error, Ref, Result, model::path::Codec};
 use mongodb::bson::{self, Bson, error::Result as BsonResult};
@@ -27,64 +27,64 @@ use mongodb::bson::{self, Bson, error::Result as BsonResult};
 pub trait Operand<T> {
     /// The value as the field stores it.
     #[doc(hidden)]
-    fn to_stored<C: Codec<T>>(self) -> BsonResult<Stored>;
+    fn to_stored<C: Codec<T>>(self) -> BsonResult<StoredValue>;
 }
 
 impl<T> Operand<T> for T {
-    fn to_stored<C: Codec<T>>(self) -> BsonResult<Stored> {
+    fn to_stored<C: Codec<T>>(self) -> BsonResult<StoredValue> {
         coded::<T, C>(&self)
     }
 }
 
 impl<T> Operand<Option<T>> for T {
-    fn to_stored<C: Codec<Option<T>>>(self) -> BsonResult<Stored> {
+    fn to_stored<C: Codec<Option<T>>>(self) -> BsonResult<StoredValue> {
         coded::<Option<T>, C>(&Some(self))
     }
 }
 
 impl<T> Operand<T> for &T {
-    fn to_stored<C: Codec<T>>(self) -> BsonResult<Stored> {
+    fn to_stored<C: Codec<T>>(self) -> BsonResult<StoredValue> {
         coded::<T, C>(self)
     }
 }
 
 impl Operand<String> for &str {
-    fn to_stored<C: Codec<String>>(self) -> BsonResult<Stored> {
+    fn to_stored<C: Codec<String>>(self) -> BsonResult<StoredValue> {
         coded::<String, C>(&self.to_owned())
     }
 }
 
 impl Operand<Option<String>> for &str {
-    fn to_stored<C: Codec<Option<String>>>(self) -> BsonResult<Stored> {
+    fn to_stored<C: Codec<Option<String>>>(self) -> BsonResult<StoredValue> {
         coded::<Option<String>, C>(&Some(self.to_owned()))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: crate::Document, U: Wrapped + Wraps<T>> Operand<U> for Ref<T> {
-    fn to_stored<C: Codec<U>>(self) -> BsonResult<Stored> {
-        Stored::of_bson(U::wrap(self)?)
+    fn to_stored<C: Codec<U>>(self) -> BsonResult<StoredValue> {
+        StoredValue::of_bson(U::wrap(self)?)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: crate::Document, U: Wrapped + Wraps<T>> Operand<Option<U>> for Ref<T> {
-    fn to_stored<C: Codec<Option<U>>>(self) -> BsonResult<Stored> {
-        Stored::of_bson(U::wrap(self)?)
+    fn to_stored<C: Codec<Option<U>>>(self) -> BsonResult<StoredValue> {
+        StoredValue::of_bson(U::wrap(self)?)
     }
 }
 
 // Not for every such pointer, and not for an `Option<Ref<T>>`: then the type of a plain `None` or `vec![]` could not be told.
 #[diagnostic::do_not_recommend]
 impl<T: crate::Document, E: Entry + Wraps<T>> Operand<Vec<E>> for Vec<Ref<T>> {
-    fn to_stored<C: Codec<Vec<E>>>(self) -> BsonResult<Stored> {
+    fn to_stored<C: Codec<Vec<E>>>(self) -> BsonResult<StoredValue> {
         let items: BsonResult<Vec<Bson>> = self.into_iter().map(E::wrap).collect();
-        Stored::of_bson(Bson::Array(items?))
+        StoredValue::of_bson(Bson::Array(items?))
     }
 }
 
 /// A value, as the field `name` stores it.
-pub(crate) fn encode<T, C: Codec<T>>(name: &str, value: impl Operand<T>) -> Result<Stored> {
+pub(crate) fn encode<T, C: Codec<T>>(name: &str, value: impl Operand<T>) -> Result<StoredValue> {
     value.to_stored::<C>().map_err(|source| refused(name, source))
 }
 

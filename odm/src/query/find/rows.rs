@@ -1,12 +1,12 @@
 //! The documents of a stream in their type, with what is joined to them.
 
+use crate::model::stored::Row;
 use crate::query::join::{Join, Source, Work};
 use crate::store::batches::RawDocuments;
 use crate::{Document, Result, store::decode};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, Stream, StreamExt};
 use mongodb::bson::RawDocument;
-use serde::de::DeserializeOwned;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -27,7 +27,7 @@ pub(crate) struct Rows<T: Document, Out: Send + 'static, J: Join<T>> {
 // Nothing of it is pinned but what is in a box.
 impl<T: Document, Out: Send + 'static, J: Join<T>> Unpin for Rows<T, Out, J> {}
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Rows<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Rows<T, Out, J> {
     pub(crate) fn of(
         batches: BoxStream<'static, Result<RawDocuments>>,
         from: Source,
@@ -91,7 +91,7 @@ struct LossyRows<R>(R);
 impl<T, Out, J> Stream for WholeRows<Rows<T, Out, J>>
 where
     T: Document,
-    Out: DeserializeOwned + Send + 'static,
+    Out: Row + Send + 'static,
     J: Join<T>,
 {
     type Item = Result<J::Row<Out>>;
@@ -104,7 +104,7 @@ where
 impl<T, Out, J> Stream for LossyRows<Rows<T, Out, J>>
 where
     T: Document,
-    Out: DeserializeOwned + Send + 'static,
+    Out: Row + Send + 'static,
     J: Join<T>,
 {
     type Item = Result<Result<J::Row<Out>>>;
@@ -122,7 +122,7 @@ struct ReadRows<'j, T: Document, Out, J: Join<T>> {
     failed: Result<()>,
 }
 
-impl<'j, T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ReadRows<'j, T, Out, J> {
+impl<'j, T: Document, Out: Row + Send + 'static, J: Join<T>> ReadRows<'j, T, Out, J> {
     fn of(join: &'j J, projected: bool, batch: &RawDocuments) -> Self {
         let mut work = Work::of_query(join, projected);
         let (mut documents, mut places) = (Vec::new(), Vec::new());

@@ -6,10 +6,10 @@ use super::pointer::{Load, LoadById};
 use super::{Hop, Join, ReadFrom, Source};
 use crate::model::path::Root;
 use crate::model::reference::{Pointer, Reference, ReferenceTo};
+use crate::model::stored::Stored;
 use crate::{Document, Error, Result};
 use futures::future::BoxFuture;
 use mongodb::bson::{RawDocumentBuf, doc};
-use serde::Serialize;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 
@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 /// let tags: Vec<Tag> = post.tags.load(&odm).await?;
 /// # Ok(()) }
 /// ```
-pub trait LoadRefs: Reference<Pointer: LoadById> + Serialize + Sized {
+pub trait LoadRefs: Reference<Pointer: LoadById> + Stored + Sized {
     /// The documents, in the order of the references and with duplicates kept; an `Option` for an `Option`. `.await` executes
     /// it.
     ///
@@ -57,7 +57,7 @@ pub trait LoadRefs: Reference<Pointer: LoadById> + Serialize + Sized {
     }
 }
 
-impl<V: Reference<Pointer: LoadById> + Serialize> LoadRefs for V {}
+impl<V: Reference<Pointer: LoadById> + Stored> LoadRefs for V {}
 
 /// The documents that references lead to, until `.await` asks for them.
 ///

@@ -3,6 +3,7 @@
 use super::children::{each_of, warn_of_scan};
 use super::stages::{no_near, read};
 use super::{Asked, Join, Stages, Work};
+use crate::model::stored::Row;
 use crate::query::filter::has_near;
 use crate::query::untyped::Query;
 use crate::store::action::Action;
@@ -11,7 +12,6 @@ use crate::{Document, Error, Find, Result};
 use futures::future::{BoxFuture, FutureExt};
 use mongodb::bson::{RawDocument, doc};
 use mongodb::options::AggregateOptions;
-use serde::de::DeserializeOwned;
 
 /// A query whose joins the server executes, by `$lookup`: [`Find::lookup`].
 ///
@@ -32,7 +32,7 @@ impl<T: Document, Out, J> std::fmt::Debug for Lookup<T, Out, J> {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Lets the server execute the joins, in one pipeline with `$lookup`, with the same result.
     ///
     /// One round trip instead of one for each hop; but the server looks up the targets document by document, and sends one
@@ -49,7 +49,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Lookup<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Lookup<T, Out, J> {
     /// All of them. A collation of the query is one of the whole pipeline: keys that are strings are compared by it, too.
     ///
     /// # Errors

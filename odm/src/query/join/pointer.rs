@@ -3,10 +3,10 @@
 use super::{Hop, Slot};
 use crate::model::copy::Entry;
 use crate::model::reference::Pointer;
+use crate::model::stored::Stored;
 use crate::model::value::IdValue;
 use crate::{Document, Ref};
 use mongodb::bson::RawBsonRef;
-use serde::Serialize;
 
 /// A pointer whose documents a join can give.
 #[diagnostic::on_unimplemented(
@@ -25,7 +25,7 @@ pub trait Load: Pointer {
     fn get(slot: Slot, hop: &mut Hop) -> Option<Self::Loaded>;
 }
 
-impl<T: Document + Clone, K: IdValue + Serialize> Load for Ref<T, K> {
+impl<T: Document + Clone, K: IdValue + Stored> Load for Ref<T, K> {
     type Loaded = T;
 
     fn want(value: RawBsonRef<'_>, by: &'static str, hop: &mut Hop) -> Option<Slot> {
@@ -43,7 +43,7 @@ impl<T: Document + Clone, K: IdValue + Serialize> Load for Ref<T, K> {
     note = "the field of the document does: `collection.load(&document, |d| d.field)`, or `.include(|d| d.field)` in a query"
 )]
 pub trait LoadById: Load {}
-impl<T: Document + Clone> LoadById for Ref<T, <T as Document>::Id> where T::Id: Serialize {}
+impl<T: Document + Clone> LoadById for Ref<T, <T as Document>::Id> {}
 
 #[diagnostic::do_not_recommend]
 impl<E: Entry<Of: Clone>> Load for E {

@@ -4,9 +4,9 @@ use crate::model::document::DocumentMeta;
 use crate::model::path::Step;
 use crate::model::reference::{Pointer, Reference};
 use crate::model::shape::Shape;
+use crate::model::stored::Row;
 use crate::{Document, Error, Result, store::decode};
 use mongodb::bson::{self, Bson, RawDocument, RawDocumentBuf, doc};
-use serde::de::DeserializeOwned;
 
 /// The stages of a pipeline that joins, and the number of the next join.
 #[derive(Default)]
@@ -58,7 +58,7 @@ fn all_given(references: impl Into<Bson>) -> bson::Document {
 }
 
 /// A document as a struct, without what the server has joined to it where the struct refuses unknown fields.
-pub(crate) fn read<Out: DeserializeOwned>(meta: &DocumentMeta, raw: &RawDocument) -> Result<Out> {
+pub(crate) fn read<Out: Row>(meta: &DocumentMeta, raw: &RawDocument) -> Result<Out> {
     decode::decode(meta, raw).or_else(|error| {
         let mut plain = RawDocumentBuf::new();
         for (name, value) in raw.iter().flatten() {

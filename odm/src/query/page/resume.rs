@@ -3,6 +3,7 @@
 use super::behind::{KeysetKey, behind};
 use super::order::{keep_keys, refuse_several, total_order, twins};
 use super::position::SortPosition;
+use crate::model::stored::Row;
 use crate::model::types::holds_text;
 use crate::query::find::Rows;
 use crate::query::join::Join;
@@ -15,7 +16,6 @@ use crate::{Document, Error, Filter, Find, Result};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{BoxStream, StreamExt};
 use mongodb::bson::{self, Bson};
-use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ impl<T: Document, Out, J> std::fmt::Debug for ResumableFind<T, Out, J> {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Resumes the stream automatically where the server has closed its cursor, or where the connection breaks.
     ///
     /// The documents come in the order of the query, and in the order of `_id` where they are equal in it, so that the stream
@@ -67,7 +67,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> ResumableFind<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> ResumableFind<T, Out, J> {
     /// One after the other, as [`Find::stream`].
     ///
     /// # Errors

@@ -5,11 +5,11 @@ use super::served::Use;
 use super::value::{RequestValue, typed};
 use crate::Filter;
 use crate::model::path::{Codec, Holds, Path, Step};
+use crate::model::stored::Stored;
 use crate::model::value::{Ordered, Text as Texts, Value, Whole};
 use crate::query::filter::operand::{Operand, encode_bson};
 use crate::query::page::PageToken;
 use mongodb::bson::Bson;
-use serde::de::DeserializeOwned;
 
 /// A condition that a request has: an operator, and its value; of `in` one or several.
 ///
@@ -40,7 +40,7 @@ pub struct Condition<V> {
 )]
 pub trait Conditions: Sized {
     /// The type of its values.
-    type Value: Value + DeserializeOwned;
+    type Value: Value + Stored;
     /// The operators that it takes.
     const OPERATORS: &'static [Operator];
     /// How an index has to serve it.

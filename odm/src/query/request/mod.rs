@@ -10,11 +10,11 @@ mod served;
 mod value;
 
 use crate::error::parameter::BadParameter;
+use crate::model::stored::Row;
 use crate::query::join::Join;
 use crate::{Document, Error, Filter, Find, Order, Paged, Result};
 pub use fields::{Condition, Conditions, Eq, OneOf, Page, Range, Sort, Text};
 pub use given::{Given, Operator, Parameter, Parameters, SortKey};
-use serde::de::DeserializeOwned;
 pub use served::{Use, hidden, limit, name_of, several, sorted, unserved, variant_of};
 pub use value::{OneValue, RequestValue};
 
@@ -152,7 +152,7 @@ impl<T: Document, Out, J> std::fmt::Debug for Requested<T, Out, J> {
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Find<T, Out, J> {
     /// Only documents that also match the conditions of a request, in its order and from the place that it names.
     ///
     /// The conditions stand beside those of the query, and can't replace them. The order of the request holds where it asks for
@@ -178,7 +178,7 @@ impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Find<T, Ou
     }
 }
 
-impl<T: Document, Out: DeserializeOwned + Send + 'static, J: Join<T>> Requested<T, Out, J> {
+impl<T: Document, Out: Row + Send + 'static, J: Join<T>> Requested<T, Out, J> {
     /// The page that the request names, the first where it names none. It has as many documents as the request's `limit` says,
     /// else `size`.
     ///

@@ -2,11 +2,11 @@
 //! all types.
 
 use crate::model::shape::{Body, EnumShape, Shape, Tagging, inner};
+use crate::model::stored::Stored;
 use crate::model::value::{ByValue, Compared, Value};
 use crate::model::{date_text, numeric};
 use crate::store::decode;
 use mongodb::bson::{self, Bson};
-use serde::de::DeserializeOwned;
 
 /// The greatest length of one value, in characters.
 pub(super) const MOST_CHARS: usize = 1_000;
@@ -21,9 +21,9 @@ pub(super) const MOST_CHARS: usize = 1_000;
 /// is_taken::<i32>();
 /// is_taken::<odm::bson::oid::ObjectId>();
 /// ```
-pub trait RequestValue: Value + DeserializeOwned + Compared<As: OneValue<Self>> {}
+pub trait RequestValue: Value + Stored + Compared<As: OneValue<Self>> {}
 
-impl<T: Value + DeserializeOwned + Compared<As: OneValue<T>>> RequestValue for T {}
+impl<T: Value + Stored + Compared<As: OneValue<T>>> RequestValue for T {}
 
 /// One plain value, and not one of several parts.
 #[diagnostic::on_unimplemented(
@@ -36,12 +36,9 @@ pub trait OneValue<T: ?Sized> {}
 impl<T: ?Sized> OneValue<T> for ByValue {}
 
 /// The text as a value of a type; or what the type takes.
-pub(super) fn typed<V: Value + DeserializeOwned>(text: &str) -> Result<V, String> {
+pub(super) fn typed<V: Value + Stored>(text: &str) -> Result<V, String> {
     let accepts = || accepted(V::shape());
     let stored = stored(V::shape(), text).ok_or_else(accepts)?;
-    if V::NATIVE {
-        return V::from_native(stored).map_err(|_| accepts());
-    }
     decode::single_value(stored).map_err(|_| accepts())
 }
 
@@ -143,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_is_no_value_of_the_type_is_refused() {
-        fn refused<V: Value + DeserializeOwned>(texts: &[&str]) -> String {
+        fn refused<V: Value + Stored>(texts: &[&str]) -> String {
             let said: Vec<String> = texts.iter().filter_map(|text| typed::<V>(text).err()).collect();
             assert_eq!(said.len(), texts.len(), "{texts:?}");
             said.into_iter().next().unwrap_or_default()

@@ -3,14 +3,13 @@
 use crate::model::document::DocumentMeta;
 use crate::model::meta::names::{meet, plain_name};
 use crate::model::own_fields::is_own_path;
-use crate::model::path::{Item, Path, Step};
-use crate::model::value::Value;
+use crate::model::path::{Path, Plain, Step};
+use crate::model::stored::Stored;
 use crate::store::decode;
 use crate::upkeep::watch::source::Event;
 use crate::{Document, Error, Result};
 use mongodb::bson::{Bson, RawDocumentBuf};
 use mongodb::change_stream::event::{OperationType, UpdateDescription};
-use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 
 /// A change of a collection, as [`Collection::watch`](crate::Collection::watch) gives it. Variants and fields may be added, so a
@@ -281,8 +280,8 @@ impl AnyChange {
         }))
     }
 
-    fn id_as<I: Value + DeserializeOwned>(&self, meta: &'static DocumentMeta) -> Result<I> {
-        decode::value::<I, Item>(meta, "_id", self.id().cloned().unwrap_or(Bson::Null))
+    fn id_as<I: Stored>(&self, meta: &'static DocumentMeta) -> Result<I> {
+        decode::value::<I, Plain>(meta, "_id", self.id().cloned().unwrap_or(Bson::Null))
     }
 }
 

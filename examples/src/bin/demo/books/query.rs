@@ -8,11 +8,10 @@ use anyhow::{Context, Result};
 use mongodb::bson::doc;
 use odm::Collection;
 use odm::query::Pattern;
-use serde::Deserialize;
 use std::collections::HashSet;
 
 /// A category with the number of its books.
-#[derive(Deserialize, Debug)]
+#[derive(odm::Row, Debug)]
 struct Counted {
     #[serde(rename = "_id")]
     category: String,
@@ -20,7 +19,7 @@ struct Counted {
 }
 
 /// A category in all its spellings.
-#[derive(Deserialize, Debug)]
+#[derive(odm::Row, Debug)]
 struct Spelled {
     spellings: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use super::generated::{bound, fields};
 use super::{agree_document, encode};
-use crate::model::path::Plain;
+use crate::model::path::OwnSerde;
 use crate::model::shape::{Names, Number};
 use crate::model::stored::{
     BySerde, Done, Field, Fields, Limit, Out, Read, Reader, Row, embedded_type, read,
@@ -111,7 +111,7 @@ fields!(Kinds {
     bytes: Binary = Field::value("bytes\0", Some(bound!(max_len: 4))),
     key: mongodb::bson::Uuid = Field::value("key\0", None),
     days: Vec<DateTime> = Field::items("days\0", bound!(max_items: 9)),
-    any: Bson = Field::new("any\0", None, BySerde::<Plain>::functions()),
+    any: Bson = Field::new("any\0", None, BySerde::<OwnSerde>::functions()),
 });
 
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]

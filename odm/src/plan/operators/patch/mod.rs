@@ -1,13 +1,12 @@
 //! Patches: structs with a value for some fields of a document, which an update sets. `#[document(patch)]` makes them.
 
-use crate::model::path::{Codec, Decoder, Plain};
+use crate::model::path::Codec;
 use crate::model::shape::{FieldMeta, Shape};
+use crate::model::stored::{Bound, DeserializeBy, Done, Input, Name, Out, Read, SerializeBy, Stored};
 use crate::plan::operators::names::joined_names;
 use crate::plan::operators::{Changes, never};
 use crate::query::filter::operand::Operand;
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, Error as _, MapAccess, Visitor};
-use std::fmt;
+use serde::{Deserializer, Serializer};
 use std::marker::PhantomData;
 
 pub(crate) mod etag;
@@ -67,15 +66,15 @@ impl<T> From<T> for Patch<T> {
 
 /// The struct that `#[document(patch)]` or `#[embed(patch)]` makes: `UserPatch` of a `User`. Each field is a [`Patch`].
 ///
-/// It is read by serde, from JSON or another format: a field that is missing there is absent. A name that is none of its fields,
-/// a value of another type, and `null` for a field that is no `Option` are errors that name the field.
+/// It is read from JSON by its shape, with the feature `json`: by [`odm::json`](crate::json), or by serde, as `axum::Json` does. A
+/// field that is missing there is absent. A name that is none of its fields, a value of another type, and `null` for a field that
+/// is no `Option` are mistakes that name the field.
 ///
 /// ```
 /// use odm::patch::{Patch, PatchFields};
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Document, Serialize, Deserialize)]
+/// #[derive(Document)]
 /// #[document(collection = "users", patch(derive(Debug)))]
 /// struct User {
 ///     #[serde(rename = "_id")]
@@ -84,25 +83,19 @@ impl<T> From<T> for Patch<T> {
 ///     nickname: Option<String>,
 /// }
 ///
-/// let patch: UserPatch = serde_json::from_str(r#"{ "nickname": null }"#)?;
+/// # #[cfg(feature = "json")] {
+/// let patch: UserPatch = odm::json::from_str(r#"{ "nickname": null }"#)?;
 /// assert_eq!((patch.name, patch.nickname), (Patch::Absent, Patch::Value(None)));
 ///
-/// let refused = serde_json::from_str::<UserPatch>(r#"{ "name": null }"#).unwrap_err();
-/// assert!(refused.to_string().starts_with("`name`: invalid type: null"));
-/// # Ok::<(), serde_json::Error>(())
+/// let refused = odm::json::from_str::<UserPatch>(r#"{ "name": null }"#).unwrap_err();
+/// assert!(refused.to_string().contains("`/name` must be a text"));
+/// # }
+/// # Ok::<(), odm::Error>(())
 /// ```
-pub trait PatchFields: Default {
+pub trait PatchFields: Default + Stored {
     /// Its shape: that of its JSON.
     #[doc(hidden)]
     fn shape() -> Shape;
-
-    /// Adds the stored names of its fields.
-    #[doc(hidden)]
-    fn names(names: &mut Vec<&'static str>);
-
-    /// Reads the value of the field with this name. `false`: it has no such field.
-    #[doc(hidden)]
-    fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<bool, A::Error>;
 
     /// Sets the fields that have a value.
     #[doc(hidden)]
@@ -195,72 +188,66 @@ impl<R> Changes<R> {
     }
 }
 
-/// Reads the value of a field. An error names the field.
-pub fn read<'de, T, C: Decoder<T>, A: MapAccess<'de>>(
-    field: &mut Patch<T>,
-    name: &str,
-    map: &mut A,
-) -> Result<(), A::Error> {
-    struct Value<T, C>(PhantomData<fn() -> (T, C)>);
+/// How serde writes and reads a field of a patch, whose value it does as `C` says.
+#[doc(hidden)]
+pub struct OfPatch<C>(PhantomData<C>);
 
-    impl<'de, T, C: Decoder<T>> DeserializeSeed<'de> for Value<T, C> {
-        type Value = T;
+impl<T, C: SerializeBy<T>> SerializeBy<Patch<T>> for OfPatch<C> {
+    fn serialize<S: Serializer>(value: &Patch<T>, serializer: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Patch::Absent => serializer.serialize_unit(),
+            Patch::Value(value) => C::serialize(value, serializer),
+        }
+    }
+}
 
-        fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-            C::deserialize(deserializer)
+impl<T, C: DeserializeBy<T>> DeserializeBy<Patch<T>> for OfPatch<C> {
+    fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Patch<T>, D::Error> {
+        C::deserialize(deserializer).map(Patch::Value)
+    }
+}
+
+/// A field that is absent is not written, and one that is not there is absent.
+impl<T: Stored> Stored for Patch<T> {
+    fn write(&self, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
+        match self {
+            Patch::Absent => Ok(()),
+            Patch::Value(value) => value.write(name, bound, out),
         }
     }
 
-    if !field.is_absent() {
-        return Err(A::Error::custom(format!("`{name}` stands there twice")));
+    fn read(kind: u8, input: &mut Input<'_>) -> Read<Self> {
+        T::read(kind, input).map(Patch::Value)
     }
-    let value = map.next_value_seed(Value::<T, C>(PhantomData));
-    *field = Patch::Value(value.map_err(|error| A::Error::custom(format!("`{name}`: {error}")))?);
-    Ok(())
+
+    fn missing() -> Read<Self> {
+        Ok(Patch::Absent)
+    }
 }
 
-/// The same of a field that its type reads.
-pub fn read_plain<'de, T: serde::de::DeserializeOwned, A: MapAccess<'de>>(
-    field: &mut Patch<T>,
-    name: &str,
-    map: &mut A,
-) -> Result<(), A::Error> {
-    read::<T, Plain, A>(field, name, map)
-}
-
-/// Reads a patch.
-pub fn deserialize<'de, P: PatchFields, D: Deserializer<'de>>(deserializer: D) -> Result<P, D::Error> {
-    struct Fields<P>(PhantomData<fn() -> P>);
-
-    impl<'de, P: PatchFields> Visitor<'de> for Fields<P> {
-        type Value = P;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object with the fields to change")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<P, A::Error> {
-            let mut patch = P::default();
-            while let Some(name) = map.next_key::<String>()? {
-                if !patch.read(&name, &mut map)? {
-                    return Err(A::Error::custom(unknown::<P>(&name)));
-                }
+/// `Deserialize` of a patch, for `axum::Json` and the like: by its shape.
+#[cfg(feature = "json")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __deserialize_patch {
+    ($patch:ty) => {
+        impl<'de> $crate::__private::serde::Deserialize<'de> for $patch {
+            fn deserialize<D: $crate::__private::serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> ::core::result::Result<Self, D::Error> {
+                let read = <$crate::json::Json<$patch> as $crate::__private::serde::Deserialize>::deserialize(
+                    deserializer,
+                );
+                read.map(|$crate::json::Json(patch)| patch)
             }
-            Ok(patch)
         }
-    }
-
-    deserializer.deserialize_map(Fields(PhantomData))
+    };
 }
 
-/// The message about a name that is none of the fields. The name is cut, since a client sends it.
-fn unknown<P: PatchFields>(name: &str) -> String {
-    let mut names = Vec::new();
-    P::names(&mut names);
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    let name: String = name.chars().take(100).collect();
-    format!(
-        "`{name}` is no field that this patch changes: it has {}",
-        names.join(", ")
-    )
+/// Nothing without the feature `json`, which knows shapes of JSON.
+#[cfg(not(feature = "json"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __deserialize_patch {
+    ($patch:ty) => {};
 }

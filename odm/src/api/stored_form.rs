@@ -1,0 +1,142 @@
+//! Documents outside of collections: as they are stored, and as serde reads them.
+
+use crate::model::encode::stored_document;
+use crate::model::stored::{self, Fault, Fields, Read, Reader, Row};
+use crate::store::decode::{decode, short_name};
+use crate::{Document, Error, Result};
+use mongodb::bson::{self, RawDocumentBuf};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::any::type_name;
+
+/// The document as it is stored.
+///
+/// # Errors
+/// [`Error::Encode`] where BSON can't hold a value. Bounds are not checked.
+///
+/// # Example
+/// ```
+/// use odm::prelude::*;
+///
+/// #[derive(Document)]
+/// #[document(collection = "tags")]
+/// struct Tag {
+///     #[serde(rename = "_id")]
+///     id: i32,
+///     name: String,
+/// }
+///
+/// let tag = Tag { id: 7, name: "new".to_owned() };
+/// assert_eq!(odm::to_document(&tag)?, odm::bson::doc! { "_id": 7, "name": "new" });
+/// # Ok::<(), odm::Error>(())
+/// ```
+pub fn to_document<T: Document>(document: &T) -> Result<bson::Document> {
+    let raw = stored_document(T::META.name, document)?;
+    raw.try_into().map_err(|source| Error::Encode {
+        field: T::META.name.to_owned(),
+        source: Box::new(source),
+    })
+}
+
+/// The document that is stored so.
+///
+/// # Errors
+/// [`Error::Decode`] where it does not fit.
+///
+/// # Example
+/// ```
+/// use odm::prelude::*;
+///
+/// #[derive(Document)]
+/// #[document(collection = "tags")]
+/// struct Tag {
+///     #[serde(rename = "_id")]
+///     id: i32,
+///     name: String,
+/// }
+///
+/// let tag: Tag = odm::from_document(&odm::bson::doc! { "_id": 7, "name": "new" })?;
+/// assert_eq!((tag.id, tag.name.as_str()), (7, "new"));
+/// # Ok::<(), odm::Error>(())
+/// ```
+pub fn from_document<T: Document>(document: &bson::Document) -> Result<T> {
+    let raw = RawDocumentBuf::try_from(document).map_err(|source| Error::Encode {
+        field: T::META.name.to_owned(),
+        source: Box::new(source),
+    })?;
+    decode(T::META, &raw)
+}
+
+/// A type that serde reads, as the result of a pipeline.
+///
+/// ```no_run
+/// # use samples::model::*;
+/// #[derive(serde::Deserialize)]
+/// struct Count {
+///     people: i64,
+/// }
+///
+/// # async fn example(people: Collection<Person>) -> odm::Result<()> {
+/// let counted: Vec<odm::Serde<Count>> = people.aggregate().group((), |g| g.count("people")).all().await?;
+/// println!("{}", counted[0].0.people);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Serde<T>(pub T);
+
+impl<T: DeserializeOwned + 'static> Row for Serde<T> {
+    fn read_row(fields: &mut Reader<'_>) -> Read<Serde<T>> {
+        let raw = RawDocumentBuf::read_row(fields)?;
+        match bson::deserialize_from_slice(raw.as_bytes()) {
+            Ok(read) => Ok(Serde(read)),
+            Err(error) => Err(Fault::other(match &error.message {
+                Some(message) => message.clone(),
+                None => error.kind.to_string(),
+            })),
+        }
+    }
+}
+
+/// A document as it is stored, for what goes by serde: a typed collection of the driver, the functions of `bson`.
+///
+/// serde's form of a document is that of JSON, and need not be the one that is stored. This type writes and reads the stored one,
+/// in formats of `bson` alone.
+///
+/// ```
+/// use odm::{AsStored, bson, prelude::*};
+///
+/// #[derive(Document)]
+/// #[document(collection = "tags")]
+/// struct Tag {
+///     #[serde(rename = "_id")]
+///     id: i32,
+///     name: String,
+/// }
+///
+/// let tag = Tag { id: 7, name: "new".to_owned() };
+/// let stored = bson::serialize_to_document(&AsStored(tag))?;
+/// assert_eq!(stored, bson::doc! { "_id": 7, "name": "new" });
+/// let AsStored(read): AsStored<Tag> = bson::deserialize_from_document(stored)?;
+/// assert_eq!(read.name, "new");
+/// # Ok::<(), bson::error::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AsStored<T>(pub T);
+
+impl<T: Fields> Serialize for AsStored<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = stored_document(short_name(type_name::<T>()), &self.0);
+        raw.map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de, T: Row> Deserialize<'de> for AsStored<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = RawDocumentBuf::deserialize(deserializer)?;
+        stored::read(raw.as_bytes())
+            .map(AsStored)
+            .map_err(D::Error::custom)
+    }
+}
