@@ -681,7 +681,7 @@ fn what_is_missing_and_what_is_null_are_one_group() {
         level: i32,
         null: Two,
     }
-    #[derive(Deserialize, Debug, PartialEq)]
+    #[derive(odm::Row, Debug, PartialEq)]
     struct Two {
         country: Option<String>,
         device_screen: Option<i32>,

@@ -26,8 +26,8 @@ pub struct Code<'a> {
     has_defaults: bool,
     /// Whether each field is one of a patch.
     is_patch: bool,
-    /// The type with the functions of a field's type: `ByType`, or the one that asks for the traits.
-    functions: TokenStream,
+    /// Whether it is a result, of which nothing else says which types its fields have.
+    is_row: bool,
 }
 
 impl<'a> Code<'a> {
@@ -43,7 +43,7 @@ impl<'a> Code<'a> {
             is_read: true,
             has_defaults: true,
             is_patch: false,
-            functions: quote!(ByType),
+            is_row: false,
         }
     }
 
@@ -75,7 +75,7 @@ impl<'a> Code<'a> {
     /// The same for results, where nothing else says which types there are.
     pub fn of_row(target: &'a Target<'a>) -> Code<'a> {
         Code {
-            functions: quote!(Functions),
+            is_row: true,
             ..Code::new(target, &target.fields)
         }
     }
@@ -244,8 +244,11 @@ impl<'a> Code<'a> {
     fn functions(&mut self, field: &Field, ty: &TokenStream) -> TokenStream {
         let (odm, stored) = (self.target.odm.clone(), self.stored.clone());
         if !field.field.opaque && !field.is_foreign() {
-            let functions = &self.functions;
-            return quote_spanned!(ty.span()=> #stored::#functions::<#ty>::FUNCTIONS);
+            return if self.is_row {
+                quote_spanned!(ty.span()=> #stored::Functions::<#ty>::of())
+            } else {
+                quote!(#stored::ByType::<#ty>::FUNCTIONS)
+            };
         }
         let writer = field.serde.serialize_with.as_ref();
         let held = if self.is_patch {
@@ -318,6 +321,16 @@ impl<'a> Code<'a> {
         quote!(#name #ty_generics)
     }
 
+    /// The functions of a type whose fields stand beside the others.
+    fn flat(&self, ty: &TokenStream) -> TokenStream {
+        let stored = &self.stored;
+        if self.is_row {
+            quote_spanned!(ty.span()=> #stored::Flat::<#ty>::of())
+        } else {
+            quote!(#stored::ByType::<#ty>::FLAT)
+        }
+    }
+
     /// The type of a field whose own fields stand beside the others.
     fn beside(&self, field: &Field) -> TokenStream {
         if self.is_patch {
@@ -338,12 +351,12 @@ impl<'a> Code<'a> {
             return TokenStream::new();
         }
         let Some(constant) = constant else {
-            let of = if field.field.extra {
-                quote!(EXTRA)
+            let functions = if field.field.extra {
+                quote!(#stored::ByType::<#ty>::EXTRA)
             } else {
-                quote!(FLAT)
+                self.flat(&ty)
             };
-            let write = quote!((#stored::ByType::<#ty>::#of.write)(#value, out)?;);
+            let write = quote!((#functions.write)(#value, out)?;);
             return match &field.serde.left_out_by {
                 None => write,
                 Some(path) => quote!(if !#path(#value) { #write }),
@@ -375,7 +388,10 @@ impl<'a> Code<'a> {
             None if field.field.extra => {
                 quote!((#stored::ByType::<#ty>::EXTRA.read)(fields, const { &#names })?)
             }
-            None => quote!(#stored::ByType::<#ty>::FLAT.read(fields)?),
+            None => {
+                let functions = self.flat(&ty);
+                quote!(#functions.read(fields)?)
+            }
         }
     }
 

@@ -27,13 +27,18 @@ pub struct Functions<T: 'static> {
     pub(super) missing: fn() -> Read<T>,
 }
 
-impl<T: Stored> Functions<T> {
-    /// The functions of a type that is known to be stored.
-    pub const FUNCTIONS: Functions<T> = Functions {
-        write: T::write,
-        read: T::read,
-        missing: T::missing,
-    };
+impl<T: 'static> Functions<T> {
+    /// The functions of a type that has to be stored: of a result, which nothing else asks that of.
+    pub const fn of() -> Functions<T>
+    where
+        T: Stored,
+    {
+        Functions {
+            write: T::write,
+            read: T::read,
+            missing: T::missing,
+        }
+    }
 }
 
 /// The functions of a value whose fields stand among others: those of [`Fields`] and [`Row`].
@@ -52,6 +57,17 @@ pub struct Extra<T: 'static> {
 }
 
 impl<T: 'static> Flat<T> {
+    /// As [`Functions::of`].
+    pub const fn of() -> Flat<T>
+    where
+        T: Fields + Row,
+    {
+        Flat {
+            write: T::write_fields,
+            read: T::read_row,
+        }
+    }
+
     /// Reads the fields beside those of the struct around them.
     ///
     /// # Errors
@@ -76,15 +92,12 @@ pub struct ByType<T>(PhantomData<T>);
 
 impl<T: Stored> ByType<T> {
     /// The compiler takes this one where there is one.
-    pub const FUNCTIONS: Functions<T> = Functions::<T>::FUNCTIONS;
+    pub const FUNCTIONS: Functions<T> = Functions::of();
 }
 
 impl<T: Fields + Row> ByType<T> {
     /// As [`FUNCTIONS`](ByType::FUNCTIONS).
-    pub const FLAT: Flat<T> = Flat {
-        write: T::write_fields,
-        read: T::read_row,
-    };
+    pub const FLAT: Flat<T> = Flat::of();
 }
 
 impl<T: Fields + Entries> ByType<T> {
