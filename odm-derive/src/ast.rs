@@ -20,6 +20,8 @@ pub struct Container<'a> {
     pub generics: &'a Generics,
     pub attrs: &'a [Attribute],
     pub serde: attr::serde::Container,
+    /// Whether it is stored in another form than serde's, as far as is known here.
+    pub has_own_form: bool,
     /// `#[denormalize(from = T)]` above it.
     pub copies: Option<copy::Container>,
     /// The name in messages, where the application knows the type by an alias.
@@ -46,6 +48,8 @@ pub enum Style {
 pub struct Variant<'a> {
     pub ident: &'a Ident,
     pub name: String,
+    /// The name in JSON, where that is another one.
+    pub json: Option<String>,
     pub serde: attr::serde::Variant,
     pub style: Style,
     pub fields: Vec<Field<'a>>,
@@ -56,6 +60,8 @@ pub struct Field<'a> {
     pub rust: String,
     /// The name in BSON.
     pub name: String,
+    /// The name in JSON, where that is another one.
+    pub json: Option<String>,
     pub vis: &'a Visibility,
     pub ty: &'a Type,
     pub original: &'a syn::Field,
@@ -72,26 +78,54 @@ pub struct Field<'a> {
 
 impl<'a> Container<'a> {
     pub fn read(cx: &Ctxt, input: &'a DeriveInput) -> Container<'a> {
-        let serde = attr::serde::Container::parse(cx, &input.attrs);
-        let case = serde.rename_all.unwrap_or_default();
+        let own = attr::storage::Container::parse(cx, &input.attrs);
+        let by_serde = if own.serde_is_json {
+            silently(|cx| attr::serde::Container::parse(cx, &input.attrs))
+        } else {
+            attr::serde::Container::parse(cx, &input.attrs)
+        };
+        let names = Cases {
+            owner: &input.ident,
+            serde_is_json: own.serde_is_json,
+            stored: Case::default(),
+            json: by_serde.rename_all,
+        };
+        let json_fields = by_serde.rename_all_fields;
+        let mut has_own_form = own.differs_from(&by_serde);
+        let serde = own.over(by_serde);
+        let stored = serde.rename_all.unwrap_or_default();
         let copies = copy::Container::parse(cx, &input.attrs);
         let data = match &input.data {
             syn::Data::Struct(data) => {
-                let (style, mut fields) = read_fields(cx, &data.fields, case);
+                let (style, mut fields) = read_fields(cx, &data.fields, Cases { stored, ..names });
                 if let (Some(copies), Style::Named) = (&copies, style) {
                     copied(copies, &mut fields);
+                }
+                if ["document", "projection"]
+                    .iter()
+                    .any(|name| attr::find(&input.attrs, name).is_some())
+                {
+                    has_own_form |= stored_as_id(&mut fields);
                 }
                 Data::Struct(style, fields)
             }
             syn::Data::Enum(data) => Data::Enum(
                 data.variants
                     .iter()
-                    .map(|variant| Variant::read(cx, variant, &serde))
+                    .map(|variant| Variant::read(cx, variant, &serde, Cases { stored, ..names }, json_fields))
                     .collect(),
             ),
             syn::Data::Union(_) => Data::Union,
         };
+        has_own_form |= match &data {
+            Data::Struct(_, fields) => fields.iter().any(|field| field.field.has_form),
+            Data::Enum(variants) => variants.iter().any(|variant| {
+                variant.json.is_some() || variant.fields.iter().any(|field| field.field.has_form)
+            }),
+            Data::Union => false,
+        };
         Container {
+            has_own_form,
             ident: &input.ident,
             vis: &input.vis,
             generics: &input.generics,
@@ -136,20 +170,39 @@ impl<'a> Container<'a> {
 }
 
 impl<'a> Variant<'a> {
-    fn read(cx: &Ctxt, variant: &'a syn::Variant, container: &attr::serde::Container) -> Variant<'a> {
-        let serde = attr::serde::Variant::parse(cx, &variant.attrs);
-        let case = serde
-            .rename_all
-            .or(container.rename_all_fields)
-            .unwrap_or_default();
-        let (style, fields) = read_fields(cx, &variant.fields, case);
-        let default = container
-            .rename_all
-            .unwrap_or_default()
-            .of_variant(&variant.ident.unraw().to_string());
+    fn read(
+        cx: &Ctxt,
+        variant: &'a syn::Variant,
+        container: &attr::serde::Container,
+        names: Cases<'_>,
+        json_fields: Option<Case>,
+    ) -> Variant<'a> {
+        let by_serde = if names.serde_is_json {
+            silently(|cx| attr::serde::Variant::parse(cx, &variant.attrs))
+        } else {
+            attr::serde::Variant::parse(cx, &variant.attrs)
+        };
+        let rust = variant.ident.unraw().to_string();
+        let json = names.json_name(by_serde.rename.as_ref(), &rust, Case::of_variant);
+        let json_case = by_serde.rename_all.or(json_fields);
+        let own = attr::storage::variant(cx, &variant.attrs);
+        let serde = own.over(if names.serde_is_json {
+            attr::serde::Variant::default()
+        } else {
+            by_serde
+        });
+        let stored = serde.rename_all.or(container.rename_all_fields);
+        let cases = Cases {
+            stored: stored.unwrap_or_default(),
+            json: json_case,
+            ..names
+        };
+        let (style, fields) = read_fields(cx, &variant.fields, cases);
+        let name = stored_name(cx, serde.rename.as_ref(), names.stored.of_variant(&rust));
         Variant {
             ident: &variant.ident,
-            name: stored_name(cx, serde.rename.as_ref(), default),
+            json: json.filter(|json| *json != name),
+            name,
             serde,
             style,
             fields,
@@ -177,7 +230,58 @@ impl Variant<'_> {
     }
 }
 
-fn read_fields<'a>(cx: &Ctxt, fields: &'a Fields, case: Case) -> (Style, Vec<Field<'a>>) {
+/// How the fields or the variants of a type are called.
+#[derive(Clone, Copy)]
+struct Cases<'a> {
+    /// The type.
+    owner: &'a Ident,
+    /// serde's attributes concern JSON alone.
+    serde_is_json: bool,
+    stored: Case,
+    /// The case in JSON, if serde has one.
+    json: Option<Case>,
+}
+
+impl Cases<'_> {
+    /// The name in JSON, where serde's attributes give one: in `serde = json` always.
+    fn json_name(
+        self,
+        rename: Option<&attr::serde::Sides<syn::LitStr>>,
+        rust: &str,
+        of: fn(Case, &str) -> String,
+    ) -> Option<String> {
+        let renamed = rename.and_then(|sides| sides.serialize.as_ref().or(sides.deserialize.as_ref()));
+        match (renamed, self.json) {
+            (Some(name), _) => Some(name.value()),
+            (None, Some(case)) => Some(of(case, rust)),
+            (None, None) => self.serde_is_json.then(|| rust.to_owned()),
+        }
+    }
+}
+
+/// What is read without a look at its errors: attributes of serde that do not concern storage.
+fn silently<T>(read: impl FnOnce(&Ctxt) -> T) -> T {
+    let cx = Ctxt::new();
+    let read = read(&cx);
+    drop(cx.check());
+    read
+}
+
+/// A field `id` of a document is its `_id`, unless another one is, or it has a name of its own. `true`: there is one.
+fn stored_as_id(fields: &mut [Field]) -> bool {
+    let has_id = fields.iter().any(|field| field.name == "_id" && !field.skipped());
+    let is_plain =
+        |field: &&mut Field| field.rust == "id" && field.serde.rename.is_none() && !field.skipped();
+    let id = fields.iter_mut().filter(|_| !has_id).find(is_plain);
+    let is_found = id.is_some();
+    if let Some(field) = id {
+        field.name = "_id".to_owned();
+        field.json = Some("id".to_owned());
+    }
+    is_found
+}
+
+fn read_fields<'a>(cx: &Ctxt, fields: &'a Fields, case: Cases<'_>) -> (Style, Vec<Field<'a>>) {
     let style = match fields {
         Fields::Named(_) => Style::Named,
         Fields::Unnamed(fields) if fields.unnamed.len() == 1 => Style::Newtype,
@@ -193,20 +297,38 @@ fn read_fields<'a>(cx: &Ctxt, fields: &'a Fields, case: Case) -> (Style, Vec<Fie
 }
 
 impl<'a> Field<'a> {
-    fn read(cx: &Ctxt, position: usize, original: &'a syn::Field, case: Case) -> Field<'a> {
+    fn read(cx: &Ctxt, position: usize, original: &'a syn::Field, case: Cases<'_>) -> Field<'a> {
         let rust = match &original.ident {
             Some(ident) => ident.unraw().to_string(),
             None => position.to_string(),
         };
-        let mut serde = attr::serde::Field::parse(cx, &original.attrs);
-        let name = stored_name(cx, serde.rename.as_ref(), case.of_field(&rust));
+        let by_serde = if case.serde_is_json {
+            silently(|cx| attr::serde::Field::parse(cx, &original.attrs))
+        } else {
+            attr::serde::Field::parse(cx, &original.attrs)
+        };
+        let json = case.json_name(by_serde.rename.as_ref(), &rust, Case::of_field);
+        let mut declared = attr::field::Field::parse(cx, &original.attrs);
+        let mut serde = std::mem::take(&mut declared.form).over(if case.serde_is_json {
+            attr::serde::Field::default()
+        } else {
+            by_serde
+        });
+        if declared.default.is_some() && serde.default.is_none() && original.ident.is_some() {
+            let (owner, function) = (case.owner, quote::format_ident!("default_{rust}"));
+            serde.default = Some(attr::serde::Default_::Function(
+                syn::parse_quote!(#owner::#function),
+            ));
+            declared.has_form = true;
+        }
+        let name = stored_name(cx, serde.rename.as_ref(), case.stored.of_field(&rust));
         let mut reference = Reference::parse(cx, &original.attrs);
         let copy = Copy::parse(cx, &original.attrs, &mut reference);
-        let declared = attr::field::Field::parse(cx, &original.attrs);
         // A module of the application's may have this name too. Of that one, the field says what it stores.
         serde.native &= declared.stored.is_none() && !declared.opaque;
         Field {
             rust,
+            json: json.filter(|json| *json != name),
             name,
             vis: &original.vis,
             ty: &original.ty,

@@ -845,9 +845,9 @@ fn the_case_is_copied_from_an_attribute_with_other_entries() {
         }
     });
     assert!(!has(&code, "compile_error"), "{code}");
-    let both = r#"#[serde(rename_all = "camelCase")]"#;
-    let code = code.replace(&both.split_whitespace().collect::<String>(), "CASE");
-    assert_eq!(code.matches("CASE").count(), 2, "{code}");
+    let case = r#"#[serde(rename_all = "camelCase")]"#;
+    let code = code.replace(&case.split_whitespace().collect::<String>(), "CASE");
+    assert_eq!(code.matches("CASE").count(), 1, "{code}");
     assert!(!has(&code, "serde(default"), "{code}");
 }
 
@@ -970,7 +970,7 @@ fn with_attribute(attribute: TokenStream) -> String {
 #[test]
 fn parsers_take_every_listed_option_and_no_other_one() {
     type Written = fn(TokenStream) -> String;
-    let places: [(&keys::Attribute, Written); 25] = [
+    let places: [(&keys::Attribute, Written); 27] = [
         (&keys::DOCUMENT, |option| with_options(option)),
         (&keys::CAPPED, |option| with_options(quote!(capped(#option)))),
         (&keys::TIME_SERIES, |option| {
@@ -1032,6 +1032,22 @@ fn parsers_take_every_listed_option_and_no_other_one() {
                     a: i32,
                 }
             )))
+        }),
+        (&keys::ROW, |option| {
+            code(crate::expand::row::derive(&parse_quote!(
+                #[row(#option)]
+                struct Thing {
+                    a: i32,
+                }
+            )))
+        }),
+        (&keys::VARIANT, |option| {
+            embed(parse_quote!(
+                enum Thing {
+                    #[embed(#option)]
+                    A,
+                }
+            ))
         }),
         (&keys::PROJECTION, |option| {
             code(crate::expand::projection::derive(&parse_quote!(

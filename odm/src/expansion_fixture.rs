@@ -83,6 +83,7 @@ pub(crate) const FIELD: odm::FieldMeta = odm::FieldMeta {
     cut: false,
     access: odm::Access::Open,
     json_text: false,
+    json: None,
     beside: false,
 };
 
@@ -121,6 +122,7 @@ impl odm::Fielded for Address {
             cut: false,
             access: odm::Access::Open,
             json_text: false,
+            json: None,
             beside: false,
         },
         odm::FieldMeta {
@@ -152,6 +154,7 @@ impl odm::Fielded for Address {
             cut: false,
             access: odm::Access::Open,
             json_text: false,
+            json: None,
             beside: false,
         },
     ];
@@ -306,6 +309,7 @@ const _: () = {
             cut: false,
             access: odm::Access::Open,
             json_text: false,
+            json: None,
             beside: false,
         }
     }

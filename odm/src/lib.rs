@@ -694,6 +694,7 @@ pub mod buckets {
 
 /// The types of fields and operands: the traits that decide what a field may hold and which conditions take it.
 pub mod types {
+    pub use crate::api::stored_form::DriverDocument;
     pub use crate::model::average::Average;
     pub use crate::model::described::Described;
     pub use crate::model::path::{Flattened, Root};
@@ -837,8 +838,8 @@ pub mod __private {
     pub use crate::model::size::{Message, Size};
     pub use crate::model::sum::Summable;
     pub use crate::model::value::{
-        Array, Buffer, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey,
-        Nulls, Numeric, OneNull, Only, Opaque, Removable, StoredLike, Text, Unsure, Value,
+        Array, ByParts, ByValue, Compared, Declared, EmbedInsteadOfDocument, IdValue, List, MapKey, Nulls,
+        Numeric, OneNull, Only, Opaque, Removable, StoredLike, Text, Value,
     };
     pub use crate::model::variant::{AnUntaggedEnumHasNoPaths, In, Tagged, Variant};
     pub use crate::plan::operators::Changes;

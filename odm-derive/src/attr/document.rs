@@ -2,7 +2,7 @@
 
 use super::index::{Collation, Index};
 use super::search::SearchIndex;
-use super::{At, allowed, derives, keys, krate, number, once, read, string, unknown, word};
+use super::{At, allowed, derives, keys, krate, number, once, read, skip, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -133,6 +133,7 @@ impl Document {
                 "common" => once(&mut document.common, common(meta)?, meta),
                 "variant_of" => once(&mut document.variant_of, of_enum(meta)?, meta),
                 "crate" => once(&mut document.krate, krate(meta)?, meta),
+                "rename_all" | "serde" => skip(meta), // read with the type
                 "validation" => once(&mut document.validation, Validation::parse(meta)?, meta),
                 "collation" => once(&mut document.collation, Collation::parse(meta)?, meta),
                 "shared" => {

@@ -1,6 +1,7 @@
 //! `#[embed]` on a field, and on a type that derives `Embed`.
 
-use super::{Count, count, derives, flag, keys, krate, once, read, string, unknown};
+use super::storage::Container as Storage;
+use super::{Count, count, derives, flag, keys, krate, once, read, skip, string, unknown, word};
 use crate::ctxt::Ctxt;
 use proc_macro2::Span;
 use syn::{Attribute, Ident, LitStr, Path, spanned::Spanned};
@@ -83,6 +84,8 @@ impl Container {
                 once(&mut container.patch, meta.path.span(), meta)
             } else if meta.path.is_ident("derive") {
                 derives(&mut container.derives, meta)
+            } else if Storage::has(&word(&meta.path)) {
+                skip(meta) // read with the type
             } else {
                 Err(unknown(meta, &keys::EMBED_TYPE))
             }

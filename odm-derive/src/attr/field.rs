@@ -52,6 +52,10 @@ pub struct Field {
     pub scope: bool,
     /// Which way it goes in JSON: both where nothing is said.
     pub access: Option<At<Access>>,
+    /// How it is stored, where that is said here and not by serde.
+    pub form: super::serde::Field,
+    /// Whether any of that is said.
+    pub has_form: bool,
     /// Integers of it are texts in JSON: `json = text`.
     pub json_text: Option<proc_macro2::Span>,
 }
@@ -69,6 +73,9 @@ impl Field {
             } else if meta.path.is_ident("max") {
                 once(&mut field.max, signed(meta)?, meta)
             } else if let Some(read) = field.rules.parse(meta) {
+                read
+            } else if let Some(read) = super::storage::of_field(&mut field.form, meta) {
+                field.has_form = true;
                 read
             } else if meta.path.is_ident("default") {
                 once(&mut field.default, meta.value()?.parse()?, meta)

@@ -49,6 +49,12 @@ const fn noted(name: &'static str, syntax: &'static [&'static str], note: &'stat
     Key { name, syntax, note }
 }
 
+const RENAME_ALL: Key = key("rename_all", &["rename_all = \"camelCase\""]);
+const SERDE: Key = noted(
+    "serde",
+    &["serde = json"],
+    " (serde's attributes concern JSON alone)",
+);
 const CRATE: Key = key("crate", &["crate = \"…\""]);
 const DERIVE: Key = key("derive", &["derive(…)"]);
 
@@ -83,6 +89,8 @@ pub static DOCUMENT: Attribute = Attribute::new(
         ),
         key("check", &["check = |d| …"]),
         key("check_with", &["check_with = function"]),
+        RENAME_ALL,
+        SERDE,
         DERIVE,
         key("new", &["new(derive(…))"]),
         key("builder", &["builder"]),
@@ -249,6 +257,17 @@ pub static EMBED_TYPE: Attribute = Attribute::new(
         noted("repr", &["repr = i32"], " (an enum is stored as integers)"),
         noted("patch", &["patch"], " (makes a struct of some of its fields)"),
         noted("derive", &["derive(…)"], " (of the structs that are made for it)"),
+        RENAME_ALL,
+        noted(
+            "rename_all_fields",
+            &["rename_all_fields = \"camelCase\""],
+            " (of an enum's variants)",
+        ),
+        noted("tag", &["tag = \"…\""], " (of an enum)"),
+        noted("content", &["content = \"…\""], " (of an enum with a tag)"),
+        noted("untagged", &["untagged"], " (of an enum)"),
+        noted("transparent", &["transparent"], " (of a struct around one value)"),
+        SERDE,
         CRATE,
     ],
 )
@@ -272,7 +291,17 @@ pub static FIELD: Attribute = Attribute::new(
         key("check_with", &["check_with = function"]),
         key("opaque", &["opaque"]),
         key("extra", &["extra"]),
-        key("default", &["default = value"]),
+        noted("name", &["name = \"…\""], " (as which it is stored)"),
+        noted("alias", &["alias = \"…\""], " (a name that it had)"),
+        key("default", &["default", "default = value"]),
+        noted("skip", &["skip"], " (it is not stored)"),
+        noted("skip_none", &["skip_none"], " (`None` stores nothing)"),
+        noted("flatten", &["flatten"], " (its fields stand beside the others)"),
+        noted(
+            "with",
+            &["with = \"module\""],
+            " (functions of serde write and read it)",
+        ),
         noted("generate", &["generate = function"], " (of an `_id`)"),
         key("stored", &["stored", "stored = Type"]),
         noted("scope", &["scope"], " (of a document)"),
@@ -409,10 +438,21 @@ pub static BUCKET: Attribute = Attribute::new(
 
 /// On a struct that derives `Projection`.
 pub static PROJECTION: Attribute =
-    Attribute::new("#[projection(…)]", &[key("of", &["of = Document"]), CRATE]);
+    Attribute::new("#[projection(…)]", &[key("of", &["of = Document"]), SERDE, CRATE]);
+
+/// On a variant of an enum that derives `Embed` or `Document`.
+pub static VARIANT: Attribute = Attribute::new(
+    "#[embed(…)]",
+    &[
+        noted("name", &["name = \"…\""], " (as which it is stored)"),
+        noted("alias", &["alias = \"…\""], " (a name that it had)"),
+        noted("skip", &["skip"], " (it is not stored)"),
+        noted("rename_all", &["rename_all = \"camelCase\""], " (of its fields)"),
+    ],
+);
 
 /// On a struct that derives `Row`.
-pub static ROW: Attribute = Attribute::new("#[row(…)]", &[CRATE]);
+pub static ROW: Attribute = Attribute::new("#[row(…)]", &[RENAME_ALL, SERDE, CRATE]);
 
 /// On a struct that derives `RequestQuery`.
 pub static REQUEST: Attribute = Attribute::new(
@@ -465,6 +505,7 @@ pub static ALL: &[&Attribute] = &[
     &COMPUTED,
     &BUCKET,
     &PROJECTION,
+    &VARIANT,
     &ROW,
     &REQUEST,
     &REQUEST_FIELD,

@@ -22,6 +22,7 @@ pub mod row;
 pub mod rules;
 pub mod search;
 pub mod serde;
+pub mod storage;
 
 /// A value with the place where it was written.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! `#[projection(of = Movie)]`.
 
-use super::{keys, krate, once, read, unknown};
+use super::{keys, krate, once, read, skip, unknown};
 use crate::ctxt::Ctxt;
 use syn::{Attribute, Path};
 
@@ -18,6 +18,8 @@ impl Projection {
                 once(&mut projection.of, meta.value()?.parse()?, meta)
             } else if meta.path.is_ident("crate") {
                 once(&mut projection.krate, krate(meta)?, meta)
+            } else if meta.path.is_ident("serde") {
+                skip(meta) // read with the type
             } else {
                 Err(unknown(meta, &keys::PROJECTION))
             }

@@ -1,6 +1,6 @@
 //! `#[row(crate = "…")]`.
 
-use super::{keys, krate, once, read, unknown};
+use super::{keys, krate, once, read, skip, unknown};
 use crate::ctxt::Ctxt;
 use syn::{Attribute, Path};
 
@@ -15,6 +15,8 @@ impl Row {
         read(cx, attrs, "row", &keys::ROW, |meta| {
             if meta.path.is_ident("crate") {
                 once(&mut row.krate, krate(meta)?, meta)
+            } else if meta.path.is_ident("rename_all") || meta.path.is_ident("serde") {
+                skip(meta) // read with the type
             } else {
                 Err(unknown(meta, &keys::ROW))
             }

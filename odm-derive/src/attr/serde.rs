@@ -48,7 +48,7 @@ impl Sides<LitStr> {
 }
 
 /// One case for both directions.
-fn case(meta: &ParseNestedMeta) -> syn::Result<Case> {
+pub fn case(meta: &ParseNestedMeta) -> syn::Result<Case> {
     let sides = Sides::parse(meta)?;
     let name = word(&meta.path);
     let value = |side: &Option<LitStr>| side.as_ref().map(LitStr::value);
@@ -102,7 +102,7 @@ pub struct Container {
 }
 
 /// Where a missing value comes from.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Default_ {
     Trait,
     Function(Path),
@@ -193,7 +193,7 @@ fn borrow(meta: &ParseNestedMeta) -> syn::Error {
 }
 
 /// On a field.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Field {
     pub rename: Option<Sides<LitStr>>,
     pub aliases: Vec<String>,
@@ -243,20 +243,7 @@ impl Field {
                     serde.left_out_by = Some(function);
                     once(&mut serde.skip_serializing_if, span, meta)
                 }
-                "with" => {
-                    let mut module: Path = meta.value()?.parse::<LitStr>()?.parse()?;
-                    serde.native = module.segments.last().is_some_and(|name| name.ident == "native");
-                    let mut read = module.clone();
-                    read.segments
-                        .push(syn::Ident::new("deserialize", module.span()).into());
-                    serde.read_with = Some(read);
-                    module
-                        .segments
-                        .push(syn::Ident::new("serialize", module.span()).into());
-                    serde.with = Some(span);
-                    serde.deserialize_with = true;
-                    once(&mut serde.serialize_with, module, meta)
-                }
+                "with" => serde.with_module(meta),
                 "serialize_with" => {
                     let function = meta.value()?.parse::<LitStr>()?.parse()?;
                     serde.with = Some(span);
@@ -277,5 +264,74 @@ impl Field {
             serde.skip = serde.skip.or(serde.skip_serializing);
         }
         serde
+    }
+}
+
+impl Field {
+    /// Reads `with = "module"`.
+    pub fn with_module(&mut self, meta: &ParseNestedMeta) -> syn::Result<()> {
+        let mut module: Path = meta.value()?.parse::<LitStr>()?.parse()?;
+        self.native = module.segments.last().is_some_and(|name| name.ident == "native");
+        let mut read = module.clone();
+        read.segments
+            .push(syn::Ident::new("deserialize", module.span()).into());
+        self.read_with = Some(read);
+        module
+            .segments
+            .push(syn::Ident::new("serialize", module.span()).into());
+        self.with = Some(meta.path.span());
+        self.deserialize_with = true;
+        once(&mut self.serialize_with, module, meta)
+    }
+
+    /// What is stored: by these options of the library, and else by those of serde.
+    pub fn over(self, serde: Field) -> Field {
+        let has_own_functions = self.with.is_some();
+        let of_functions = |own, serde| if has_own_functions { own } else { serde };
+        Field {
+            rename: self.rename.or(serde.rename),
+            aliases: if self.aliases.is_empty() {
+                serde.aliases
+            } else {
+                self.aliases
+            },
+            default: self.default.or(serde.default),
+            skip: self.skip.or(serde.skip),
+            skip_serializing: serde.skip_serializing,
+            skip_deserializing: serde.skip_deserializing,
+            skip_serializing_if: self.skip_serializing_if.or(serde.skip_serializing_if),
+            left_out_by: self.left_out_by.or(serde.left_out_by),
+            skips_none: self.skips_none || serde.skips_none,
+            flatten: self.flatten.or(serde.flatten),
+            deserialize_with: of_functions(self.deserialize_with, serde.deserialize_with),
+            native: of_functions(self.native, serde.native),
+            with: self.with.or(serde.with),
+            serialize_with: if has_own_functions {
+                self.serialize_with
+            } else {
+                serde.serialize_with
+            },
+            read_with: if has_own_functions {
+                self.read_with
+            } else {
+                serde.read_with
+            },
+        }
+    }
+}
+
+impl Variant {
+    /// What is stored: by these options of the library, and else by those of serde.
+    pub fn over(self, serde: Variant) -> Variant {
+        Variant {
+            rename: self.rename.or(serde.rename),
+            aliases: if self.aliases.is_empty() {
+                serde.aliases
+            } else {
+                self.aliases
+            },
+            rename_all: self.rename_all.or(serde.rename_all),
+            skip: self.skip || serde.skip,
+        }
     }
 }

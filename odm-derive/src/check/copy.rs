@@ -56,16 +56,14 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, place: Place, made: 
     if let Some(span) = field.serde.skip {
         return say(
             span,
-            format!(
-                "`{label}` is {what}, and is not stored (`#[serde(skip)]`). Leave out one of the attributes"
-            ),
+            format!("`{label}` is {what}, and is not stored (`skip`). Leave out one of the attributes"),
         );
     }
     if let Some(span) = field.serde.flatten {
         return say(
             span,
             format!(
-                "`{label}` is {what}, which is stored under its own name. Leave out `#[serde(flatten)]`, and declare a field for each \
+                "`{label}` is {what}, which is stored under its own name. Leave out `flatten`, and declare a field for each \
                  copy"
             ),
         );

@@ -17,15 +17,12 @@ pub fn is_struct_with_names(cx: &Ctxt, container: &Container) -> bool {
         Data::Struct(Style::Named, _) => return true,
         Data::Struct(_, _) => (
             "a struct without names of fields",
-            format!(
-                "Name them: `struct {} {{ #[serde(rename = \"_id\")] id: ObjectId, … }}`",
-                container.ident
-            ),
+            format!("Name them: `struct {} {{ id: ObjectId, … }}`", container.ident),
         ),
         Data::Enum(_) => (
             "an enum",
             format!(
-                "Put it into a struct: derive `Embed` for `{0}`, and write `struct {0}Document {{ #[serde(rename = \"_id\")] id: \
+                "Put it into a struct: derive `Embed` for `{0}`, and write `struct {0}Document {{ id: \
                  ObjectId, value: {0} }}`",
                 container.ident
             ),
@@ -119,7 +116,7 @@ pub fn id_is_there(cx: &Ctxt, container: &Container) {
                 field.ident(),
                 format!(
                     "`{}` is stored as `{}`, and no field of the document `{}` is stored as `_id`. Write \
-                     `#[serde(rename = \"_id\")]` above this one, without `#[serde(skip)]`",
+                     `#[field(name = \"_id\")]` above this one, without `skip`",
                     label(container, field),
                     field.name,
                     container.ident
@@ -128,7 +125,7 @@ pub fn id_is_there(cx: &Ctxt, container: &Container) {
             None => cx.error(
                 container.ident,
                 format!(
-                    "No field of the document `{}` is stored as `_id`. Add `#[serde(rename = \"_id\")] pub id: ObjectId`, whose \
+                    "No field of the document `{}` is stored as `_id`. Add `pub id: ObjectId`, whose \
                      value is made at the insert, or a field of another type with that name, whose value you supply",
                     container.ident
                 ),
@@ -211,7 +208,9 @@ fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str,
             Some(inner) => ty::exactly(inner, "DateTime") || ty::may_be_alias(inner),
             None => ty::may_be_alias(field.ty),
         },
-        "DateTime" => ty::exactly(field.ty, wanted) || field.serde.native,
+        "DateTime" => {
+            ty::exactly(field.ty, wanted) || !ty::is_scalar(field.ty) && ty::option(field.ty).is_none()
+        }
         _ => ty::exactly(field.ty, wanted),
     };
     if !is_wanted {
@@ -234,7 +233,7 @@ fn is_managed_field(cx: &Ctxt, container: &Container, field: &Field, role: &str,
             field.ty,
             format!(
                 "`{}` is the field of {role}, which every update writes under this name: a document that has it under another one \
-                 could not be read then. Leave `#[serde(alias)]` out, and rename the field in the stored documents",
+                 could not be read then. Leave `alias` out, and rename the field in the stored documents",
                 label(container, field)
             ),
         );

@@ -27,7 +27,7 @@ pub fn all(cx: &Ctxt, container: &Container, field: &Field, embedded: bool) {
     ranges_are_in_order(cx, container, field);
     super::value_rules::of_field(cx, container, field);
     stored_has_a_default(cx, container, field);
-    default_is_serdes(cx, container, field);
+    is_the_only_default(cx, container, field);
     only_an_id_is_generated(cx, container, field);
     unique_is_stored(cx, container, field);
     opaque_declares_nothing_else(cx, container, field);
@@ -60,7 +60,7 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
             cx,
             span,
             format!(
-                "`{}` would never be stored, and a write of the whole document would lose its value. Write `#[serde(skip)]` for a \
+                "`{}` would never be stored, and a write of the whole document would lose its value. Write `#[field(skip)]` for a \
                  field that is not in the database, or leave the attribute out",
                 label(container, field)
             ),
@@ -71,7 +71,7 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
             cx,
             span,
             format!(
-                "`{}` would be stored and never read back. Write `#[serde(skip)]` for a field that is not in the database, or \
+                "`{}` would be stored and never read back. Write `#[field(skip)]` for a field that is not in the database, or \
                  leave the attribute out",
                 label(container, field)
             ),
@@ -85,7 +85,7 @@ fn written_is_read(cx: &Ctxt, container: &Container, field: &Field) {
             cx,
             span,
             format!(
-                "`{}` is left out of some documents, which could then not be read back. Add `#[serde(default)]`, or make it an \
+                "`{}` is left out of some documents, which could then not be read back. Add `#[field(default)]`, or make it an \
                  `Option<{}>`",
                 label(container, field),
                 ty::text(field.ty)
@@ -100,7 +100,7 @@ fn access_has_a_use(cx: &Ctxt, container: &Container, field: &Field) {
     let (roles, word) = (&container.roles, access.value.word());
     let by_library = roles.made(field) || field.is_derived() || field.field.scope;
     let problem = if field.skipped() {
-        format!("it is not stored (`#[serde(skip)]`), so it is in no JSON either. Leave out `{word}`")
+        format!("it is not stored (`skip`), so it is in no JSON either. Leave out `{word}`")
     } else if field.ident().is_none() {
         format!("it has no name of its own in JSON. Write `{word}` on the fields that have this type")
     } else if field.serde.flatten.is_some() && !field.field.extra {
@@ -150,8 +150,8 @@ fn texts_are_integers(cx: &Ctxt, container: &Container, field: &Field) {
     }
 }
 
-/// `#[field(default = …)]`: serde reads only its own attribute, which names the function that is generated here.
-fn default_is_serdes(cx: &Ctxt, container: &Container, field: &Field) {
+/// `#[field(default = …)]`: the only default of a field, which serde may name by the function that is generated here.
+fn is_the_only_default(cx: &Ctxt, container: &Container, field: &Field) {
     let Some(default) = &field.field.default else {
         return;
     };
@@ -169,8 +169,8 @@ fn default_is_serdes(cx: &Ctxt, container: &Container, field: &Field) {
         "`#[field(default = …)]` is for a field with a name: this one can't be missing".to_owned()
     } else if !named {
         format!(
-            "serde has to be told of the default too: write `#[serde(default = \"{function}\")]` beside it, which is the function \
-             that `#[field(default = …)]` makes"
+            "it has two defaults, this one and that of `#[serde(default)]`. Keep one of them; so that serde reads this one from JSON, \
+             write `#[serde(default = \"{function}\")]`, which is the function that `#[field(default = …)]` makes"
         )
     } else {
         return;
@@ -248,7 +248,7 @@ fn skipped_declares_nothing(cx: &Ctxt, container: &Container, field: &Field) {
             cx,
             span,
             format!(
-                "`{}` is not stored (`#[serde(skip)]`), so {} on it means nothing. Leave out one of the attributes",
+                "`{}` is not stored (`skip`), so {} on it means nothing. Leave out one of the attributes",
                 label(container, field),
                 if field.reference.is_some() {
                     "a relationship"
@@ -286,7 +286,7 @@ fn name_is_reachable(cx: &Ctxt, container: &Container, field: &Field) {
     cx.error(
         ident,
         format!(
-            "The stored name `{}` of `{}` {wrong}. Write another one: `#[serde(rename = \"…\")]`",
+            "The stored name `{}` of `{}` {wrong}. Write another one: `#[field(name = \"…\")]`",
             field.name,
             label(container, field)
         ),
@@ -309,7 +309,7 @@ fn extra_stands_alone(cx: &Ctxt, container: &Container, field: &Field) {
     {
         "another field shows them already. Leave out one of the two"
     } else if field.serde.flatten.is_none() {
-        "they stand beside its own fields. Add `#[serde(flatten)]`"
+        "they stand beside its own fields. Add `#[field(flatten)]`"
     } else if field.field.has_bounds()
         || field.field.stored.is_some()
         || field.embed.present.is_some()
@@ -340,7 +340,7 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
         cx.error(field.ty,
             format!(
                 "`{}` is flattened, and a `{name}` has any number of fields with any names, which neither a path nor the \
-                 validator can know. Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]` and give it a \
+                 validator can know. Flatten a struct that derives `Embed`, or leave out `flatten` and give it a \
                  bound: `#[embed(max = 20)]`",
                 label(container, field)
             ),
@@ -349,7 +349,7 @@ fn flattened_has_names(cx: &Ctxt, container: &Container, field: &Field) {
         cx.error(field.ty,
             format!(
                 "`{}` is flattened, and its fields have no declared names, so neither a path nor the validator can know them. \
-                 Flatten a struct that derives `Embed`, or leave out `#[serde(flatten)]`. Where it is to show the fields that \
+                 Flatten a struct that derives `Embed`, or leave out `flatten`. Where it is to show the fields that \
                  the struct does not declare, write `#[field(extra)]` above a field of the type `bson::Document`",
                 label(container, field)
             ),

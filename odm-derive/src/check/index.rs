@@ -42,7 +42,7 @@ pub fn not_in_embedded(cx: &Ctxt, container: &Container, field: &Field) {
 fn on_stored_field(cx: &Ctxt, container: &Container, field: &Field) {
     for index in &field.indexes {
         let wrong = if field.skipped() {
-            "is not stored (`#[serde(skip)]`), so there is nothing to index. Leave out one of the attributes"
+            "is not stored (`skip`), so there is nothing to index. Leave out one of the attributes"
         } else if field.serde.flatten.is_some() {
             "is flattened, so it has no name of its own. Name its fields in an index of the document: \
              `#[document(index(fields(field.inner)))]`"

@@ -278,7 +278,7 @@ fn stored_names_differ(cx: &Ctxt, container: &Container) {
                     field.ident(),
                     format!(
                         "`{}` and `{}` have the same stored name `{}`, so one would replace the other. Give one of them \
-                         another name: `#[serde(rename = \"…\")]`",
+                         another name: `#[field(name = \"…\")]`",
                         label(container, twin),
                         label(container, field),
                         field.name
@@ -295,7 +295,7 @@ fn stored_names_differ(cx: &Ctxt, container: &Container) {
                     variant.ident,
                     format!(
                         "Two variants of `{}` are stored as `{}`, so one would be read as the other. Give one of them another \
-                         name: `#[serde(rename = \"…\")]`",
+                         name: `#[embed(name = \"…\")]`",
                         container.ident, variant.name
                     ),
                 );
@@ -306,7 +306,7 @@ fn stored_names_differ(cx: &Ctxt, container: &Container) {
                     variant.ident,
                     format!(
                         "Two variants of `{}` have the path `{1}` and the question `is_{1}`. Give one of them another name in Rust; \
-                         `#[serde(rename = \"…\")]` keeps the stored one",
+                         `#[embed(name = \"…\")]` keeps the stored one",
                         container.ident,
                         variant.path()
                     ),
@@ -358,7 +358,7 @@ fn written_under_one_name(cx: &Ctxt, container: &Container, field: &Field) {
             field.ty,
             format!(
                 "`{}` is written by the library too, under this name: a document that has it under another one could not be read \
-                 then. Leave `#[serde(alias)]` out, and rename the field in the stored documents",
+                 then. Leave `alias` out, and rename the field in the stored documents",
                 label(container, field)
             ),
         );
@@ -375,7 +375,7 @@ fn refers_as_stored(cx: &Ctxt, container: &Container, field: &Field) {
             field.ty,
             format!(
                 "`{}` is a reference, which joins, checks, `on_delete` and `audit` look for under its stored name `{}` alone: they \
-                 would pass over a document that has it under another one. Leave `#[serde(alias)]` out, and rename the field in the \
+                 would pass over a document that has it under another one. Leave `alias` out, and rename the field in the \
                  stored documents first",
                 label(container, field),
                 field.name
@@ -390,7 +390,7 @@ fn refers_as_stored(cx: &Ctxt, container: &Container, field: &Field) {
                  `on_delete` and `audit` would not know it. {}, or store the reference in the documents that lack it first",
                 label(container, field),
                 ty::text(function),
-                if ty::many(field.ty).is_some() || ty::is_option(field.ty) { "Write `#[serde(default)]`, which reads none".to_owned() } else { format!("Make it an `Option<{}>`", ty::text(field.ty)) }
+                if ty::many(field.ty).is_some() || ty::is_option(field.ty) { "Write `#[field(default)]`, which reads none".to_owned() } else { format!("Make it an `Option<{}>`", ty::text(field.ty)) }
             ),
         );
     }
@@ -448,7 +448,7 @@ fn tags_are_free(cx: &Ctxt, container: &Container) {
                     field.ident(),
                     format!(
                         "`{}` is stored under the name `{tag}`, which is the tag of the enum. Rename the field: \
-                         `#[serde(rename = \"…\")]`, or the tag",
+                         `#[field(name = \"…\")]`, or the tag",
                         label(container, field)
                     ),
                 );
@@ -468,7 +468,7 @@ fn variants_have_one_name(cx: &Ctxt, container: &Container) {
                 variant.ident,
                 format!(
                     "`{}::{1}` is also read from `{alias}`, under which no condition, group or index would find it. Leave \
-                     `#[serde(alias)]` out. Keep the stored name: `#[serde(rename = \"{alias}\")] {1}`; or rename the variant in \
+                     `alias` out. Keep the stored name: `#[embed(name = \"{alias}\")] {1}`; or rename the variant in \
                      the stored documents",
                     container.ident, variant.ident
                 ),

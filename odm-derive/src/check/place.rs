@@ -177,7 +177,7 @@ pub fn variants_differ(cx: &Ctxt, container: &Container) {
                 field.ty,
                 format!(
                     "`{}` and `{}` are stored under one path in different variants, so nothing tells which documents are referred to \
-                     there. Give one of them another name, or its own stored one: `#[serde(rename = \"…\")]`",
+                     there. Give one of them another name, or its own stored one: `#[field(name = \"…\")]`",
                     label(container, other),
                     label(container, field)
                 ),

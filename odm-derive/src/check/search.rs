@@ -104,7 +104,7 @@ fn is_stored(cx: &Ctxt, container: &Container, path: &[Ident]) {
         cx.error(
             name,
             format!(
-                "`{}` is not stored (`#[serde(skip)]`), so there is nothing to index. Leave it out of the index",
+                "`{}` is not stored (`skip`), so there is nothing to index. Leave it out of the index",
                 label(container, field)
             ),
         );

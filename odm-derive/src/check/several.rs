@@ -40,7 +40,7 @@ pub fn of_enum(cx: &Ctxt, container: &Container, common: &Container, document: &
             ),
         );
     }
-    is_tagged(cx, container, document);
+    is_tagged(cx, container);
     not_yet(
         cx,
         container,
@@ -104,7 +104,7 @@ pub fn of_enum(cx: &Ctxt, container: &Container, common: &Container, document: &
                 ident,
                 format!(
                     "The paths of `{0}::{ident}` are called `{path}`, and so is the field of all variants `{1}`. Give one of them another \
-                     name; `#[serde(rename = \"…\")]` keeps that in the database",
+                     name; `#[document(name = \"…\")]` on the variant keeps that in the database",
                     container.ident,
                     label(common, field)
                 ),
@@ -136,42 +136,21 @@ fn is_declared(field: &Field) -> bool {
         || field.field.opaque
 }
 
-/// serde decides how an enum is stored; the attribute of this library may repeat it.
-fn is_tagged(cx: &Ctxt, container: &Container, document: &Document) {
+/// The name of the variant stands in a field beside those of the document.
+fn is_tagged(cx: &Ctxt, container: &Container) {
     let serde = &container.serde;
-    let declared = document
-        .tag
-        .as_ref()
-        .map_or_else(|| "type".to_owned(), syn::LitStr::value);
     match &serde.tag {
         _ if serde.untagged || serde.content.is_some() => cx.error(
             container.ident,
             format!(
-                "The documents of `{}` would be stored without a field that names the variant beside their own fields. Write \
-                 `#[serde(tag = \"{declared}\")]`, without `content` and `untagged`",
+                "The documents of `{}` would be stored without a field that names the variant beside their own fields. Leave out \
+                 `content` and `untagged`; the field is `type`, or what `#[document(tag = \"…\")]` says",
                 container.ident
             ),
         ),
-        None => cx.error(
-            container.ident,
-            format!(
-                "serde stores `{}`, and needs to be told in which field the name of the variant stands. Add `#[serde(tag = \
-                 \"{declared}\")]` above the enum",
-                container.ident
-            ),
-        ),
+        None => {}
         Some(tag) => {
             let name = tag.value();
-            if let Some(other) = document.tag.as_ref().filter(|other| other.value() != name) {
-                cx.error(
-                    other,
-                    format!(
-                        "serde stores the name of the variant in `{name}`, and this says `{}`. Write the same in both, or leave `tag` \
-                         out here",
-                        other.value()
-                    ),
-                );
-            }
             if name == "_id" || name.is_empty() || name.starts_with("_odm") || name.contains(['.', '$', '\0']) {
                 cx.error(
                     tag,

@@ -1,7 +1,7 @@
 //! Assertions about the type of a field, with the caret on the type.
 
 use super::{Target, reference};
-use crate::ast::{Data, Field};
+use crate::ast::Field;
 use crate::attr::copy::Copy;
 use crate::attr::reference::OnDelete;
 use crate::attr::{Count, Number};
@@ -20,15 +20,6 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
     }
     let (owner, rust, text) = (target.container.name(), &field.rust, ty::text(field.ty));
     let mut out = TokenStream::new();
-    if let (Some(place), Some(unbuffered)) = (buffer(target, field), reference::unbuffered(target, field)) {
-        out.extend(quote_spanned! {span=>
-            if let ::core::option::Option::Some(message) =
-                #odm::check::buffered(#unbuffered, #owner, #rust, #text, #place)
-            {
-                ::core::panic!("{}", message.as_str());
-            }
-        });
-    }
     if field.field.opaque {
         // A codec may tell them apart.
         if field.serde.with.is_none() {
@@ -99,17 +90,6 @@ pub fn of(target: &Target, field: &Field) -> TokenStream {
         None if ty::is_scalar(stored)
             && !ty::exactly(ty::single(stored), "DateTime")
             && !ty::has_options(stored) => {}
-        // A type with a word of its own refers to nothing.
-        None if field.serde.native => {
-            let kind = if field.is_array() {
-                quote!(Array)
-            } else {
-                quote!(Value)
-            };
-            message(
-                quote_spanned!(span=> #odm::check::one_null(<#stored as #odm::#kind>::TWICE_NULL, #owner, #rust, #text)),
-            );
-        }
         None => {
             let check = match (field.embed.depth.is_some(), field.is_array()) {
                 (true, true) => quote!(no_nested_reference_items),
@@ -241,19 +221,6 @@ fn one_constant(first: &Count, second: &Count) -> Option<Span> {
         .into_iter()
         .find(|count| count.constant().is_some())?;
     Some(constant.span())
-}
-
-/// Where a field stands, if serde reads it through a buffer of its own.
-fn buffer(target: &Target, field: &Field) -> Option<&'static str> {
-    let container = target.container;
-    if field.serde.flatten.is_some() {
-        return Some("in a struct with `#[serde(flatten)]`");
-    }
-    match (&container.data, &container.serde.tag) {
-        (Data::Enum(_), Some(_)) => Some("in an enum with `#[serde(tag)]`"),
-        (Data::Enum(_), None) if container.serde.untagged => Some("in an enum with `#[serde(untagged)]`"),
-        _ => None,
-    }
 }
 
 /// The constant that computes `constant`, with the assertions in it, as soon as `cargo check` sees the type; of a type with

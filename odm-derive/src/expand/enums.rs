@@ -126,10 +126,20 @@ fn variant(target: &Target, variant: &Variant) -> TokenStream {
             }
         }
     };
+    let json = json_name(variant);
     quote! {
         #odm::VariantMeta {
             name: #name,
+            json: #json,
             body: #odm::Body::#body,
         }
+    }
+}
+
+/// The name of a variant in JSON, where that is another one.
+pub(super) fn json_name(variant: &Variant) -> TokenStream {
+    match &variant.json {
+        Some(json) => quote!(::core::option::Option::Some(#json)),
+        None => quote!(::core::option::Option::None),
     }
 }

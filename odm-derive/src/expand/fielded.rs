@@ -78,10 +78,14 @@ pub fn meta(target: &Target, field: &Field, managed: TokenStream) -> TokenStream
         quote!(access: #odm::Access::#access,)
     });
     let cut = field.is_foreign().then(|| quote!(cut: true,));
+    let json = field
+        .json
+        .as_ref()
+        .map(|json| quote!(json: ::core::option::Option::Some(#json),));
     let json_text = field.field.json_text.map(|_| quote!(json_text: true,));
     let set: Vec<_> = [
         aliases, required, flatten, managed, unique, entry, copied, volatile, skips_none, default, left_out,
-        inserted, stored, access, json_text, cut,
+        inserted, stored, access, json, json_text, cut,
     ]
     .into_iter()
     .flatten()

@@ -300,11 +300,7 @@ fn supply(target: &Target, field: &Field) -> TokenStream {
 /// The time of the write, in the type of a field that holds it.
 pub fn now(target: &Target, field: &Field) -> TokenStream {
     let (odm, span) = (&target.odm, field.ty.span());
-    if field.serde.native {
-        quote_spanned!(span=> #odm::native::at(now))
-    } else {
-        quote_spanned!(span=> now)
-    }
+    quote_spanned!(span=> #odm::native::at(now))
 }
 
 /// The value that serde reads where the field is missing.

@@ -1,13 +1,13 @@
 //! `XPatch`, where `#[document(patch)]` or `#[embed(patch)]` asks for it: some of the fields, with the values that they get.
 
 use super::new::supplied_type;
+use super::stored::patch_of;
 use super::{Target, codec};
 use crate::ast::Field;
 use crate::ty;
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::quote;
 use syn::Path;
-use syn::spanned::Spanned;
 
 /// The derives that a patch has anyway, or that are for another form than its own.
 const OWN: [&str; 3] = ["Default", "Serialize", "Deserialize"];
@@ -139,13 +139,6 @@ pub fn stand_in(target: &Target) -> TokenStream {
         #coded
         #odm::deserialize_patch!(#ident);
     }
-}
-
-/// The patch of the struct that a field holds, alone or in an `Option`.
-pub(super) fn patch_of(target: &Target, field: &Field) -> TokenStream {
-    let odm = &target.odm;
-    let ty = ty::option(field.ty).unwrap_or(field.ty);
-    quote_spanned!(ty.span()=> <#ty as #odm::patch::Patched>::Patch)
 }
 
 /// The value that a field of the patch holds, where it has one.

@@ -3,7 +3,7 @@
 use crate::ast::Container;
 use crate::attr::projection::Projection;
 use crate::ctxt::Ctxt;
-use crate::{check, fallback, receiver, ty};
+use crate::{check, fallback, receiver};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -44,22 +44,6 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
         quote_spanned!(ty.span()=> #field.#function::<#ty>())
     });
 
-    // That it is stored under the name that the projection reads.
-    let renamed: TokenStream = fields
-        .iter()
-        .map(|field| {
-            let (rust, name) = (&field.rust, &field.name);
-            let (of_text, this_text) = (ty::text(of), container.name());
-            let span = field.ident().span();
-            quote_spanned! {span=>
-                if let ::core::option::Option::Some(message) =
-                    #odm::check::stored_as::<#of>(#of_text, #this_text, #rust, #name)
-                {
-                    ::core::panic!("{}", message.as_str());
-                }
-            }
-        })
-        .collect();
     let mut generics = super::generics::owned(container.generics);
     if target.is_generic() {
         generics
@@ -68,9 +52,8 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
             .push(parse_quote!(#this: #odm::stored::Fields + #odm::stored::Row + ::core::marker::Send));
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let renamed = (!target.is_generic()).then(|| quote!(const _: () = { #renamed };));
     let described = super::described::of_projection(&target, of, &generics);
-    let coded = super::stored::of_fields(&target);
+    let coded = super::stored::of_projection(&target, of);
     quote! {
         #described
         #coded
@@ -80,6 +63,5 @@ fn expand(container: &Container, projection: &Projection) -> TokenStream {
                 ::std::vec![#(#names),*]
             }
         }
-        #renamed
     }
 }

@@ -323,57 +323,7 @@ pub fn holds(target: &Target, fields: &[&Field]) -> TokenStream {
             .is_some_and(|reference| reference.by.is_some());
         field.field.rules.normalize.is_some() || field.is_foreign() || by_key
     });
-    let unbuffered: Vec<TokenStream> = fields
-        .iter()
-        .filter_map(|field| unbuffered(target, field))
-        .collect();
-    let unbuffered = (!unbuffered.is_empty()).then(|| quote!(const UNBUFFERED: bool = #(#unbuffered)||*;));
-    quote!(#references #volatile #extra #cut #unbuffered)
-}
-
-/// A value of `serde_json` has one form. The library can't name the type, so that this is seen by how it is written.
-fn is_json(ty: &syn::Type) -> bool {
-    let text = ty::text(ty);
-    let mut one = text.as_str();
-    while let Some(within) = ["Option<", "Box<", "Vec<"]
-        .iter()
-        .find_map(|around| one.strip_prefix(around))
-    {
-        one = within.strip_suffix('>').unwrap_or(within);
-    }
-    matches!(one.trim_start_matches("::"), "serde_json::Value")
-}
-
-/// Whether serde may write what is stored in a field in one form and read it in another, where it reads it from a buffer: `None`
-/// where it can't. Of a function of `#[serde(with)]` nothing is known.
-pub fn unbuffered(target: &Target, field: &Field) -> Option<TokenStream> {
-    let odm = &target.odm;
-    if field.reference.is_some() || field.serde.with.is_some() || field.field.extra || is_json(field.ty) {
-        return None;
-    }
-    if field.field.opaque {
-        let ty = field.ty;
-        Some(quote! {{
-            #[allow(unused_imports)]
-            use #odm::Unsure as _;
-            !#odm::Buffer::<#ty>::IS_SAFE
-        }})
-    } else if field.field.stored.is_some() {
-        // A type that is written as bytes may be read as a text from a buffer.
-        let (ty, stored) = (field.ty, field.stored());
-        let size = if field.is_array() {
-            quote!(<<#stored as #odm::Array>::Item as #odm::Value>::SIZE)
-        } else {
-            quote!(<#stored as #odm::Value>::SIZE)
-        };
-        Some(quote! {{
-            #[allow(unused_imports)]
-            use #odm::Unsure as _;
-            #size.counts_bytes() && !#odm::Buffer::<#ty>::IS_SAFE
-        }})
-    } else {
-        within(target, field, "UNBUFFERED")
-    }
+    quote!(#references #volatile #extra #cut)
 }
 
 /// A constant of an embedded type: whether one of its fields is one of these, or what it holds says so by the same constant.
@@ -418,7 +368,8 @@ fn within(target: &Target, field: &Field, name: &str) -> Option<TokenStream> {
     let (odm, stored) = (&target.odm, field.stored());
     let name = quote::format_ident!("{name}");
     // A type inside itself is asked for what else it holds.
-    let is_plain = ty::is_scalar(stored) && !field.serde.native;
+    // Whose `DateTime` it is, its name does not tell.
+    let is_plain = ty::is_scalar(stored) && !ty::exactly(ty::single(stored), "DateTime");
     if field.field.opaque || field.embed.depth.is_some() || is_plain {
         return None;
     }

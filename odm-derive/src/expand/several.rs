@@ -14,7 +14,12 @@ use syn::spanned::Spanned;
 use syn::{DeriveInput, Ident, Path, Type};
 
 pub fn derive(cx: Ctxt, input: &DeriveInput, document: &Document) -> TokenStream {
-    let container = Container::read(&cx, input);
+    let mut container = Container::read(&cx, input);
+    if container.serde.tag.is_none() {
+        container.serde.tag = Some(syn::LitStr::new("type", input.ident.span()));
+        container.has_own_form = true;
+    }
+    let container = container;
     let krate = document.krate.clone();
     let fields = common(
         input,
@@ -272,9 +277,11 @@ fn shape(target: &Target, container: &Container, variants: &[Variant]) -> TokenS
     let shapes = variants.iter().map(|variant| {
         let (name, ty) = (variant.name, variant.ty);
         let rust = variant.ident.unraw().to_string();
+        let json = super::enums::json_name(variant.ast);
         quote! {
             #odm::VariantMeta {
                 name: #name,
+                json: #json,
                 body: #odm::Body::Struct(&#odm::StructShape {
                     ty: ::core::option::Option::Some(::core::any::type_name::<#ty>),
                     name: #rust,

@@ -204,6 +204,7 @@ impl<'a> Union<'a> {
                     variants: &[#(
                         #odm::VariantMeta {
                             name: #tags,
+                            json: ::core::option::Option::None,
                             body: #odm::Body::Newtype(
                                 &#odm::FieldMeta::value::<#refs>("0", "0", #texts, #odm::Bounds::NONE),
                             ),

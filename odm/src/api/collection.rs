@@ -1,5 +1,6 @@
 //! The typed collection: where queries and writes begin.
 
+use crate::api::stored_form::DriverDocument;
 use crate::model::encode::stored_document;
 #[cfg(feature = "atlas")]
 use crate::model::{
@@ -103,7 +104,8 @@ impl<T: Document> Collection<T> {
         &self.core
     }
 
-    /// The driver's collection, for features that this one lacks. Writes through it are out of band: this library neither
+    /// The driver's collection, for features that this one lacks: of `bson::Document`, or of [`AsStored`](crate::AsStored) for values
+    /// of a model. Writes through it are out of band: this library neither
     /// checks them nor updates copies and links after them, unless a [`reconciler`](crate::Odm::reconciler) runs.
     ///
     /// ```no_run
@@ -113,7 +115,7 @@ impl<T: Document> Collection<T> {
     /// let cities = raw.distinct("addresses.city", doc! {}).await?;
     /// # Ok(()) }
     /// ```
-    pub fn driver<D: Send + Sync>(&self) -> mongodb::Collection<D> {
+    pub fn driver<D: DriverDocument>(&self) -> mongodb::Collection<D> {
         self.core.raw().clone_with_type()
     }
 

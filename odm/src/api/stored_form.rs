@@ -4,7 +4,7 @@ use crate::model::encode::stored_document;
 use crate::model::stored::{self, Fault, Fields, Read, Reader, Row};
 use crate::store::decode::{decode, short_name};
 use crate::{Document, Error, Result};
-use mongodb::bson::{self, RawDocumentBuf};
+use mongodb::bson::{self, Bson, RawDocumentBuf};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -140,3 +140,24 @@ impl<'de, T: Row> Deserialize<'de> for AsStored<T> {
             .map_err(D::Error::custom)
     }
 }
+
+/// What the driver's collection may be of: documents without a type, [`AsStored<T>`] for a model, [`Serde<T>`] for a type of serde's.
+///
+/// ```
+/// # use samples::model::*;
+/// fn is_taken<D: odm::types::DriverDocument>() {}
+/// is_taken::<odm::bson::Document>();
+/// is_taken::<odm::AsStored<Person>>();
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "the driver would store a `{Self}` as serde writes it, which need not be what is stored",
+    label = "not a type of the driver's collection",
+    note = "a model as it is stored: `driver::<odm::AsStored<{Self}>>()`",
+    note = "documents without a type: `driver::<odm::bson::Document>()`; a type that is serde's alone: `driver::<odm::Serde<{Self}>>()`"
+)]
+pub trait DriverDocument: Send + Sync {}
+impl DriverDocument for bson::Document {}
+impl DriverDocument for RawDocumentBuf {}
+impl DriverDocument for Bson {}
+impl<T: Send + Sync> DriverDocument for AsStored<T> {}
+impl<T: Send + Sync> DriverDocument for Serde<T> {}

@@ -175,7 +175,7 @@ impl Tx {
     /// # use samples::model::*;
     /// # async fn example(odm: Odm) -> odm::Result<()> {
     /// odm.transaction(async |tx| {
-    ///     let people = tx.collection::<Person>().driver::<Person>();
+    ///     let people = tx.collection::<Person>().driver::<odm::bson::Document>();
     ///     let mut session = tx.session().await?;
     ///     people.update_one(doc! {}, doc! { "$currentDate": { "seen": true } }).session(&mut *session).await?;
     ///     Ok(())

@@ -157,7 +157,11 @@ impl Maker {
             };
             let is_simple = matches!(body, Body::Unit | Body::Struct(_));
             self.is_simple &= is_simple || matches!(tagging, Tagging::External);
-            VariantMeta { name, body }
+            VariantMeta {
+                name,
+                json: None,
+                body,
+            }
         });
         let shape = EnumShape {
             name: "E",

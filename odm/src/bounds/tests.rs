@@ -142,10 +142,12 @@ fn the_quick_check_accepts_documents_that_serde_writes() {
     const VARIANTS: &[VariantMeta] = &[
         VariantMeta {
             name: "Nothing",
+            json: None,
             body: Body::Unit,
         },
         VariantMeta {
             name: "At",
+            json: None,
             body: Body::Struct(&StructShape {
                 ty: None,
                 name: "At",
@@ -558,7 +560,11 @@ const VARIANTS: &[VariantMeta] = &[
 ];
 
 const fn variant(name: &'static str, body: Body) -> VariantMeta {
-    VariantMeta { name, body }
+    VariantMeta {
+        name,
+        json: None,
+        body,
+    }
 }
 
 const fn tagged_by(tagging: Tagging) -> EnumShape {

@@ -245,10 +245,12 @@ fn place(tagging: Tagging) -> &'static EnumShape {
     static BODIES: [VariantMeta; 2] = [
         VariantMeta {
             name: "Nowhere",
+            json: None,
             body: Body::Unit,
         },
         VariantMeta {
             name: "Hall",
+            json: None,
             body: Body::Struct(&StructShape {
                 ty: None,
                 name: "HallBody",

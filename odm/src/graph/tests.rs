@@ -305,6 +305,7 @@ document!(
                     variants: &[
                         VariantMeta {
                             name: "A",
+                            json: None,
                             body: Body::Struct(
                                 const {
                                     &StructShape {
@@ -318,6 +319,7 @@ document!(
                         },
                         VariantMeta {
                             name: "B",
+                            json: None,
                             body: Body::Struct(
                                 const {
                                     &StructShape {
@@ -331,6 +333,7 @@ document!(
                         },
                         VariantMeta {
                             name: "C",
+                            json: None,
                             body: Body::Struct(
                                 const {
                                     &StructShape {

@@ -1,10 +1,10 @@
 //! JSON as stored values, by their shapes. All mistakes are collected, each with its place.
 
 use super::faults::{Faults, JsonPlace, MOST};
-use super::names::{NameSlot, in_enum, in_struct, json_name};
+use super::names::{NameSlot, in_enum, in_struct, json_name, variant_named};
 use super::opaque::{is_key, read, read_entry};
 use super::text::{self, DEEPEST, SAFE};
-use crate::bounds::{has_twice, named, rules, tightened};
+use crate::bounds::{has_twice, rules, tightened};
 use crate::error::{BadValue, ValueProblem};
 use crate::model::described::{Description, Part};
 use crate::model::normalize;
@@ -406,8 +406,9 @@ fn read_slots(
                 read_field(field, value, declared.depth + 1, &at, top, faults)
                     .map(|value| (field.name, value))
             }
-            Some(NameSlot::Content(body)) => {
-                read_body(body, value, declared.within(), &at, faults).map(|value| (name.as_str(), value))
+            Some(NameSlot::Content(body, variant)) => {
+                let name = variant.map_or(name.as_str(), |variant| variant.name);
+                read_body(body, value, declared.within(), &at, faults).map(|value| (name, value))
             }
             Some(NameSlot::Tag(of)) => read_tag(of, value, &at, faults).map(|value| (name.as_str(), value)),
             Some(NameSlot::Entry(values, bounds, text)) => {
@@ -536,7 +537,7 @@ fn add_missing_of_variant(
         Tagging::Internal(tag) | Tagging::Adjacent(tag, _) => tag,
         Tagging::External => {
             let mut names = object.keys();
-            if is_required && !names.any(|name| named(of, name).is_some()) {
+            if is_required && !names.any(|name| variant_named(of, name, true).is_some()) {
                 faults.add::<()>(
                     at,
                     ValueProblem::Missing,
@@ -550,7 +551,7 @@ fn add_missing_of_variant(
     let Some(variant) = object
         .get(tag)
         .and_then(Value::as_str)
-        .and_then(|name| named(of, name))
+        .and_then(|name| variant_named(of, name, true))
     else {
         if is_required && !object.contains_key(tag) {
             faults.add::<()>(&JsonPlace::Name(at, tag), ValueProblem::Missing, "is missing");
@@ -586,14 +587,14 @@ fn names_of(of: &EnumShape) -> String {
     let names: Vec<String> = of
         .variants
         .iter()
-        .map(|variant| format!("`{}`", variant.name))
+        .map(|variant| format!("`{}`", variant.json_name()))
         .collect();
     names.join(", ")
 }
 
 /// The name of a variant in its own field.
 fn read_tag(of: &'static EnumShape, value: &Value, at: &JsonPlace<'_>, faults: &mut Faults) -> Option<Bson> {
-    match value.as_str().and_then(|name| named(of, name)) {
+    match value.as_str().and_then(|name| variant_named(of, name, true)) {
         Some(variant) => Some(Bson::from(variant.name)),
         None => faults.wrong(at, &format!("one of {}", names_of(of))),
     }
@@ -609,7 +610,7 @@ fn read_variant(
     let declared = declared.within();
     match (of.tagging, value) {
         (Tagging::Untagged, _) => read_untagged(of, value, declared, at, faults),
-        (Tagging::External, Value::String(name)) => match named(of, name) {
+        (Tagging::External, Value::String(name)) => match variant_named(of, name, true) {
             Some(VariantMeta {
                 name,
                 body: Body::Unit,
@@ -622,7 +623,7 @@ fn read_variant(
             let (Some((name, value)), None) = (entries.next(), entries.next()) else {
                 return faults.wrong(at, &format!("an object with one of {}", names_of(of)));
             };
-            let Some(variant) = named(of, name) else {
+            let Some(variant) = variant_named(of, name, true) else {
                 return faults.wrong(at, &expected_variant(of));
             };
             let content = read_body(&variant.body, value, declared, &JsonPlace::Name(at, name), faults)?;
@@ -653,7 +654,7 @@ fn denies_unknown(of: &'static EnumShape, object: &Map<String, Value>, tag: &str
     let variant = object
         .get(tag)
         .and_then(Value::as_str)
-        .and_then(|name| named(of, name));
+        .and_then(|name| variant_named(of, name, true));
     matches!(variant.map(|variant| &variant.body), Some(Body::Struct(of)) if of.deny_unknown)
 }
 

@@ -1,6 +1,5 @@
 //! What stands under a name of an object: the same question for stored documents and for JSON.
 
-use crate::bounds::named;
 use crate::model::shape::{Body, EnumShape, FieldMeta, ShapeFn, StructShape, Tagging, VariantMeta, inner};
 use crate::model::shape::{Bounds, Shape};
 use mongodb::bson::RawDocument;
@@ -11,20 +10,36 @@ const DEEPEST: u32 = 32;
 
 /// The name of a field in JSON: `_id` is `id`, where no other field has that name.
 pub(super) fn json_name(of: &StructShape, field: &FieldMeta) -> &'static str {
-    let is_taken = || of.fields.iter().any(|other| is_called(other, "id"));
-    if field.name == "_id" && !is_taken() {
-        "id"
-    } else {
-        field.name
+    let name_of = |field: &FieldMeta| field.json.unwrap_or(field.name);
+    let is_id = |other: &FieldMeta| name_of(other) == "id" || other.aliases.contains(&"id");
+    match name_of(field) {
+        "_id" if !of.fields.iter().any(is_id) => "id",
+        name => name,
     }
 }
 
-fn is_called(field: &FieldMeta, name: &str) -> bool {
-    field.name == name || field.aliases.contains(&name)
+/// Whether the field stands under this name in an object.
+fn is_called(of: &StructShape, field: &FieldMeta, name: &str, object: &dyn Object) -> bool {
+    let has_stored_name = field.name == name && (field.json.is_none() || !object.is_json());
+    has_stored_name || field.aliases.contains(&name) || object.is_json() && json_name(of, field) == name
+}
+
+/// The variant with this name.
+pub(super) fn variant_named(of: &EnumShape, name: &str, is_json: bool) -> Option<&'static VariantMeta> {
+    let name_of = |variant: &VariantMeta| {
+        if is_json {
+            variant.json_name()
+        } else {
+            variant.name
+        }
+    };
+    of.variants.iter().find(|variant| name_of(variant) == name)
 }
 
 /// The other names of an object: which variant a flattened enum is, is said by other fields.
 pub(super) trait Object {
+    /// Whether its names are those of JSON, and not those that are stored.
+    fn is_json(&self) -> bool;
     /// The text under a name.
     fn text(&self, name: &str) -> Option<&str>;
     /// Whether there is a value under a name.
@@ -32,6 +47,10 @@ pub(super) trait Object {
 }
 
 impl Object for &RawDocument {
+    fn is_json(&self) -> bool {
+        false
+    }
+
     fn text(&self, name: &str) -> Option<&str> {
         self.get_str(name).ok()
     }
@@ -42,6 +61,10 @@ impl Object for &RawDocument {
 }
 
 impl Object for Map<String, Value> {
+    fn is_json(&self) -> bool {
+        true
+    }
+
     fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_str()
     }
@@ -56,8 +79,8 @@ impl Object for Map<String, Value> {
 pub(super) enum NameSlot {
     /// A field of this struct.
     Field(&'static StructShape, &'static FieldMeta),
-    /// The content of a variant.
-    Content(&'static Body),
+    /// The content of a variant: in a field with the name of the variant, or with one for the content.
+    Content(&'static Body, Option<&'static VariantMeta>),
     /// The name of the variant.
     Tag(&'static EnumShape),
     /// An entry of a map that is flattened.
@@ -72,9 +95,7 @@ pub(super) fn in_struct(of: &'static StructShape, name: &str, object: &dyn Objec
 }
 
 fn declared(of: &'static StructShape, name: &str, object: &dyn Object, depth: u32) -> Option<NameSlot> {
-    let own = |field: &&FieldMeta| {
-        !field.flatten && (is_called(field, name) || name == "id" && json_name(of, field) == name)
-    };
+    let own = |field: &&FieldMeta| !field.flatten && is_called(of, field, name, object);
     if let Some(field) = of.fields.iter().find(own) {
         return Some(NameSlot::Field(of, field));
     }
@@ -123,7 +144,11 @@ fn flattened_map(field: &'static FieldMeta) -> Option<NameSlot> {
 /// The meaning of a name of an enum's object.
 pub(super) fn in_enum(of: &'static EnumShape, name: &str, object: &dyn Object) -> Option<NameSlot> {
     declared_by_variant(of, name, object, 0).or_else(|| match of.tagging {
-        Tagging::Internal(tag) => match &object.text(tag).and_then(|text| named(of, text))?.body {
+        Tagging::Internal(tag) => match &object
+            .text(tag)
+            .and_then(|text| variant_named(of, text, object.is_json()))?
+            .body
+        {
             Body::Struct(of) => rest(of, 0),
             Body::Newtype(field) => match inner((field.shape)()) {
                 Shape::Struct(of) => rest(of, 0),
@@ -142,15 +167,18 @@ fn declared_by_variant(
     depth: u32,
 ) -> Option<NameSlot> {
     match of.tagging {
-        Tagging::External => named(of, name).map(|variant| NameSlot::Content(&variant.body)),
+        Tagging::External => {
+            let variant = variant_named(of, name, object.is_json())?;
+            Some(NameSlot::Content(&variant.body, Some(variant)))
+        }
         Tagging::Internal(tag) | Tagging::Adjacent(tag, _) if tag == name => Some(NameSlot::Tag(of)),
         Tagging::Internal(tag) => {
-            let variant = named(of, object.text(tag)?)?;
+            let variant = variant_named(of, object.text(tag)?, object.is_json())?;
             in_body(&variant.body, name, object, depth)
         }
         Tagging::Adjacent(tag, content) if content == name => {
-            let variant = named(of, object.text(tag)?)?;
-            Some(NameSlot::Content(&variant.body))
+            let variant = variant_named(of, object.text(tag)?, object.is_json())?;
+            Some(NameSlot::Content(&variant.body, None))
         }
         Tagging::Adjacent(..) => None,
         Tagging::Untagged => {
@@ -180,7 +208,10 @@ fn in_body(of: &'static Body, name: &str, object: &dyn Object, depth: u32) -> Op
 fn is_whole(variant: &VariantMeta, object: &dyn Object) -> bool {
     let has = |of: &StructShape| {
         let mut needed = of.fields.iter().filter(|field| field.required && !field.flatten);
-        needed.all(|field| object.has(json_name(of, field)) || object.has(field.name))
+        needed.all(|field| {
+            let stands_under = |name: &str| is_called(of, field, name, object) && object.has(name);
+            stands_under(json_name(of, field)) || stands_under(field.name)
+        })
     };
     match &variant.body {
         Body::Struct(of) => has(of),

@@ -171,10 +171,14 @@ impl OutNode<'_> {
                 Some(NameSlot::Extra(field)) if field.goes_out() && !is_own(name) => {
                     map.serialize_entry(name, &OpaqueValue(value))?;
                 }
-                Some(NameSlot::Content(body)) => {
+                Some(NameSlot::Content(body, variant)) => {
+                    let name = variant.map_or(name, |variant| variant.json_name());
                     map.serialize_entry(name, &Content { body, value, depth })?
                 }
-                Some(NameSlot::Tag(_)) => map.serialize_entry(name, &OpaqueValue(value))?,
+                Some(NameSlot::Tag(of)) => match value.as_str().and_then(|value| named(of, value)) {
+                    Some(variant) => map.serialize_entry(name, variant.json_name())?,
+                    None => map.serialize_entry(name, &OpaqueValue(value))?,
+                },
                 Some(NameSlot::Entry(values, bounds, text)) => {
                     let shape = if bounds.opaque { Shape::Any } else { values() };
                     let node = OutNode {
@@ -212,7 +216,7 @@ impl OutNode<'_> {
                 ))),
             },
             (Tagging::External, RawBsonRef::String(name)) => {
-                let name = named(of, name).map_or(name, |variant| variant.name);
+                let name = named(of, name).map_or(name, |variant| variant.json_name());
                 serializer.serialize_str(name)
             }
             (_, RawBsonRef::Document(document)) => {

@@ -458,7 +458,7 @@ impl Schemas {
             .variants
             .iter()
             .filter(|variant| matches!(variant.body, Body::Unit) && of.tagging == Tagging::External)
-            .map(|variant| variant.name)
+            .map(VariantMeta::json_name)
             .collect();
         if !units.is_empty() {
             forms.push(json!({ "type": "string", "enum": units }));
@@ -480,12 +480,12 @@ impl Schemas {
         way: SchemaWay,
         depth: u32,
     ) -> Option<Value> {
-        let name = json!({ "type": "string", "enum": [variant.name] });
+        let name = json!({ "type": "string", "enum": [variant.json_name()] });
         Some(match (of.tagging, &variant.body) {
             (Tagging::External, Body::Unit) => return None,
             (Tagging::External, body) => {
                 let content = self.body(body, way, depth);
-                closed(&[(variant.name, content)])
+                closed(&[(variant.json_name(), content)])
             }
             (Tagging::Untagged, body) => self.body(body, way, depth),
             (Tagging::Adjacent(tag, _), Body::Unit) => closed(&[(tag, name)]),
@@ -614,7 +614,7 @@ fn is_plain(of: &EnumShape) -> bool {
 }
 
 fn names(of: &EnumShape) -> Value {
-    let names: Vec<&str> = of.variants.iter().map(|variant| variant.name).collect();
+    let names: Vec<&str> = of.variants.iter().map(VariantMeta::json_name).collect();
     json!({ "type": "string", "enum": names })
 }
 

@@ -1,6 +1,6 @@
 //! The metadata that the derives generate for a type: its collection, id, fields, indexes and options.
 
-use crate::model::encode::stored_document;
+use crate::model::encode::{self, StoredValue, stored_document};
 pub use crate::model::meta::DocumentMeta;
 use crate::model::meta::Kind;
 pub use crate::model::meta::kind::{CollectionKind, TimeSeriesMeta, ViewMeta};
@@ -9,8 +9,10 @@ pub use crate::model::meta::options::{
 };
 use crate::model::path::Fielded;
 use crate::model::stored::{Fields, Row, Stored};
-use crate::model::value::{self, IdValue, Value};
-use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
+use crate::model::value::IdValue;
+use mongodb::bson::{Bson, DateTime, RawDocumentBuf, deserialize_from_bson};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt;
@@ -184,15 +186,27 @@ impl<T: Document, K: fmt::Display> fmt::Display for Ref<T, K> {
     }
 }
 
-impl<T: Document, K: Value + Serialize> Serialize for Ref<T, K> {
+/// In a text format, as serde writes the key; else as the key is stored.
+impl<T: Document, K: Stored + Serialize> Serialize for Ref<T, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        value::write(&self.key, serializer)
+        if serializer.is_human_readable() {
+            return self.key.serialize(serializer);
+        }
+        let stored = encode::stored(&self.key).map_err(S::Error::custom)?;
+        stored.serialize(serializer)
     }
 }
 
-impl<'de, T: Document, K: Value + Deserialize<'de>> Deserialize<'de> for Ref<T, K> {
+impl<'de, T: Document, K: Stored + DeserializeOwned> Deserialize<'de> for Ref<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        value::read(deserializer).map(Ref::new)
+        // A deserializer of serde's own buffer says that it is of a text format, whatever was read into it.
+        let value = Bson::deserialize(deserializer)?;
+        let stored = StoredValue::of_bson(value.clone()).map_err(D::Error::custom)?;
+        let key = match stored.read(K::read) {
+            Ok(key) => key,
+            Err(_) => deserialize_from_bson(value).map_err(D::Error::custom)?,
+        };
+        Ok(Ref::new(key))
     }
 }
 

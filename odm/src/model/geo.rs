@@ -436,6 +436,7 @@ macro_rules! kinds {
             tagging: Tagging::External,
             variants: &[VariantMeta {
                 name: $text,
+                json: None,
                 body: Body::Unit,
             }],
         };

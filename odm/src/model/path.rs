@@ -6,6 +6,7 @@
 
 use crate::Result;
 use crate::model::shape::{EnumShape, FieldMeta, VariantMeta};
+pub use crate::model::stored::OwnSerde;
 use crate::model::stored::{Bound, BySerde, Done, Input, Name, Out, Read, Stored};
 use crate::model::tree::Tree;
 use crate::model::value::Compared;
@@ -448,7 +449,7 @@ impl<R, T: ?Sized, P> Flattened<R, T, P> {
     message = "`{Self}` is flattened, so it has no place of its own in the document: its fields stand in their parent",
     label = "the path of a flattened struct",
     note = "name its fields one by one, such as `p.place.city` where `place` is flattened",
-    note = "a struct that is compared, set or indexed as a whole is stored as one: leave out `#[serde(flatten)]`"
+    note = "a struct that is compared, set or indexed as a whole is stored as one: leave out `flatten`"
 )]
 pub trait StandsAlone {}
 
@@ -490,9 +491,6 @@ impl<T: Stored> Codec<T> for Plain {
         value.write(name, bound, out)
     }
 }
-
-/// As serde writes and reads the type: an opaque field.
-pub struct OwnSerde(());
 
 impl<T: serde::Serialize> Codec<T> for OwnSerde {
     fn write(value: &T, name: &Name<'_>, bound: Bound<'_>, out: &mut Out) -> Done {
@@ -549,7 +547,7 @@ impl<T, C: Decoder<T>> Decoder<T> for ReadOnly<C> {
 /// A field that serde reads where it is missing, as far as its type allows.
 #[diagnostic::on_unimplemented(
     message = "a document without this field can't be read back: with `#[serde(with)]` or `deserialize_with`, serde wants it to be there, though it is an `Option`",
-    note = "write `default` beside it, `#[serde(default, with = \"…\")]`: a missing field is `None` then",
+    note = "write `default` beside it, `#[field(default, with = \"…\")]`: a missing field is `None` then",
     note = "or set it to `None`: `.set(|p| p.field, None)`",
     note = "what a variant of an enum carries is always there: `set` it, or the whole enum"
 )]
@@ -618,7 +616,7 @@ impl<C: PlainlyStored> PlainlyStored for Needed<C> {}
 /// A field whose type tells what the server finds there.
 #[diagnostic::on_unimplemented(
     message = "this field is stored as its `#[serde(with)]` or `serialize_with` says, so its type does not tell what the server finds there",
-    note = "a type of `chrono`, `uuid` and the like: `#[serde(with = \"odm::native\")]`",
+    note = "a type of `chrono`, `uuid` and the like needs no function: leave out `with`",
     note = "another one: compare and change the field as a whole, or write the stage or the condition in MongoDB's words"
 )]
 pub trait StoredByType {}

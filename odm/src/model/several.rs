@@ -115,8 +115,8 @@ pub const fn unlike(
                     .text(tag)
                     .text("`, where `")
                     .text(name)
-                    .text("` stores the name of the variant. Give one of them another name: `#[serde(rename = \"…\")]` on the field, or \
-                           `#[serde(tag = \"…\")]` on the enum"),
+                    .text("` stores the name of the variant. Give one of them another name: `#[field(name = \"…\")]` on the field, or \
+                           `#[document(tag = \"…\")]` on the enum"),
             );
         }
         let written = matches!(field.managed, Managed::UpdatedAt | Managed::Version);

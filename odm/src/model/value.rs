@@ -8,8 +8,7 @@ use crate::{
     model::shape::{Names, Shape},
     model::size::Size,
 };
-use mongodb::bson::{self, Bson, error::Result as BsonResult};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use mongodb::bson::{self};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::marker::PhantomData;
 
@@ -32,9 +31,9 @@ macro_rules! marker {
     message = "`{Self}` can't be stored in a field: odm does not know its shape",
     label = "no declared shape",
     note = "a struct or enum of yours is stored with `#[derive(Embed)]`",
-    note = "a date, an id or a decimal of `chrono`, `jiff`, `time`, `uuid` or `rust_decimal`: the feature of this name of odm, and `#[serde(with = \"odm::native\")]` on the field",
-    note = "another foreign type that serde stores in another form than you want: `#[serde(with = \"…\")]` and `#[field(stored = DateTime)]`",
-    note = "a foreign type that serde stores as a text, or as another type that odm knows: `#[field(stored = String)]`",
+    note = "a date, an id or a decimal of `chrono`, `jiff`, `time`, `uuid` or `rust_decimal`: the feature of this name of odm",
+    note = "another foreign type, by functions of yours: `#[field(with = \"module\", stored = DateTime)]`",
+    note = "a foreign type that serde writes as a text, or as another type that odm knows: `#[field(stored = String)]`",
     note = "a value that odm should not look into is stored with `#[field(opaque)]`"
 )]
 pub trait Value: 'static {
@@ -50,13 +49,8 @@ pub trait Value: 'static {
     const HOLDS_VOLATILE: bool = false;
     /// Whether a struct in a value shows the fields that it does not declare: `#[field(extra)]`.
     const HOLDS_EXTRA: bool = false;
-    /// Whether serde's own form of a value is not the one that is stored, so that its field says `#[serde(with = "odm::native")]`.
-    const NATIVE: bool = false;
     /// Whether less may be stored than a value holds, such as a date to the millisecond.
     const CUT: bool = false;
-    /// Whether an opaque part of a value is of a type that serde may write in one form and read in another, where it reads from a
-    /// buffer: below flattened structs, and enums with a tag or without.
-    const UNBUFFERED: bool = false;
     /// Whether a value may be stored as `null`.
     const NULL: bool = false;
     /// Whether an `Option` stands in it around a value that may be `null` itself, so that two values are stored alike.
@@ -65,44 +59,6 @@ pub trait Value: 'static {
     const NAMES: Names = Names::NONE;
     /// How a value looks in BSON.
     fn shape() -> Shape;
-    /// A value as it is stored, where that is not what serde makes of it: [`NATIVE`](Value::NATIVE).
-    #[doc(hidden)]
-    fn to_native(&self) -> Option<BsonResult<Bson>> {
-        None
-    }
-    /// The value of which this is stored, where [`NATIVE`](Value::NATIVE) holds.
-    #[doc(hidden)]
-    fn from_native(_: Bson) -> BsonResult<Self>
-    where
-        Self: Sized,
-    {
-        Err(serde::de::Error::custom("serde reads this type"))
-    }
-}
-
-/// Writes a value as it is stored. A text format gets what serde makes of it.
-pub(crate) fn write<T: Value + Serialize, S: Serializer>(
-    value: &T,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match value.to_native() {
-        Some(native) if !serializer.is_human_readable() => {
-            native.map_err(serde::ser::Error::custom)?.serialize(serializer)
-        }
-        _ => value.serialize(serializer),
-    }
-}
-
-/// Reads what [`write`] has written.
-pub(crate) fn read<'de, T: Value + Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    if T::NATIVE {
-        let native = Bson::deserialize(deserializer)?;
-        T::from_native(native).map_err(serde::de::Error::custom)
-    } else {
-        T::deserialize(deserializer)
-    }
 }
 
 /// An array, set or map: stored in a field with `#[embed(max = N)]`, `N` being the greatest number of items.
@@ -178,32 +134,6 @@ impl<T: Value + StoredLike<Like: Text>> Text for T {}
 impl<T: Value + StoredLike<Like: Integer>> Integer for T {}
 #[diagnostic::do_not_recommend]
 impl<T: StoredLike<Key: MapKey> + 'static> MapKey for T {}
-
-/// A type whose values serde reads from its buffer as it has written them, so that it may stand in an opaque field below a
-/// flattened struct or an enum with a tag or without.
-pub trait Buffered {}
-marker!(Buffered: bson::Bson, bson::Document, (), bool, i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64, char, String,
-    Box<str>, bson::oid::ObjectId, bson::DateTime, bson::Timestamp, bson::Decimal128, bson::Uuid, bson::Binary, bson::Regex);
-impl<T: Buffered> Buffered for Option<T> {}
-impl<T: Buffered> Buffered for Box<T> {}
-impl<T: Buffered> Buffered for Vec<T> {}
-impl<T: Buffered> Buffered for BTreeMap<String, T> {}
-impl<T: Buffered, S> Buffered for HashMap<String, T, S> {}
-
-/// Whether a type is [`Buffered`], as a constant: `Buffer::<T>::IS_SAFE`, where [`Unsure`] is in scope.
-#[doc(hidden)]
-pub struct Buffer<T>(PhantomData<T>);
-
-impl<T: Buffered> Buffer<T> {
-    /// The compiler takes this one where there is one.
-    pub const IS_SAFE: bool = true;
-}
-
-#[doc(hidden)]
-pub trait Unsure {
-    const IS_SAFE: bool = false;
-}
-impl<T> Unsure for Buffer<T> {}
 
 /// Whether an opaque type is an `Option` around another one, as a constant: `Nulls::<T>::TWICE`, where [`OneNull`] is in scope.
 #[doc(hidden)]
@@ -460,25 +390,11 @@ impl<T: Value> Value for Option<T> {
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
     const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
-    const NATIVE: bool = T::NATIVE;
     const CUT: bool = T::CUT;
-    const UNBUFFERED: bool = T::UNBUFFERED;
     const NULL: bool = true;
     const TWICE_NULL: bool = T::NULL || T::TWICE_NULL;
     fn shape() -> Shape {
         Shape::Optional(T::shape)
-    }
-    fn to_native(&self) -> Option<BsonResult<Bson>> {
-        match self {
-            Some(value) => value.to_native(),
-            None => T::NATIVE.then_some(Ok(Bson::Null)),
-        }
-    }
-    fn from_native(value: Bson) -> BsonResult<Self> {
-        match value {
-            Bson::Null => Ok(None),
-            value => T::from_native(value).map(Some),
-        }
     }
 }
 
@@ -490,19 +406,11 @@ impl<T: Value> Value for Box<T> {
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
     const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
-    const NATIVE: bool = T::NATIVE;
     const CUT: bool = T::CUT;
-    const UNBUFFERED: bool = T::UNBUFFERED;
     const NULL: bool = T::NULL;
     const TWICE_NULL: bool = T::TWICE_NULL;
     fn shape() -> Shape {
         T::shape()
-    }
-    fn to_native(&self) -> Option<BsonResult<Bson>> {
-        T::to_native(self)
-    }
-    fn from_native(value: Bson) -> BsonResult<Self> {
-        T::from_native(value).map(Box::new)
     }
 }
 
@@ -514,19 +422,11 @@ impl<T: Value> Value for std::sync::Arc<T> {
     const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
     const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
     const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
-    const NATIVE: bool = T::NATIVE;
     const CUT: bool = T::CUT;
-    const UNBUFFERED: bool = T::UNBUFFERED;
     const NULL: bool = T::NULL;
     const TWICE_NULL: bool = T::TWICE_NULL;
     fn shape() -> Shape {
         T::shape()
-    }
-    fn to_native(&self) -> Option<BsonResult<Bson>> {
-        T::to_native(self)
-    }
-    fn from_native(value: Bson) -> BsonResult<Self> {
-        T::from_native(value).map(std::sync::Arc::new)
     }
 }
 
@@ -587,9 +487,7 @@ macro_rules! fixed_arrays {
             const HOLDS_REFERENCE: bool = T::HOLDS_REFERENCE;
             const HOLDS_VOLATILE: bool = T::HOLDS_VOLATILE;
             const HOLDS_EXTRA: bool = T::HOLDS_EXTRA;
-            const NATIVE: bool = T::NATIVE;
             const CUT: bool = T::CUT;
-            const UNBUFFERED: bool = T::UNBUFFERED;
             const TWICE_NULL: bool = T::TWICE_NULL;
             fn shape() -> Shape {
                 Shape::Fixed { items: T::shape, len: $n }
@@ -611,9 +509,7 @@ macro_rules! tuples {
             const HOLDS_REFERENCE: bool = false $(|| $t::HOLDS_REFERENCE)*;
             const HOLDS_VOLATILE: bool = false $(|| $t::HOLDS_VOLATILE)*;
             const HOLDS_EXTRA: bool = false $(|| $t::HOLDS_EXTRA)*;
-            const NATIVE: bool = false $(|| $t::NATIVE)*;
             const CUT: bool = false $(|| $t::CUT)*;
-            const UNBUFFERED: bool = false $(|| $t::UNBUFFERED)*;
             const TWICE_NULL: bool = false $(|| $t::TWICE_NULL)*;
             fn shape() -> Shape {
                 Shape::Tuple(const { &[$($t::shape as crate::model::shape::ShapeFn),*] })
@@ -678,7 +574,7 @@ impl<A: List> List for Box<A> {}
 /// A map's key: serde stores it as the name of a field, and of these BSON reads nothing but strings back.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be the key of a stored map: BSON's keys are strings",
-    note = "a struct of yours around a `String` says so: `#[serde(transparent)]` above `struct Sku(String);`",
+    note = "a struct of yours around a `String` says so: `#[embed(transparent)]` above `struct Sku(String);`",
     note = "use a `String`, or an array of structs with a field for the key"
 )]
 pub trait MapKey: 'static {}

@@ -131,7 +131,7 @@ impl<E> Copy for AnUntaggedEnumHasNoPaths<E> {}
 #[diagnostic::on_unimplemented(
     message = "`{E}` is `#[serde(untagged)]`: nothing in a document says which variant it has, so none can be asked for",
     label = "an untagged enum",
-    note = "give it a tag, `#[serde(tag = \"kind\")]`, or leave out `untagged`: serde marks the variant by its name then",
+    note = "give it a tag, `#[embed(tag = \"kind\")]`, or leave out `untagged`: the name of the variant stands around its content then",
     note = "or ask for the whole value: `|d| d.field.eq(value)`"
 )]
 pub trait Tagged<E> {
@@ -376,7 +376,11 @@ pub(crate) mod fixture {
     }
 
     const fn variant(name: &'static str, body: Body) -> VariantMeta {
-        VariantMeta { name, body }
+        VariantMeta {
+            name,
+            json: None,
+            body,
+        }
     }
 
     const SHIPPED: &crate::model::meta::StructShape = &crate::model::meta::StructShape {

@@ -207,7 +207,7 @@ fn not_a_language(field: &FieldMeta) -> Option<String> {
             Shape::Optional(inner) if field.skips_none => shape = inner(),
             Shape::Optional(_) => {
                 return Some(
-                    "is stored as `null` where it is `None` (`#[serde(skip_serializing_if = \"Option::is_none\")]` stores nothing)"
+                    "is stored as `null` where it is `None` (`#[field(skip_none)]` stores nothing)"
                         .to_owned(),
                 );
             }

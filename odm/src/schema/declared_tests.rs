@@ -27,6 +27,7 @@ const ROW: StructShape = struct_of(&[plain("x", || Shape::String), plain("langua
 const fn variant(name: &'static str) -> VariantMeta {
     VariantMeta {
         name,
+        json: None,
         body: Body::Unit,
     }
 }

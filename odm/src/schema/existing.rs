@@ -134,7 +134,7 @@ fn shared_null(reply: &Document, index: &Index) -> Option<String> {
     Some(match (lacking, all - lacking.min(all)) {
         (0, nulls) => format!(
             "they share `null` in {fields} ({}), which a unique index allows once. Store nothing for `None` \
-             (`#[serde(skip_serializing_if = \"Option::is_none\")]`) and declare the index `sparse`, or leave `null` out of it: \
+             (`#[field(skip_none)]`) and declare the index `sparse`, or leave `null` out of it: \
              {above_null}",
             store(nulls)
         ),

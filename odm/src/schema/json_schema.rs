@@ -327,6 +327,12 @@ impl Writer {
         if of.deny_unknown && object.additional.is_none() {
             object.additional = Some(false.into());
         }
+        // serde's form of such a document has a field `id`, which a typed collection of the driver would store beside a new `_id`.
+        let is_id = |field: &FieldMeta| field.name == "_id" && field.json == Some("id");
+        let is_open = of.fields.iter().any(|field| field.is_extra() || field.flatten);
+        if of.fields.iter().any(is_id) && !is_open && !object.properties.contains_key("id") {
+            object.properties.insert("id", doc! { "not": {} });
+        }
         Some(())
     }
 

@@ -290,7 +290,11 @@ macro_rules! shape_enum {
 }
 
 const fn variant(name: &'static str, body: Body) -> VariantMeta {
-    VariantMeta { name, body }
+    VariantMeta {
+        name,
+        json: None,
+        body,
+    }
 }
 
 /// The tag is stored under that name, whatever else was once.

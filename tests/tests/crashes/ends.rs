@@ -137,7 +137,7 @@ fn a_transaction_that_only_the_driver_has_begun_is_rolled_back() {
     with_transactions(async |t| {
         let process = Process::new(&t).await;
         let work = process.odm.transaction(async |tx| {
-            let notes = tx.collection::<Note>().driver::<Note>();
+            let notes = tx.collection::<Note>().driver::<odm::bson::Document>();
             let mut session = tx.session().await?;
             let update = notes.update_one(doc! { "_id": 1 }, doc! { "$inc": { "cents": 1 } });
             update.session(&mut *session).await?;
@@ -161,7 +161,7 @@ fn a_transaction_whose_first_command_of_the_driver_was_dropped_ends_on_the_serve
         let process = Process::new(&t).await;
         for (commits, end) in [(true, "commitTransaction"), (false, "abortTransaction")] {
             let outcome = process.odm.transaction(async |tx| {
-                let notes = tx.collection::<Note>().driver::<Note>();
+                let notes = tx.collection::<Note>().driver::<odm::bson::Document>();
                 let mut session = tx.session().await?;
                 let update = notes.update_one(doc! { "_id": 1 }, doc! { "$inc": { "cents": 1 } });
                 let update = async { update.session(&mut *session).await };

@@ -18,6 +18,7 @@ const fn field(name: &'static str, shape: meta::ShapeFn) -> meta::FieldMeta {
         flatten: false,
         cut: false,
         access: meta::Access::Open,
+        json: None,
         json_text: false,
         beside: false,
         managed: meta::Managed::No,

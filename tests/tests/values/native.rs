@@ -1,5 +1,6 @@
 //! Types of other crates, by `#[serde(with = "odm::native")]`, in every place of a document.
 
+use odm::__private::stored::Stored;
 use odm::bson::{Bson, Document as Raw, doc};
 use odm::prelude::*;
 use odm_tests::with_db;
@@ -78,7 +79,7 @@ impl Shown {
     }
 
     /// Finds each document by its value, and those between two values.
-    async fn found<R: Document + Debug, T: odm::types::Value + Clone + Debug>(
+    async fn found<R: Document + Debug, T: odm::types::Value + Stored + Clone + Debug>(
         &mut self,
         place: &'static str,
         all: &Collection<R>,
@@ -122,8 +123,8 @@ impl Shown {
 }
 
 /// A value as a document stores it.
-fn stored_form<T: odm::types::Value>(value: &T) -> Bson {
-    value.to_native().expect("a type of `odm::native`").unwrap()
+fn stored_form<T: Stored>(value: &T) -> Bson {
+    odm::__private::to_bson(value).unwrap()
 }
 
 /// The order of the server, among values of one type.
@@ -141,7 +142,7 @@ fn in_order(a: &Bson, b: &Bson) -> Ordering {
 }
 
 /// Values that differ as they are stored, in their order.
-fn generated<T: odm::types::Value>(values: impl Strategy<Value = T>) -> Vec<T> {
+fn generated<T: Stored>(values: impl Strategy<Value = T>) -> Vec<T> {
     let mut runner = proptest::test_runner::TestRunner::default();
     let order = |a: &T, b: &T| in_order(&stored_form(a), &stored_form(b));
     let mut different: Vec<T> = Vec::new();
@@ -1089,7 +1090,10 @@ mod numbered {
                 .await
                 .unwrap();
             let error = tickets.get(Level::Low).await.unwrap_err().to_string();
-            assert!(error.contains("2 is no `Level`: it is one of 1, 5, 9"), "{error}");
+            assert!(
+                error.contains("`past.0`: the number is no `Level`: it is one of 1, 5, 9"),
+                "{error}"
+            );
         });
     }
 }

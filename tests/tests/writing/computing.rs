@@ -116,7 +116,7 @@ fn a_field_is_compared_with_a_field() {
         // A missing field has its default.
         let unset = doc! { "$unset": { "qty": "" } };
         orders
-            .driver::<Order>()
+            .driver::<odm::bson::Document>()
             .update_one(doc! { "_id": 3 }, unset)
             .await
             .unwrap();

@@ -515,7 +515,7 @@ fn the_server_refuses_an_event_that_is_none_of_the_variants() {
 }
 
 #[odm_tests::test]
-fn an_event_of_an_unknown_kind_is_an_error_that_names_it() {
+fn an_event_of_an_unknown_kind_is_an_error_that_names_its_field() {
     with_db(async |t| {
         let Events { odm, view, .. } = events(&t).await;
         let newer = doc! { "_id": ObjectId::new(), "type": "logout", "at": at(1), "version": 1_i64 };
@@ -525,11 +525,9 @@ fn an_event_of_an_unknown_kind_is_an_error_that_names_it() {
             .await
             .unwrap();
         let unknown = odm.collection::<Event>().find_all().all().await.unwrap_err();
+        let expected = "`type`: unknown variant, expected one of: login, purchase, refund, page_view";
         assert!(matches!(unknown, Error::Decode { .. }), "{unknown}");
-        assert!(
-            unknown.to_string().contains("unknown variant `logout`"),
-            "{unknown}"
-        );
+        assert!(unknown.to_string().ends_with(expected), "{unknown}");
         assert_eq!(
             odm.collection::<PageView>().find_all().all().await.unwrap(),
             [view]

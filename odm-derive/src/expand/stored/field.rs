@@ -1,8 +1,9 @@
 //! The constants of fields, and how one field is written and read.
 
-use super::super::{Target, codec, fielded, generics, names, patch};
+use super::super::{Target, codec, fielded, generics, names};
 use crate::ast::{Data, Field, Style, Variant};
 use crate::attr::serde::Default_;
+use crate::ty;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -26,6 +27,8 @@ pub struct Code<'a> {
     has_defaults: bool,
     /// Whether each field is one of a patch.
     is_patch: bool,
+    /// The document that it is a projection of.
+    document: Option<&'a syn::Path>,
     /// Whether it is a result, of which nothing else says which types its fields have.
     is_row: bool,
 }
@@ -44,6 +47,7 @@ impl<'a> Code<'a> {
             has_defaults: true,
             is_patch: false,
             is_row: false,
+            document: None,
         }
     }
 
@@ -61,6 +65,14 @@ impl<'a> Code<'a> {
             this,
             has_defaults: false,
             ..Code::new(target, fields)
+        }
+    }
+
+    /// The same for a projection of a document.
+    pub fn of_projection(target: &'a Target<'a>, of: &'a syn::Path) -> Code<'a> {
+        Code {
+            document: Some(of),
+            ..Code::new(target, &target.fields)
         }
     }
 
@@ -144,8 +156,8 @@ impl<'a> Code<'a> {
 
     /// Declares the constant of a field that is stored under this name, and gives a reference to it.
     pub fn constant(&mut self, field: &Field, ty: &TokenStream, key: &str) -> TokenStream {
-        let name = format_ident!("F{}", self.items.len());
         let value = self.value(field, ty, key);
+        let name = format_ident!("F{}", self.items.len());
         let stored = &self.stored;
         self.items
             .push(quote!(const #name: #stored::Field<#ty> = #value;));
@@ -167,6 +179,20 @@ impl<'a> Code<'a> {
                     .unless(#odm::patch::Patch::is_absent)
                     #aliases
             };
+        }
+        if let Some(of) = self.document {
+            let name = format_ident!("N{}", self.items.len());
+            let (rust, declared) = (&field.rust, quote!(<#of as #odm::Fielded>::FIELDS));
+            let item = quote!(const #name: #stored::StoredName = #stored::StoredName::of(#declared, #rust););
+            let (name, none) = (self.path(&name), quote!(::core::option::Option::None));
+            let read = self.when_missing(field);
+            let value = quote! {
+                #stored::Field::new((&#name).with_zero(), #none, #functions)
+                    .aliases(#stored::aliases(#declared, #rust))
+                    #read
+            };
+            self.items.push(item);
+            return value;
         }
         let derived = self.derived(field);
         let bound = match fielded::declared_bounds(self.target, field, true) {
@@ -334,7 +360,7 @@ impl<'a> Code<'a> {
     /// The type of a field whose own fields stand beside the others.
     fn beside(&self, field: &Field) -> TokenStream {
         if self.is_patch {
-            return patch::patch_of(self.target, field);
+            return patch_of(self.target, field);
         }
         field.ty.to_token_stream()
     }
@@ -467,4 +493,11 @@ pub fn member(target: &Target, field: &Field) -> Member {
 pub fn names_of(variant: &Variant) -> TokenStream {
     let (name, aliases) = (&variant.name, &variant.serde.aliases);
     quote!(#name #(| #aliases)*)
+}
+
+/// The patch of the struct that a field holds, alone or in an `Option`.
+pub fn patch_of(target: &Target, field: &Field) -> TokenStream {
+    let odm = &target.odm;
+    let ty = ty::option(field.ty).unwrap_or(field.ty);
+    quote_spanned!(ty.span()=> <#ty as #odm::patch::Patched>::Patch)
 }

@@ -4,11 +4,14 @@
 //! constants, one after the other.
 
 mod field;
+mod implement;
 mod variants;
 
 use super::Target;
 use crate::ast::{Data, Field, Style};
+pub use field::patch_of;
 use field::{Code, Part, member};
+use implement::{embedded, items, read_items, read_row, value, write_fields};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Ident;
@@ -35,6 +38,15 @@ pub fn of_patch(target: &Target, ident: &Ident, typed: &[(&Field, TokenStream)])
 /// What results are read as: its fields need no bound, and each has to be of a type that the library knows.
 pub fn of_row(target: &Target) -> TokenStream {
     let mut code = Code::of_row(target);
+    let parts = code.parts(target.container.fields());
+    let ident = target.container.ident;
+    let implementations = fields(&mut code, &quote!(#ident), &parts, &TokenStream::new());
+    code.finish(&implementations)
+}
+
+/// Some fields of a document, whose names it has from there.
+pub fn of_projection(target: &Target, of: &syn::Path) -> TokenStream {
+    let mut code = Code::of_projection(target, of);
     let parts = code.parts(target.container.fields());
     let ident = target.container.ident;
     let implementations = fields(&mut code, &quote!(#ident), &parts, &TokenStream::new());
@@ -77,65 +89,6 @@ fn fields(code: &mut Code, ident: &TokenStream, parts: &[Part], more: &TokenStre
     let row = read_row(code, &read);
     let value = embedded(code);
     quote!(#fields #row #value)
-}
-
-fn write_fields(code: &Code, body: &TokenStream) -> TokenStream {
-    let stored = &code.stored;
-    let method = quote! {
-        fn write_fields(&self, out: &mut #stored::Out) -> #stored::Done {
-            #body
-        }
-    };
-    code.implement("Fields", method)
-}
-
-fn read_row(code: &Code, body: &TokenStream) -> TokenStream {
-    let stored = &code.stored;
-    let method = quote! {
-        const ORACLE: ::core::option::Option<#stored::Oracle<Self>> = #stored::ByType::<Self>::ORACLE;
-        fn read_row(fields: &mut #stored::Reader<'_>) -> #stored::Read<Self> {
-            #body
-        }
-    };
-    code.implement("Row", method)
-}
-
-/// `impl Stored`, with what is read of a value that is missing, where that is no error.
-fn value(code: &Code, write: &TokenStream, read: &TokenStream, missing: Option<TokenStream>) -> TokenStream {
-    let stored = &code.stored;
-    let missing = missing.map(|missing| {
-        quote! {
-            fn missing() -> #stored::Read<Self> {
-                #missing
-            }
-        }
-    });
-    let methods = quote! {
-        fn write(
-            &self,
-            name: &#stored::Name<'_>,
-            bound: #stored::Bound<'_>,
-            out: &mut #stored::Out,
-        ) -> #stored::Done {
-            #write
-        }
-        fn read(kind: u8, input: &mut #stored::Input<'_>) -> #stored::Read<Self> {
-            #read
-        }
-        #missing
-    };
-    code.implement("Stored", methods)
-}
-
-/// `impl Stored` of what has fields.
-fn embedded(code: &Code) -> TokenStream {
-    let stored = &code.stored;
-    value(
-        code,
-        &quote!(#stored::embedded(self, name, bound, out)),
-        &quote!(#stored::document(kind, input)),
-        None,
-    )
 }
 
 /// A struct of one field is stored as that field is.
@@ -226,32 +179,6 @@ fn tuple(target: &Target) -> TokenStream {
     };
     let value = value(&code, &write, &read, None);
     code.finish(&value)
-}
-
-/// The fields of a tuple, whose names are their places in the array.
-fn items<'f>(code: &mut Code, fields: &'f [Field<'f>]) -> Vec<Part<'f>> {
-    let mut place = 0;
-    let parts = fields.iter().map(|field| {
-        let ty = field.ty;
-        let constant = (!field.skipped()).then(|| {
-            place += 1;
-            code.constant(field, &quote!(#ty), &(place - 1).to_string())
-        });
-        Part { field, constant }
-    });
-    parts.collect()
-}
-
-/// The values of a tuple, of which `items` are read.
-fn read_items(code: &mut Code, parts: &[Part]) -> TokenStream {
-    let values = parts.iter().map(|Part { field, constant }| match constant {
-        Some(constant) => quote!(items.by(#constant)?,),
-        None => {
-            let default = code.left_out(field);
-            quote!(#default,)
-        }
-    });
-    values.collect()
 }
 
 fn unit(target: &Target) -> TokenStream {

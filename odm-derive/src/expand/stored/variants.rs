@@ -1,7 +1,7 @@
 //! The same of enums, of all four taggings, and of enums of documents.
 
 use super::field::{Code, Part, names_of};
-use super::{embedded, items, read_items, read_row, value, write_fields};
+use super::implement::{embedded, items, read_items, read_row, value, write_fields};
 use crate::ast::{Field, Style, Variant};
 use crate::expand::Target;
 use proc_macro2::TokenStream;
@@ -222,7 +222,7 @@ fn among_others(code: &mut Code, known: &Known, tagging: &Tagging) -> TokenStrea
 }
 
 /// The variant that was found by its name, which is `variant`.
-fn found(code: &mut Code, known: &[Known]) -> TokenStream {
+fn found(code: &mut Code, known: &[Known], tag: Option<&str>) -> TokenStream {
     let ident = code.target.container.ident;
     let arms: TokenStream = known
         .iter()
@@ -257,7 +257,7 @@ fn found(code: &mut Code, known: &[Known]) -> TokenStream {
             quote!(#names => #read,)
         })
         .collect();
-    let unknown = unknown(code, known);
+    let unknown = unknown(code, known, tag);
     quote!(match variant.name() { #arms _ => #unknown })
 }
 
@@ -268,14 +268,16 @@ fn all_names(known: &[Known]) -> TokenStream {
     quote!(&[#(#names),*])
 }
 
-fn unknown(code: &Code, known: &[Known]) -> TokenStream {
+/// The error of a name that no variant has; it stands in the field with the tag, if there is one.
+fn unknown(code: &Code, known: &[Known], tag: Option<&str>) -> TokenStream {
     let (stored, names) = (&code.stored, all_names(known));
-    quote!(::core::result::Result::Err(#stored::Fault::unknown_variant(#names)))
+    let at = tag.map(|tag| quote!(.at(#stored::Step::Field(#tag))));
+    quote!(::core::result::Result::Err(#stored::Fault::unknown_variant(#names) #at))
 }
 
 /// The function that makes a value of the variant that was found.
-fn reads_found(code: &mut Code, known: &[Known]) -> TokenStream {
-    let found = found(code, known);
+fn reads_found(code: &mut Code, known: &[Known], tag: Option<&str>) -> TokenStream {
+    let found = found(code, known, tag);
     let (stored, this) = (&code.stored, &code.target.this);
     let function = quote! {
         fn read(variant: #stored::Variant<'_>) -> #stored::Read<#this> {
@@ -288,7 +290,7 @@ fn reads_found(code: &mut Code, known: &[Known]) -> TokenStream {
 
 fn external(code: &mut Code, known: &[Known]) -> TokenStream {
     let ident = code.target.container.ident;
-    let (read, names) = (reads_found(code, known), all_names(known));
+    let (read, names) = (reads_found(code, known, None), all_names(known));
     let stored = code.stored.clone();
     let is_unit = |known: &&Known| known.is_unit() && !known.variant.serde.skip;
     let units: TokenStream = known
@@ -324,7 +326,7 @@ fn external(code: &mut Code, known: &[Known]) -> TokenStream {
 }
 
 fn adjacent(code: &mut Code, known: &[Known], tag: &str, content: &str) -> TokenStream {
-    let (odm, read) = (code.target.odm.clone(), reads_found(code, known));
+    let (odm, read) = (code.target.odm.clone(), reads_found(code, known, Some(tag)));
     let finish = code
         .target
         .container
@@ -371,7 +373,7 @@ fn internal_row(code: &mut Code, known: &[Known], tag: &str) -> TokenStream {
             quote!(#names => #read,)
         })
         .collect();
-    let unknown = unknown(code, known);
+    let unknown = unknown(code, known, Some(tag));
     read_row(code, &quote!(match fields.tag(#tag)? { #arms _ => #unknown }))
 }
 

@@ -1,8 +1,8 @@
 //! Assertions of generated code about types that syntax can't see: each is a bound with a message of its own, or a sentence for a
 //! constant that panics.
 
-use crate::model::path::{Fielded, Nested, OfFields, Path, Step};
-use crate::model::shape::{FieldMeta, Names, same};
+use crate::model::path::{Nested, OfFields, Path, Step};
+use crate::model::shape::{FieldMeta, Names};
 use crate::model::size::Message;
 use crate::model::value::{Array, Compared, IdValue, Integer, Numeric, Ordered, StoredLike, Text, Value};
 
@@ -86,7 +86,7 @@ pub const fn shows_more(fields: &[FieldMeta]) -> bool {
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` can't hold the fields that a struct does not declare: they may be of any type",
     label = "not a `bson::Document`",
-    note = "`#[field(extra)] #[serde(flatten)]` stands above a field of the type `bson::Document`"
+    note = "`#[field(extra, flatten)]` stands above a field of the type `bson::Document`"
 )]
 pub trait Extra {}
 impl Extra for mongodb::bson::Document {}
@@ -141,7 +141,7 @@ impl<T: StoredLike<Like: Moment>> Moment for T {}
     message = "`{Self}` can't be flattened: its fields have no declared names, so neither a path nor the validator can name them",
     label = "not a struct with declared fields",
     note = "flatten a struct with named fields that derives `Embed`",
-    note = "or leave out `#[serde(flatten)]`, and give a map a bound: `#[embed(max = N)]`"
+    note = "or leave out `flatten`, and give a map a bound: `#[embed(max = N)]`"
 )]
 pub trait Flattened {}
 #[diagnostic::do_not_recommend]
@@ -194,24 +194,6 @@ impl<T, C> Projected<T, C> {
     pub fn with_codec<A: SameTypeAs<T>>(self) -> &'static str {
         self.0
     }
-}
-
-/// Serde asks for values from its buffer in the form of a text format, while they were written in that of a binary one.
-pub const fn buffered(unbuffered: bool, owner: &str, field: &str, ty: &str, place: &str) -> Option<Message> {
-    if !unbuffered {
-        return None;
-    }
-    Some(
-        about(owner, field, ty)
-            .text(" could be stored and not be read again: it is, or holds, a field with `#[field(opaque)]` or `#[field(stored = Binary)]`, and stands ")
-            .text(place)
-            .text(
-                ", which serde reads through a buffer. The buffer expects the form of a text format, and BSON stores that of a \
-                 binary one; for some types (an `IpAddr`) they differ. Make the opaque value a `bson::Bson` or a \
-                 `bson::Document`; or declare what is stored, `#[serde(with = \"…\")]` with `#[field(stored = String)]`; or \
-                 leave out the attribute of serde",
-            ),
-    )
 }
 
 /// The greatest number of embedded documents in an array that does not say `large`.
@@ -278,39 +260,6 @@ pub const fn keys<T: Array>(owner: &str, field: &str, ty: &str) -> Option<Messag
     ))
 }
 
-/// A projection reads a field under the name that the document stores.
-pub const fn stored_as<T: Fielded>(of: &str, projection: &str, rust: &str, name: &str) -> Option<Message> {
-    let mut i = 0;
-    while i < T::FIELDS.len() {
-        let field = &T::FIELDS[i];
-        if same(field.rust, rust) {
-            if same(field.name, name) {
-                return None;
-            }
-            return Some(
-                Message::new()
-                    .text("`")
-                    .text(of)
-                    .text(".")
-                    .text(rust)
-                    .text("` is stored as `")
-                    .text(field.name)
-                    .text("`, but `")
-                    .text(projection)
-                    .text(".")
-                    .text(rust)
-                    .text("` is read from `")
-                    .text(name)
-                    .text("`, so it would always be missing. Write `#[serde(rename = \"")
-                    .text(field.name)
-                    .text("\")]` on the field of the projection, or the same `#[serde(rename_all)]` as the document's"),
-            );
-        }
-        i += 1;
-    }
-    None // a field that does not exist is an error of its own
-}
-
 /// The fields of a flattened struct must not have names that its parent has too.
 pub const fn flattened_names(
     owner: &str,
@@ -332,7 +281,7 @@ pub const fn flattened_names(
             .text(owner)
             .text(
                 "` has too. A document with two fields of one name can't be read again. Rename one of them, \
-                 `#[serde(rename = \"…\")]`, or leave out `#[serde(flatten)]`",
+                 `#[field(name = \"…\")]`, or leave out `flatten`",
             ),
     )
 }

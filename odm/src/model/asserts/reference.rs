@@ -11,7 +11,7 @@ use crate::model::value::{Array, Value};
 /// A reference says what kind of relationship it is.
 pub const fn no_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
     if !T::REFERENCE {
-        return as_stored::<T>(owner, field, ty);
+        return one_null(T::TWICE_NULL, owner, field, ty);
     }
     Some(about(owner, field, ty).text(
         " refers to another document, and does not say how. Write `#[reference]`, or `#[parent_ref]` where any number of \
@@ -19,27 +19,10 @@ pub const fn no_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Optio
     ))
 }
 
-/// A value that serde stores as its type declares, and not two values in the same way.
-const fn as_stored<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
-    if T::NATIVE {
-        Some(needs_the_word(owner, field, ty))
-    } else {
-        one_null(T::TWICE_NULL, owner, field, ty)
-    }
-}
-
-const fn needs_the_word(owner: &str, field: &str, ty: &str) -> Message {
-    about(owner, field, ty).text(
-        " would be stored in a form of serde's own, a date as a text or an id as bytes, which the server does not compare as what it \
-         is. Write `#[serde(with = \"odm::native\")]` on the field; on an `Option` that may be missing, \
-         `#[serde(default, with = \"odm::native\")]`",
-    )
-}
-
 /// The same for a field without a name.
 pub const fn no_unnamed_reference<T: Value>(owner: &str, field: &str, ty: &str) -> Option<Message> {
     if !T::REFERENCE {
-        return as_stored::<T>(owner, field, ty);
+        return one_null(T::TWICE_NULL, owner, field, ty);
     }
     Some(
         about(owner, field, ty)
@@ -65,9 +48,6 @@ pub const fn no_reference_items<T: Array>(owner: &str, field: &str, ty: &str) ->
                 .text(field)
                 .text(": Vec<Entry>` with `struct Entry { key: String, #[reference] value: Ref<T> }`"),
         );
-    }
-    if <T::Item as Value>::NATIVE {
-        return Some(needs_the_word(owner, field, ty));
     }
     if !<T::Item as Value>::REFERENCE {
         return one_null(T::TWICE_NULL, owner, field, ty);

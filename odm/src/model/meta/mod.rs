@@ -176,9 +176,11 @@ pub enum Access {
 pub struct FieldMeta {
     /// Its name in Rust.
     pub rust: &'static str,
-    /// Its name in BSON, as serde stores it.
+    /// Its name in BSON.
     pub name: &'static str,
-    /// Other names that serde reads it from (`#[serde(alias)]`).
+    /// Its name in JSON, where serde's attributes give another one.
+    pub json: Option<&'static str>,
+    /// Other names that it is read from.
     pub aliases: &'static [&'static str],
     /// Its type, as it was written.
     pub ty: &'static str,
@@ -312,8 +314,18 @@ pub struct EnumShape {
 pub struct VariantMeta {
     /// Its stored name.
     pub name: &'static str,
+    /// Its name in JSON, where serde's attributes give another one.
+    pub json: Option<&'static str>,
     /// Its content.
     pub body: Body,
+}
+
+impl VariantMeta {
+    /// Its name in JSON.
+    #[cfg(feature = "json")]
+    pub(crate) fn json_name(&self) -> &'static str {
+        self.json.unwrap_or(self.name)
+    }
 }
 
 /// The content of a variant.

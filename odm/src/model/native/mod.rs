@@ -167,10 +167,6 @@ fn of_bson<T: OneNative>(stored: Bson) -> BsonResult<T> {
     }
 }
 
-fn to_bson<T: OneNative>(value: &T) -> BsonResult<Bson> {
-    value.store().map(Into::into).map_err(ser::Error::custom)
-}
-
 /// A number of milliseconds as it is stored.
 #[cfg(any(feature = "jiff", feature = "time"))]
 fn whole(millis: i128) -> Result<i64, String> {
@@ -303,16 +299,9 @@ macro_rules! stored_type {
         #[diagnostic::do_not_recommend]
         impl $crate::model::value::Value for $ty {
             const SIZE: $crate::model::size::Size = $size;
-            const NATIVE: bool = true;
             const CUT: bool = $cut;
             fn shape() -> $crate::model::shape::Shape {
                 $shape
-            }
-            fn to_native(&self) -> Option<mongodb::bson::error::Result<mongodb::bson::Bson>> {
-                Some($crate::model::native::to_bson(self))
-            }
-            fn from_native(stored: mongodb::bson::Bson) -> mongodb::bson::error::Result<Self> {
-                $crate::model::native::of_bson(stored)
             }
         }
         #[diagnostic::do_not_recommend]
@@ -326,11 +315,17 @@ use stored_type;
 /// A date that the library can write into the fields of `timestamps`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no date, and the library writes the time of an insert or of a write here",
-    note = "a `bson::DateTime`; or, with `#[serde(with = \"odm::native\")]`, a date of `chrono`, `jiff` or `time`"
+    note = "a `bson::DateTime`, or a date of `chrono`, `jiff` or `time` with the feature of that name"
 )]
 pub trait Moment {
     /// This moment, cut to the millisecond.
     fn of(now: bson::DateTime) -> Self;
+}
+
+impl Moment for bson::DateTime {
+    fn of(now: bson::DateTime) -> bson::DateTime {
+        now
+    }
 }
 
 /// The time of a write.

@@ -2,13 +2,12 @@
 
 use super::bound::Bound;
 use super::bson::{alone, check_levels};
-use super::by_type::Functions;
 use super::fault::{Done, Fault, Read};
+use super::functions::Functions;
 use super::input::Input;
 use super::name::Name;
 use super::out::Out;
 use super::reader::Reader;
-use crate::model::path::OwnSerde;
 use mongodb::bson;
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
@@ -32,6 +31,9 @@ pub trait DeserializeBy<T>: 'static {
     /// Those of the deserializer.
     fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>;
 }
+
+/// As serde writes and reads the type: an opaque field.
+pub struct OwnSerde(());
 
 impl<T: Serialize> SerializeBy<T> for OwnSerde {
     fn serialize<S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,43 +3,20 @@
 //! `ByType::<T>::FUNCTIONS` is [`Stored`] where `T` implements it. Where it does not, the compiler takes the constant of [`Otherwise`]: the
 //! declaration of the field refuses such a type already, and a second error would say the same in other words.
 
-use super::bound::Bound;
-use super::by_serde::{self, BySerde};
+use super::by_serde::{self, BySerde, OwnSerde};
 use super::fault::{Done, Fault, Read};
-use super::input::Input;
+use super::functions::Functions;
 use super::map::Entries;
-use super::name::Name;
 use super::oracle::Oracle;
 use super::out::Out;
 use super::reader::Reader;
-use super::row::{Fields, Row};
+use super::row::{Fields, Row, write};
 use super::value::Stored;
-use crate::model::path::OwnSerde;
 use crate::model::shape::Names;
+use mongodb::bson;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
-
-/// The functions of a value: those of [`Stored`].
-pub struct Functions<T: 'static> {
-    pub(super) write: fn(&T, &Name<'_>, Bound<'_>, &mut Out) -> Done,
-    pub(super) read: fn(u8, &mut Input<'_>) -> Read<T>,
-    pub(super) missing: fn() -> Read<T>,
-}
-
-impl<T: 'static> Functions<T> {
-    /// The functions of a type that has to be stored: of a result, which nothing else asks that of.
-    pub const fn of() -> Functions<T>
-    where
-        T: Stored,
-    {
-        Functions {
-            write: T::write,
-            read: T::read,
-            missing: T::missing,
-        }
-    }
-}
 
 /// The functions of a value whose fields stand among others: those of [`Fields`] and [`Row`].
 pub struct Flat<T: 'static> {
@@ -122,6 +99,23 @@ impl<T: Serialize + DeserializeOwned + 'static> ByType<T> {
         write: BySerde::<OwnSerde>::write,
         read: BySerde::<OwnSerde>::read,
         missing: by_serde::missing,
+    };
+}
+
+impl<T: Fields + Serialize + DeserializeOwned> ByType<T> {
+    /// Those of a type that derives serde; `None` outside of the tests.
+    pub const ORACLE: Option<Oracle<T>> = if cfg!(all(feature = "__oracle", debug_assertions)) {
+        Some(Oracle {
+            write: |value| bson::serialize_to_raw_document_buf(value),
+            read: |document| bson::deserialize_from_slice(document.as_bytes()),
+            bytes: |value| {
+                let mut out = Out::new(Vec::new());
+                write(value, &mut out)?;
+                Ok(out.into_bytes())
+            },
+        })
+    } else {
+        None
     };
 }
 

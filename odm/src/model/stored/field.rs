@@ -1,8 +1,8 @@
 //! The constant of one field: its name, its bounds, and how its values are written and read.
 
 use super::bound::{Bound, Limit, within};
-use super::by_type::Functions;
 use super::fault::{Done, Fault, Read};
+use super::functions::Functions;
 use super::input::Input;
 use super::name::Name;
 use super::out::Out;

@@ -12,7 +12,7 @@
 //! | `out.rs`, `bound.rs` | the bytes that are written; the bounds that are compared meanwhile |
 //! | `variant.rs` | enums |
 //! | `leaf.rs`, `bson.rs`, `wrap.rs`, `list.rs`, `map.rs` | the types |
-//! | `by_type.rs` | the functions of a type, named without a bound |
+//! | `functions.rs`, `by_type.rs` | the functions of a type; the same, named without a bound |
 //! | `by_serde.rs` | fields that only serde can write and read |
 //! | `fault.rs` | what went wrong, and where |
 //! | `oracle.rs` | the same by serde, for the tests |
@@ -25,6 +25,7 @@ mod by_serde;
 mod by_type;
 mod fault;
 mod field;
+mod functions;
 mod input;
 mod leaf;
 mod list;
@@ -42,14 +43,15 @@ mod variant;
 mod wrap;
 
 pub use bound::{Bound, Limit, within};
-pub use by_serde::{BySerde, DeserializeBy, SerializeBy};
-pub use by_type::{ByType, Extra, Flat, Functions, Otherwise};
+pub use by_serde::{BySerde, DeserializeBy, OwnSerde, SerializeBy};
+pub use by_type::{ByType, Extra, Flat, Otherwise};
 pub use fault::{Done, Fault, Read, Step};
 pub use field::Field;
+pub use functions::Functions;
 pub use input::Input;
 pub use list::Items;
 pub use map::Entries;
-pub use name::Name;
+pub use name::{Name, StoredName, aliases};
 pub use oracle::Oracle;
 pub use out::Out;
 pub use reader::Reader;

@@ -1,6 +1,7 @@
 //! Names of elements, as they are written behind the type.
 
 use super::fault::{Fault, Read};
+use crate::model::shape::{FieldMeta, same};
 
 /// How many bytes of the type, the name and the zero behind it are written as one copy.
 const HEAD: usize = 16;
@@ -87,4 +88,65 @@ impl Name<'static> {
         let (len, text) = (digits + 2, "");
         Name { head, len, text }
     }
+}
+
+/// Maximum length of the name of a field, with the zero byte behind it.
+const LONGEST: usize = 256;
+
+/// The stored name of a field that another type declares: of a projection's field, the name that it has in the document.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredName {
+    bytes: [u8; LONGEST],
+    len: usize,
+}
+
+impl StoredName {
+    /// Of the field with this name in Rust. One that does not exist is an error of its own, and keeps that name.
+    ///
+    /// # Panics
+    /// Where the name is longer than 255 bytes. It is computed by the compiler, which shows that as an error.
+    pub const fn of(declared: &[FieldMeta], rust: &str) -> StoredName {
+        let name = match named(declared, rust) {
+            Some(field) => field.name.as_bytes(),
+            None => rust.as_bytes(),
+        };
+        assert!(
+            name.len() < LONGEST,
+            "the name of a field is longer than 255 bytes"
+        );
+        let (mut bytes, mut i) = ([0; LONGEST], 0);
+        while i < name.len() {
+            bytes[i] = name[i];
+            i += 1;
+        }
+        StoredName { bytes, len: i + 1 }
+    }
+
+    /// The name with a zero byte behind it.
+    pub const fn with_zero(&self) -> &str {
+        let (name, _) = self.bytes.split_at(self.len);
+        match std::str::from_utf8(name) {
+            Ok(name) => name,
+            Err(_) => panic!("the name of a field is no text"),
+        }
+    }
+}
+
+/// The other names under which the field is read.
+pub const fn aliases(declared: &'static [FieldMeta], rust: &str) -> &'static [&'static str] {
+    match named(declared, rust) {
+        Some(field) => field.aliases,
+        None => &[],
+    }
+}
+
+const fn named<'f>(declared: &'f [FieldMeta], rust: &str) -> Option<&'f FieldMeta> {
+    let mut i = 0;
+    while i < declared.len() {
+        if same(declared[i].rust, rust) {
+            return Some(&declared[i]);
+        }
+        i += 1;
+    }
+    None
 }

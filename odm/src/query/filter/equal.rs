@@ -1073,10 +1073,12 @@ mod tests {
         variants: &[
             VariantMeta {
                 name: "draft",
+                json: None,
                 body: Body::Unit,
             },
             VariantMeta {
                 name: "sent",
+                json: None,
                 body: Body::Struct(&FLAT),
             },
         ],

@@ -154,10 +154,12 @@ mod tests {
             variants: &[
                 VariantMeta {
                     name: "Draft",
+                    json: None,
                     body: Body::Unit,
                 },
                 VariantMeta {
                     name: "Published",
+                    json: None,
                     body: Body::Newtype(PUBLISHED),
                 },
             ],

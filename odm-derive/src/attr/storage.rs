@@ -1,0 +1,176 @@
+//! How a type and its fields are stored, where the library's own attributes say so. They win over serde's, and with `serde = json` those
+//! say nothing of storage.
+
+use super::serde::{self, Default_, Sides};
+use super::{flag, keys, once, read, skip, unknown, word};
+use crate::case::Case;
+use crate::ctxt::Ctxt;
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
+use syn::{Attribute, LitStr};
+
+/// The attributes of a type in which it stands.
+const OF_TYPES: [&str; 4] = ["document", "embed", "projection", "row"];
+
+/// The options of a type.
+const OPTIONS: [&str; 7] = [
+    "rename_all",
+    "rename_all_fields",
+    "serde",
+    "tag",
+    "content",
+    "untagged",
+    "transparent",
+];
+
+/// On a type.
+#[derive(Default)]
+pub struct Container {
+    /// serde's attributes concern JSON alone.
+    pub serde_is_json: bool,
+    rename_all: Option<Case>,
+    rename_all_fields: Option<Case>,
+    tag: Option<LitStr>,
+    content: Option<LitStr>,
+    untagged: bool,
+    transparent: bool,
+}
+
+impl Container {
+    /// Whether an option of these attributes is read here.
+    pub fn has(name: &str) -> bool {
+        OPTIONS.contains(&name)
+    }
+
+    /// The attributes of a type are read elsewhere too, which reports what is wrong with their other options.
+    pub fn parse(cx: &Ctxt, attrs: &[Attribute]) -> Container {
+        let mut own = Container::default();
+        for attr in attrs {
+            if !OF_TYPES.iter().any(|name| attr.path().is_ident(name)) {
+                continue;
+            }
+            if matches!(attr.meta, syn::Meta::Path(_)) {
+                continue;
+            }
+            let read = attr.parse_nested_meta(|meta| match word(&meta.path).as_str() {
+                option if Container::has(option) => {
+                    cx.keep(own.option(&meta));
+                    Ok(())
+                }
+                _ => skip(&meta),
+            });
+            // What stands behind an option that can't be read is said by the other reader.
+            drop(read);
+        }
+        own
+    }
+
+    fn option(&mut self, meta: &ParseNestedMeta) -> syn::Result<()> {
+        match word(&meta.path).as_str() {
+            "rename_all" => once(&mut self.rename_all, serde::case(meta)?, meta),
+            "rename_all_fields" => once(&mut self.rename_all_fields, serde::case(meta)?, meta),
+            "tag" => once(&mut self.tag, meta.value()?.parse()?, meta),
+            "content" => once(&mut self.content, meta.value()?.parse()?, meta),
+            "untagged" => flag(&mut self.untagged, meta),
+            "transparent" => flag(&mut self.transparent, meta),
+            _ => {
+                let form: syn::Ident = meta.value()?.parse()?;
+                if form != "json" {
+                    return Err(meta.error(
+                        "`serde = json` has the attributes of serde say how JSON is written, and not what is stored: there is no other \
+                         form",
+                    ));
+                }
+                flag(&mut self.serde_is_json, meta)
+            }
+        }
+    }
+
+    /// Whether it says something else than serde's attributes.
+    pub fn differs_from(&self, serde: &serde::Container) -> bool {
+        let texts = |text: &Option<LitStr>| text.as_ref().map(LitStr::value);
+        let other_text = |own, serde| texts(own).is_some() && texts(own) != texts(serde);
+        self.serde_is_json
+            || self.rename_all.is_some() && self.rename_all != serde.rename_all
+            || self.rename_all_fields.is_some() && self.rename_all_fields != serde.rename_all_fields
+            || other_text(&self.tag, &serde.tag)
+            || other_text(&self.content, &serde.content)
+            || self.untagged && !serde.untagged
+            || self.transparent && !serde.transparent
+    }
+
+    /// What is stored: by these options, and else by serde's.
+    pub fn over(&self, serde: serde::Container) -> serde::Container {
+        let serde = if self.serde_is_json {
+            serde::Container::default()
+        } else {
+            serde
+        };
+        let is_tagged = self.tag.is_some() || self.untagged;
+        serde::Container {
+            rename_all: self.rename_all.or(serde.rename_all),
+            rename_all_fields: self.rename_all_fields.or(serde.rename_all_fields),
+            tag: self.tag.clone().or(serde.tag.filter(|_| !is_tagged)),
+            content: self.content.clone().or(serde.content.filter(|_| !is_tagged)),
+            untagged: self.untagged || serde.untagged && !is_tagged,
+            transparent: self.transparent || serde.transparent,
+            ..serde
+        }
+    }
+}
+
+/// Reads an option of a field: of `#[field(…)]`. `None`: it is another one.
+pub fn of_field(field: &mut serde::Field, meta: &ParseNestedMeta) -> Option<syn::Result<()>> {
+    let span = meta.path.span();
+    Some(match word(&meta.path).as_str() {
+        "name" => name(&mut field.rename, meta),
+        "alias" => alias(&mut field.aliases, meta),
+        "default" if !meta.input.peek(syn::Token![=]) => once(&mut field.default, Default_::Trait, meta),
+        "skip" => once(&mut field.skip, span, meta),
+        "skip_none" => {
+            field.skips_none = true;
+            field.left_out_by = Some(syn::parse_quote!(::core::option::Option::is_none));
+            once(&mut field.skip_serializing_if, span, meta)
+        }
+        "flatten" => once(&mut field.flatten, span, meta),
+        "with" => field.with_module(meta),
+        _ => return None,
+    })
+}
+
+/// The options of a variant.
+pub fn variant(cx: &Ctxt, attrs: &[Attribute]) -> serde::Variant {
+    let mut variant = serde::Variant::default();
+    for name in ["embed", "document"] {
+        read(cx, attrs, name, &keys::VARIANT, |meta| {
+            of_variant(&mut variant, meta).unwrap_or_else(|| Err(unknown(meta, &keys::VARIANT)))
+        });
+    }
+    variant
+}
+
+/// Reads an option of a variant. `None`: it is another one.
+fn of_variant(variant: &mut serde::Variant, meta: &ParseNestedMeta) -> Option<syn::Result<()>> {
+    Some(match word(&meta.path).as_str() {
+        "name" => name(&mut variant.rename, meta),
+        "alias" => alias(&mut variant.aliases, meta),
+        "skip" => flag(&mut variant.skip, meta),
+        "rename_all" => serde::case(meta).and_then(|case| once(&mut variant.rename_all, case, meta)),
+        _ => return None,
+    })
+}
+
+fn name(slot: &mut Option<Sides<LitStr>>, meta: &ParseNestedMeta) -> syn::Result<()> {
+    let name: LitStr = meta.value()?.parse()?;
+    let sides = Sides {
+        serialize: Some(name.clone()),
+        deserialize: Some(name),
+        span: meta.path.span(),
+    };
+    once(slot, sides, meta)
+}
+
+fn alias(aliases: &mut Vec<String>, meta: &ParseNestedMeta) -> syn::Result<()> {
+    aliases.push(meta.value()?.parse::<LitStr>()?.value());
+    Ok(())
+}
