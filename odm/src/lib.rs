@@ -802,6 +802,9 @@ pub mod __private {
         OfVariants, OwnSerde, Path, Plain, ReadOnly, Root, Single, Step, StoredAs, Varied, Writable,
         field_of, written,
     };
+    pub mod if_serde {
+        pub use crate::model::if_serde::{IfSerde, deserialize, serialize};
+    }
     pub mod native {
         pub use crate::model::native::{AsNative, at};
     }

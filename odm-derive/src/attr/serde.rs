@@ -271,6 +271,14 @@ impl Field {
     /// Reads `with = "module"`.
     pub fn with_module(&mut self, meta: &ParseNestedMeta) -> syn::Result<()> {
         let mut module: Path = meta.value()?.parse::<LitStr>()?.parse()?;
+        // Of a struct that this derive has generated: it says nothing of storage.
+        if module
+            .segments
+            .last()
+            .is_some_and(|name| name.ident == "if_serde")
+        {
+            return Ok(());
+        }
         self.native = module.segments.last().is_some_and(|name| name.ident == "native");
         let mut read = module.clone();
         read.segments

@@ -2,7 +2,7 @@
 //!
 //! The document is emitted with its derives, so that its validator, indexes, paths and joins are those of any other.
 
-use super::Target;
+use super::{Target, if_serde};
 use crate::attr::Count;
 use crate::attr::bucket::Per;
 use crate::check::bucket::{Plan, sum_type};
@@ -102,11 +102,18 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
         };
         quote!(#[doc = #doc] pub #name: #total,)
     });
+    let with = if_serde::field(odm);
+    let types: Vec<TokenStream> = [quote!(#odm::Ref<#of>), quote!(::std::vec::Vec<#this>)]
+        .into_iter()
+        .chain(plan.scopes.iter().map(|field| field.ty.to_token_stream()))
+        .collect();
+    let bounds = if_serde::bounds(odm, &types);
     let scopes = plan.scopes.iter().map(|field| {
         let (attrs, name, ty) = (&field.attrs, &field.ident, &field.ty);
         quote! {
             /// The value of the handle's scope by which the items were pushed, as the parent has it.
             #[field(scope)]
+            #with
             #(#attrs)*
             pub #name: #ty,
         }
@@ -126,6 +133,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             ::core::cmp::PartialEq,
         )]
         #[serde(crate = #serde_path)]
+        #bounds
         #[document(
             crate = #odm_path,
             collection = #collection,
@@ -140,6 +148,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             pub id: #odm::ObjectId,
             /// The document that the items belong to.
             #[parent_ref(order(#order), index = false, on_delete = #on_delete #check)]
+            #with
             pub #parent: #odm::Ref<#of>,
             #start
             /// Its number among those that follow each other, from 1.
@@ -150,6 +159,7 @@ fn document(target: &Target, plan: &Plan) -> TokenStream {
             pub #count: i32,
             /// The items, in the order in which they came.
             #[embed(max = #size, large = "a bucket, whose size is its purpose")]
+            #with
             pub #items: ::std::vec::Vec<#this>,
             #time
             #(#sums)*

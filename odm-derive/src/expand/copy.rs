@@ -1,6 +1,6 @@
 //! The sources of derived fields, as constants; the structs of copies; and assertions about the sources.
 
-use super::{Target, index};
+use super::{Target, if_serde, index};
 use crate::ast::{Container, Field};
 use crate::attr::At;
 use crate::attr::copy::{Computed, Copy, Entry, FieldCopy, Fields, Operation, Source, Subset, Sync};
@@ -9,7 +9,7 @@ use crate::attr::index::Key;
 use crate::attr::reference::{OnDelete, Reference};
 use crate::ty;
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Ident, Path, Type, Visibility};
@@ -471,8 +471,15 @@ fn define_one(
             let doc = format!("A copy of `{name}.{}`.", ident.unraw());
             quote!(#[doc = #doc])
         });
-        quote!(#doc #(#attrs)* pub #ident: #ty,)
+        let has_serde = attrs.iter().any(|attr| attr.path().is_ident("serde"));
+        let default = (ty::is_option(ty) && !has_serde).then(|| quote!(#[serde(default)]));
+        let with = (!has_serde).then(|| if_serde::field(&odm));
+        quote!(#doc #default #with #(#attrs)* pub #ident: #ty,)
     });
+    let types: Vec<TokenStream> = std::iter::once(quote!(#krate::Ref<#of>))
+        .chain(listed.iter().map(|field| field.ty.to_token_stream()))
+        .collect();
+    let (bounds, with) = (if_serde::bounds(&odm, &types), if_serde::field(&odm));
     let shown = listed
         .iter()
         .filter_map(|field| field.ident.as_ref())
@@ -500,11 +507,13 @@ fn define_one(
             #(#derives,)*
         )]
         #[serde(crate = #serde, rename = #called)]
+        #bounds
         #[embed(crate = #krate, __alias = #called)]
         #[denormalize(from = #of #sync)]
         #vis struct #ident {
             #[doc = "The document that they are of."]
             #[reference(#options)]
+            #with
             pub id: #krate::Ref<#of>,
             #(#fields)*
         }

@@ -2,20 +2,11 @@
 
 use super::{Target, generics, new};
 use crate::ast::{Data, Style};
-use crate::attr::document::Document;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// Of the `New…` struct, where it can be read.
-pub fn of_new(target: &Target, document: &Document, generics: &syn::Generics) -> TokenStream {
-    let reads = new::derives(document).any(|path| {
-        path.segments
-            .last()
-            .is_some_and(|segment| segment.ident == "Deserialize")
-    });
-    if !reads {
-        return TokenStream::new();
-    }
+/// Of the `New…` struct.
+pub fn of_new(target: &Target, generics: &syn::Generics) -> TokenStream {
     let (krate, odm, this) = (&target.krate, &target.odm, &target.this);
     let (ident, name) = (target.new_ident(), target.new_ident().to_string());
     let (impl_generics, _, where_clause) = generics.split_for_impl();

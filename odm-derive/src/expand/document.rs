@@ -61,7 +61,7 @@ fn expand(container: &Container, document: &Document) -> TokenStream {
     let generics = generics::document(&target);
     let implementation = implement(&target, document, &generics);
     let insertable = new::insertable(&target, document, &generics);
-    let described = described::of_new(&target, document, &generics);
+    let described = described::of_new(&target, &generics);
     let targets = targets::targets(&target, &generics);
     let children = reference::children(&target, &generics);
     let checks = reference::checks(&target, &target.fields);

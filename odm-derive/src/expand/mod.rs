@@ -11,6 +11,7 @@ pub mod embed;
 pub mod enums;
 pub mod fielded;
 pub mod generics;
+pub mod if_serde;
 pub mod index;
 mod meta;
 mod names;

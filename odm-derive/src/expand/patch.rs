@@ -137,6 +137,13 @@ pub fn stand_in(target: &Target) -> TokenStream {
             type Patch = #ident;
         }
         #coded
+        impl #odm::Described for #ident {
+            type Paths = ();
+            fn json_paths() {}
+            fn described() -> #odm::Description {
+                ::core::unreachable!()
+            }
+        }
         #odm::deserialize_patch!(#ident);
     }
 }

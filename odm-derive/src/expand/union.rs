@@ -1,7 +1,7 @@
 //! `#[reference(any(Photo, Video))] media: MediaRef`: the enum of the references, and the enum `Media` of the documents that
 //! a join gives for them.
 
-use super::{Target, stored};
+use super::{Target, if_serde, stored};
 use crate::ast::{Container, Data};
 use crate::attr::reference::Reference;
 use crate::ctxt::Ctxt;
@@ -107,6 +107,8 @@ impl<'a> Union<'a> {
             }
         });
         let coded = self.coded(krate, &refs);
+        let (bounds, with) = (if_serde::bounds(&odm, &refs), if_serde::field(&odm));
+        let with = std::iter::repeat_n(with, refs.len());
         let hash = variants.iter().enumerate().map(|(i, v)| {
             quote! {
                 #ident::#v(reference) => {
@@ -122,10 +124,11 @@ impl<'a> Union<'a> {
                 #odm::serde::Serialize, #odm::serde::Deserialize,
             )]
             #[serde(crate = #serde, tag = "type", content = "id")]
+            #bounds
             #vis enum #ident {
                 #(
                     #[allow(missing_docs)]
-                    #variants(#refs),
+                    #variants(#with #refs),
                 )*
             }
 

@@ -65,7 +65,7 @@ use std::marker::PhantomData;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be written as JSON by a declared shape",
-    note = "documents, structs that derive `Embed`, projections, pages, and lists of these are written, where they derive `Serialize`"
+    note = "documents, structs that derive `Embed`, projections, pages, and lists of these are written"
 )]
 pub trait ToJson {
     /// Writes it with a serializer of JSON.
@@ -136,8 +136,7 @@ impl<T: ToJson> Serialize for Shown<'_, T> {
     }
 }
 
-/// What comes in as JSON: a `New…` struct that derives `Deserialize`, an embedded struct or enum, a document, and a list or an option
-/// of these.
+/// What comes in as JSON: a `New…` struct, an embedded struct or enum, a document, a patch, and a list or an option of these.
 ///
 /// ```
 /// # use samples::model::*;
@@ -147,8 +146,7 @@ impl<T: ToJson> Serialize for Shown<'_, T> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be read from JSON by a declared shape",
-    note = "documents, structs that derive `Embed`, and lists of these are read where they derive `Deserialize`",
-    note = "for a `New…` struct declare it: `#[document(new(derive(Deserialize)))]`"
+    note = "documents, their `New…` structs and patches, structs that derive `Embed`, and lists of these are read"
 )]
 pub trait FromJson: Sized {
     /// Reads it.
@@ -202,7 +200,7 @@ impl<T: FromJson> FromJson for Option<T> {
     }
 }
 
-/// A value of the type: by its shape, and then by its `Deserialize`.
+/// A value of the type: by its shape, as what is stored.
 fn read<T: Stored>(of: &Description, value: &Value, given: &[input::Given]) -> Result<T> {
     let stored = input::stored(of, value, given).map_err(|values| Error::Json { values })?;
     decode::single_value(stored).map_err(|fault| {

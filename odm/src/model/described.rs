@@ -3,8 +3,8 @@
 use crate::Document;
 use crate::model::shape::{Shape, ShapeFn, full_name};
 
-/// A type with a JSON of its own, by its declared shape: a document, a struct or enum that derives `Embed`, a projection, and the
-/// `New…` struct of a document where it derives `Deserialize`.
+/// A type with a JSON of its own, by its declared shape: a document, its `New…` struct and its patch, a struct or enum that derives
+/// `Embed`, a projection.
 ///
 /// ```
 /// # use samples::model::*;
@@ -15,8 +15,7 @@ use crate::model::shape::{Shape, ShapeFn, full_name};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no JSON by a declared shape",
-    note = "documents have one, structs that derive `Embed`, projections, and lists of these",
-    note = "a `New…` struct has one where it can be read: `#[document(new(derive(Deserialize)))]`"
+    note = "documents have one, their `New…` structs and patches, structs that derive `Embed`, projections, and lists of these"
 )]
 pub trait Described {
     /// The paths of its fields, by which a value is given beside the JSON.

@@ -16,6 +16,7 @@ pub(crate) mod elements;
 pub(crate) mod encode;
 pub(crate) mod field;
 pub mod geo;
+pub(crate) mod if_serde;
 pub(crate) mod key;
 pub(crate) mod level;
 pub(crate) mod meta;
@@ -35,4 +36,5 @@ pub(crate) mod tree;
 pub(crate) mod types;
 pub(crate) mod value;
 pub(crate) mod variant;
+#[cfg(all(feature = "__oracle", debug_assertions))]
 pub(crate) mod visit;

@@ -5,7 +5,9 @@ use crate::model::meta::{Copied, ReferenceMeta};
 use crate::model::shape::{
     self, Body, Bounds, EnumShape, FieldMeta, MOST_WRAPPERS, Shape, StructShape, Tagging,
 };
-use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, error::Result as BsonResult};
+use mongodb::bson::{Bson, Document};
+#[cfg(any(test, all(feature = "__oracle", debug_assertions)))]
+use mongodb::bson::{RawDocument, RawDocumentBuf, error::Result as BsonResult};
 
 /// How deep a type is looked into for such a field.
 const DEEPEST: u32 = 16;

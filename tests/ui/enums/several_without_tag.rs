@@ -1,4 +1,4 @@
-//! serde stores an enum of documents, so serde has to be told where the name of the variant stands.
+//! What an enum of documents and its variants can't be.
 use odm::prelude::*;
 use serde::{Deserialize, Serialize};
 

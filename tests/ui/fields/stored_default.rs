@@ -16,7 +16,12 @@ struct User {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     note: String,
     #[field(default = 7)]
+    #[serde(default = "seven")]
     points: i32,
+}
+
+fn seven() -> i32 {
+    7
 }
 
 fn main() {}

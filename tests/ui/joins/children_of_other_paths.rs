@@ -21,13 +21,11 @@ struct Message {
     to: Ref<Person>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone)]
+#[derive(Document, Clone)]
 #[document(collection = "notes")]
 struct Note<T: Document> {
-    #[serde(rename = "_id")]
     id: i32,
     #[parent_ref]
-    #[serde(bound = "")]
     of: Ref<T>,
     #[parent_ref]
     by: Ref<Person>,

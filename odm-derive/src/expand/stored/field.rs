@@ -25,6 +25,8 @@ pub struct Code<'a> {
     is_read: bool,
     /// Whether the defaults of the container are its own.
     has_defaults: bool,
+    /// Whether few programs use the functions, so that they are compiled where they are.
+    is_inline: bool,
     /// Whether each field is one of a patch.
     is_patch: bool,
     /// The document that it is a projection of.
@@ -46,6 +48,7 @@ impl<'a> Code<'a> {
             is_read: true,
             has_defaults: true,
             is_patch: false,
+            is_inline: false,
             is_row: false,
             document: None,
         }
@@ -64,6 +67,7 @@ impl<'a> Code<'a> {
         Code {
             this,
             has_defaults: false,
+            is_inline: true,
             ..Code::new(target, fields)
         }
     }
@@ -90,6 +94,11 @@ impl<'a> Code<'a> {
             is_row: true,
             ..Code::new(target, &target.fields)
         }
+    }
+
+    /// The attribute of the functions.
+    pub fn inline(&self) -> Option<TokenStream> {
+        self.is_inline.then(|| quote!(#[inline]))
     }
 
     /// `impl … for …`, with `trait_` of the module.

@@ -6,8 +6,9 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 pub fn write_fields(code: &Code, body: &TokenStream) -> TokenStream {
-    let stored = &code.stored;
+    let (stored, inline) = (&code.stored, code.inline());
     let method = quote! {
+        #inline
         fn write_fields(&self, out: &mut #stored::Out) -> #stored::Done {
             #body
         }
@@ -22,8 +23,10 @@ pub fn read_row(code: &Code, body: &TokenStream) -> TokenStream {
             const ORACLE: ::core::option::Option<#stored::Oracle<Self>> = #stored::ByType::<Self>::ORACLE;
         }
     });
+    let inline = code.inline();
     let method = quote! {
         #oracle
+        #inline
         fn read_row(fields: &mut #stored::Reader<'_>) -> #stored::Read<Self> {
             #body
         }
@@ -38,7 +41,7 @@ pub fn value(
     read: &TokenStream,
     missing: Option<TokenStream>,
 ) -> TokenStream {
-    let stored = &code.stored;
+    let (stored, inline) = (&code.stored, code.inline());
     let missing = missing.map(|missing| {
         quote! {
             fn missing() -> #stored::Read<Self> {
@@ -47,6 +50,7 @@ pub fn value(
         }
     });
     let methods = quote! {
+        #inline
         fn write(
             &self,
             name: &#stored::Name<'_>,
@@ -55,6 +59,7 @@ pub fn value(
         ) -> #stored::Done {
             #write
         }
+        #inline
         fn read(kind: u8, input: &mut #stored::Input<'_>) -> #stored::Read<Self> {
             #read
         }
@@ -66,12 +71,22 @@ pub fn value(
 /// `impl Stored` of what has fields.
 pub fn embedded(code: &Code) -> TokenStream {
     let stored = &code.stored;
-    value(
-        code,
-        &quote!(#stored::embedded(self, name, bound, out)),
-        &quote!(#stored::document(kind, input)),
-        None,
-    )
+    let methods = quote! {
+        #[inline]
+        fn write(
+            &self,
+            name: &#stored::Name<'_>,
+            bound: #stored::Bound<'_>,
+            out: &mut #stored::Out,
+        ) -> #stored::Done {
+            #stored::embedded(self, name, bound, out)
+        }
+        #[inline]
+        fn read(kind: u8, input: &mut #stored::Input<'_>) -> #stored::Read<Self> {
+            #stored::document(kind, input)
+        }
+    };
+    code.implement("Stored", methods)
 }
 
 /// The fields of a tuple, whose names are their places in the array.
