@@ -14,7 +14,7 @@ struct Person {
     #[field(name = "fullName")]
     name: String,
     #[field(default)]
-    #[embed(max = 2000)]
+    #[embed(max = 2000, large = "a thousand of them")]
     addresses: Vec<Address>,
     #[field(default)]
     #[embed(max = 9)]
