@@ -495,7 +495,7 @@ fn the_page_of_attributes_shows_every_option() {
     let mut attributes: Vec<&keys::Attribute> = keys::ALL.to_vec();
     for (heading, rows) in &sections {
         let shown = heading.split('`').nth(1).expect("a heading with an attribute");
-        if shown == "#[volatile]" {
+        if shown == "#[volatile]" || shown == "#[serde(…)]" {
             assert!(rows.is_empty());
             continue;
         }

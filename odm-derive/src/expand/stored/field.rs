@@ -280,7 +280,7 @@ impl<'a> Code<'a> {
         let (odm, stored) = (self.target.odm.clone(), self.stored.clone());
         if !field.field.opaque && !field.is_foreign() {
             return if self.is_row {
-                quote_spanned!(ty.span()=> #stored::Functions::<#ty>::of())
+                quote_spanned!(ty.span()=> #stored::functions::<#ty>())
             } else {
                 quote!(#stored::ByType::<#ty>::FUNCTIONS)
             };
@@ -360,7 +360,7 @@ impl<'a> Code<'a> {
     fn flat(&self, ty: &TokenStream) -> TokenStream {
         let stored = &self.stored;
         if self.is_row {
-            quote_spanned!(ty.span()=> #stored::Flat::<#ty>::of())
+            quote_spanned!(ty.span()=> #stored::flat::<#ty>())
         } else {
             quote!(#stored::ByType::<#ty>::FLAT)
         }

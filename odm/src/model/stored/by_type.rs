@@ -5,7 +5,7 @@
 
 use super::by_serde::{self, BySerde, OwnSerde};
 use super::fault::{Done, Fault, Read};
-use super::functions::Functions;
+use super::functions::{Functions, functions};
 use super::map::Entries;
 use super::oracle::Oracle;
 use super::out::Out;
@@ -33,18 +33,15 @@ pub struct Extra<T: 'static> {
     pub read: fn(&mut Reader<'_>, &Names) -> Read<T>,
 }
 
-impl<T: 'static> Flat<T> {
-    /// As [`Functions::of`].
-    pub const fn of() -> Flat<T>
-    where
-        T: Fields + Row,
-    {
-        Flat {
-            write: T::write_fields,
-            read: T::read_row,
-        }
+/// The functions of a type whose fields have to be stored, as [`functions`].
+pub const fn flat<T: Fields + Row>() -> Flat<T> {
+    Flat {
+        write: T::write_fields,
+        read: T::read_row,
     }
+}
 
+impl<T: 'static> Flat<T> {
     /// Reads the fields beside those of the struct around them.
     ///
     /// # Errors
@@ -69,12 +66,12 @@ pub struct ByType<T>(PhantomData<T>);
 
 impl<T: Stored> ByType<T> {
     /// The compiler takes this one where there is one.
-    pub const FUNCTIONS: Functions<T> = Functions::of();
+    pub const FUNCTIONS: Functions<T> = functions();
 }
 
 impl<T: Fields + Row> ByType<T> {
     /// As [`FUNCTIONS`](ByType::FUNCTIONS).
-    pub const FLAT: Flat<T> = Flat::of();
+    pub const FLAT: Flat<T> = flat();
 }
 
 impl<T: Fields + Entries> ByType<T> {

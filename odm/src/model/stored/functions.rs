@@ -14,16 +14,11 @@ pub struct Functions<T: 'static> {
     pub(super) missing: fn() -> Read<T>,
 }
 
-impl<T: 'static> Functions<T> {
-    /// The functions of a type that has to be stored: of a result, which nothing else asks that of.
-    pub const fn of() -> Functions<T>
-    where
-        T: Stored,
-    {
-        Functions {
-            write: T::write,
-            read: T::read,
-            missing: T::missing,
-        }
+/// The functions of a type that has to be stored: of a result, which nothing else asks that of.
+pub const fn functions<T: Stored>() -> Functions<T> {
+    Functions {
+        write: T::write,
+        read: T::read,
+        missing: T::missing,
     }
 }

@@ -44,10 +44,10 @@ mod wrap;
 
 pub use bound::{Bound, Limit, within};
 pub use by_serde::{BySerde, DeserializeBy, OwnSerde, SerializeBy};
-pub use by_type::{ByType, Extra, Flat, Otherwise};
+pub use by_type::{ByType, Extra, Flat, Otherwise, flat};
 pub use fault::{Done, Fault, Read, Step};
 pub use field::Field;
-pub use functions::Functions;
+pub use functions::{Functions, functions};
 pub use input::Input;
 pub use list::Items;
 pub use map::Entries;
