@@ -481,7 +481,8 @@ fn add_missing(
             continue;
         }
         let name = json_name(of, field);
-        let names = field.aliases.iter().copied().chain([name, field.name]);
+        let stored = field.json.is_none().then_some(field.name);
+        let names = field.aliases.iter().copied().chain([name]).chain(stored);
         let is_there =
             document.contains_key(field.name) || names.clone().any(|name| object.contains_key(name));
         if is_there {
