@@ -9,35 +9,31 @@ use crate::program::{self, Options, Run};
 use clap::Parser;
 use mongodb::Database;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "authors")]
 pub struct Author {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     #[field(min_len = 1, max_len = 60)]
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "subjects")]
 pub struct Subject {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     #[field(min_len = 1, max_len = 40)]
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "books", index(fields(title, id)))]
 pub struct Book {
-    #[serde(rename = "_id")]
     pub id: BookId,
     #[field(min_len = 1, max_len = 100)]
     pub title: String,

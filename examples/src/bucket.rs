@@ -4,12 +4,10 @@ use mongodb::{
     bson::{DateTime, oid::ObjectId},
 };
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub title: String,
     #[index(unique)]
@@ -18,7 +16,7 @@ pub struct Post {
 }
 
 /// Generates `CommentBucket { id, blog_entry_id: Ref<Post>, page: i32, count: i32, comments: Vec<Comment> }` and its collection.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, as_field = blog_entry_id, items = comments, size = 50, collection = "comment_buckets")]
 pub struct Comment {
     pub name: String,

@@ -1,18 +1,16 @@
 //! Buckets by time: the readings of a sensor in one document an hour, with their number and sum beside them.
 use mongodb::Database;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "sensors")]
 pub struct Sensor {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub room: String,
 }
 
 /// Generates the document `ReadingBucket`, which holds the readings of one hour.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Sensor, per = hour, time = at, size = 3600, sum(celsius))]
 pub struct Reading {
     pub at: DateTime,
@@ -20,7 +18,7 @@ pub struct Reading {
 }
 
 /// The fields for a chart of the hours, which reads no reading.
-#[derive(Projection, Deserialize, Clone, Debug)]
+#[derive(Projection, Clone, Debug)]
 #[projection(of = ReadingBucket)]
 pub struct Hour {
     pub start: DateTime,

@@ -4,20 +4,18 @@ use mongodb::{
     bson::{DateTime, doc, oid::ObjectId},
 };
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users")]
 pub struct User {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
 }
 
 /// Each kind has a time, by which all of them are read together.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "events", common(at: DateTime), index(fields(-at)))]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[document(rename_all = "snake_case")]
 pub enum Event {
     Login(Login),
     Purchase(Purchase),
@@ -26,10 +24,9 @@ pub enum Event {
 }
 
 /// `{ type: "login", _id: …, at: …, user: …, address: "10.0.0.1" }`. Its index holds logins alone.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(variant_of = Event, index(fields(user, -at)))]
 pub struct Login {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub at: DateTime,
     #[reference]
@@ -37,10 +34,9 @@ pub struct Login {
     pub address: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(variant_of = Event)]
 pub struct Purchase {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub at: DateTime,
     #[reference]
@@ -52,20 +48,18 @@ pub struct Purchase {
     pub receipt: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(variant_of = Event)]
 pub struct PageView {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub at: DateTime,
     pub path: String,
 }
 
 /// Its `path` is that of a file.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(variant_of = Event)]
 pub struct Failure {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub at: DateTime,
     pub path: Option<String>,
@@ -73,10 +67,9 @@ pub struct Failure {
 }
 
 /// A note about an event of any kind.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "notes")]
 pub struct Note {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[reference]
     pub about: Ref<Event>,

@@ -12,16 +12,14 @@ use futures::StreamExt;
 use mongodb::{Client, Database};
 use odm::Error;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "jobs", index(fields(state, claimed_until)))]
 pub struct Job {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub state: State,
     /// The time from which it may be claimed, again or for the first time.
@@ -34,8 +32,8 @@ pub struct Job {
     pub error: Option<String>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
+#[derive(Embed, Clone, Copy, Debug, PartialEq, Eq)]
+#[embed(rename_all = "lowercase")]
 pub enum State {
     Open,
     Done,

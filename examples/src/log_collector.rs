@@ -7,15 +7,14 @@ use crate::{data, syslog};
 use clap::Parser;
 use mongodb::Database;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "hosts")]
 pub struct Host {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     pub name: String,
     /// Where the name says it.
     #[index]
@@ -30,10 +29,9 @@ pub struct Host {
 }
 
 /// A message never changes: it is inserted, and deleted with its host or when it is old.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "messages", append_only)]
 pub struct LogMsg {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(order(-time), on_delete = cascade)] // index { host: 1, time: -1 }
     pub host: Ref<Host>,
@@ -150,7 +148,7 @@ async fn search(odm: &Odm, lines: &[syslog::Line]) -> odm::Result<()> {
 async fn busiest_processes(odm: &Odm) -> odm::Result<()> {
     #[derive(odm::Row)]
     struct Busy {
-        #[serde(rename = "_id")]
+        #[field(name = "_id")]
         process: String,
         messages: i64,
     }

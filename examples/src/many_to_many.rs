@@ -1,22 +1,19 @@
 //! Many-to-many: two-way where both sides are small, one-way where one side is huge.
 use mongodb::Database;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "authors")]
 pub struct Author {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     #[reference(many, inverse = authors, max = 500)]
     pub books: Vec<Ref<Book>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "books")]
 pub struct Book {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub title: String,
     #[reference(many, inverse = books, max = 20)]
@@ -26,10 +23,9 @@ pub struct Book {
     pub categories: Vec<Ref<Category>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "categories")]
 pub struct Category {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     pub name: String,

@@ -1,12 +1,10 @@
 //! One-to-many: an array of references that carries a copy of the part's name.
 use mongodb::{Database, bson::oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "parts")]
 pub struct Part {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[index(unique)]
     pub partno: String,
@@ -16,10 +14,9 @@ pub struct Part {
     pub price: i64, // in cents
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products")]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     #[index]

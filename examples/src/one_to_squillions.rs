@@ -5,12 +5,10 @@ use mongodb::{
     bson::{DateTime, oid::ObjectId},
 };
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "hosts")]
 pub struct Host {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     #[index(unique)]
@@ -20,10 +18,9 @@ pub struct Host {
     pub logmsgs: Vec<LogmsgsEntry>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "logmsg")]
 pub struct LogMsg {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub time: DateTime,
     pub message: String,

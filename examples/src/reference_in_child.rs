@@ -4,33 +4,30 @@ use mongodb::{
     bson::{DateTime, doc},
 };
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "publishers")]
 pub struct Publisher {
-    #[serde(rename = "_id")]
     pub id: String,
     pub name: String,
     pub founded: i32,
     pub location: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "books", validation(level = moderate, action = error))]
 pub struct Book {
-    #[serde(rename = "_id")]
     pub id: i64,
     #[field(max_len = 300)]
     pub title: String,
     #[embed(max = 20)]
-    #[serde(rename = "author")]
+    #[field(name = "author")]
     pub authors: Vec<String>,
     pub published_date: DateTime,
     #[field(min = 1, max = 5000)]
     pub pages: i32,
     #[parent_ref(order(-published_date))]
-    #[serde(rename = "publisher_id")]
+    #[field(name = "publisher_id")]
     pub publisher: Ref<Publisher>,
 }
 

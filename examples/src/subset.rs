@@ -4,12 +4,10 @@ use mongodb::{
     bson::{DateTime, oid::ObjectId},
 };
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products")]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     #[subset(of = Review, limit = 10, order(-published_date))]
@@ -21,23 +19,22 @@ pub struct Product {
 }
 
 /// The part of a review that a product page shows. Checked against Review, field by field, at compile time.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[denormalize(from = Review)]
 pub struct RecentReview {
-    #[serde(rename = "review_id")]
+    #[field(name = "review_id")]
     pub id: Ref<Review>,
     pub review_author: String,
     pub review_text: String,
     pub published_date: DateTime,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(order(-published_date), on_delete = cascade)]
-    #[serde(rename = "product_id")]
+    #[field(name = "product_id")]
     pub product: Ref<Product>,
     pub review_author: String,
     pub review_text: String,

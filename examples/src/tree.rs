@@ -1,12 +1,10 @@
 //! Tree: a category refers to its parent, and holds the path from the root, so breadcrumbs are no query.
 use mongodb::Database;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "categories")]
 pub struct Category {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
     #[parent_ref(order(name))]

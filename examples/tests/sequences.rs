@@ -15,7 +15,6 @@ use odm::prelude::*;
 use odm::references::FanOut;
 use odm_tests::{TestDb, with_transactions};
 use sequences::{fan_out, insert, recovery};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,18 +22,16 @@ fn main() -> std::process::ExitCode {
     odm_tests::harness::main()
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "hosts")]
 struct Host {
-    #[serde(rename = "_id")]
     id: i32,
     ipaddr: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "logmsg")]
 struct LogMsg {
-    #[serde(rename = "_id")]
     id: i32,
     #[reference]
     host: Ref<Host>,

@@ -3,7 +3,7 @@ pub use odm::bson::doc;
 pub use odm::prelude::*;
 pub use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(
     collection = "books",
     search_index(
@@ -26,7 +26,6 @@ pub use serde::{Deserialize, Serialize};
     )
 )]
 pub struct Book {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub title: String,
     #[embed(max = 20)]

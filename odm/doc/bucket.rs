@@ -1,16 +1,15 @@
 pub use odm::prelude::*;
 pub use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub title: String,
     pub answers: i32,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 50, sum(stars))]
 pub struct Comment {
     pub name: String,
@@ -18,15 +17,14 @@ pub struct Comment {
     pub stars: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "sensors")]
 pub struct Sensor {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub place: String,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Sensor, per = hour, time = at, size = 3600, sum(celsius))]
 pub struct Reading {
     pub at: DateTime,

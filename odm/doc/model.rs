@@ -5,10 +5,9 @@ pub use odm::{Collection, Error};
 pub use serde::{Deserialize, Serialize};
 pub use std::collections::BTreeMap;
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "people")]
 pub struct Person {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[index(unique)]
     pub email: String,
@@ -26,16 +25,15 @@ pub struct Person {
     pub place: Option<Point>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Address {
     pub street: String,
     pub city: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "accounts", version)]
 pub struct Account {
-    #[serde(rename = "_id")]
     pub id: i64,
     pub owner: ObjectId,
     #[field(min = 0)]
@@ -44,36 +42,32 @@ pub struct Account {
 }
 
 /// Two fields of a person.
-#[derive(Projection, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Projection, Clone, Debug, PartialEq)]
 #[projection(of = Person)]
 pub struct Named {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "users")]
 pub struct User {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "profiles")]
 pub struct Profile {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(one)]
     pub user: Ref<User>,
     pub biography: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts")]
 pub struct Post {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub title: String,
     #[parent_ref]
@@ -82,18 +76,16 @@ pub struct Post {
     pub tags: Vec<Ref<Tag>>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "tags")]
 pub struct Tag {
-    #[serde(rename = "_id")]
     pub id: i32,
     pub name: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "comments")]
 pub struct Comment {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(order(-at))]
     pub post: Ref<Post>,

@@ -1,10 +1,8 @@
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "products", new(derive(Clone)))]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[index(unique)]
     pub name: String,
@@ -24,26 +22,24 @@ pub struct Product {
     pub rating: Average,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+#[derive(Embed, Clone, Debug)]
 pub struct Picture {
     pub url: String,
     pub width: i32,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "parts")]
 pub struct Part {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     pub name: String,
     pub qty: i32,
 }
 
 /// Any number of them belong to a product, and are deleted with it.
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(order(-at), on_delete = cascade)]
     pub product: Ref<Product>,

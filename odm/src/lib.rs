@@ -25,7 +25,6 @@
 //! #[derive(Document, Serialize, Deserialize)]
 //! #[document(collection = "products")]
 //! struct Product {
-//!     #[serde(rename = "_id")]
 //!     id: ObjectId,
 //!     pictures: Vec<String>,
 //! }
@@ -268,7 +267,7 @@ pub use crate::model::document::Model;
 pub use crate::store::handle::Odm;
 pub use api::collection::Collection;
 pub use api::hooks;
-pub use api::stored_form::{AsStored, Serde, from_document, to_document};
+pub use api::stored_form::{AsStored, Serde, from_document, to_bson, to_document};
 pub use api::tx::{Handle, Tx};
 pub use error::{Error, Result};
 pub use model::document::{Document, Embed, Projection};
@@ -280,9 +279,8 @@ pub use mongodb;
 pub use mongodb::bson;
 /// ```
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(
 ///     collection = "articles",
 ///     timestamps,
@@ -292,7 +290,6 @@ pub use mongodb::bson;
 ///     new(derive(Clone, Debug))
 /// )]
 /// pub struct Article {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     #[index(unique)]
 ///     #[field(max_len = 80)]
@@ -333,12 +330,10 @@ pub use mongodb::bson;
 ///
 /// ```
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "authors")]
 /// pub struct Author {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     #[index(unique)]
 ///     pub number: i32,
@@ -347,10 +342,9 @@ pub use mongodb::bson;
 ///     pub books: Vec<Ref<Book>>,
 /// }
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "books")]
 /// pub struct Book {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     #[reference(many, max = 20, inverse = books)]
 ///     pub authors: Vec<Ref<Author>>,
@@ -360,10 +354,9 @@ pub use mongodb::bson;
 /// }
 ///
 /// /// Any number of them belong to one book or author.
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "reviews")]
 /// pub struct Review {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     #[parent_ref(any(Author, Book), order(-time), on_delete = cascade)]
 ///     pub of: SubjectRef,
@@ -379,12 +372,10 @@ pub use mongodb::bson;
 ///
 /// ```
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "parts")]
 /// pub struct Part {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     pub name: String,
 ///     pub price: i64, // in cents
@@ -392,10 +383,9 @@ pub use mongodb::bson;
 ///     pub qty: i32,
 /// }
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "products")]
 /// pub struct Product {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     pub name: String,
 ///     /// Makes `PartEntry { id: Ref<Part>, name: String }`.
@@ -412,7 +402,7 @@ pub use mongodb::bson;
 /// }
 ///
 /// /// What a product page shows of a review.
-/// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Embed, Clone, Debug)]
 /// #[denormalize(from = Review)]
 /// pub struct RecentReview {
 ///     pub id: Ref<Review>,
@@ -420,10 +410,9 @@ pub use mongodb::bson;
 ///     pub at: DateTime,
 /// }
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "reviews")]
 /// pub struct Review {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     #[parent_ref]
 ///     pub product: Ref<Product>,
@@ -447,9 +436,8 @@ pub use mongodb::bson;
 pub use odm_derive::Document;
 /// ```
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Embed, Clone, Debug)]
 /// pub struct Address {
 ///     #[field(max_len = 100)]
 ///     pub street: String,
@@ -457,15 +445,15 @@ pub use odm_derive::Document;
 ///     pub city: String,
 /// }
 ///
-/// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
-/// #[serde(tag = "by", rename_all = "lowercase")]
+/// #[derive(Embed, Clone, Debug)]
+/// #[embed(tag = "by", rename_all = "lowercase")]
 /// pub enum Payment {
 ///     Cash,
 ///     Transfer { iban: String },
 /// }
 ///
 /// /// A comment with answers, which have answers: at most three levels of them.
-/// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Embed, Clone, Debug)]
 /// pub struct Comment {
 ///     pub text: String,
 ///     #[embed(max = 5, depth = 3)]
@@ -473,7 +461,7 @@ pub use odm_derive::Document;
 /// }
 ///
 /// /// May stand in `_id`.
-/// #[derive(Embed, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Embed, Clone, Debug)]
 /// #[embed(id)]
 /// pub struct Isbn(#[field(max_len = 13)] String);
 /// ```
@@ -482,16 +470,14 @@ pub use odm_derive::Document;
 ///
 /// ```
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "sensors")]
 /// pub struct Sensor {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 /// }
 ///
-/// #[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+/// #[derive(Embed, Clone, Debug, PartialEq)]
 /// #[bucket(of = Sensor, per = hour, time = at, size = 3600, sum(celsius))]
 /// pub struct Reading {
 ///     pub at: DateTime,
@@ -506,18 +492,16 @@ pub use odm_derive::Document;
 pub use odm_derive::Embed;
 /// ```
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "movies")]
 /// pub struct Movie {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     pub title: String,
 ///     pub plot: String,
 /// }
 ///
-/// #[derive(Projection, Deserialize)]
+/// #[derive(Projection)]
 /// #[projection(of = Movie)]
 /// pub struct Title {
 ///     pub title: String,
@@ -530,7 +514,7 @@ pub use odm_derive::Projection;
 /// # use samples::model::*;
 /// #[derive(odm::Row)]
 /// struct Age {
-///     #[serde(rename = "_id")]
+///     #[field(name = "_id")]
 ///     age: Option<i32>,
 ///     people: i64,
 /// }
@@ -573,12 +557,10 @@ pub mod request {
     /// ```
     /// use odm::prelude::*;
     /// use odm::request::{Eq, OneOf, Page, Range, Sort, Text};
-    /// use serde::{Deserialize, Serialize};
     ///
-    /// #[derive(Document, Serialize, Deserialize)]
+    /// #[derive(Document)]
     /// #[document(collection = "users", index(fields(address.city)))]
     /// pub struct User {
-    ///     #[serde(rename = "_id")]
     ///     pub id: ObjectId,
     ///     #[index]
     ///     pub name: String,
@@ -591,14 +573,14 @@ pub mod request {
     ///     pub active: bool,
     /// }
     ///
-    /// #[derive(Embed, Serialize, Deserialize)]
-    /// #[serde(rename_all = "lowercase")]
+    /// #[derive(Embed)]
+    /// #[embed(rename_all = "lowercase")]
     /// pub enum Role {
     ///     Admin,
     ///     Editor,
     /// }
     ///
-    /// #[derive(Embed, Serialize, Deserialize)]
+    /// #[derive(Embed)]
     /// pub struct Address {
     ///     pub city: String,
     /// }
@@ -648,7 +630,7 @@ pub mod patch {
 /// # async fn example(books: Collection<Book>) -> odm::Result<()> {
 /// use odm::atlas::{compound, range, score, text};
 ///
-/// #[derive(Deserialize)]
+/// #[derive(Row)]
 /// struct Found {
 ///     title: String,
 ///     score: f64,
@@ -699,6 +681,7 @@ pub mod types {
     pub use crate::model::described::Described;
     pub use crate::model::path::{Flattened, Root};
     pub use crate::model::shape::Number;
+    pub use crate::model::stored::Stored;
     pub use crate::model::value::{Array, Compared, Value};
     pub use crate::query::filter::operand::Operand;
 }
@@ -760,7 +743,7 @@ pub mod prelude {
     pub use crate::plan::operators::change::Change;
     pub use crate::query::{LoadRefs as _, Paths as _, Pattern};
     pub use crate::request::RequestQuery;
-    pub use crate::{Collection, Document, Embed, Filter, Odm, Projection, Ref, models};
+    pub use crate::{Collection, Document, Embed, Filter, Odm, Projection, Ref, Row, models};
 }
 
 /// For generated code only: changes without notice.

@@ -4,12 +4,10 @@
 use futures::TryStreamExt;
 use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "authors")]
 pub struct Author {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[field(max_len = 100)]
     pub name: String,
@@ -19,16 +17,15 @@ pub struct Author {
     pub addresses: Vec<Address>,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Address {
     pub street: String,
     pub city: String,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "books", index(fields(published)))]
 pub struct Book {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[field(max_len = 200)]
     pub title: String,
@@ -45,10 +42,9 @@ pub struct Book {
     pub reviews: Vec<ReviewsEntry>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(order(-at), on_delete = cascade)]
     pub book: Ref<Book>,

@@ -20,7 +20,7 @@ use odm::json::{self, Json};
 use odm::patch::{Etag, IfMatch};
 use odm::prelude::*;
 use odm::request::{OneOf, Page, Range, Sort};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tracing::{Instrument, field::Empty};
 
 // ANCHOR: router
@@ -260,10 +260,9 @@ async fn put_comment(
 
 // ANCHOR: feed
 /// The fields of a post that the feed reads: not its text.
-#[derive(Projection, Serialize, Deserialize)]
+#[derive(Projection)]
 #[projection(of = Post)]
 pub struct Headline {
-    #[serde(rename = "_id")]
     slug: String,
     title: String,
     at: DateTime,

@@ -2,14 +2,14 @@
 
 use mongodb::bson::{DateTime, oid::ObjectId};
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 // ANCHOR: models
 /// The id is the handle, which the client chooses: a request can be repeated.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "authors", new(derive(Deserialize, Clone)))]
 pub struct Author {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     #[field(min_len = 1, max_len = 40)]
     pub handle: String,
     /// The site that the request names: no handler sets it, and no answer shows it.
@@ -24,12 +24,12 @@ pub struct Author {
     pub newest: Vec<NewestPost>,
 }
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "posts", version, soft_delete, patch)]
 #[document(new(derive(Deserialize, Clone)))]
 #[document(index(fields(site, at, slug)))]
 pub struct Post {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     #[field(min_len = 1, max_len = 80)]
     pub slug: String,
     #[field(scope, private, max_len = 40)]
@@ -54,7 +54,7 @@ pub struct Post {
 }
 
 /// Fifty comments of a post are one document, a `CommentBucket`.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 #[bucket(of = Post, size = 50, time = at)]
 #[bucket(scope(#[field(max_len = 40)] site: String))]
 pub struct Comment {

@@ -3,7 +3,6 @@
 use mongodb::bson::DateTime;
 use mongodb::bson::oid::ObjectId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The bounds of [`Book`] once more, to count in the file what breaks them without the library's help.
@@ -21,33 +20,32 @@ pub mod bounds {
 }
 
 /// A book.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "books", index(fields(-published_date, -id)))]
-#[serde(rename_all = "camelCase")]
+#[document(rename_all = "camelCase")]
 pub struct Book {
     /// As the file has it, so the application supplies it.
-    #[serde(rename = "_id")]
     pub id: BookId,
     #[field(min_len = 1, max_len = 60)]
     pub title: String,
     /// Sparse: any number of books may lack an ISBN.
     #[index(unique, sparse)]
     #[field(min_len = 9, max_len = 13)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(skip_none)]
     pub isbn: Option<String>,
     /// 0 where it is not known.
     #[field(min = 0, max = 2000)]
     pub page_count: i32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(skip_none)]
     pub published_date: Option<DateTime>,
     #[field(max_len = 200)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(skip_none)]
     pub thumbnail_url: Option<String>,
     #[field(max_len = 1000)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(skip_none)]
     pub short_description: Option<String>,
     #[field(max_len = 2500)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(skip_none)]
     pub long_description: Option<String>,
     pub status: Status,
     #[index]
@@ -61,9 +59,9 @@ pub struct Book {
 }
 
 /// The file numbers most books, and gives some an ObjectId.
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Embed, Clone, Debug, PartialEq, Eq, Hash)]
 #[embed(id)]
-#[serde(untagged)]
+#[embed(untagged)]
 pub enum BookId {
     /// A number of the publisher's.
     Number(i32),
@@ -81,7 +79,7 @@ impl fmt::Display for BookId {
 }
 
 /// Whether a book can be bought, or is still being written.
-#[derive(Embed, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Embed, serde::Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
     /// Published.
@@ -91,14 +89,11 @@ pub enum Status {
 }
 
 /// The fields that a list of books shows.
-#[derive(Projection, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Projection, Clone, Debug, PartialEq)]
 #[projection(of = Book)]
-#[serde(rename_all = "camelCase")]
 pub struct Shelf {
-    #[serde(rename = "_id")]
     pub id: BookId,
     pub title: String,
-    #[serde(default)]
     pub published_date: Option<DateTime>,
 }
 

@@ -604,9 +604,9 @@ impl<T: Document> Collection<T> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-    /// #[derive(Deserialize)]
+    /// #[derive(Row)]
     /// struct City {
-    ///     #[serde(rename = "_id")]
+    ///     #[field(name = "_id")]
     ///     name: String,
     ///     people: i32,
     /// }

@@ -38,21 +38,18 @@ use mongodb::bson::RawDocument;
 /// ```
 /// use odm::hooks::InTransaction;
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "orders", before_write = check, after_write(in_transaction) = audit)]
 /// pub struct Order {
-///     #[serde(rename = "_id")]
 ///     pub id: i32,
 ///     pub cents: i64,
 ///     pub shipped: bool,
 /// }
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "changes")]
 /// pub struct OrderChange {
-///     #[serde(rename = "_id")]
 ///     pub id: ObjectId,
 ///     pub order: i32,
 ///     pub cents: Option<i64>,
@@ -94,12 +91,10 @@ pub struct InTransaction<T> {
 /// ```
 /// use odm::hooks::Committed;
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Document, Serialize, Deserialize, Clone, Debug)]
+/// #[derive(Document, Clone, Debug)]
 /// #[document(collection = "pages", after_write = forget)]
 /// pub struct Page {
-///     #[serde(rename = "_id")]
 ///     pub id: i32,
 ///     pub text: String,
 /// }

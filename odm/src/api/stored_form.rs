@@ -1,7 +1,7 @@
 //! Documents outside of collections: as they are stored, and as serde reads them.
 
-use crate::model::encode::stored_document;
-use crate::model::stored::{self, Fault, Fields, Read, Reader, Row};
+use crate::model::encode::{self, stored_document};
+use crate::model::stored::{self, Fault, Fields, Read, Reader, Row, Stored};
 use crate::store::decode::{decode, short_name};
 use crate::{Document, Error, Result};
 use mongodb::bson::{self, Bson, RawDocumentBuf};
@@ -22,7 +22,6 @@ use std::any::type_name;
 /// #[derive(Document)]
 /// #[document(collection = "tags")]
 /// struct Tag {
-///     #[serde(rename = "_id")]
 ///     id: i32,
 ///     name: String,
 /// }
@@ -39,6 +38,29 @@ pub fn to_document<T: Document>(document: &T) -> Result<bson::Document> {
     })
 }
 
+/// A value as a field stores it: for conditions and updates of the driver's own.
+///
+/// # Errors
+/// [`Error::Encode`] where BSON can't hold it.
+///
+/// # Example
+/// ```
+/// use odm::prelude::*;
+/// use std::time::Duration;
+///
+/// #[derive(Embed)]
+/// struct Pause(Duration);
+///
+/// assert_eq!(odm::to_bson(&Pause(Duration::from_secs(2)))?, odm::bson::Bson::Int64(2_000));
+/// # Ok::<(), odm::Error>(())
+/// ```
+pub fn to_bson<T: Stored>(value: &T) -> Result<Bson> {
+    encode::stored(value).map_err(|source| Error::Encode {
+        field: short_name(type_name::<T>()).to_owned(),
+        source: Box::new(source),
+    })
+}
+
 /// The document that is stored so.
 ///
 /// # Errors
@@ -51,7 +73,6 @@ pub fn to_document<T: Document>(document: &T) -> Result<bson::Document> {
 /// #[derive(Document)]
 /// #[document(collection = "tags")]
 /// struct Tag {
-///     #[serde(rename = "_id")]
 ///     id: i32,
 ///     name: String,
 /// }
@@ -110,7 +131,6 @@ impl<T: DeserializeOwned + 'static> Row for Serde<T> {
 /// #[derive(Document)]
 /// #[document(collection = "tags")]
 /// struct Tag {
-///     #[serde(rename = "_id")]
 ///     id: i32,
 ///     name: String,
 /// }

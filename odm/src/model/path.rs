@@ -417,18 +417,16 @@ impl<R, T: ?Sized, P: Step, C> std::fmt::Debug for Path<R, T, P, C> {
 ///
 /// ```
 /// use odm::prelude::*;
-/// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Document, Serialize, Deserialize)]
+/// #[derive(Document)]
 /// #[document(collection = "houses")]
 /// struct House {
-///     #[serde(rename = "_id")]
 ///     id: i32,
-///     #[serde(flatten)]
+///     #[field(flatten)]
 ///     place: Place,
 /// }
 ///
-/// #[derive(Embed, Serialize, Deserialize)]
+/// #[derive(Embed)]
 /// struct Place {
 ///     city: String,
 /// }

@@ -10,7 +10,6 @@ use odm::prelude::*;
 use odm_examples::one_to_few::{self, Address, NewPerson, Person};
 use odm_examples::one_to_one;
 use odm_examples::one_to_one_split::{self, Movie, MovieTitle, NewMovie, Rating};
-use serde::{Deserialize, Serialize};
 
 fn address(street: &str, city: &str) -> Address {
     Address {
@@ -198,10 +197,9 @@ pub async fn one_to_one(show: &mut Show, databases: &Databases) -> Result<()> {
 }
 
 /// A note that several people edit.
-#[derive(Document, Serialize, Deserialize, Clone, Debug)]
+#[derive(Document, Clone, Debug)]
 #[document(collection = "notes", version, timestamps)]
 struct Note {
-    #[serde(rename = "_id")]
     id: ObjectId,
     #[field(max_len = 500)]
     text: String,

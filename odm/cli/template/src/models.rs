@@ -1,12 +1,10 @@
 //! The documents of the shop.
 
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "parts")]
 pub struct Part {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[field(max_len = 80)]
     pub name: String,
@@ -15,10 +13,9 @@ pub struct Part {
 }
 
 /// A product page reads this document alone.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "products")]
 pub struct Product {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[index(unique)]
     #[field(max_len = 80)]
@@ -34,7 +31,7 @@ pub struct Product {
     pub rating: Average,
 }
 
-#[derive(Embed, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Embed, Clone, Debug, PartialEq)]
 pub struct Picture {
     #[field(max_len = 200)]
     pub url: String,
@@ -42,10 +39,9 @@ pub struct Picture {
 }
 
 /// A product has any number of them. The ten newest are in the product, too.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "reviews")]
 pub struct Review {
-    #[serde(rename = "_id")]
     pub id: ObjectId,
     #[parent_ref(order(-at), on_delete = cascade)] // index { product: 1, at: -1 }
     pub product: Ref<Product>,

@@ -5,17 +5,14 @@
 //!
 //! ```
 //! use odm::prelude::*;
-//! use serde::{Deserialize, Serialize};
 //! use std::time::Duration;
 //!
-//! #[derive(Document, Serialize, Deserialize)]
+//! #[derive(Document)]
 //! #[document(collection = "runs")]
 //! struct Run {
-//!     #[serde(rename = "_id")]
 //!     id: i32,
-//!     #[serde(with = "odm::native")]
 //!     took: Duration,
-//!     #[serde(default, with = "odm::native")]
+//!     #[field(default)]
 //!     #[embed(max = 10)]
 //!     laps: Vec<Duration>,
 //! }

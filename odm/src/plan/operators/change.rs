@@ -99,12 +99,10 @@ pub trait Change<R: Rooted>: Sized {
     /// # Example
     /// ```no_run
     /// use odm::prelude::*;
-    /// use serde::{Deserialize, Serialize};
     ///
-    /// #[derive(Document, Serialize, Deserialize)]
+    /// #[derive(Document)]
     /// #[document(collection = "users", version, patch)]
     /// struct User {
-    ///     #[serde(rename = "_id")]
     ///     id: ObjectId,
     ///     name: String,
     ///     nickname: Option<String>,
@@ -145,8 +143,8 @@ pub trait Change<R: Rooted>: Sized {
     ///
     /// ```no_run
     /// # use odm::prelude::*; use serde::{Deserialize, Serialize};
-    /// # #[derive(Document, Serialize, Deserialize)] #[document(collection = "jobs")]
-    /// # struct Job { #[serde(rename = "_id")] id: i32, claimed_at: Option<DateTime> }
+    /// # #[derive(Document)] #[document(collection = "jobs")]
+    /// # struct Job { id: i32, claimed_at: Option<DateTime> }
     /// # async fn example(jobs: Collection<Job>) -> odm::Result<()> {
     /// jobs.update(&7).current_date(|j| j.claimed_at).await?;
     /// # Ok(()) }

@@ -106,14 +106,14 @@ impl<T: Document> Group<T> {
 /// ```no_run
 /// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-/// #[derive(Deserialize)]
+/// #[derive(Row)]
 /// struct Key {
 ///     name: String,
 ///     addresses_city: Option<String>,
 /// }
-/// #[derive(Deserialize)]
+/// #[derive(Row)]
 /// struct Row {
-///     #[serde(rename = "_id")]
+///     #[field(name = "_id")]
 ///     key: Key,
 ///     people: i32,
 /// }

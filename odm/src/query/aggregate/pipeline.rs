@@ -39,9 +39,9 @@ use std::task::{Context, Poll, ready};
 /// ```no_run
 /// # use samples::model::*;
 /// # async fn example(people: Collection<Person>) -> odm::Result<()> {
-/// #[derive(Deserialize)]
+/// #[derive(Row)]
 /// struct Ages {
-///     #[serde(rename = "_id")]
+///     #[field(name = "_id")]
 ///     city: String,
 ///     mean: f64,
 /// }
@@ -410,7 +410,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(comments: Collection<Comment>) -> odm::Result<()> {
-    /// #[derive(Deserialize)]
+    /// #[derive(Row)]
     /// struct Dated {
     ///     text: String,
     ///     year: i32,
@@ -444,7 +444,7 @@ impl<T: Document, S> Aggregate<T, S> {
     /// ```no_run
     /// # use samples::model::*;
     /// # async fn example(posts: Collection<Post>) -> odm::Result<()> {
-    /// #[derive(Deserialize)]
+    /// #[derive(Row)]
     /// struct Row {
     ///     title: String,
     ///     writer: Option<User>,

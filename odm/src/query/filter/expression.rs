@@ -272,9 +272,9 @@ impl<R, T, P: Step, C> Path<R, T, P, C> {
     /// # async fn example(comments: Collection<Comment>) -> odm::Result<()> {
     /// use odm::query::Unit;
     ///
-    /// #[derive(Deserialize)]
+    /// #[derive(Row)]
     /// struct Week {
-    ///     #[serde(rename = "_id")]
+    ///     #[field(name = "_id")]
     ///     monday: DateTime,
     ///     comments: i32,
     /// }

@@ -119,7 +119,7 @@ async fn past(show: &mut Show, books: &Collection<Book>, expected: &Expected) ->
         .one()
         .await?
         .context("there are no books")?;
-    let id = mongodb::bson::serialize_to_bson(&victim.id)?;
+    let id = odm::to_bson(&victim.id)?;
     let plain = books.driver::<Document>();
     let wrong = doc! { "$set": { "pageCount": "about 300" } };
     let update = plain.update_one(doc! { "_id": id.clone() }, wrong.clone());

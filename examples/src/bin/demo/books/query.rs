@@ -13,7 +13,7 @@ use std::collections::HashSet;
 /// A category with the number of its books.
 #[derive(odm::Row, Debug)]
 struct Counted {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     category: String,
     books: u64,
 }

@@ -4,8 +4,9 @@ use super::Library;
 use super::model::{Author, Book, Category};
 use crate::show::{Show, plural, shorten};
 use anyhow::{Context, Result};
-use mongodb::bson::{self, doc, serialize_to_bson};
+use mongodb::bson::{self, doc};
 use odm::prelude::*;
+use odm::to_bson;
 use odm::upkeep::{Audit, Findings, RepairKind};
 
 pub async fn run(show: &mut Show, odm: &Odm, library: &Library) -> Result<()> {
@@ -123,14 +124,14 @@ impl Damage {
             .await?;
         let what = format!("The second author of {} forgets it", short(&self.forgotten));
         let second = self.forgotten.authors.get(1).context("it has no second author")?;
-        let change = doc! { "$pull": { "books": serialize_to_bson(&self.forgotten.id)? } };
+        let change = doc! { "$pull": { "books": to_bson(&self.forgotten.id)? } };
         show.step(what, authors.update_one(by_id(second)?, change))
             .await?;
         let what = format!(
             "{} gets six categories, past the validator: it may have five",
             short(&self.full)
         );
-        let change = doc! { "$set": { "categories": serialize_to_bson(&self.too_many)? } };
+        let change = doc! { "$set": { "categories": to_bson(&self.too_many)? } };
         let update = books.update_one(by_id(&self.full.id)?, change);
         show.step(what, update.bypass_document_validation(true)).await?;
         Ok(())
@@ -207,8 +208,8 @@ impl Damage {
     }
 }
 
-fn by_id(id: &impl serde::Serialize) -> Result<bson::Document> {
-    Ok(doc! { "_id": serialize_to_bson(id)? })
+fn by_id(id: &impl odm::types::Stored) -> Result<bson::Document> {
+    Ok(doc! { "_id": to_bson(id)? })
 }
 
 fn short(book: &Book) -> String {

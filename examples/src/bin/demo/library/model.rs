@@ -2,14 +2,12 @@
 
 use crate::books::model::BookId;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
 /// A person with books. Both sides know each other: few authors have more than a dozen books, and no book has
 /// more than a dozen authors.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "authors")]
 pub struct Author {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     #[field(min_len = 1, max_len = 60)]
@@ -19,10 +17,9 @@ pub struct Author {
 }
 
 /// A book.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "books")]
 pub struct Book {
-    #[serde(rename = "_id")]
     pub id: BookId,
     #[index]
     pub title: String,
@@ -34,10 +31,9 @@ pub struct Book {
 }
 
 /// The subject of a book.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "categories")]
 pub struct Category {
-    #[serde(rename = "_id")]
     pub id: i32,
     #[index(unique)]
     #[field(min_len = 1, max_len = 40)]

@@ -2,13 +2,12 @@
 
 use mongodb::bson::DateTime;
 use odm::prelude::*;
-use serde::{Deserialize, Serialize};
 
 /// A machine, known by its name.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "hosts")]
 pub struct Host {
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     pub name: String,
     /// Where the name says it.
     #[index]
@@ -16,11 +15,11 @@ pub struct Host {
 }
 
 /// A line of the log.
-#[derive(Document, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Document, Clone, Debug, PartialEq)]
 #[document(collection = "messages")]
 pub struct LogMsg {
     /// The number of the line.
-    #[serde(rename = "_id")]
+    #[field(name = "_id")]
     pub line: i32,
     #[parent_ref(order(-time, -line), on_delete = cascade)]
     pub host: Ref<Host>,

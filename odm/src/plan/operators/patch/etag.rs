@@ -19,12 +19,10 @@ impl Etag {
     /// ```
     /// use odm::patch::Etag;
     /// use odm::prelude::*;
-    /// use serde::{Deserialize, Serialize};
     ///
-    /// #[derive(Document, Serialize, Deserialize)]
+    /// #[derive(Document)]
     /// #[document(collection = "users", version)]
     /// struct User {
-    ///     #[serde(rename = "_id")]
     ///     id: i32,
     ///     version: i64,
     /// }

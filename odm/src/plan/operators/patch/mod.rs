@@ -77,7 +77,6 @@ impl<T> From<T> for Patch<T> {
 /// #[derive(Document)]
 /// #[document(collection = "users", patch(derive(Debug)))]
 /// struct User {
-///     #[serde(rename = "_id")]
 ///     id: i32,
 ///     name: String,
 ///     nickname: Option<String>,
