@@ -23,6 +23,7 @@ mod kind;
 mod language;
 mod partial;
 mod plan;
+mod renamed;
 mod rust_names;
 mod search;
 mod uuids;
@@ -37,6 +38,7 @@ pub use existing::Violations;
 pub(crate) use existing::indexes;
 pub(crate) use index::parallel;
 pub use plan::{Change, Lacking, Plan};
+pub use renamed::Renamed;
 pub(crate) use values::plural;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::existing::{self, Violations};
 use super::index::{self, Fit, Index, key_in_words};
+use super::renamed::{self, Renamed};
 use super::rust_names;
 use super::search::{self, SearchDifference};
 use super::validator::{self, Current};
@@ -15,7 +16,7 @@ use crate::{Odm, Result};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use mongodb::Database;
-use mongodb::bson::Document;
+use mongodb::bson::{Document, doc};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -36,6 +37,7 @@ pub struct Plan {
     notes: Vec<String>,
     backfills: Vec<String>,
     lacking: Vec<Lacking>,
+    renamed: Vec<Renamed>,
     unknown: Vec<String>,
     warning: Option<String>,
     /// The collections as they were.
@@ -352,6 +354,13 @@ impl Plan {
         &self.lacking
     }
 
+    /// The declared fields that documents have under another name: the one that the validator of the collection has for the field, in
+    /// another case or that of its name in Rust. Conditions don't find such a field, and a document without its declared name may not be
+    /// read: keep the stored name, `#[field(name = "…")]` or `rename_all` in `#[document(…)]`, or rename the field in the documents.
+    pub fn renamed(&self) -> &[Renamed] {
+        &self.renamed
+    }
+
     /// The copies that the database holds and these models lack, in words: `orders.name from customers.name`. While there are
     /// any, [`Odm::apply`] and [`Odm::sync`] fail with [`Error::UnknownCopies`](crate::Error::UnknownCopies), unless
     /// [`allow_unknown_copies`](Odm::allow_unknown_copies) was called.
@@ -394,6 +403,19 @@ impl fmt::Display for Plan {
                 plural(*documents, "document")
             )
         }));
+        lines.extend(self.renamed.iter().map(|renamed| {
+            let Renamed {
+                collection,
+                field,
+                old_name,
+                documents,
+            } = renamed;
+            format!(
+                "`{collection}`: {} with `{old_name}`, which is declared as `{field}`: keep the stored name, or rename the field in the \
+                 documents",
+                plural(*documents, "document")
+            )
+        }));
         lines.extend(self.unknown.iter().map(|copies| {
             format!("unknown: the database holds `{copies}`, which these models don't declare")
         }));
@@ -419,7 +441,8 @@ impl Odm {
     /// time. A validator or unique index that would be new on an existing collection costs one more, in which the server reads
     /// the whole collection, to count the documents that violate it. One more reads the stored declarations of copies, and each
     /// collection with new ones costs one. Each field that has a default costs one, in which the server reads the collection, to
-    /// count the documents that lack it; [`sync`](Odm::sync) does not count them. Each collection with declared search or vector
+    /// count the documents that lack it, and so does each field that the validator has under another name; [`sync`](Odm::sync) does not
+    /// count them. Each collection with declared search or vector
     /// indexes costs one.
     pub fn plan(&self) -> action::Action<Plan> {
         let odm = self.clone();
@@ -440,6 +463,7 @@ impl Odm {
                 });
                 plan.notes.extend(elsewhere);
                 plan.lacking = self.count_lacking(&plan).await?;
+                plan.renamed = self.count_renamed(&plan).await?;
                 let of_search = plan.warning.take();
                 let of_server = self.warning().await?;
                 plan.warning = of_server.into_iter().chain(of_search).reduce(|a, b| format!("{a}; {b}"));
@@ -502,6 +526,34 @@ impl Odm {
             .collect())
     }
 
+    /// Of all collections whose validator knows other names.
+    async fn count_renamed(&self, plan: &Plan) -> Result<Vec<Renamed>> {
+        let mut counts = Vec::new();
+        for meta in self.models().iter().map(|model| model.meta) {
+            let current = plan.seen.get(meta.collection);
+            let Some(current) = current.and_then(|current| current.validator.as_ref()) else {
+                continue;
+            };
+            for (field, old_name) in renamed::names(meta, current) {
+                counts.push(async move {
+                    let collection = meta.collection;
+                    let all = self.database().collection::<Document>(collection);
+                    let has = doc! { old_name.as_str(): { "$exists": true } };
+                    let documents = all.count_documents(has).await?;
+                    Ok::<_, crate::Error>(Renamed {
+                        collection,
+                        field,
+                        old_name,
+                        documents,
+                    })
+                });
+            }
+        }
+        let counted: Vec<Renamed> = stream::iter(counts).buffered(AT_ONCE).try_collect().await?;
+        let with_documents = counted.into_iter().filter(|renamed| renamed.documents > 0);
+        Ok(with_documents.collect())
+    }
+
     /// Collections, validators and indexes.
     pub(super) async fn compare(&self) -> Result<Plan> {
         let db = self.database();
@@ -527,6 +579,7 @@ impl Odm {
             notes: Vec::new(),
             backfills: Vec::new(),
             lacking: Vec::new(),
+            renamed: Vec::new(),
             unknown: Vec::new(),
             warning: None,
             seen: HashMap::new(),

@@ -218,6 +218,13 @@ fn is_our_expression(rule: &Bson) -> bool {
 
 /// The part of a validator that holds our schema: it itself, or one of its `$and`. An `$expr` and a `$nor` beside it are ours if
 /// they say what ours do.
+/// The fields that our part of a validator knows.
+pub(super) fn properties(validator: &Document) -> Option<Document> {
+    let mut validator = validator.clone();
+    let schema = ours(&mut validator)?.get_document("$jsonSchema").ok()?;
+    schema.get_document("properties").ok().cloned()
+}
+
 fn ours(validator: &mut Document) -> Option<&mut Document> {
     let order_is_ours = validator.get("$expr").is_none_or(is_our_expression);
     let uuids_are_ours = validator

@@ -344,3 +344,51 @@ fn the_drivers_typed_collection_needs_the_stored_form() {
         assert_eq!(found, team);
     });
 }
+
+mod before {
+    use odm::prelude::*;
+
+    #[derive(Document)]
+    #[document(collection = "renamed")]
+    pub struct Guest {
+        pub id: i32,
+        pub full_name: String,
+    }
+}
+
+/// A case for the JSON of a front end renames what is stored too.
+#[derive(Document)]
+#[document(collection = "renamed")]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code)]
+struct Guest {
+    id: i32,
+    full_name: String,
+}
+
+#[odm_tests::test]
+fn a_plan_names_a_field_that_documents_have_under_its_old_name() {
+    with_db(async |t| {
+        let odm = Odm::new(t.db.clone(), models![before::Guest]).unwrap();
+        odm.sync().await.unwrap();
+        let guests = odm.collection::<before::Guest>();
+        for id in 1..=2 {
+            let full_name = "Kate".to_owned();
+            guests.insert(before::NewGuest { id, full_name }).await.unwrap();
+        }
+        assert_eq!(odm.plan().await.unwrap().renamed(), []);
+        let odm = Odm::new(t.db.clone(), models![Guest]).unwrap();
+        let plan = odm.plan().await.unwrap();
+        let [renamed] = plan.renamed() else {
+            panic!("{plan}")
+        };
+        assert_eq!(
+            (renamed.field, renamed.old_name.as_str(), renamed.documents),
+            ("fullName", "full_name", 2)
+        );
+        assert!(
+            plan.to_string()
+                .contains("2 documents with `full_name`, which is declared as `fullName`")
+        );
+    });
+}
