@@ -440,8 +440,12 @@ fn untagged(code: &mut Code, known: &[Known]) -> TokenStream {
         .collect();
     let read = quote! {
         let mut variants = #stored::Untagged::of(kind, input)?;
-        #attempts
-        ::core::result::Result::Err(variants.fault())
+        loop {
+            #attempts
+            if !variants.again() {
+                return ::core::result::Result::Err(variants.fault());
+            }
+        }
     };
     let write = quote! {
         match self { #written }

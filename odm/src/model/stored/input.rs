@@ -36,11 +36,29 @@ const MAX_LEVELS: u32 = 256;
 pub struct Input<'a> {
     rest: &'a [u8],
     level: u32,
+    /// Whether whole doubles are no integers here.
+    is_exact: bool,
 }
 
 impl<'a> Input<'a> {
     pub(super) fn new(rest: &'a [u8]) -> Input<'a> {
-        Input { rest, level: 0 }
+        Input {
+            rest,
+            level: 0,
+            is_exact: false,
+        }
+    }
+
+    /// Whether whole doubles are no integers: while the variants of an enum without tags are tried.
+    #[inline]
+    pub(super) fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    /// The same input, where they are or are not.
+    #[inline]
+    pub(super) fn exactly(self, is_exact: bool) -> Input<'a> {
+        Input { is_exact, ..self }
     }
 
     /// The bytes that are not read yet.
@@ -52,10 +70,7 @@ impl<'a> Input<'a> {
     /// The same input with other bytes, such as those behind a name.
     #[inline]
     pub(super) fn with(&self, rest: &'a [u8]) -> Input<'a> {
-        Input {
-            rest,
-            level: self.level,
-        }
+        Input { rest, ..*self }
     }
 
     #[inline]
@@ -172,7 +187,7 @@ impl<'a> Input<'a> {
             ));
         }
         let level = self.level + 1;
-        Ok(Input { rest, level })
+        Ok(Input { rest, level, ..*self })
     }
 
     /// The subtype and the bytes of binary data.

@@ -76,7 +76,7 @@ fn other_integer(kind: u8, input: &mut Input<'_>, ty: &'static str) -> Read<i64>
     match kind {
         kind::INT32 => Ok(i32::from_le_bytes(input.take()?).into()),
         kind::INT64 => Ok(i64::from_le_bytes(input.take()?)),
-        kind::DOUBLE => {
+        kind::DOUBLE if !input.is_exact() => {
             let n = f64::from_le_bytes(input.take()?);
             if n.fract() == 0.0 && INTEGERS.contains(&n) {
                 Ok(n as i64)

@@ -180,11 +180,14 @@ pub fn unit(kind: u8, input: &mut Input<'_>) -> Done {
     <()>::read(kind, input)
 }
 
-/// The variants of an enum without tags, one after the other, until one can be read.
+/// The variants of an enum without tags, one after the other, until one can be read. At first whole doubles are no integers, so that a
+/// variant with a double is not taken for one with an integer before it.
 #[derive(Debug)]
 pub struct Untagged<'a> {
     kind: u8,
     input: Input<'a>,
+    /// Whether whole doubles are integers in the end.
+    is_exact: bool,
     /// The error of the variant that got furthest.
     fault: Option<Box<Fault>>,
 }
@@ -195,13 +198,23 @@ impl<'a> Untagged<'a> {
     /// # Errors
     /// Where the bytes are no BSON.
     pub fn of(kind: u8, input: &mut Input<'a>) -> Read<Untagged<'a>> {
-        let begin = *input;
+        let begin = input.exactly(true);
+        let is_exact = input.is_exact();
         input.skip(kind)?;
         Ok(Untagged {
             kind,
             input: begin,
+            is_exact,
             fault: None,
         })
+    }
+
+    /// Whether they are to be tried again, with whole doubles as integers.
+    #[cold]
+    pub fn again(&mut self) -> bool {
+        let is_first = self.input.is_exact() && !self.is_exact;
+        self.input = self.input.exactly(false);
+        is_first
     }
 
     /// The value, if this variant can be read.
